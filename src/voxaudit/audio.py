@@ -1,0 +1,111 @@
+"""Read, write and hash audio. One value type everywhere: float32 mono samples and their rate."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxaudit.errors import VoxauditError, one_line
+
+Samples = NDArray[np.float32]
+
+
+class AudioError(VoxauditError):
+    """A recording that cannot be used: costs its own trials, not the run."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audio:
+    """Mono audio: float32 samples, nominally within [-1, 1], and their rate in Hz."""
+
+    samples: Samples
+    rate: int
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return len(self.samples) / self.rate
+
+
+def read(
+    path: str | Path, *, rate: int | None = None, start: float = 0.0, duration: float | None = None
+) -> Audio:
+    """Read an audio file (WAV, FLAC, MP3, Ogg Vorbis or Opus, AIFF ...) as mono float32.
+
+    Channels are averaged. `start` and `duration` (seconds) cut a segment out of a longer recording.
+    With `rate` (Hz) the audio is resampled. What cannot be used (missing, broken, empty, not finite)
+    raises `AudioError` with one line that names the file.
+    """
+    import soundfile
+
+    path = Path(path)
+    if not path.is_file():
+        raise AudioError(f"{path}: no such audio file")
+    try:
+        with soundfile.SoundFile(path) as file:
+            own_rate = int(file.samplerate)
+            first = round(start * own_rate)
+            if first > file.frames:
+                raise AudioError(
+                    f"{path}: the segment starts at {start:g} s but the file ends at {file.frames / own_rate:g} s"
+                )
+            if first:
+                file.seek(first)
+            frames = -1 if duration is None else max(round(duration * own_rate), 0)
+            data = file.read(frames, dtype="float32", always_2d=True)
+    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError) as error:
+        reason = one_line(error, 200).replace(str(path), "").replace("Error opening '':", "").strip(" :")
+        hint = "" if path.suffix.lower() in SUFFIXES else " Convert it to WAV or FLAC first, for example with ffmpeg."
+        raise AudioError(f"{path}: cannot read this audio ({reason.rstrip('.')}).{hint}") from error
+    samples: Samples = data[:, 0] if data.shape[1] == 1 else data.mean(axis=1, dtype=np.float32)
+    if len(samples) == 0:
+        raise AudioError(f"{path}: no samples in this audio")
+    if not np.isfinite(samples).all():
+        raise AudioError(f"{path}: the audio has NaN or infinite samples")
+    audio = Audio(np.ascontiguousarray(samples), own_rate)
+    return audio if rate is None else resample(audio, rate)
+
+
+SUFFIXES = frozenset({".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".sph", ".caf", ".w64"})
+"""File endings taken for audio when a folder is searched."""
+
+
+def write(path: str | Path, audio: Audio, subtype: str = "PCM_16") -> None:
+    """Write audio; the ending decides the format. Integer subtypes saturate at full scale, never wrap."""
+    import soundfile
+
+    path = Path(path)
+    samples = audio.samples if subtype in ("FLOAT", "DOUBLE") else np.clip(audio.samples, -1.0, 1.0)
+    try:
+        soundfile.write(path, samples, audio.rate, subtype=subtype)
+    except (soundfile.SoundFileError, OSError, ValueError, TypeError) as error:
+        raise VoxauditError(f"{path}: cannot write this audio ({one_line(error, 200)})") from error
+
+
+def resample(audio: Audio, rate: int) -> Audio:
+    """Resample to `rate` Hz with soxr at high quality; unchanged audio is returned as it is."""
+    if rate == audio.rate:
+        return audio
+    import soxr
+
+    if rate <= 0:
+        raise VoxauditError(f"the sample rate must be positive, not {rate}")
+    # soxr gives nothing back for a handful of samples: hold the value instead of losing the clip.
+    length = max(1, round(len(audio.samples) * rate / audio.rate))
+    samples = soxr.resample(audio.samples, audio.rate, rate, quality="HQ")
+    if len(samples) == 0:
+        samples = np.full(length, audio.samples[0], dtype=np.float32)
+    return Audio(np.ascontiguousarray(samples, dtype=np.float32), rate)
+
+
+def content_hash(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes: the identity of a recording, wherever it lies."""
+    try:
+        with Path(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise AudioError(f"{path}: cannot read this audio ({error.strerror or error})") from error

@@ -1,0 +1,75 @@
+"""The command line: finds the command, lets it parse, call and print, and turns errors into one line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from voxaudit import __version__
+from voxaudit.errors import VoxauditError, one_line
+
+COMMANDS = {
+    "demo": "a whole audit on a made-up corpus and two real recognizers; no file, no network",
+    "init": "write a commented audit.toml for your corpus",
+    "run": "audit your corpus as audit.toml says; run again to resume",
+    "score": "word and character error rates of transcripts you already have",
+    "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
+    "recognizers": "check that a recognizer answers the same whatever the batch, order or history",
+    "list": "list scenarios, suites, recognizers, corpora, normalizers",
+}
+"""Each command is a module of this package with `add_arguments(parser)`, `run(args) -> int` and an `EXAMPLE`."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 130 interrupted."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _dispatch(arguments)
+    except VoxauditError as error:
+        print(f"voxaudit: error: {one_line(error, 2000)}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("voxaudit: interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output left, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(arguments: list[str]) -> int:
+    # Only the command that was asked for is imported: `voxaudit --help` stays instant.
+    chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
+    parser = _parser(chosen)
+    parsed = parser.parse_args(arguments)
+    if parsed.command is None:
+        parser.print_help()
+        return 0
+    return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
+
+
+def _parser(chosen: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="voxaudit",
+        description="Audit a speech recogniser: where it breaks, for whom it breaks, and how sure you can be.",
+        epilog="Start with: voxaudit demo\nHelp on a command: voxaudit COMMAND --help",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"voxaudit {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, summary in COMMANDS.items():
+        command = commands.add_parser(
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        if name == chosen:
+            module = import_module(f"voxaudit.cli.{name}")
+            command.epilog = f"example:\n  {module.EXAMPLE}"
+            module.add_arguments(command)
+    return parser

@@ -1,0 +1,69 @@
+"""What a corpus is: utterances in one table, and the list of what is wrong with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+COLUMNS = ("id", "audio", "speaker", "text", "start", "duration")
+"""The columns of a corpus table that have a meaning; all others are attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One recording, or a segment of one, with what is known about it."""
+
+    id: str
+    audio: Path
+    speaker: str | None = None
+    text: str | None = None
+    start: float = 0.0
+    duration: float | None = None
+    attributes: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with a corpus. `fatal` ones stop a run unless bad rows are skipped."""
+
+    kind: str
+    message: str
+    fatal: bool = True
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Utterances as a table (columns `COLUMNS`, then one per attribute), ready to be heard.
+
+    `problems` lists everything the checks found, all at once; `skipped` says how many rows were left out.
+    """
+
+    name: str
+    format: str
+    table: pl.DataFrame
+    problems: tuple[Problem, ...] = ()
+    skipped: int = 0
+
+    def __len__(self) -> int:
+        return self.table.height
+
+    def __iter__(self) -> Iterator[Utterance]:
+        for row in self.table.iter_rows(named=True):
+            known = {column: row.pop(column) for column in COLUMNS}
+            yield Utterance(
+                id=known["id"],
+                audio=Path(known["audio"]),
+                speaker=known["speaker"],
+                text=known["text"],
+                start=known["start"] or 0.0,
+                duration=known["duration"],
+                attributes=row,
+            )
+
+    @property
+    def attributes(self) -> list[str]:
+        """Names of the attribute columns."""
+        return [column for column in self.table.columns if column not in COLUMNS]

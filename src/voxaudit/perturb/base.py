@@ -1,0 +1,47 @@
+"""What a perturbation is: a frozen dataclass whose fields are its parameters and its serialised form."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Samples
+
+
+@dataclass(frozen=True)
+class Perturbation(ABC):
+    """A pure function on (samples, rate, generator).
+
+    A subclass is a frozen dataclass with numeric fields. `severities` gives the fields of severity 1, 2, ...
+    as the paper lists them. Raise `version` when the same settings give other samples than before:
+    it is part of a trial's key, so nothing stale is taken from the cache.
+    """
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+    severities: ClassVar[tuple[Mapping[str, float], ...]] = ()
+    random: ClassVar[bool] = False
+    version: ClassVar[int] = 1
+
+    @abstractmethod
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the perturbed samples; the input is left as it is."""
+
+    def map_time(self, seconds: float) -> float:
+        """Return where a moment of the original (in seconds) lies in the perturbed audio."""
+        return seconds
+
+
+def trial_generator(seed: int, scenario: str, utterance: str) -> np.random.Generator:
+    """Return the random generator of a trial, a function of (run seed, scenario id, utterance id) only.
+
+    PCG64 seeded from SHA-256: the same stream on every platform, in any order and process.
+    """
+    parts = (str(seed), scenario, utterance)
+    digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))

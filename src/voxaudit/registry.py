@@ -1,0 +1,48 @@
+"""Names to objects, imported only when used: the way every kind of plug-in part is found."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from voxaudit.errors import VoxauditError, one_line
+
+
+def suggest(name: str, known: list[str]) -> str:
+    """Return " Did you mean: x?" where a known name is close to `name`, else an empty string."""
+    close = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
+    return f" Did you mean: {' or '.join(close)}?" if close else ""
+
+
+class Registry:
+    """A table of lazy `module:object` entries of one kind.
+
+    Installed packages can add to it through the entry-point group `group`; a built-in name always wins.
+    """
+
+    def __init__(self, kind: str, entries: Mapping[str, str], group: str) -> None:
+        self.kind = kind
+        self.group = group
+        self._entries = dict(entries)
+
+    def names(self) -> list[str]:
+        """Return all names, built-in first in their declared order, then plug-ins by name."""
+        return [*self._entries, *sorted(name for name in self._plugins() if name not in self._entries)]
+
+    def load(self, name: str) -> Any:
+        """Import and return the object called `name`."""
+        target = self._entries.get(name) or self._plugins().get(name)
+        if target is None:
+            names = self.names()
+            raise VoxauditError(
+                f"Unknown {self.kind} '{one_line(name, 80)}'.{suggest(name, names)} Available: {', '.join(names)}"
+            )
+        module, _, attribute = target.partition(":")
+        return getattr(import_module(module), attribute)
+
+    def _plugins(self) -> dict[str, str]:
+        from importlib.metadata import entry_points
+
+        return {entry.name: entry.value for entry in entry_points(group=self.group)}

@@ -1,0 +1,70 @@
+"""Read and write the tables users have: CSV, TSV, JSON lines and Parquet, by file ending."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
+
+ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+
+
+def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
+    """Read a table; the ending decides the format.
+
+    With `strings`, nothing is guessed: every value stays the text it was (ids such as `007` survive).
+    `.json` is read as JSON lines, as NeMo writes it. An unreadable file raises one line that names it.
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if not path.exists():
+        raise VoxauditError(f"{path}: no such file")
+    if path.is_dir():
+        raise VoxauditError(f"{path}: is a folder, not a table")
+    if path.stat().st_size == 0:
+        raise VoxauditError(f"{path}: the file is empty")
+    try:
+        if ending == ".parquet":
+            table = pl.read_parquet(path)
+        elif ending in (".csv", ".tsv"):
+            table = pl.read_csv(
+                path,
+                separator="\t" if ending == ".tsv" else ",",
+                infer_schema=not strings,
+                infer_schema_length=None,
+            )
+        elif ending in (".jsonl", ".ndjson", ".json"):
+            table = pl.read_ndjson(path, infer_schema_length=None)
+        else:
+            raise VoxauditError(f"{path}: unknown table format '{ending}'. Use one of {', '.join(ENDINGS)}")
+    except (pl.exceptions.PolarsError, OSError, ValueError, UnicodeError) as error:
+        raise VoxauditError(f"{path}: cannot read this table: {one_line(error, 200)}") from error
+    if strings:
+        table = table.with_columns(pl.exclude(pl.String).cast(pl.String, strict=False))
+    return table
+
+
+def require_columns(table: pl.DataFrame, columns: Sequence[str], where: str | Path) -> None:
+    """Raise one line that lists every column of `columns` that `table` lacks, with near misses."""
+    missing = [column for column in columns if column not in table.columns]
+    if missing:
+        hints = "".join(suggest(column, table.columns) for column in missing)
+        raise VoxauditError(
+            f"{where}: no column {', '.join(repr(column) for column in missing)}.{hints}"
+            f" Columns there: {', '.join(table.columns)}"
+        )
+
+
+def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+    """Call `write(temporary)` and move the result to `path`, so that a reader never sees half a file."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
