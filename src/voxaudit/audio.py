@@ -59,7 +59,11 @@ def read(
             data = file.read(frames, dtype="float32", always_2d=True)
     except (soundfile.SoundFileError, OSError, RuntimeError, TypeError) as error:
         reason = one_line(error, 200).replace(str(path), "").replace("Error opening '':", "").strip(" :")
-        hint = "" if path.suffix.lower() in SUFFIXES else " Convert it to WAV or FLAC first, for example with ffmpeg."
+        hint = (
+            ""
+            if path.suffix.lower() in SUFFIXES
+            else " Convert it to WAV or FLAC first, for example with ffmpeg."
+        )
         raise AudioError(f"{path}: cannot read this audio ({reason.rstrip('.')}).{hint}") from error
     samples: Samples = data[:, 0] if data.shape[1] == 1 else data.mean(axis=1, dtype=np.float32)
     if len(samples) == 0:
@@ -70,7 +74,9 @@ def read(
     return audio if rate is None else resample(audio, rate)
 
 
-SUFFIXES = frozenset({".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".sph", ".caf", ".w64"})
+SUFFIXES = frozenset(
+    {".wav", ".flac", ".mp3", ".ogg", ".oga", ".opus", ".aif", ".aiff", ".au", ".sph", ".caf", ".w64"}
+)
 """File endings taken for audio when a folder is searched."""
 
 

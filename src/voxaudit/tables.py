@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -65,6 +65,20 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         write(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_parquet(path: Path, chunks: Iterable[pl.DataFrame], schema: Mapping[str, type[pl.DataType]]) -> None:
+    """Write the chunks of a table to one Parquet file, in order and in bounded memory."""
+    from polars.io.plugins import register_io_source
+
+    def source(*_: object) -> Iterator[pl.DataFrame]:
+        yield from chunks
+
+    lazy = register_io_source(source, schema=pl.Schema(schema))
+    try:
+        write_atomically(path, lazy.sink_parquet)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise VoxauditError(f"{path}: cannot write ({one_line(error, 200)}). Free some space and try again") from error

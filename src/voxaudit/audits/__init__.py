@@ -1,0 +1,1 @@
+"""Audits: tables in, findings out."""

@@ -32,7 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"voxaudit: error: {one_line(error, 2000)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("voxaudit: interrupted; what was finished is kept, run the same command again to go on", file=sys.stderr)
+        print(
+            "voxaudit: interrupted; what was finished is kept, run the same command again to go on",
+            file=sys.stderr,
+        )
         return 130
     except BrokenPipeError:  # the reader of our output left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

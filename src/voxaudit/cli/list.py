@@ -1,0 +1,91 @@
+"""`voxaudit list`: what there is to choose from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+EXAMPLE = "voxaudit list scenarios"
+KINDS = ("scenarios", "suites", "recognizers", "corpora", "normalizers")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("kind", choices=KINDS, help="what to list")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from voxaudit.cli.output import print_json, print_table
+
+    rows = _ROWS[args.kind]()
+    if args.json:
+        print_json(rows)
+    else:
+        print_table("", list(rows[0]), [["" if v is None else v for v in row.values()] for row in rows])
+    return 0
+
+
+def _scenarios() -> list[dict[str, Any]]:
+    from dataclasses import fields
+
+    from voxaudit.perturb import CLEAN, PERTURBATIONS
+
+    rows: list[dict[str, Any]] = [
+        {"scenario": CLEAN, "family": "", "setting": "", "what": "The recording as it is; always heard."}
+    ]
+    for name in PERTURBATIONS.names():
+        kind = PERTURBATIONS.load(name)
+        what = (kind.__doc__ or "").strip().splitlines()[0]
+        for number, setting in enumerate(kind.severities, start=1):
+            text = ", ".join(f"{key}={value:g}" for key, value in setting.items())
+            rows.append({"scenario": f"{name}:{number}", "family": kind.family, "setting": text, "what": what})
+        free = ",".join(f"{field.name}=VALUE" for field in fields(kind))
+        rows.append({"scenario": f"{name}:{free}", "family": kind.family, "setting": "any", "what": what})
+    return rows
+
+
+def _suites() -> list[dict[str, Any]]:
+    from voxaudit.perturb import SUITES
+
+    return [
+        {"suite": suite.name, "scenarios": len(suite.scenarios), "what": suite.description, "which": ", ".join(suite.scenarios)}
+        for suite in SUITES.values()
+    ]
+
+
+def _recognizers() -> list[dict[str, Any]]:
+    from voxaudit.recognize import describe_engines
+
+    return [
+        {
+            "recognizer": engine.name,
+            "installed": "yes" if engine.installed else f"pip install 'voxaudit[{engine.extra}]'",
+            "what": engine.description,
+            "settings": ", ".join(engine.settings),
+        }
+        for engine in describe_engines()
+    ]
+
+
+def _corpora() -> list[dict[str, Any]]:
+    from voxaudit.corpus import FORMATS
+
+    readers = [FORMATS.load(name) for name in FORMATS.names()]
+    return [{"format": reader.name, "what": reader.description, "example": reader.example} for reader in readers]
+
+
+def _normalizers() -> list[dict[str, Any]]:
+    from voxaudit.score.normalize import NORMALIZERS
+
+    return [{"normalizer": n.name, "version": n.version, "what": n.description} for n in NORMALIZERS.values()]
+
+
+_ROWS = {
+    "scenarios": _scenarios,
+    "suites": _suites,
+    "recognizers": _recognizers,
+    "corpora": _corpora,
+    "normalizers": _normalizers,
+}

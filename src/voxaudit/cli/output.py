@@ -1,0 +1,66 @@
+"""Printing for people and for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def note(text: str) -> None:
+    """Print a line to standard error: standard output is for results."""
+    print(text, file=sys.stderr)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on standard output. NaN and infinity become null: JSON has neither."""
+    print(json.dumps(_finite(document), indent=2, ensure_ascii=False))
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; columns whose cells are numbers are set to the right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    for number, column in enumerate(columns):
+        numeric = bool(rows) and all(_numeric(row[number]) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
+    # Piped output is not cut to a terminal's width that is not there.
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table)
+
+
+def printable(text: str) -> str:
+    """Return text without control characters: a transcript must not be able to drive the terminal."""
+    return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def percent(rate: float | None) -> str:
+    """Return a rate as a percentage with one decimal, or a dash where there is none."""
+    return "-" if rate is None else f"{100 * rate:.1f} %"
+
+
+def percent_interval(rate: float | None, low: float | None, high: float | None) -> str:
+    """Return `12.3 % (10.1 to 14.9)`, or the rate alone where there is no interval."""
+    return percent(rate) if low is None or high is None else f"{percent(rate)} ({100 * low:.1f} to {100 * high:.1f})"
+
+
+def _numeric(cell: Any) -> bool:
+    text = str(cell)
+    return text == "-" or text[:1].isdigit() or (text[:1] in "+-" and text[1:2].isdigit())
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value

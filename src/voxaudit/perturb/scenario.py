@@ -1,0 +1,118 @@
+"""Scenarios: a perturbation at one setting, named by a stable string.
+
+`clean`, `gaussian_noise:3` (severity 3 as the paper lists it) or `gaussian_noise:snr=12.5` (any setting).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass, fields
+
+from voxaudit.audio import Audio
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.base import Perturbation, trial_generator
+from voxaudit.registry import Registry, suggest
+
+CLEAN = "clean"
+"""The scenario in which the recording is left as it is: the yardstick of all others."""
+
+PERTURBATIONS = Registry(
+    "perturbation",
+    {
+        "gaussian_noise": "voxaudit.perturb.noise:GaussianNoise",
+        "gain": "voxaudit.perturb.level:Gain",
+        "clipping": "voxaudit.perturb.level:Clipping",
+    },
+    group="voxaudit.perturbations",
+)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A perturbation at one setting; `perturbation` is None for `clean`."""
+
+    id: str
+    perturbation: Perturbation | None
+
+    def apply(self, audio: Audio, *, seed: int, utterance: str) -> Audio:
+        """Return the audio as this scenario disturbs it: the same bits for the same (seed, id, utterance)."""
+        if self.perturbation is None:
+            return audio
+        generator = trial_generator(seed, self.id, utterance)
+        return Audio(self.perturbation(audio.samples, audio.rate, generator), audio.rate)
+
+    def fingerprint(self, *, seed: int, utterance: str) -> str:
+        """Return what, besides the recording, decides the audio that is heard.
+
+        The seed and the utterance's id count only where the perturbation is random.
+        """
+        if self.perturbation is None:
+            return CLEAN
+        text = f"{self.perturbation!r} v{self.perturbation.version}"
+        return f"{text} {self.id} {seed} {utterance}" if self.perturbation.random else text
+
+
+def parse_scenario(text: str) -> Scenario:
+    """Return the scenario that a string names; an unknown name or setting raises one line."""
+    name, colon, setting = text.strip().partition(":")
+    if name == CLEAN and not colon:
+        return Scenario(CLEAN, None)
+    kind: type[Perturbation] = PERTURBATIONS.load(name)
+    if setting.isdecimal():
+        severity = int(setting)
+        if not 1 <= severity <= len(kind.severities):
+            raise VoxauditError(f"scenario '{text}': {_choices(kind)}")
+        return Scenario(f"{name}:{severity}", kind(**kind.severities[severity - 1]))
+    values = _parameters(text, setting, kind)
+    try:
+        perturbation = kind(**values)
+    except ValueError as error:
+        raise VoxauditError(f"scenario '{text}': {one_line(error)}") from error
+    ordered = ",".join(f"{f.name}={values[f.name]:.12g}" for f in fields(kind) if f.name in values)
+    return Scenario(f"{name}:{ordered}" if ordered else name, perturbation)
+
+
+def parse_scenarios(texts: Iterable[str]) -> tuple[Scenario, ...]:
+    """Return the scenarios of a list of ids and suite names, `clean` first, each once."""
+    from voxaudit.perturb.suites import SUITES
+
+    chosen = {CLEAN: Scenario(CLEAN, None)}
+    for text in texts:
+        for id_ in SUITES[text].scenarios if text in SUITES else (text,):
+            scenario = parse_scenario(id_)
+            chosen.setdefault(scenario.id, scenario)
+    return tuple(chosen.values())
+
+
+def _parameters(text: str, setting: str, kind: type[Perturbation]) -> dict[str, float]:
+    known = {field.name: field for field in fields(kind)}
+    values: dict[str, float] = {}
+    for part in filter(None, setting.split(",")):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals:
+            raise VoxauditError(f"scenario '{text}': {_choices(kind)}")
+        if key not in known:
+            raise VoxauditError(
+                f"scenario '{text}': {kind.name} has no parameter '{key}'.{suggest(key, list(known))} {_choices(kind)}"
+            )
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise VoxauditError(
+                f"scenario '{text}': {key} must be a finite number, not '{one_line(value, 40)}'"
+            )
+        values[key] = number
+    if any(name not in values and field.default is MISSING for name, field in known.items()):
+        raise VoxauditError(f"scenario '{text}': {_choices(kind)}")
+    return values
+
+
+def _choices(kind: type[Perturbation]) -> str:
+    example = ",".join(f"{field.name}=VALUE" for field in fields(kind))
+    by_value = f"{kind.name}:{example}"
+    if not kind.severities:
+        return f"write {by_value}"
+    return f"write {kind.name}:1 to {kind.name}:{len(kind.severities)}, or {by_value}"

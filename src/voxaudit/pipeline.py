@@ -1,0 +1,50 @@
+"""The whole audit in one call: corpus, run, scores, findings. What `voxaudit run` does."""
+
+from __future__ import annotations
+
+from voxaudit.config import AuditConfig
+from voxaudit.corpus import read_corpus
+from voxaudit.errors import VoxauditError
+from voxaudit.recognize import make_recognizer
+from voxaudit.registry import suggest
+from voxaudit.report.summary import write_summary
+from voxaudit.run import Run, run_trials
+from voxaudit.score.run import score_run
+
+
+def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool = True) -> Run:
+    """Audit a corpus as the configuration says and return the run.
+
+    The run folder then holds `transcripts.parquet`, `scores.parquet` and `summary.md`.
+    """
+    corpus = read_corpus(
+        config.corpus.path,
+        format=config.corpus.format,
+        columns=config.corpus.columns,
+        skip_bad_rows=config.corpus.skip_bad_rows,
+    )
+    for attribute in config.corpus.attributes:
+        if attribute not in corpus.attributes:
+            raise VoxauditError(
+                f"{config.corpus.path}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
+                f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
+            )
+    recognizers = {
+        name: make_recognizer({"engine": name, **settings}) for name, settings in config.recognizers.items()
+    }
+    run = run_trials(
+        corpus,
+        recognizers,
+        config.scenarios,
+        out=config.out,
+        seed=config.seed,
+        workers=config.workers,
+        timeout=config.timeout,
+        retries=config.retries,
+        cache=config.cache,
+        retry_failed=retry_failed,
+        progress=progress,
+    )
+    score_run(run, config.normalizer)
+    write_summary(run, config.corpus.attributes)
+    return Run(run.folder)

@@ -1,0 +1,1 @@
+"""Reports: findings become pages and files that people read."""

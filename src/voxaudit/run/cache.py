@@ -1,0 +1,63 @@
+"""Transcripts shared between runs, found by content: nothing is heard twice on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from voxaudit.recognize.base import Transcript
+from voxaudit.run.store import connect, transcript_from_row, transcript_row, writing
+from voxaudit.run.trial import Outcome
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS transcripts (
+    key BLOB PRIMARY KEY, text TEXT NOT NULL, confidence REAL, word_times TEXT, seconds REAL NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+def default_cache_folder() -> Path:
+    """Return the cache folder: $VOXAUDIT_CACHE, else `voxaudit` in the user's cache folder."""
+    if chosen := os.environ.get("VOXAUDIT_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "voxaudit"
+
+
+class Cache:
+    """Transcripts by trial key. Failures are never kept here; several runs may use it at once."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / "transcripts.sqlite"
+        self._database = connect(self.path, _SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, tuple[Transcript, float]]:
+        """Return {key: (transcript, seconds it took)} of the keys that are known."""
+        found = {}
+        for first in range(0, len(keys), 500):
+            some = keys[first : first + 500]
+            rows = self._database.execute(
+                "SELECT key, text, confidence, word_times, seconds FROM transcripts"
+                f" WHERE key IN ({','.join('?' * len(some))})",
+                some,
+            )
+            for key, text, confidence, times, seconds in rows:
+                found[key] = (transcript_from_row(text, confidence, times), seconds)
+        return found
+
+    def add(self, outcomes: Iterable[Outcome]) -> None:
+        """Keep the transcripts among these outcomes, in one transaction."""
+        rows = [
+            (outcome.trial.key, *transcript_row(outcome.transcript), outcome.seconds)
+            for outcome in outcomes
+            if outcome.transcript is not None
+        ]
+        if rows:
+            with writing(self._database, self.path):
+                self._database.executemany("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", rows)

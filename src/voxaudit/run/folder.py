@@ -1,0 +1,90 @@
+"""A run's folder: what it was asked, what came out, and how to read it again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.tables import read_table, write_atomically
+
+FORMAT = 1
+"""Version of the run folder's layout, in `run.json`."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk.
+
+    `run.json` holds the configuration, `trials.sqlite` the store, `corpus.parquet` the utterances,
+    `transcripts.parquet` and `scores.parquet` the tables every audit reads.
+    """
+
+    folder: Path
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """The frozen configuration: corpus, recognizers with their fingerprints, scenarios, seed, versions."""
+        return read_config(self.folder)
+
+    @cached_property
+    def corpus(self) -> pl.DataFrame:
+        """The utterances: id, audio, speaker, text, start, duration, then the attributes."""
+        return read_table(self.folder / "corpus.parquet")
+
+    @cached_property
+    def transcripts(self) -> pl.DataFrame:
+        """One row a trial: utterance, scenario, recognizer, text as it was returned, seconds, failure."""
+        return read_table(self.folder / "transcripts.parquet")
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """One row a scored trial: its counts, and the utterance's attributes as columns."""
+        return read_table(self.folder / "scores.parquet")
+
+    @property
+    def failures(self) -> pl.DataFrame:
+        """The trials without a transcript, with the reason."""
+        return self.transcripts.filter(pl.col("failure").is_not_null())
+
+    def transcript_chunks(self, rows: int = 100_000) -> Iterator[pl.DataFrame]:
+        """Yield the transcripts table in pieces, for runs that do not fit in memory."""
+        lazy = pl.scan_parquet(self.folder / "transcripts.parquet")
+        total = lazy.select(pl.len()).collect().item()
+        for first in range(0, total, rows):
+            yield lazy.slice(first, rows).collect()
+
+
+def open_run(folder: str | Path) -> Run:
+    """Open a finished run; a folder without one raises one line."""
+    run = Run(Path(folder))
+    _ = run.config
+    if not (run.folder / "transcripts.parquet").exists():
+        raise VoxauditError(f"{folder}: this run is not finished. Run the same command again to complete it")
+    return run
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return `run.json` of a folder."""
+    path = folder / "run.json"
+    if not path.exists():
+        raise VoxauditError(f"{folder}: not a run folder (it has no run.json)")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise VoxauditError(f"{path}: cannot read this file ({one_line(error)})") from error
+    if not isinstance(config, dict) or config.get("format") != FORMAT:
+        raise VoxauditError(f"{path}: written by another version of voxaudit (format {FORMAT} expected)")
+    return config
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write `run.json`."""
+    text = json.dumps({"format": FORMAT, **config}, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(folder / "run.json", lambda path: path.write_text(text, encoding="utf-8"))

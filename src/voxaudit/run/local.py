@@ -1,0 +1,269 @@
+"""The local executor: warm recognizer processes, fed in chunks, watched, and replaced when they die."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from voxaudit.recognize.base import RecognizerError
+from voxaudit.run.trial import Outcome, Trial
+from voxaudit.run.worker import Heard, Job, Ready, Unusable
+
+CHUNK_SECONDS = 0.5
+"""How much work is sent to a worker at a time: long enough to hide the hand-over, short enough for an even finish."""
+
+LARGEST_CHUNK = 256
+DEATHS_WHILE_LOADING = 3
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How patient the executor is. Times in seconds; `timeout` is for one trial."""
+
+    workers: int = 1
+    timeout: float = 120.0
+    load_timeout: float = 600.0
+    retries: int = 1
+
+
+@dataclass
+class _Attempt:
+    trial: Trial
+    failures: int = 0
+    alone: bool = False  # it was in a batch that killed or froze a worker: tried by itself from now on
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    pending: deque[_Attempt] = field(default_factory=deque)
+    ready: bool = False
+    deadline: float = 0.0
+
+
+def execute(job: Job, trials: Iterator[Trial], limits: Limits, log: Path) -> Iterator[list[Outcome]]:
+    """Hear trials in worker processes and yield their outcomes as they come, every trial exactly once.
+
+    A worker that dies or does not answer in time is replaced; the batch it was at is tried again one by one,
+    and a trial that fails more than `limits.retries` times is an outcome with a reason. `RecognizerError`
+    means that the recognizer cannot be loaded at all.
+    """
+    pool = _Pool(job, trials, limits, log)
+    try:
+        while True:
+            pool.feed()
+            if pool.idle:
+                return
+            if outcomes := pool.collect():
+                yield outcomes
+    finally:
+        pool.stop()
+
+
+class _Pool:
+    def __init__(self, job: Job, trials: Iterator[Trial], limits: Limits, log: Path) -> None:
+        self._job = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
+        self._batch = max(1, job.recognizer.batch_size)
+        self._source = trials
+        self._queue: deque[_Attempt] = deque()
+        self._limits = limits
+        self._log = log
+        self._events: queue.Queue[tuple[_Worker, Any]] = queue.Queue()
+        self._workers: list[_Worker] = []
+        self._loading_deaths = 0
+        self._seconds_a_trial: float | None = None
+        self._exhausted = False
+
+    @property
+    def idle(self) -> bool:
+        """True when nothing is under way and nothing is left."""
+        return self._exhausted and not self._queue and not any(worker.pending for worker in self._workers)
+
+    def feed(self) -> None:
+        """Give every free worker its next chunk; start workers while there is work for them."""
+        for worker in self._workers:
+            if worker.ready and not worker.pending and (chunk := self._next_chunk()):
+                worker.pending.extend(chunk)
+                worker.deadline = self._trial_deadline(worker)
+                self._write(worker, pickle.dumps([attempt.trial for attempt in chunk], pickle.HIGHEST_PROTOCOL))
+        while len(self._workers) < self._limits.workers:
+            starting = sum(not worker.ready for worker in self._workers)
+            self._look_ahead(starting + 1)
+            if len(self._queue) <= starting:
+                return
+            self._start()
+
+    def _look_ahead(self, count: int) -> None:
+        while len(self._queue) < count and not self._exhausted:
+            trial = next(self._source, None)
+            if trial is None:
+                self._exhausted = True
+            else:
+                self._queue.append(_Attempt(trial))
+
+    def _next_chunk(self) -> list[_Attempt]:
+        self._look_ahead(1)
+        if self._queue and self._queue[0].alone:
+            return [self._queue.popleft()]
+        size = self._batch
+        if self._seconds_a_trial is not None:
+            batches = CHUNK_SECONDS / max(self._seconds_a_trial * self._batch, 1e-6)
+            size = self._batch * max(1, min(int(batches), LARGEST_CHUNK // self._batch))
+        self._look_ahead(size)
+        chunk: list[_Attempt] = []
+        while self._queue and not self._queue[0].alone and len(chunk) < size:
+            chunk.append(self._queue.popleft())
+        return chunk
+
+    def collect(self) -> list[Outcome]:
+        """Wait for something to happen, then handle all that has."""
+        outcomes: list[Outcome] = []
+        now = time.monotonic()
+        nearest = min((worker.deadline for worker in self._workers if self._busy(worker)), default=now + 1.0)
+        with contextlib.suppress(queue.Empty):
+            self._handle(*self._events.get(timeout=max(0.0, min(nearest - now, 3600.0))), outcomes)
+            while True:
+                self._handle(*self._events.get_nowait(), outcomes)
+        now = time.monotonic()
+        for worker in [worker for worker in self._workers if self._busy(worker) and worker.deadline <= now]:
+            self._timed_out(worker, outcomes)
+        return outcomes
+
+    def _busy(self, worker: _Worker) -> bool:
+        return not worker.ready or bool(worker.pending)
+
+    def _handle(self, worker: _Worker, message: Any, outcomes: list[Outcome]) -> None:
+        if worker not in self._workers:  # a late word from a worker that was already replaced
+            return
+        if isinstance(message, Ready):
+            worker.ready = True
+            self._loading_deaths = 0
+        elif isinstance(message, Unusable):
+            raise RecognizerError(message.reason)
+        elif message is None:
+            self._died(worker, outcomes)
+        else:
+            self._answered(worker, message, outcomes)
+
+    def _answered(self, worker: _Worker, answers: list[Heard], outcomes: list[Outcome]) -> None:
+        for heard in answers:
+            attempt = worker.pending.popleft()
+            if heard.failure is not None and heard.again and attempt.failures < self._limits.retries:
+                self._queue.append(_Attempt(attempt.trial, attempt.failures + 1, alone=True))
+            else:
+                outcomes.append(Outcome(attempt.trial, heard.transcript, heard.seconds, heard.failure))
+            self._measure(heard.seconds)
+        worker.deadline = self._trial_deadline(worker)
+
+    def _measure(self, seconds: float) -> None:
+        before = self._seconds_a_trial
+        self._seconds_a_trial = seconds if before is None else 0.9 * before + 0.1 * seconds
+
+    def _died(self, worker: _Worker, outcomes: list[Outcome]) -> None:
+        code = worker.process.wait()
+        if not worker.ready:
+            self._loading_deaths += 1
+            if self._loading_deaths >= DEATHS_WHILE_LOADING:
+                raise RecognizerError(f"the process {_ending(code)} while loading the model; see {self._log}")
+            self._replace(worker, suspects=0, reason="", outcomes=outcomes)
+            return
+        self._replace(worker, self._batch, f"recognizer: the process {_ending(code)}; see {self._log.name}", outcomes)
+
+    def _timed_out(self, worker: _Worker, outcomes: list[Outcome]) -> None:
+        if not worker.ready:
+            raise RecognizerError(f"the model was not loaded within {self._limits.load_timeout:g} s; see {self._log}")
+        reason = f"recognizer: no answer within {self._limits.timeout:g} s"
+        self._replace(worker, self._batch, reason, outcomes)
+
+    def _replace(self, worker: _Worker, suspects: int, reason: str, outcomes: list[Outcome]) -> None:
+        """End a worker; its `suspects` first pending trials are to blame, the others go back untouched."""
+        self._workers.remove(worker)
+        _end(worker.process)
+        blamed = [worker.pending.popleft() for _ in range(min(suspects, len(worker.pending)))]
+        self._queue.extendleft(reversed(worker.pending))
+        for attempt in blamed:
+            certain = len(blamed) == 1  # in a larger batch nobody knows yet whose fault it was
+            failures = attempt.failures + certain
+            if failures > self._limits.retries:
+                outcomes.append(Outcome(attempt.trial, None, failure=reason))
+            else:
+                self._queue.append(_Attempt(attempt.trial, failures, alone=True))
+
+    def _trial_deadline(self, worker: _Worker) -> float:
+        return time.monotonic() + self._limits.timeout * min(self._batch, max(len(worker.pending), 1))
+
+    def _start(self) -> None:
+        environment = dict(os.environ)
+        environment["PYTHONPATH"] = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
+        share = str(max(1, (os.cpu_count() or 1) // self._limits.workers))
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            environment.setdefault(variable, share)
+        with self._log.open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "voxaudit.run.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment,
+                start_new_session=True,  # Ctrl-C reaches the driver only, which then ends its workers
+            )
+        worker = _Worker(process, deadline=time.monotonic() + self._limits.load_timeout)
+        self._workers.append(worker)
+        threading.Thread(target=_listen, args=(worker, self._events), daemon=True).start()
+        self._write(worker, self._job)
+
+    def _write(self, worker: _Worker, data: bytes) -> None:
+        assert worker.process.stdin is not None
+        with contextlib.suppress(OSError):  # a dead worker is noticed by its listener
+            worker.process.stdin.write(data)
+            worker.process.stdin.flush()
+
+    def stop(self) -> None:
+        """End all workers."""
+        for worker in self._workers:
+            _end(worker.process)
+        self._workers.clear()
+
+
+def _listen(worker: _Worker, events: queue.Queue[tuple[_Worker, Any]]) -> None:
+    assert worker.process.stdout is not None
+    try:
+        while True:
+            events.put((worker, pickle.load(worker.process.stdout)))
+    except Exception:  # end of file, or half a message from a process that was killed while it wrote
+        events.put((worker, None))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)  # its children too: a command that it started
+        else:
+            process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def _ending(code: int) -> str:
+    if code >= 0:
+        return f"exited with code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return f"was killed by {name}" + (" (out of memory?)" if -code == signal.SIGKILL else "")

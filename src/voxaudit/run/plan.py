@@ -1,0 +1,104 @@
+"""The plan: which trials a run consists of, and which of them are still to be heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from voxaudit.audio import AudioError, content_hash
+from voxaudit.corpus import Corpus, Utterance
+from voxaudit.perturb import CLEAN, Scenario
+from voxaudit.recognize import AnswersById, Recognizer
+from voxaudit.run.store import Store
+from voxaudit.run.trial import Outcome, Trial, recognizer_digest, trial_key
+
+CHUNK = 128
+"""Utterances that are looked up at a time: memory stays the same for any corpus."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The grid of a run: every utterance, under every scenario, heard by every recognizer."""
+
+    corpus: Corpus
+    recognizers: dict[str, Recognizer]
+    scenarios: tuple[Scenario, ...]
+    seed: int = 0
+
+    def scenarios_of(self, recognizer: str) -> tuple[Scenario, ...]:
+        """Return the scenarios a recognizer can answer: transcripts from a file are of clean speech only."""
+        if isinstance(self.recognizers[recognizer], AnswersById):
+            return tuple(scenario for scenario in self.scenarios if scenario.id == CLEAN)
+        return self.scenarios
+
+    def trials_of(self, recognizer: str) -> int:
+        """Return how many trials a recognizer has."""
+        return len(self.corpus) * len(self.scenarios_of(recognizer))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some utterances' trials: those to be heard, those known to fail without hearing, and how many are done."""
+
+    trials: list[Trial]
+    failed: list[Outcome]
+    finished: int
+
+
+def unfinished(plan: Plan, recognizer: str, store: Store, *, retry_failed: bool) -> Iterator[Chunk]:
+    """Yield what the store lacks of one recognizer's trials, a chunk of utterances at a time."""
+    scenarios = plan.scenarios_of(recognizer)
+    digest = recognizer_digest(plan.recognizers[recognizer].fingerprint())
+    by_id = isinstance(plan.recognizers[recognizer], AnswersById)
+    utterances = iter(plan.corpus)
+    while some := list(islice(utterances, CHUNK)):
+        hashes = {} if by_id else _hash_recordings(store, sorted({str(utterance.audio) for utterance in some}))
+        done = store.finished(recognizer, [utterance.id for utterance in some], failed=not retry_failed)
+        chunk = Chunk([], [], 0)
+        finished = 0
+        for utterance in some:
+            content = hashes.get(str(utterance.audio), "")
+            for scenario in scenarios:
+                trial = _trial(utterance, scenario, content, plan.seed, digest)
+                if done.get((trial.utterance, trial.scenario)) == trial.key:
+                    finished += 1
+                elif content.startswith(UNREADABLE):
+                    chunk.failed.append(Outcome(trial, None, failure=content))
+                else:
+                    chunk.trials.append(trial)
+        yield Chunk(chunk.trials, chunk.failed, finished)
+
+
+def _trial(utterance: Utterance, scenario: Scenario, content: str, seed: int, digest: str) -> Trial:
+    mark = scenario.fingerprint(seed=seed, utterance=utterance.id)
+    key = trial_key(content or utterance.id, utterance.start, utterance.duration, mark, digest)
+    audio = str(utterance.audio)
+    return Trial(utterance.id, scenario.id, audio, utterance.start, utterance.duration, key)
+
+
+UNREADABLE = "audio: "
+"""How the reason starts where a recording cannot be read."""
+
+
+def _hash_recordings(store: Store, paths: Sequence[str]) -> dict[str, str]:
+    """Return {path: content hash}, or {path: "audio: reason"} for a recording that cannot be read."""
+    known = store.audio_hashes(paths)
+    hashes, fresh = {}, []
+    for path in paths:
+        try:
+            status = Path(path).stat()
+            size, modified = status.st_size, status.st_mtime_ns
+            if path in known and known[path][:2] == (size, modified):
+                hashes[path] = known[path][2]
+            else:
+                hashes[path] = content_hash(path)
+                fresh.append((path, size, modified, hashes[path]))
+        except AudioError as error:
+            hashes[path] = f"{UNREADABLE}{error}"
+        except OSError as error:
+            hashes[path] = f"{UNREADABLE}{path}: {error.strerror or error}"
+    if fresh:
+        store.add_audio_hashes(fresh)
+    return hashes

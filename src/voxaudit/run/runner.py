@@ -1,0 +1,242 @@
+"""Run a plan: hear what the store and the cache lack, record every outcome, write the transcripts table."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voxaudit import __version__
+from voxaudit.corpus import Corpus
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb import parse_scenarios
+from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, settings_of
+from voxaudit.recognize.base import RecognizerError
+from voxaudit.run.cache import Cache, default_cache_folder
+from voxaudit.run.folder import Run, read_config, write_config
+from voxaudit.run.local import Limits, execute
+from voxaudit.run.lock import hold
+from voxaudit.run.plan import UNREADABLE, Plan, unfinished
+from voxaudit.run.progress import Progress
+from voxaudit.run.store import TRANSCRIPT_COLUMNS, Store
+from voxaudit.run.trial import Outcome, Trial
+from voxaudit.run.worker import Job
+from voxaudit.tables import write_atomically, write_parquet
+
+HOPELESS = 25
+"""A recognizer whose first trials all fail is stopped after this many: something is wrong with it, not with them."""
+
+RecognizerLike = str | Recognizer | Callable[..., Any]
+
+
+def run_trials(
+    corpus: Corpus,
+    recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike],
+    scenarios: Sequence[str] = ("quick",),
+    *,
+    out: str | Path,
+    seed: int = 0,
+    workers: int | None = None,
+    timeout: float = 120.0,
+    retries: int = 1,
+    cache: bool | str | Path = True,
+    retry_failed: bool = False,
+    progress: bool = True,
+) -> Run:
+    """Hear a corpus: every utterance, under every scenario, by every recognizer.
+
+    `scenarios` are ids (`gaussian_noise:3`) and suite names; `clean` is always heard too. Results are committed to
+    the folder `out` as they come: run the same again and only what is missing is heard. `timeout` (seconds)
+    and `retries` are per trial; a trial that fails is recorded with its reason and, unless `retry_failed`,
+    not tried again. `cache` shares transcripts between runs: True for the user's cache folder, or a folder.
+    `workers` defaults to the number of cores.
+    """
+    plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios), seed)
+    if workers is not None and workers < 1:
+        raise VoxauditError(f"workers must be at least 1, not {workers}")
+    if timeout <= 0:
+        raise VoxauditError(f"timeout must be above 0 seconds, not {timeout:g}")
+    limits = Limits(workers=workers or os.cpu_count() or 1, timeout=timeout, retries=retries)
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(hold(folder))
+            _prepare_folder(folder, plan)
+            store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
+            kept = None
+            if cache:
+                kept = stack.enter_context(closing(Cache(default_cache_folder() if cache is True else Path(cache))))
+            bars = stack.enter_context(Progress(progress))
+            for name in plan.recognizers:
+                bars.begin(name, plan.trials_of(name))
+                _Hearing(plan, name, store, kept, limits, bars, folder / "workers.log", retry_failed).run()
+            write_parquet(folder / "transcripts.parquet", _transcripts(plan, store), TRANSCRIPT_COLUMNS)
+    except OSError as error:
+        raise VoxauditError(f"{error.filename or folder}: {error.strerror or one_line(error)}") from error
+    return Run(folder)
+
+
+@dataclass(frozen=True)
+class _Hearing:
+    """One recognizer's part of a run."""
+
+    plan: Plan
+    name: str
+    store: Store
+    cache: Cache | None
+    limits: Limits
+    bars: Progress
+    log: Path
+    retry_failed: bool
+
+    def run(self) -> None:
+        recognizer = self.plan.recognizers[self.name]
+        if isinstance(recognizer, AnswersById):
+            self._look_up(recognizer)
+            return
+        job = Job(recognizer, {scenario.id: scenario for scenario in self.plan.scenarios}, self.plan.seed)
+        hopeless = _Hopeless(self.name)
+        try:
+            for outcomes in execute(job, self._to_hear(), self.limits, self.log):
+                self._record(outcomes, heard=True)
+                hopeless.watch(outcomes)
+        except RecognizerError as error:
+            raise RecognizerError(f"recognizer '{self.name}': {error}") from error
+
+    def _to_hear(self) -> Iterator[Trial]:
+        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
+            self.bars.advance(chunk.finished)
+            self._record(chunk.failed)
+            found = self.cache.find([trial.key for trial in chunk.trials]) if self.cache else {}
+            self._record([Outcome(trial, *found[trial.key]) for trial in chunk.trials if trial.key in found])
+            yield from (trial for trial in chunk.trials if trial.key not in found)
+
+    def _look_up(self, recognizer: AnswersById) -> None:
+        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
+            self.bars.advance(chunk.finished)
+            found = recognizer.lookup([trial.utterance for trial in chunk.trials])
+            missing = f"recognizer: no transcript for this utterance in {recognizer.source}"
+            self._record(
+                [
+                    Outcome(trial, found.get(trial.utterance), failure=None if trial.utterance in found else missing)
+                    for trial in chunk.trials
+                ]
+            )
+
+    def _record(self, outcomes: Sequence[Outcome], *, heard: bool = False) -> None:
+        if not outcomes:
+            return
+        self.store.add(self.name, outcomes)
+        if heard and self.cache is not None:
+            self.cache.add(outcomes)
+        failed = sum(outcome.failure is not None for outcome in outcomes)
+        self.bars.advance(len(outcomes), heard=heard, failed=failed)
+
+
+class _Hopeless:
+    """Stops a recognizer that has never answered."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._failures: int | None = 0
+
+    def watch(self, outcomes: Sequence[Outcome]) -> None:
+        if self._failures is None:
+            return
+        if any(outcome.transcript is not None for outcome in outcomes):
+            self._failures = None
+            return
+        reasons = deque(
+            o.failure for o in outcomes if o.failure is not None and not o.failure.startswith(UNREADABLE)
+        )
+        self._failures += len(reasons)
+        if self._failures >= HOPELESS:
+            raise VoxauditError(
+                f"recognizer '{self._name}' failed its first {self._failures} trials and was stopped"
+                f" ({reasons[-1]}). What was done is kept; mend it and run again with --retry-failed"
+            )
+
+
+def _named(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike]) -> dict[str, Recognizer]:
+    if isinstance(recognizers, Mapping):
+        named = {name: make_recognizer(spec) for name, spec in recognizers.items()}
+    else:
+        named = {}
+        for spec in recognizers:
+            name = spec if isinstance(spec, str) else getattr(spec, "__name__", type(spec).__name__.lower())
+            if name in named:
+                raise VoxauditError(f"two recognizers are called '{name}': give them names of their own")
+            named[name] = make_recognizer(spec)
+    if not named:
+        raise VoxauditError("no recognizer given. `voxaudit list recognizers` shows what there is")
+    return named
+
+
+def _prepare_folder(folder: Path, plan: Plan) -> None:
+    """Write what the run is asked, after checking that the folder does not hold another run."""
+    config = _config(plan)
+    if (folder / "run.json").exists():
+        before = read_config(folder)
+        for what, old, new in (
+            ("corpus", before["corpus"]["source"], config["corpus"]["source"]),
+            ("seed", before["seed"], config["seed"]),
+        ):
+            if old != new:
+                raise VoxauditError(
+                    f"{folder}: holds a run with another {what} ({one_line(str(old), 120)},"
+                    f" not {one_line(str(new), 120)}). Choose another folder"
+                )
+        config["created"] = before["created"]
+    # Tables of an earlier state would contradict the new configuration until they are written again.
+    for stale in ("transcripts.parquet", "scores.parquet"):
+        (folder / stale).unlink(missing_ok=True)
+    write_atomically(folder / "corpus.parquet", plan.corpus.table.write_parquet)
+    write_config(folder, config)
+
+
+def _config(plan: Plan) -> dict[str, Any]:
+    table = plan.corpus.table
+    packages = ("numpy", "polars", "soundfile", "soxr", "rapidfuzz", "scipy")
+    return {
+        "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+        "voxaudit": __version__,
+        "corpus": {
+            "name": plan.corpus.name,
+            "source": plan.corpus.source,
+            "format": plan.corpus.format,
+            "utterances": len(plan.corpus),
+            "speakers": table["speaker"].drop_nulls().n_unique(),
+            "skipped": plan.corpus.skipped,
+        },
+        "recognizers": {
+            name: {"settings": settings_of(recognizer), "fingerprint": recognizer.fingerprint()}
+            for name, recognizer in plan.recognizers.items()
+        },
+        "scenarios": [scenario.id for scenario in plan.scenarios],
+        "seed": plan.seed,
+        "versions": {
+            "python": platform.python_version(),
+            "platform": sys.platform,
+            **{package: metadata.version(package) for package in packages},
+        },
+    }
+
+
+def _transcripts(plan: Plan, store: Store) -> Iterator[pl.DataFrame]:
+    """Yield the transcripts of this plan: the store may hold more, from an earlier state of the corpus."""
+    ids = plan.corpus.table["id"]
+    for name in plan.recognizers:
+        scenarios = [scenario.id for scenario in plan.scenarios_of(name)]
+        for chunk in store.transcripts([name]):
+            yield chunk.filter(pl.col("scenario").is_in(scenarios) & pl.col("utterance").is_in(ids.implode()))

@@ -1,0 +1,170 @@
+"""The store of a run: one SQLite file with every finished trial, written by the driver only."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.recognize.base import Transcript, Word
+from voxaudit.run.trial import Outcome
+
+TRANSCRIPT_COLUMNS = {
+    "utterance": pl.String,
+    "scenario": pl.String,
+    "recognizer": pl.String,
+    "text": pl.String,
+    "confidence": pl.Float64,
+    "word_times": pl.String,
+    "seconds": pl.Float64,
+    "failure": pl.String,
+}
+"""The `transcripts` table. `word_times` is JSON: a list of [word, start, end, confidence], in seconds."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS trials (
+    recognizer TEXT NOT NULL, utterance TEXT NOT NULL, scenario TEXT NOT NULL, key BLOB NOT NULL,
+    text TEXT, confidence REAL, word_times TEXT, seconds REAL, failure TEXT,
+    PRIMARY KEY (recognizer, utterance, scenario)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS audio (
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, modified INTEGER NOT NULL, hash TEXT NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+class Store:
+    """The finished trials of a run, and the content hashes of its recordings.
+
+    A trial counts as done while its key is the same: a recording, scenario or recognizer that changed
+    is heard again. Every call that writes is one transaction; a process killed at any moment leaves
+    the last finished transaction.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._database = connect(path, _SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def finished(self, recognizer: str, utterances: Sequence[str], *, failed: bool) -> dict[tuple[str, str], bytes]:
+        """Return {(utterance, scenario): key} of what is done; with `failed`, recorded failures count as done."""
+        rows = self._database.execute(
+            f"SELECT utterance, scenario, key FROM trials WHERE recognizer = ? AND utterance IN ({_marks(utterances)})"
+            + ("" if failed else " AND failure IS NULL"),
+            [recognizer, *utterances],
+        )
+        return {(utterance, scenario): key for utterance, scenario, key in rows}
+
+    def add(self, recognizer: str, outcomes: Iterable[Outcome]) -> None:
+        """Record outcomes, in one transaction."""
+        with writing(self._database, self.path):
+            self._database.executemany(
+                "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        recognizer,
+                        outcome.trial.utterance,
+                        outcome.trial.scenario,
+                        outcome.trial.key,
+                        *transcript_row(outcome.transcript),
+                        outcome.seconds,
+                        outcome.failure,
+                    )
+                    for outcome in outcomes
+                ],
+            )
+
+    def audio_hashes(self, paths: Sequence[str]) -> dict[str, tuple[int, int, str]]:
+        """Return {path: (size, modified, hash)} of the recordings whose hash is known."""
+        rows = self._database.execute(
+            f"SELECT path, size, modified, hash FROM audio WHERE path IN ({_marks(paths)})", list(paths)
+        )
+        return {path: (size, modified, hash_) for path, size, modified, hash_ in rows}
+
+    def add_audio_hashes(self, rows: Iterable[tuple[str, int, int, str]]) -> None:
+        """Remember (path, size, modified, hash), so that a resumed run reads no recording to know it."""
+        with writing(self._database, self.path):
+            self._database.executemany("INSERT OR REPLACE INTO audio VALUES (?, ?, ?, ?)", rows)
+
+    def transcripts(self, recognizers: Sequence[str], chunk: int = 100_000) -> Iterator[pl.DataFrame]:
+        """Yield the `transcripts` table in chunks, ordered by recognizer, utterance and scenario."""
+        for recognizer in recognizers:
+            cursor = self._database.execute(
+                f"SELECT {', '.join(TRANSCRIPT_COLUMNS)} FROM trials WHERE recognizer = ?"
+                " ORDER BY utterance, scenario",
+                [recognizer],
+            )
+            while rows := cursor.fetchmany(chunk):
+                yield pl.DataFrame(rows, schema=TRANSCRIPT_COLUMNS, orient="row")
+
+
+def connect(path: Path, schema: str) -> sqlite3.Connection:
+    """Open an SQLite file in WAL mode and make its tables; a foreign or broken file raises one line."""
+    try:
+        database = sqlite3.connect(path, timeout=60.0, isolation_level=None)
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("PRAGMA synchronous=NORMAL")
+        database.executescript(schema)
+    except sqlite3.Error as error:
+        raise VoxauditError(f"{path}: cannot open this store ({one_line(error)})") from error
+    return database
+
+
+class writing:  # noqa: N801 - reads as a statement: `with writing(database, path):`
+    """A transaction; a full disk or another write error rolls back and raises one line."""
+
+    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
+        self._database = database
+        self._path = path
+
+    def __enter__(self) -> None:
+        try:
+            self._database.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise self._failed(error) from error
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        try:
+            if error is None:
+                self._database.execute("COMMIT")
+                return
+        except sqlite3.Error as failed:
+            self._roll_back()
+            raise self._failed(failed) from failed
+        self._roll_back()
+        if isinstance(error, sqlite3.Error):
+            raise self._failed(error) from error
+
+    def _roll_back(self) -> None:
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+
+    def _failed(self, error: sqlite3.Error) -> VoxauditError:
+        return VoxauditError(
+            f"{self._path}: cannot write ({one_line(error)}). Everything written before is safe:"
+            " free some space and run the same command again"
+        )
+
+
+def transcript_row(transcript: Transcript | None) -> tuple[str | None, float | None, str | None]:
+    """Return (text, confidence, word_times) as they are stored."""
+    if transcript is None:
+        return None, None, None
+    times = [[word.text, word.start, word.end, word.confidence] for word in transcript.words]
+    return transcript.text, transcript.confidence, json.dumps(times, ensure_ascii=False) if times else None
+
+
+def transcript_from_row(text: str, confidence: float | None, word_times: str | None) -> Transcript:
+    """Return the transcript that `transcript_row` stored."""
+    return Transcript(text, tuple(Word(*word) for word in json.loads(word_times or "[]")), confidence)
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))

@@ -1,0 +1,149 @@
+"""A worker process: loads one recognizer, then reads, perturbs and recognises what the driver sends.
+
+Started as `python -m voxaudit.run.worker`; pickled messages come in on standard input and go out on standard
+output. Whatever the recognizer prints goes to the run's `workers.log`, never into the messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from voxaudit import audio
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb import Scenario
+from voxaudit.recognize.base import Recognizer, Transcriber, Transcript, as_transcripts
+from voxaudit.run.trial import Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What stays the same for all trials of a worker."""
+
+    recognizer: Recognizer
+    scenarios: Mapping[str, Scenario]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The answer to one trial. `again` says that another try could help."""
+
+    transcript: Transcript | None
+    seconds: float = 0.0
+    failure: str | None = None
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The recognizer is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """The recognizer cannot be loaded: no trial can be heard."""
+
+    reason: str
+
+
+def hear(job: Job, transcribe: Transcriber, trials: Sequence[Trial]) -> list[Heard]:
+    """Return one answer per trial. A batch that fails as a whole is heard again one by one."""
+    clips: list[audio.Audio] = []
+    answers: dict[int, Heard] = {}
+    for number, trial in enumerate(trials):
+        try:
+            clips.append(_prepare(job, trial))
+        except Exception as error:
+            answers[number] = Heard(None, failure=_reason("audio", error))
+    positions = [number for number in range(len(trials)) if number not in answers]
+    if clips:
+        answers.update(zip(positions, _transcribe(transcribe, clips), strict=True))
+    return [answers[number] for number in range(len(trials))]
+
+
+def _prepare(job: Job, trial: Trial) -> audio.Audio:
+    clip = audio.read(trial.audio, start=trial.start, duration=trial.duration)
+    clip = job.scenarios[trial.scenario].apply(clip, seed=job.seed, utterance=trial.utterance)
+    return clip if job.recognizer.rate is None else audio.resample(clip, job.recognizer.rate)
+
+
+def _transcribe(transcribe: Transcriber, clips: Sequence[audio.Audio]) -> list[Heard]:
+    start = time.perf_counter()
+    try:
+        transcripts = as_transcripts(transcribe(clips), len(clips))
+    except BaseException as error:  # SystemExit too: a recognizer that exits costs its own trial
+        if len(clips) > 1:
+            return [_transcribe(transcribe, [clip])[0] for clip in clips]
+        return [Heard(None, time.perf_counter() - start, _reason("recognizer", error), again=True)]
+    seconds = (time.perf_counter() - start) / len(clips)
+    return [Heard(transcript, seconds) for transcript in transcripts]
+
+
+def _reason(stage: str, error: BaseException) -> str:
+    # Our own errors already speak to the user; of a stranger's, the type is often the only information.
+    kind = "" if isinstance(error, VoxauditError) else f"{type(error).__name__}: "
+    return f"{stage}: {kind}{one_line(error)}"
+
+
+def main() -> None:
+    """Serve the driver until it closes the pipe."""
+    requests, answers = _take_pipes()
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    job: Job = pickle.load(requests)
+    try:
+        transcribe = job.recognizer.load()
+    except BaseException as error:
+        _send(answers, Unusable(_reason("recognizer", error).removeprefix("recognizer: ")))
+        return
+    _send(answers, Ready())
+    size = max(1, job.recognizer.batch_size)
+    while True:
+        try:
+            trials: list[Trial] = pickle.load(requests)
+        except EOFError:
+            return
+        for first in range(0, len(trials), size):
+            _send(answers, hear(job, transcribe, trials[first : first + size]))
+
+
+def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    # The recognizer gets an empty standard input and the log as its output: it cannot disturb the messages.
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.dup2(2, 1)
+    os.close(empty)
+    return requests, answers
+
+
+def _send(stream: BinaryIO, message: Any) -> None:
+    pickle.dump(message, stream, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.flush()
+
+
+def _end_with_parent(parent: int) -> None:
+    # A driver that was killed cannot tell us: a recognizer that hangs must not outlive it.
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    if hasattr(os, "killpg"):
+        with contextlib.suppress(OSError):
+            os.killpg(os.getpgid(0), signal.SIGKILL)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        main()
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(0)  # engines with threads of their own can hang in interpreter shutdown

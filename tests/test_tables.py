@@ -1,0 +1,67 @@
+import polars as pl
+import pytest
+
+from voxaudit.errors import VoxauditError
+from voxaudit.tables import read_table, require_columns, write_atomically, write_parquet
+
+
+def test_every_format_reads_the_same(tmp_path):
+    table = pl.DataFrame({"id": ["a", "b"], "n": [1, 2]})
+    table.write_csv(tmp_path / "t.csv")
+    table.write_csv(tmp_path / "t.tsv", separator="\t")
+    table.write_ndjson(tmp_path / "t.jsonl")
+    table.write_parquet(tmp_path / "t.parquet")
+    for ending in ("csv", "tsv", "jsonl", "parquet"):
+        assert read_table(tmp_path / f"t.{ending}").equals(table)
+
+
+def test_strings_keep_leading_zeros(tmp_path):
+    (tmp_path / "t.csv").write_text("id,n\n007,1e3\n")
+    assert read_table(tmp_path / "t.csv", strings=True).rows() == [("007", "1e3")]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("missing.csv", None, "no such file"),
+        ("empty.csv", b"", "empty"),
+        ("t.xlsx", b"x", "unknown table format '.xlsx'"),
+        ("t.parquet", b"not parquet", "cannot read this table"),
+        ("t.jsonl", b"{broken", "cannot read this table"),
+        ("t.csv", b"\xff\xfe\x00\x80,b\n\x80,2\n", "cannot read this table"),
+    ],
+)
+def test_unreadable_tables_are_one_line(tmp_path, name, content, message):
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(VoxauditError) as caught:
+        read_table(path)
+    assert message in str(caught.value)
+    assert name in str(caught.value)
+
+
+def test_all_missing_columns_are_named_at_once():
+    with pytest.raises(VoxauditError) as caught:
+        require_columns(pl.DataFrame({"errors": [1]}), ["erors", "words"], "t.csv")
+    assert "no column 'erors', 'words'. Did you mean: errors?" in str(caught.value)
+
+
+def test_chunks_become_one_table_in_order(tmp_path):
+    chunks = (pl.DataFrame({"n": range(first, first + 1000)}, schema={"n": pl.Int64}) for first in range(0, 9000, 1000))
+    write_parquet(tmp_path / "t.parquet", chunks, {"n": pl.Int64})
+    assert read_table(tmp_path / "t.parquet")["n"].to_list() == list(range(9000))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("old")
+
+    def fail(temporary):
+        temporary.write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(path, fail)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["t.txt"]
