@@ -1,3 +1,52 @@
-"""voxaudit: audit a speech recogniser. Where it breaks, for whom it breaks, and how sure you can be."""
+"""voxaudit: audit a speech recogniser. Where it breaks, for whom it breaks, and how sure you can be.
+
+The names below are the whole public interface; each is imported when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from voxaudit.registry import lazy_attributes
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from voxaudit.audits.accuracy import accuracy as accuracy
+    from voxaudit.config import AuditConfig as AuditConfig
+    from voxaudit.config import load_config as load_config
+    from voxaudit.corpus import Corpus as Corpus
+    from voxaudit.corpus import read_corpus as read_corpus
+    from voxaudit.errors import VoxauditError as VoxauditError
+    from voxaudit.perturb import parse_scenario as parse_scenario
+    from voxaudit.pipeline import run_audit as run_audit
+    from voxaudit.recognize import make_recognizer as make_recognizer
+    from voxaudit.run import Run as Run
+    from voxaudit.run import open_run as open_run
+    from voxaudit.run import run_trials as run_trials
+    from voxaudit.score import count_words as count_words
+    from voxaudit.score.run import score_run as score_run
+
+_HOMES = {
+    "AuditConfig": "voxaudit.config",
+    "Corpus": "voxaudit.corpus",
+    "Run": "voxaudit.run",
+    "VoxauditError": "voxaudit.errors",
+    "accuracy": "voxaudit.audits.accuracy",
+    "count_words": "voxaudit.score",
+    "load_config": "voxaudit.config",
+    "make_recognizer": "voxaudit.recognize",
+    "open_run": "voxaudit.run",
+    "parse_scenario": "voxaudit.perturb",
+    "read_corpus": "voxaudit.corpus",
+    "run_audit": "voxaudit.pipeline",
+    "run_trials": "voxaudit.run",
+    "score_run": "voxaudit.score.run",
+}
+
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+
+
+__getattr__ = lazy_attributes(__name__, _HOMES)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -46,3 +46,14 @@ class Registry:
         from importlib.metadata import entry_points
 
         return {entry.name: entry.value for entry in entry_points(group=self.group)}
+
+
+def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a package's `__getattr__` that imports each name of `homes` ({name: module}) when it is first used."""
+
+    def find(name: str) -> Any:
+        if name in homes:
+            return getattr(import_module(homes[name]), name)
+        raise AttributeError(f"module '{package}' has no attribute '{name}'")
+
+    return find

@@ -172,7 +172,9 @@ class _Pool:
         self._seconds_a_trial = seconds if before is None else 0.9 * before + 0.1 * seconds
 
     def _died(self, worker: _Worker, outcomes: list[Outcome]) -> None:
-        code = worker.process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            worker.process.wait(timeout=1.0)  # it closed its pipe, so it is on its way out: let it say how
+        code = _end(worker.process)
         if not worker.ready:
             self._loading_deaths += 1
             if self._loading_deaths >= DEATHS_WHILE_LOADING:
@@ -212,7 +214,7 @@ class _Pool:
             environment.setdefault(variable, share)
         with self._log.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "voxaudit.run.worker"],
+                [sys.executable, "-c", "from voxaudit.run.worker import serve; serve()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -246,17 +248,19 @@ def _listen(worker: _Worker, events: queue.Queue[tuple[_Worker, Any]]) -> None:
         events.put((worker, None))
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> int:
+    """End a process and its children; return its exit code."""
     with contextlib.suppress(OSError):
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)  # its children too: a command that it started
         else:
             process.kill()
-    process.wait()
+    code = process.wait()
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
+    return code
 
 
 def _ending(code: int) -> str:

@@ -178,6 +178,12 @@ def _named(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike])
             if name in named:
                 raise VoxauditError(f"two recognizers are called '{name}': give them names of their own")
             named[name] = make_recognizer(spec)
+    for name, recognizer in named.items():
+        if type(recognizer).__module__ == "__main__":
+            raise VoxauditError(
+                f"recognizer '{name}': {type(recognizer).__name__} is defined in the script itself, where worker"
+                " processes cannot find it. Move it to a module of its own"
+            )
     if not named:
         raise VoxauditError("no recognizer given. `voxaudit list recognizers` shows what there is")
     return named

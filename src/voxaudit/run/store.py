@@ -108,7 +108,8 @@ class Store:
 def connect(path: Path, schema: str) -> sqlite3.Connection:
     """Open an SQLite file in WAL mode and make its tables; a foreign or broken file raises one line."""
     try:
-        database = sqlite3.connect(path, timeout=60.0, isolation_level=None)
+        # One thread at a time uses it, though not always the same one: tables are written from polars' own.
+        database = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA synchronous=NORMAL")
         database.executescript(schema)

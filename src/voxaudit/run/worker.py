@@ -1,6 +1,6 @@
 """A worker process: loads one recognizer, then reads, perturbs and recognises what the driver sends.
 
-Started as `python -m voxaudit.run.worker`; pickled messages come in on standard input and go out on standard
+Started by the driver as `serve()`; pickled messages come in on standard input and go out on standard
 output. Whatever the recognizer prints goes to the run's `workers.log`, never into the messages.
 """
 
@@ -94,9 +94,16 @@ def _reason(stage: str, error: BaseException) -> str:
     return f"{stage}: {kind}{one_line(error)}"
 
 
-def main() -> None:
-    """Serve the driver until it closes the pipe."""
-    requests, answers = _take_pipes()
+def serve() -> None:
+    """Serve the driver until it closes the pipe, then end the process."""
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        _serve(*_take_pipes())
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(0)  # engines with threads of their own can hang in interpreter shutdown
+
+
+def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     job: Job = pickle.load(requests)
     try:
@@ -140,10 +147,3 @@ def _end_with_parent(parent: int) -> None:
             os.killpg(os.getpgid(0), signal.SIGKILL)
     os._exit(1)
 
-
-if __name__ == "__main__":
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        main()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    os._exit(0)  # engines with threads of their own can hang in interpreter shutdown

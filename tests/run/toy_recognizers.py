@@ -1,0 +1,91 @@
+"""Recognizers for the tests of the run: quick ones, and ones that misbehave in every way we could think of.
+
+The "transcript" of a clip is its number of samples in words, so that every answer can be checked; a clip whose
+length is listed in `bad` makes the recognizer misbehave.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from voxaudit.recognize.base import Transcript
+
+
+def words_for(samples: int) -> str:
+    return f"heard {samples} samples"
+
+
+@dataclass(frozen=True)
+class Toy:
+    behaviour: str = "fine"
+    bad: tuple[int, ...] = ()
+    batch_size: int = 1
+    rate: int | None = None
+    pause: float = 0.0
+    journal: str = ""
+    version: int = 1
+    only_once: str = ""
+
+    def fingerprint(self):
+        return {"engine": "toy", "version": str(self.version)}
+
+    def load(self):
+        if self.behaviour == "cannot load":
+            raise RuntimeError("the model file is missing")
+        if self.behaviour == "dies loading":
+            os._exit(3)
+        if self.behaviour == "hangs loading":
+            time.sleep(3600)
+        if self.behaviour == "prints":
+            os.write(1, b"noise on standard output\n" * 10)
+            print("more noise", flush=True)
+            print("and on stderr", file=sys.stderr, flush=True)
+            assert sys.stdin.read() == ""
+        return self.transcribe
+
+    def transcribe(self, batch):
+        time.sleep(self.pause * len(batch))
+        for clip in batch:
+            if self.journal:
+                with Path(self.journal).open("a") as file:
+                    file.write(f"{len(clip.samples)}\n")
+            if len(clip.samples) in self.bad and self._still_bad():
+                return self.misbehave()
+        return [Transcript(words_for(len(clip.samples))) for clip in batch]
+
+    def _still_bad(self):
+        if not self.only_once:
+            return True
+        mark = Path(self.only_once)
+        if mark.exists():
+            return False
+        mark.touch()
+        return True
+
+    def misbehave(self):
+        if self.behaviour == "raises":
+            raise ValueError("cannot\nhear this")
+        if self.behaviour == "exits":
+            sys.exit("goodbye")
+        if self.behaviour == "dies":
+            os._exit(7)
+        if self.behaviour == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.behaviour == "hangs":
+            time.sleep(3600)
+        return {
+            "none": [None],
+            "bytes": [b"text"],
+            "number": [3],
+            "no list": None,
+            "too few": [],
+            "too many": [Transcript("a"), Transcript("b")],
+            "megabyte": [Transcript("word " * 200_000)],
+            "surrogate": [Transcript("bad \ud800 text")],
+        }[self.behaviour]
+
