@@ -42,7 +42,7 @@ _HOMES = {
     "score_run": "voxaudit.score.run",
 }
 
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604
+__all__ = ["__version__", *_HOMES]
 
 
 __getattr__ = lazy_attributes(__name__, _HOMES)

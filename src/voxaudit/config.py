@@ -67,7 +67,9 @@ def load_config(path: str | Path) -> AuditConfig:
         raise VoxauditError(f"{path}: no recognizer. Add a section such as [recognizers.moonshine]")
     for name, settings in recognizers.items():
         if not isinstance(settings, dict):
-            raise VoxauditError(f"{path}: recognizers.{name} must be a section of settings, [recognizers.{name}]")
+            raise VoxauditError(
+                f"{path}: recognizers.{name} must be a section of settings, [recognizers.{name}]"
+            )
     return AuditConfig(
         corpus=CorpusConfig(
             path=path.parent / corpus["path"],

@@ -9,6 +9,7 @@ from voxaudit.recognize import make_recognizer
 from voxaudit.registry import suggest
 from voxaudit.report.summary import write_summary
 from voxaudit.run import Run, run_trials
+from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
 
 
@@ -17,6 +18,7 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
 
     The run folder then holds `transcripts.parquet`, `scores.parquet` and `summary.md`.
     """
+    normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
     corpus = read_corpus(
         config.corpus.path,
         format=config.corpus.format,
@@ -46,5 +48,6 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
         progress=progress,
     )
     score_run(run, config.normalizer)
-    write_summary(run, config.corpus.attributes)
-    return Run(run.folder)
+    scored = Run(run.folder)
+    write_summary(scored, config.corpus.attributes)
+    return scored

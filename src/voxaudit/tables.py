@@ -70,7 +70,9 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def write_parquet(path: Path, chunks: Iterable[pl.DataFrame], schema: Mapping[str, type[pl.DataType]]) -> None:
+def write_parquet(
+    path: Path, chunks: Iterable[pl.DataFrame], schema: Mapping[str, type[pl.DataType]]
+) -> None:
     """Write the chunks of a table to one Parquet file, in order and in bounded memory."""
     from polars.io.plugins import register_io_source
 
@@ -81,4 +83,6 @@ def write_parquet(path: Path, chunks: Iterable[pl.DataFrame], schema: Mapping[st
     try:
         write_atomically(path, lazy.sink_parquet)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise VoxauditError(f"{path}: cannot write ({one_line(error, 200)}). Free some space and try again") from error
+        raise VoxauditError(
+            f"{path}: cannot write ({one_line(error, 200)}). Free some space and try again"
+        ) from error

@@ -143,7 +143,9 @@ def driver(make_corpus, tmp_path, journal):
             cache=str(tmp_path / f"cache-{out}"),
         )
         with (tmp_path / "said").open("a") as said:
-            return subprocess.Popen([sys.executable, "-c", script], stdout=said, stderr=said, start_new_session=True)
+            return subprocess.Popen(
+                [sys.executable, "-c", script], stdout=said, stderr=said, start_new_session=True
+            )
 
     return start
 
@@ -228,7 +230,10 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(make_corpus, tmp_path
         + "except VoxauditError as error:\n    sys.exit(f'said: {error}')\n"
     )
     failed = subprocess.run(
-        [sys.executable, "-c", FULL_DISK.format(limit=60_000) + wrapped], capture_output=True, text=True, check=False
+        [sys.executable, "-c", FULL_DISK.format(limit=60_000) + wrapped],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert failed.returncode == 1
     assert failed.stderr.startswith("said: ")

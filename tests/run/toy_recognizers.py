@@ -88,4 +88,3 @@ class Toy:
             "megabyte": [Transcript("word " * 200_000)],
             "surrogate": [Transcript("bad \ud800 text")],
         }[self.behaviour]
-

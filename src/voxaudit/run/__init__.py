@@ -10,8 +10,12 @@ if TYPE_CHECKING:
     from voxaudit.run.runner import run_trials as run_trials
 
 # Imported when used: worker processes live in this package too and must start without the driver's tables.
-_HOMES = {"Run": "voxaudit.run.folder", "open_run": "voxaudit.run.folder", "run_trials": "voxaudit.run.runner"}
+_HOMES = {
+    "Run": "voxaudit.run.folder",
+    "open_run": "voxaudit.run.folder",
+    "run_trials": "voxaudit.run.runner",
+}
 
-__all__ = list(_HOMES)  # noqa: PLE0605
+__all__ = list(_HOMES)
 
 __getattr__ = lazy_attributes(__name__, _HOMES)

@@ -97,7 +97,9 @@ class _Pool:
             if worker.ready and not worker.pending and (chunk := self._next_chunk()):
                 worker.pending.extend(chunk)
                 worker.deadline = self._trial_deadline(worker)
-                self._write(worker, pickle.dumps([attempt.trial for attempt in chunk], pickle.HIGHEST_PROTOCOL))
+                self._write(
+                    worker, pickle.dumps([attempt.trial for attempt in chunk], pickle.HIGHEST_PROTOCOL)
+                )
         while len(self._workers) < self._limits.workers:
             starting = sum(not worker.ready for worker in self._workers)
             self._look_ahead(starting + 1)
@@ -181,11 +183,15 @@ class _Pool:
                 raise RecognizerError(f"the process {_ending(code)} while loading the model; see {self._log}")
             self._replace(worker, suspects=0, reason="", outcomes=outcomes)
             return
-        self._replace(worker, self._batch, f"recognizer: the process {_ending(code)}; see {self._log.name}", outcomes)
+        self._replace(
+            worker, self._batch, f"recognizer: the process {_ending(code)}; see {self._log.name}", outcomes
+        )
 
     def _timed_out(self, worker: _Worker, outcomes: list[Outcome]) -> None:
         if not worker.ready:
-            raise RecognizerError(f"the model was not loaded within {self._limits.load_timeout:g} s; see {self._log}")
+            raise RecognizerError(
+                f"the model was not loaded within {self._limits.load_timeout:g} s; see {self._log}"
+            )
         reason = f"recognizer: no answer within {self._limits.timeout:g} s"
         self._replace(worker, self._batch, reason, outcomes)
 

@@ -24,7 +24,9 @@ def hold(folder: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         if not _lock(descriptor):
-            raise VoxauditError(f"{folder}: {_holder(path)} is working on this run. Wait for it or choose another folder")
+            raise VoxauditError(
+                f"{folder}: {_holder(path)} is working on this run. Wait for it or choose another folder"
+            )
         os.ftruncate(descriptor, 0)
         holder = {
             "process": os.getpid(),

@@ -54,7 +54,9 @@ def unfinished(plan: Plan, recognizer: str, store: Store, *, retry_failed: bool)
     by_id = isinstance(plan.recognizers[recognizer], AnswersById)
     utterances = iter(plan.corpus)
     while some := list(islice(utterances, CHUNK)):
-        hashes = {} if by_id else _hash_recordings(store, sorted({str(utterance.audio) for utterance in some}))
+        hashes = (
+            {} if by_id else _hash_recordings(store, sorted({str(utterance.audio) for utterance in some}))
+        )
         done = store.finished(recognizer, [utterance.id for utterance in some], failed=not retry_failed)
         chunk = Chunk([], [], 0)
         finished = 0

@@ -20,7 +20,7 @@ from voxaudit import __version__
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import parse_scenarios
-from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, settings_of
+from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.cache import Cache, default_cache_folder
 from voxaudit.run.folder import Run, read_config, write_config
@@ -76,7 +76,9 @@ def run_trials(
             store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
             kept = None
             if cache:
-                kept = stack.enter_context(closing(Cache(default_cache_folder() if cache is True else Path(cache))))
+                kept = stack.enter_context(
+                    closing(Cache(default_cache_folder() if cache is True else Path(cache)))
+                )
             bars = stack.enter_context(Progress(progress))
             for name in plan.recognizers:
                 bars.begin(name, plan.trials_of(name))
@@ -129,7 +131,11 @@ class _Hearing:
             missing = f"recognizer: no transcript for this utterance in {recognizer.source}"
             self._record(
                 [
-                    Outcome(trial, found.get(trial.utterance), failure=None if trial.utterance in found else missing)
+                    Outcome(
+                        trial,
+                        found.get(trial.utterance),
+                        failure=None if trial.utterance in found else missing,
+                    )
                     for trial in chunk.trials
                 ]
             )
@@ -184,6 +190,10 @@ def _named(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike])
                 f"recognizer '{name}': {type(recognizer).__name__} is defined in the script itself, where worker"
                 " processes cannot find it. Move it to a module of its own"
             )
+        try:
+            require(recognizer)
+        except RecognizerError as error:
+            raise RecognizerError(f"recognizer '{name}': {error}") from error
     if not named:
         raise VoxauditError("no recognizer given. `voxaudit list recognizers` shows what there is")
     return named

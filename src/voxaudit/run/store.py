@@ -53,7 +53,9 @@ class Store:
         """Close the file."""
         self._database.close()
 
-    def finished(self, recognizer: str, utterances: Sequence[str], *, failed: bool) -> dict[tuple[str, str], bytes]:
+    def finished(
+        self, recognizer: str, utterances: Sequence[str], *, failed: bool
+    ) -> dict[tuple[str, str], bytes]:
         """Return {(utterance, scenario): key} of what is done; with `failed`, recorded failures count as done."""
         rows = self._database.execute(
             f"SELECT utterance, scenario, key FROM trials WHERE recognizer = ? AND utterance IN ({_marks(utterances)})"

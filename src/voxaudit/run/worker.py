@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from voxaudit import audio
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import Scenario
-from voxaudit.recognize.base import Recognizer, Transcriber, Transcript, as_transcripts
+from voxaudit.recognize.base import Recognizer, Transcriber, Transcript, as_transcript, counted
 from voxaudit.run.trial import Trial
 
 
@@ -79,13 +79,20 @@ def _prepare(job: Job, trial: Trial) -> audio.Audio:
 def _transcribe(transcribe: Transcriber, clips: Sequence[audio.Audio]) -> list[Heard]:
     start = time.perf_counter()
     try:
-        transcripts = as_transcripts(transcribe(clips), len(clips))
+        answers = counted(transcribe(clips), len(clips))
     except BaseException as error:  # SystemExit too: a recognizer that exits costs its own trial
         if len(clips) > 1:
             return [_transcribe(transcribe, [clip])[0] for clip in clips]
         return [Heard(None, time.perf_counter() - start, _reason("recognizer", error), again=True)]
     seconds = (time.perf_counter() - start) / len(clips)
-    return [Heard(transcript, seconds) for transcript in transcripts]
+    return [_heard(answer, seconds) for answer in answers]
+
+
+def _heard(answer: object, seconds: float) -> Heard:
+    try:
+        return Heard(as_transcript(answer), seconds)
+    except Exception as error:
+        return Heard(None, seconds, _reason("recognizer", error), again=True)
 
 
 def _reason(stage: str, error: BaseException) -> str:
@@ -146,4 +153,3 @@ def _end_with_parent(parent: int) -> None:
         with contextlib.suppress(OSError):
             os.killpg(os.getpgid(0), signal.SIGKILL)
     os._exit(1)
-

@@ -1,0 +1,95 @@
+"""What a corpus format is: a reader that turns a path into raw rows. The checks come later, for all alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+import polars as pl
+
+from voxaudit.corpus.base import Problem
+
+CHUNK = 4096
+"""Rows turned into columns at a time: Python objects of a whole file would take ten times its size."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a reader found, before any check: a table of strings with the source's own column names.
+
+    `root` is where relative audio paths start, `search` are further folders (relative to it) to look in.
+    `columns` fixes which column is which (`{"audio": "path"}`); with `guess`, the others are found by their
+    usual names, without it only by ours. `numbers` and `files` say where each row stands in the source.
+    A row that could not be read at all is not in the table: it is counted in `lost`, with a `Problem`.
+    """
+
+    table: pl.DataFrame
+    root: Path
+    columns: Mapping[str, str] = field(default_factory=dict)
+    guess: bool = True
+    search: tuple[str, ...] = ()
+    numbers: pl.Series | None = None
+    files: pl.Series | None = None
+    unit: str = "row"
+    problems: tuple[Problem, ...] = ()
+    lost: int = 0
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A corpus format: how to recognise it and how to read its rows.
+
+    `detect` is asked about every path without a given format: it must be quick and must not raise.
+    `rows` raises `CorpusError` with one line where the source cannot be read at all.
+    """
+
+    name: str
+    description: str
+    example: str
+    detect: Callable[[Path], bool]
+    rows: Callable[[Path], Rows]
+
+
+def table_of(records: Iterable[Mapping[str, object]], rename: Callable[[str], str] = str) -> pl.DataFrame:
+    """Return records as a table of strings; a column that a record lacks is null there.
+
+    `rename` makes a column's name of a key; where two keys get one name, the first is taken.
+    """
+    records = iter(records)
+    parts = []
+    while chunk := list(islice(records, CHUNK)):
+        columns: dict[str, pl.Series] = {}
+        for key in dict.fromkeys(key for record in chunk for key in record):
+            values = [record.get(key) for record in chunk]
+            name = rename(key)
+            columns.setdefault(
+                name, strings(name, [value if type(value) is str else as_text(value) for value in values])
+            )
+        parts.append(pl.DataFrame(list(columns.values())))
+    return pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
+
+
+def strings(name: str, values: Sequence[str | None]) -> pl.Series:
+    """Return a column of strings. Half surrogate pairs, which no UTF-8 can hold, become U+FFFD."""
+    try:
+        return pl.Series(_utf8(name), values, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series(
+            _utf8(name), [value if value is None else _utf8(value) for value in values], dtype=pl.String
+        )
+
+
+def as_text(value: object) -> str | None:
+    """Return a value as a source would spell it; lists and objects as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool | list | dict | tuple):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")

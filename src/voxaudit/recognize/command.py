@@ -1,0 +1,147 @@
+"""Any program as a recognizer: it gets the path of a WAV file and prints the transcript."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from voxaudit.audio import Audio
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import (
+    LONGEST_TEXT,
+    RecognizerError,
+    Transcriber,
+    Transcript,
+    UtteranceError,
+    as_transcript,
+)
+from voxaudit.recognize.files import sha256
+from voxaudit.recognize.keeper import Keeper
+from voxaudit.recognize.pcm import wav_bytes
+from voxaudit.recognize.settings import setting
+
+AUDIO = "{audio}"
+LARGEST_HASHED = 200_000_000
+MOST_OUTPUT = 8 * LONGEST_TEXT
+"""Bytes of output that are read: enough for the longest transcript with its words as JSON."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """Any program: it gets the path of a WAV file and prints the transcript."""
+
+    main: ClassVar[str] = "command"
+
+    command: str = setting(help="what to run, such as: my-asr --model small {audio}")
+    rate: int = setting(16_000, help="sample rate of the WAV file in Hz")
+    output: str = setting("text", help="what it prints: text, or json with the key text and perhaps words")
+    shell: bool = setting(False, help="run through the shell, for pipes and variables")
+    version: str = setting("", help="yours to raise when the program changes in a way its file does not show")
+
+    def __post_init__(self) -> None:
+        problem = ""
+        if AUDIO not in self.command:
+            problem = f"the command has no {AUDIO}, which stands for the path of the recording"
+        elif self.output not in ("text", "json"):
+            problem = f"output must be text or json, not '{one_line(self.output, 40)}'"
+        elif not 1_000 <= self.rate <= 768_000:
+            problem = f"rate must be 1000 to 768000 Hz, not {self.rate}"
+        else:
+            try:
+                shlex.split(self.command)
+            except ValueError as error:
+                problem = f"the command cannot be split into words ({error})"
+        if problem:
+            raise RecognizerError(f"recognizer 'command': {problem}")
+
+    @property
+    def batch_size(self) -> int:
+        """1: one utterance, one process."""
+        return 1
+
+    def require(self) -> None:
+        """Raise one line if there is no such program."""
+        program = shlex.split(self.command)[0]
+        if not self.shell and shutil.which(program) is None:
+            raise RecognizerError(f"recognizer 'command': no program '{one_line(program, 80)}' to run")
+
+    def fingerprint(self) -> dict[str, str]:
+        """The command, and the bytes of the program and of every file it names (up to 200 MB each)."""
+        files = {}
+        for number, word in enumerate(shlex.split(self.command)):
+            found = shutil.which(word) if number == 0 else word
+            if found and Path(found).is_file():
+                path = Path(found)
+                size = path.stat().st_size
+                files[f"file {number}"] = sha256(path) if size <= LARGEST_HASHED else f"{size} bytes"
+        return {
+            "engine": "command",
+            "command": self.command,
+            "shell": str(self.shell),
+            "output": self.output,
+            "rate": str(self.rate),
+            "version": self.version,
+            **files,
+        }
+
+    def load(self) -> Transcriber:
+        """Prepare a temporary folder; the program itself is started once per utterance."""
+        self.require()
+        return _Runner(self, Keeper())
+
+
+class _Runner:
+    def __init__(self, settings: Command, keeper: Keeper) -> None:
+        self._settings = settings
+        self._keeper = keeper
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+        return [self._hear(audio) for audio in batch]
+
+    def _hear(self, audio: Audio) -> Transcript:
+        path = self._keeper.folder / "utterance.wav"
+        path.write_bytes(wav_bytes(audio))
+        try:
+            code, output, messages = self._keeper.run(self._arguments(str(path)), MOST_OUTPUT)
+        except OSError as error:
+            raise UtteranceError(
+                f"the command could not be started ({error.strerror or one_line(error)})"
+            ) from error
+        if len(output) > MOST_OUTPUT:
+            raise UtteranceError(f"the command printed more than {MOST_OUTPUT:,} bytes and was ended")
+        if code != 0:
+            ending = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
+            raise UtteranceError(f"the command {ending}{_last_line(messages)}")
+        try:
+            text = output.decode()
+        except UnicodeDecodeError as error:
+            raise UtteranceError(f"the command's output is not UTF-8 (byte {error.start})") from error
+        return Transcript(text.strip()) if self._settings.output == "text" else _from_json(text)
+
+    def _arguments(self, path: str) -> list[str]:
+        command = self._settings.command
+        if self._settings.shell:
+            return ["/bin/sh", "-c", command.replace(AUDIO, shlex.quote(path))]
+        return [word.replace(AUDIO, path) for word in shlex.split(command)]
+
+
+def _last_line(messages: bytes) -> str:
+    lines = messages.decode("utf-8", "replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f": {one_line(last, 200)}" if last else " without a message"
+
+
+def _from_json(text: str) -> Transcript:
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        start = one_line(text, 60) or "nothing"
+        raise UtteranceError(f"the command's output is not JSON ({one_line(error, 80)}): {start}") from error
+    if not isinstance(document, dict) or "text" not in document:
+        raise UtteranceError("the command's JSON has no key 'text'")
+    return as_transcript(document)

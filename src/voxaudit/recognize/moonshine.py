@@ -1,0 +1,213 @@
+"""Moonshine, run directly from its ONNX files: a small neural recogniser for English on any CPU.
+
+The files come inside the package `moonshine-voice`; the package itself is never imported (it wants a sound card).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Audio, Samples
+from voxaudit.errors import missing_extra
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
+from voxaudit.recognize.files import installed, package_folder, package_version, sha256
+from voxaudit.recognize.pcm import at_least
+from voxaudit.recognize.settings import setting
+from voxaudit.recognize.split import split_at_pauses
+
+DECODING = 1
+"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+
+RATE = 16_000
+LONGEST = 30.0
+SHORTEST = 1_600
+BEGIN, END = 1, 2
+SPARE_TOKENS = 8
+
+
+@dataclass(frozen=True)
+class Moonshine:
+    """Moonshine tiny-en: small neural recogniser, English, any CPU, model inside the package."""
+
+    extra: ClassVar[str] = "moonshine"
+    requires: ClassVar[tuple[str, ...]] = ("onnxruntime", "moonshine_voice")
+    main: ClassVar[str] = "model"
+
+    model: str = setting(
+        "tiny-en", help="model inside moonshine-voice, or a folder with the three files", path=True
+    )
+    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+    tokens_per_second: float = setting(13.0, help="where a repeating answer is cut, per second of audio")
+
+    def __post_init__(self) -> None:
+        if self.threads < 1:
+            raise RecognizerError(f"recognizer 'moonshine': threads must be at least 1, not {self.threads}")
+        if self.tokens_per_second <= 0:
+            raise RecognizerError(
+                f"recognizer 'moonshine': tokens_per_second must be above 0, not {self.tokens_per_second:g}"
+            )
+
+    @property
+    def rate(self) -> int:
+        """16 kHz."""
+        return RATE
+
+    @property
+    def batch_size(self) -> int:
+        """1: activations are quantised over the whole batch, so company would change an answer."""
+        return 1
+
+    def require(self) -> None:
+        """Raise one line if the packages or the model are missing."""
+        self._files()
+
+    def fingerprint(self) -> dict[str, str]:
+        """The three model files, the runtime's version and what limits decoding. Threads change nothing."""
+        return {
+            "engine": "moonshine",
+            "decoding": str(DECODING),
+            "model": sha256(*self._files()),
+            "onnxruntime": package_version("onnxruntime"),
+            "tokens_per_second": repr(self.tokens_per_second),
+        }
+
+    def load(self) -> Transcriber:
+        """Load encoder, decoder and vocabulary."""
+        encoder, decoder, vocabulary = self._files()
+        return _Model(encoder, decoder, read_vocabulary(vocabulary), self.threads, self.tokens_per_second)
+
+    def _files(self) -> tuple[Path, Path, Path]:
+        if not installed("onnxruntime"):
+            raise missing_extra("onnxruntime", self.extra)
+        folder = Path(self.model)
+        if not folder.is_dir():
+            package = package_folder("moonshine_voice")
+            if package is None:
+                raise missing_extra("moonshine-voice", self.extra)
+            folder = package / "assets" / self.model
+            if not folder.is_dir():
+                known = sorted(file.parent.name for file in package.glob("assets/*/tokenizer.bin"))
+                inside = (
+                    f"It has: {', '.join(known)}"
+                    if known
+                    else "Install moonshine-voice==0.1.0, which has one"
+                )
+                raise RecognizerError(
+                    f"recognizer 'moonshine': no model '{self.model}' in moonshine-voice. {inside}"
+                )
+        return (
+            _find(folder, "encoder_model"),
+            _find(folder, "decoder_model_merged"),
+            _find(folder, "tokenizer"),
+        )
+
+
+def _find(folder: Path, name: str) -> Path:
+    for ending in (".bin",) if name == "tokenizer" else (".ort", ".onnx"):
+        if (folder / (name + ending)).is_file():
+            return folder / (name + ending)
+    raise RecognizerError(
+        f"{folder}: no {name} file there; a Moonshine model has encoder, decoder and tokenizer.bin"
+    )
+
+
+def read_vocabulary(path: Path) -> list[bytes]:
+    """Return the pieces of text by token number: each is stored as one byte of length, then its UTF-8 bytes."""
+    data = path.read_bytes()
+    pieces, position = [], 0
+    while position < len(data):
+        end = position + 1 + data[position]
+        if data[position] > 127 or end > len(data):
+            raise RecognizerError(f"{path}: not a vocabulary this version can read (at byte {position})")
+        pieces.append(data[position + 1 : end])
+        position = end
+    return pieces
+
+
+def spell(tokens: Sequence[int], vocabulary: Sequence[bytes]) -> str:
+    """Return the text of tokens: control tokens are left out, U+2581 stands for a space."""
+    pieces = (vocabulary[token] for token in tokens if token > END)
+    joined = b"".join(piece for piece in pieces if not piece.startswith(b"<<ST_"))
+    return joined.decode("utf-8", "replace").replace("\u2581", " ").strip()
+
+
+class _Model:
+    def __init__(
+        self, encoder: Path, decoder: Path, vocabulary: list[bytes], threads: int, tokens_per_second: float
+    ) -> None:
+        self._encoder = _session(encoder, threads)
+        self._decoder = _session(decoder, threads)
+        self._vocabulary = vocabulary
+        self._tokens_per_second = tokens_per_second
+        inputs = {value.name: value.shape for value in self._decoder.get_inputs()}
+        self._outputs = [value.name for value in self._decoder.get_outputs()]
+        self._pasts = [name.replace("present", "past_key_values") for name in self._outputs[1:]]
+        self._empty = {
+            name: np.zeros((1, inputs[name][1], 0, inputs[name][3]), np.float32) for name in self._pasts
+        }
+        # The encoder's keys and values stay the same from the second step on: not asked for, they are not copied.
+        self._step_outputs = [name for name in self._outputs if ".encoder." not in name]
+        self._step_pasts = [name for name in self._pasts if ".encoder." not in name]
+        self._masked = "encoder_attention_mask" in inputs
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+        return [self._hear(audio.samples) for audio in batch]
+
+    def _hear(self, samples: Samples) -> Transcript:
+        texts, tokens, logprob = [], 0, 0.0
+        for piece in split_at_pauses(samples, RATE, LONGEST):
+            found, likelihood = self._decode(at_least(piece, SHORTEST))
+            texts.append(spell(found, self._vocabulary))
+            tokens += len(found) + 1
+            logprob += likelihood
+        return Transcript(" ".join(filter(None, texts)), confidence=math.exp(logprob / tokens))
+
+    def _decode(self, samples: Samples) -> tuple[list[int], float]:
+        """Return the most likely next token, again and again, and the sum of their log probabilities."""
+        signal = np.ascontiguousarray(samples, np.float32)[np.newaxis]
+        mask = np.ones(signal.shape, np.int64)
+        (hidden,) = self._encoder.run(None, {"input_values": signal, "attention_mask": mask})
+        token = np.array([[BEGIN]], np.int64)
+        feed: dict[str, Any] = {"input_ids": token, "encoder_hidden_states": hidden, **self._empty}
+        feed["use_cache_branch"] = np.array([False])
+        if self._masked:  # one 1 is spread over the whole length: there is no padding to hide
+            feed["encoder_attention_mask"] = np.ones((1, 1), np.int64)
+        logits, *present = self._decoder.run(self._outputs, feed)
+        feed.update(zip(self._pasts, present, strict=True))
+        feed["use_cache_branch"] = np.array([True])
+        most = int(len(samples) / RATE * self._tokens_per_second) + SPARE_TOKENS
+        tokens: list[int] = []
+        logprob = 0.0
+        while True:
+            scores = logits[0, -1]
+            best = int(scores.argmax())
+            logprob -= math.log(float(np.exp(scores - scores[best]).sum()))
+            if best == END or len(tokens) == most:
+                return tokens, logprob
+            tokens.append(best)
+            token[0, 0] = best
+            logits, *present = self._decoder.run(self._step_outputs, feed)
+            feed.update(zip(self._step_pasts, present, strict=True))
+
+
+def _session(path: Path, threads: int) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.enable_mem_pattern = False  # every clip has its own shapes: patterns would only be collected
+    options.log_severity_level = 4
+    # Threads that wait actively take the cores of the other workers.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:
+        raise RecognizerError(f"{path}: onnxruntime cannot load this model ({error})") from error

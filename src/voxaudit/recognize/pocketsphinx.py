@@ -1,0 +1,123 @@
+"""PocketSphinx 5: a classical recogniser (hidden Markov models, trigrams) with word times. English model inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from voxaudit.audio import Audio
+from voxaudit.errors import missing_extra, one_line
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
+from voxaudit.recognize.files import package_folder, package_version, sha256
+from voxaudit.recognize.pcm import at_least, pcm16
+from voxaudit.recognize.settings import setting
+
+DECODING = 1
+"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+
+RATE = 16_000
+SHORTEST = 1_600
+FRAMES_PER_SECOND = 100
+
+
+@dataclass(frozen=True)
+class PocketSphinx:
+    """PocketSphinx en-us: classical recogniser with word times, English, model inside the package."""
+
+    extra: ClassVar[str] = "pocketsphinx"
+    requires: ClassVar[tuple[str, ...]] = ("pocketsphinx",)
+
+    hmm: str = setting("", help="folder of another acoustic model", path=True)
+    lm: str = setting("", help="file of another language model", path=True)
+    dictionary: str = setting("", help="file of another pronunciation dictionary", path=True)
+
+    @property
+    def rate(self) -> int:
+        """16 kHz."""
+        return RATE
+
+    @property
+    def batch_size(self) -> int:
+        """1: a decoder hears one utterance at a time."""
+        return 1
+
+    def require(self) -> None:
+        """Raise one line if the package or a model file is missing."""
+        self._files()
+
+    def fingerprint(self) -> dict[str, str]:
+        """The package's version and the bytes of the three parts of the model."""
+        return {
+            "engine": "pocketsphinx",
+            "decoding": str(DECODING),
+            "version": package_version("pocketsphinx"),
+            "model": sha256(*self._files()),
+        }
+
+    def load(self) -> Transcriber:
+        """Load the decoder."""
+        return _Decoder(*self._files())
+
+    def _files(self) -> tuple[Path, Path, Path]:
+        package = package_folder("pocketsphinx")
+        if package is None:
+            raise missing_extra("pocketsphinx", self.extra)
+        model = package / "model" / "en-us"
+        defaults = (model / "en-us", model / "en-us.lm.bin", model / "cmudict-en-us.dict")
+        chosen = tuple(
+            Path(own) if own else default
+            for own, default in zip((self.hmm, self.lm, self.dictionary), defaults, strict=True)
+        )
+        for name, path in zip(("hmm", "lm", "dictionary"), chosen, strict=True):
+            if not path.exists():
+                raise RecognizerError(f"recognizer 'pocketsphinx': {name}: no such file or folder: {path}")
+        return chosen[0], chosen[1], chosen[2]
+
+
+class _Decoder:
+    def __init__(self, hmm: Path, lm: Path, dictionary: Path) -> None:
+        self._model = {"hmm": str(hmm), "lm": str(lm), "dict": str(dictionary)}
+        self._decoder: Any = self._make()
+
+    def _make(self) -> Any:
+        import pocketsphinx
+
+        try:
+            return pocketsphinx.Decoder(**self._model, samprate=RATE, loglevel="FATAL")
+        except (RuntimeError, ValueError) as error:
+            raise RecognizerError(f"pocketsphinx cannot load {self._model} ({one_line(error)})") from error
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+        return [self._hear(audio) for audio in batch]
+
+    def _hear(self, audio: Audio) -> Transcript:
+        decoder = self._decoder
+        try:
+            # Without this the cepstral mean of what was heard before would colour the next answer.
+            decoder.reinit_feat()
+            decoder.start_utt()
+            decoder.process_raw(pcm16(at_least(audio.samples, SHORTEST)).tobytes(), full_utt=True)
+            decoder.end_utt()
+        except RuntimeError:
+            self._decoder = (
+                self._make()
+            )  # a decoder that failed in the middle of an utterance refuses the next
+            raise
+        hypothesis = decoder.hyp()
+        if hypothesis is None or not hypothesis.hypstr:
+            return Transcript("")
+        return Transcript(hypothesis.hypstr, tuple(_words(decoder.seg() or ())))
+
+
+def _words(segments: Any) -> list[Word]:
+    words = []
+    for segment in segments:
+        if segment.word[0] in "<[+":  # silence and noises
+            continue
+        spelling = segment.word.partition("(")[0]  # the second pronunciation of "are" is called are(2)
+        start, end = segment.start_frame / FRAMES_PER_SECOND, (segment.end_frame + 1) / FRAMES_PER_SECOND
+        # Posterior probabilities from the word lattice, kept in logarithms too coarse to stay below 1.
+        words.append(Word(spelling, start, end, min(1.0, segment.prob)))
+    return words

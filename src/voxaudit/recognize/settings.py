@@ -1,0 +1,129 @@
+"""Settings of a recognizer: the fields of its dataclass, filled from text or TOML and checked by their types."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, field, fields, is_dataclass, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import RecognizerError
+from voxaudit.registry import suggest
+
+T = TypeVar("T")
+
+
+def setting(default: Any = MISSING, *, help: str, path: bool = False) -> Any:
+    """Return a dataclass field for a setting with a line of help; `path` marks files and folders."""
+    return field(default=default, metadata={"help": help, "path": path})
+
+
+def build(cls: type[T], engine: str, settings: Mapping[str, Any]) -> T:
+    """Return `cls(**settings)` after checking names and types; a mistake raises one line with the remedy."""
+    if not is_dataclass(cls):
+        return cls(**settings)
+    known = {f.name: f for f in fields(cls) if f.init}
+    for name in settings:
+        if name not in known:
+            raise RecognizerError(
+                f"recognizer '{engine}': unknown setting '{one_line(name, 60)}'.{suggest(name, list(known))}"
+                f" Settings: {', '.join(known) or 'none'}"
+            )
+    for name, f in known.items():
+        if name not in settings and f.default is MISSING and f.default_factory is MISSING:
+            raise RecognizerError(
+                f"recognizer '{engine}' needs the setting '{name}'{_help(f.metadata.get('help'))}"
+            )
+    hints = get_type_hints(cls)
+    values = {
+        name: convert(value, hints[name], f"recognizer '{engine}': {name}")
+        for name, value in settings.items()
+    }
+    return cls(**values)
+
+
+def convert(value: Any, hint: Any, where: str) -> Any:
+    """Return `value` as the type of a field (bool, int, float, str or one of them or None); else raise one line.
+
+    Text is read as the type asks: settings come from the command line as text, from TOML with types.
+    """
+    kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if NoneType in kinds and (value is None or (isinstance(value, str) and value.strip().lower() == "none")):
+        return None
+    for kind in (bool, int, float, str):
+        if kind in kinds:
+            return _as(kind, value, where)
+    return value
+
+
+def _as(kind: type, value: Any, where: str) -> Any:
+    text = value.strip() if isinstance(value, str) else None
+    if kind is str and text is not None:
+        return value
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        if text is not None and text.lower() in _BOOLS:
+            return _BOOLS[text.lower()]
+    elif kind is int and not isinstance(value, bool):
+        if isinstance(value, int):
+            return value
+        if text is not None and re.fullmatch(r"[+-]?\d{1,18}", text):
+            return int(text)
+    elif kind is float and not isinstance(value, bool):
+        try:
+            number = float(text if text is not None else value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+    raise RecognizerError(f"{where} must be {_NAMES[kind]}, not {one_line(repr(value), 60)}")
+
+
+_BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def settings_of(recognizer: Any) -> dict[str, Any]:
+    """Return a recognizer's settings as they would be written in `audit.toml`."""
+    if not is_dataclass(recognizer):
+        return {}
+    return {f.name: getattr(recognizer, f.name) for f in fields(recognizer) if f.init}
+
+
+def describe_settings(cls: type) -> dict[str, str]:
+    """Return {setting: its help and default} of a recognizer's dataclass."""
+    if not is_dataclass(cls):
+        return {}
+    return {f.name: _describe(f.metadata.get("help", ""), f.default) for f in fields(cls) if f.init}
+
+
+def _describe(help: str, default: Any) -> str:
+    if default is MISSING:
+        return f"{help} (required)".strip()
+    return help if default in ("", None) else f"{help} (default {str(default).lower()})".strip()
+
+
+def _help(text: Any) -> str:
+    return f": {text}" if text else ""
+
+
+def anchor(recognizer: T, folder: str | Path) -> T:
+    """Return the recognizer with the relative paths that exist in `folder` taken from there.
+
+    `audit.toml` means files beside itself; names of models and modules stay what they are.
+    """
+    if not is_dataclass(recognizer) or isinstance(recognizer, type):
+        return recognizer
+    moved = {}
+    for f in fields(recognizer):
+        value = getattr(recognizer, f.name)
+        if f.metadata.get("path") and isinstance(value, str) and value and not Path(value).is_absolute():
+            candidate = Path(folder) / value
+            if candidate.exists() or Path(str(candidate).rpartition(":")[0]).is_file():
+                moved[f.name] = str(candidate)
+    return replace(recognizer, **moved) if moved else recognizer

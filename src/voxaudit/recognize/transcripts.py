@@ -1,0 +1,186 @@
+"""Transcripts that exist already, in a file, as a recognizer: nothing is heard, answers are looked up by id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+from typing import ClassVar
+
+from voxaudit.audio import SUFFIXES
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError, as_transcript
+from voxaudit.recognize.files import sha256
+from voxaudit.recognize.settings import setting
+
+ID_COLUMNS = (
+    *("id", "utterance", "utterance_id", "utt_id", "uttid", "utt", "segment_id", "clip_id", "sample_id"),
+    *("audio_filepath", "audio", "path", "audio_path", "audio_file", "file_name", "filename", "file", "wav"),
+)
+TEXT_COLUMNS = (
+    *("pred_text", "hypothesis", "hyp", "hyp_text", "prediction", "predicted_text", "predicted", "asr"),
+    *("recognized", "transcript", "transcription", "text"),
+)
+"""Names that columns are found by, in any case, best first: NeMo writes the reference to `text`."""
+
+_TRN = re.compile(r"(?P<text>.*?)\s*\((?P<id>[^()\s]+)\)\s*")
+
+
+@dataclass(frozen=True)
+class TranscriptFile:
+    """Transcripts you already have: CSV, TSV, JSON lines (also NeMo's), Parquet or .trn, matched by id."""
+
+    main: ClassVar[str] = "path"
+
+    path: str = setting(help="the file", path=True)
+    id: str = setting("", help="column of the utterance's id or recording (default: found by its name)")
+    text: str = setting("", help="column of the transcript (default: found by its name)")
+
+    @property
+    def rate(self) -> None:
+        """None: no audio is needed."""
+        return
+
+    @property
+    def batch_size(self) -> int:
+        """1; nothing is heard."""
+        return 1
+
+    @property
+    def source(self) -> str:
+        """The file."""
+        return self.path
+
+    def require(self) -> None:
+        """Read the file; raise one line if something is wrong with it."""
+        self._texts()
+
+    def fingerprint(self) -> dict[str, str]:
+        """The file's bytes and the columns."""
+        return {"engine": "transcripts", "file": sha256(self.path), "id": self.id, "text": self.text}
+
+    def load(self) -> Transcriber:
+        """Raise: the answers of a file are found by id, not by ear."""
+        raise RecognizerError(
+            f"{self.path}: transcripts from a file are looked up by id; they cannot hear audio"
+        )
+
+    def lookup(self, ids: Sequence[str]) -> dict[str, Transcript]:
+        """Return the transcripts of those `ids` that the file has.
+
+        An id matches exactly, or without an audio ending (`a/b.wav` and `a/b`), or by the file's name alone
+        where only one row has that name.
+        """
+        texts, names = self._texts()
+        found = {}
+        for id in ids:
+            stem = _stem(id)
+            candidates = (texts.get(id), names.get(stem), names.get(PurePosixPath(stem).name))
+            text = next((text for text in candidates if text is not None), None)
+            if text is not None:
+                found[id] = Transcript(text)
+        return found
+
+    def _texts(self) -> tuple[dict[str, str], dict[str, str | None]]:
+        try:
+            status = Path(self.path).stat()
+        except OSError as error:
+            raise RecognizerError(
+                f"{self.path}: cannot read this file ({error.strerror or one_line(error)})"
+            ) from error
+        return _read(self.path, status.st_size, status.st_mtime_ns, self.id, self.text)
+
+
+@lru_cache(maxsize=8)
+def _read(
+    path: str, size: int, modified: int, id: str, text: str
+) -> tuple[dict[str, str], dict[str, str | None]]:
+    texts = read_transcripts(path, id=id, text=text)
+    return texts, _by_name(texts)
+
+
+def read_transcripts(path: str | Path, *, id: str = "", text: str = "") -> dict[str, str]:
+    """Return {utterance id: text} of a file of transcripts; `id` and `text` name columns, else they are found.
+
+    An empty cell of a CSV is an empty transcript; a JSON null is no transcript. An id that comes twice is an error.
+    """
+    path = Path(path)
+    rows = _trn_rows(path) if path.suffix.lower() == ".trn" else _table_rows(path, id, text)
+    texts: dict[str, str] = {}
+    lines: dict[str, int] = {}
+    for number, (key, value) in enumerate(rows, start=1):
+        if key is None or not key.strip():
+            raise RecognizerError(f"{path}: row {number} has no utterance id")
+        if key in lines:
+            rows_of_both = f"rows {lines[key]} and {number}"
+            raise RecognizerError(
+                f"{path}: utterance '{one_line(key, 80)}' has two transcripts ({rows_of_both}); keep one"
+            )
+        lines[key] = number
+        if value is not None:
+            try:
+                texts[key] = as_transcript(value).text
+            except UtteranceError as error:
+                raise RecognizerError(f"{path}: row {number}, '{one_line(key, 80)}': {error}") from error
+    return texts
+
+
+def _table_rows(path: Path, id: str, text: str) -> list[tuple[str | None, str | None]]:
+    from voxaudit.tables import read_table, require_columns
+
+    table = read_table(path, strings=True)
+    keys, values = (
+        _column(table.columns, id, ID_COLUMNS, "id", path),
+        _column(table.columns, text, TEXT_COLUMNS, "text", path),
+    )
+    require_columns(table, [keys, values], path)
+    if path.suffix.lower() in (".csv", ".tsv"):
+        table = table.with_columns(table[values].fill_null(""))
+    return list(zip(table[keys].to_list(), table[values].to_list(), strict=True))
+
+
+def _column(columns: Sequence[str], chosen: str, usual: Sequence[str], setting: str, path: Path) -> str:
+    if chosen:
+        return chosen
+    by_name = {column.strip().lower(): column for column in reversed(columns)}
+    for name in usual:
+        if name in by_name:
+            return by_name[name]
+    raise RecognizerError(
+        f"{path}: which column is the {setting}? Say {setting}=COLUMN."
+        f" Columns there: {one_line(', '.join(columns), 300)}"
+    )
+
+
+def _trn_rows(path: Path) -> list[tuple[str | None, str | None]]:
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecognizerError(f"{path}: cannot read this file ({one_line(error)})") from error
+    rows: list[tuple[str | None, str | None]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith(";;"):
+            continue
+        match = _TRN.fullmatch(line)
+        if match is None:
+            raise RecognizerError(f"{path}: line {number} is not `text (utterance-id)`: {one_line(line, 60)}")
+        rows.append((match["id"], match["text"].strip()))
+    return rows
+
+
+def _stem(id: str) -> str:
+    path = id.replace("\\", "/")
+    ending = PurePosixPath(path).suffix
+    return path[: -len(ending)] if ending.lower() in SUFFIXES else path
+
+
+def _by_name(texts: Mapping[str, str]) -> dict[str, str | None]:
+    """Return texts by path without ending and by bare name; None where a name is not unique."""
+    names: dict[str, str | None] = {}
+    for key, text in texts.items():
+        stem = _stem(key)
+        for name in {stem, PurePosixPath(stem).name}:
+            names[name] = None if name in names else text
+    return names

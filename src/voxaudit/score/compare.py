@@ -1,0 +1,96 @@
+"""What a score rests on: how much the normaliser moves it, and which words are wrong most often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import polars as pl
+
+from voxaudit.score.align import align_words
+from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalizer
+from voxaudit.score.table import score_columns, total
+
+Key = TypeVar("Key", str, tuple[str, str])
+
+LARGE_CHANGE = 0.10
+"""A normaliser that moves the word error rate by more than this, relatively, deserves a word."""
+
+
+@dataclass(frozen=True)
+class NormalizerRate:
+    """The rates of one text under one normaliser; `change` is relative to the chosen one's word error rate."""
+
+    normalizer: str
+    words: int
+    wer: float | None
+    cer: float | None
+    change: float | None
+
+
+@dataclass(frozen=True)
+class FrequentEdits:
+    """The most frequent errors with their numbers, from `utterances` utterances that have any."""
+
+    substitutions: tuple[tuple[str, str, int], ...]
+    deletions: tuple[tuple[str, int], ...]
+    insertions: tuple[tuple[str, int], ...]
+    utterances: int
+
+
+def normalizer_sensitivity(
+    references: pl.Series,
+    hypotheses: pl.Series,
+    chosen: str | Normalizer = "basic",
+    among: Iterable[Normalizer] | None = None,
+) -> list[NormalizerRate]:
+    """Return the rates of two columns of raw text under every normaliser, the chosen one first."""
+    first = normalizer(chosen)
+    rules = [first, *(rule for rule in (among or NORMALIZERS.values()) if rule.name != first.name)]
+    rates: list[NormalizerRate] = []
+    for rule in rules:
+        table = score_columns(references, hypotheses, rule)
+        counts = total(table)
+        characters, errors = int(table["characters"].sum()), int(table["character_errors"].sum())
+        base = rates[0].wer if rates else counts.wer
+        change = counts.wer / base - 1.0 if base and counts.wer is not None else None
+        rates.append(
+            NormalizerRate(
+                rule.id, counts.words, counts.wer, errors / characters if characters else None, change
+            )
+        )
+    return rates
+
+
+def frequent_edits(said: Iterable[str], heard: Iterable[str], most: int = 5) -> FrequentEdits:
+    """Return the most frequent word substitutions, deletions and insertions of normalised pairs.
+
+    Ties are broken by spelling, so the same pairs give the same list in any order.
+    """
+    substitutions: Counter[tuple[str, str]] = Counter()
+    deletions: Counter[str] = Counter()
+    insertions: Counter[str] = Counter()
+    utterances = 0
+    for reference, hypothesis in zip(said, heard, strict=True):
+        if reference == hypothesis:
+            continue
+        utterances += 1
+        for edit in align_words(reference, hypothesis):
+            if edit.kind == "substitute":
+                substitutions.update(zip(edit.reference, edit.hypothesis, strict=True))
+            elif edit.kind == "delete":
+                deletions.update(edit.reference)
+            elif edit.kind == "insert":
+                insertions.update(edit.hypothesis)
+    return FrequentEdits(
+        tuple((*pair, count) for pair, count in _top(substitutions, most)),
+        tuple(_top(deletions, most)),
+        tuple(_top(insertions, most)),
+        utterances,
+    )
+
+
+def _top(counter: Counter[Key], most: int) -> list[tuple[Key, int]]:
+    return sorted(counter.items(), key=lambda item: (-item[1], item[0]))[:most]

@@ -1,0 +1,181 @@
+"""Text normalisers: named, versioned functions that decide which differences in writing are not errors.
+
+A rate without the name of its normaliser says little: numbers, contractions, hyphens and fillers alone can move
+a word error rate by half. To add one, write a function from text to text and put a `Normalizer` in `NORMALIZERS`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Any
+
+import polars as pl
+
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
+
+
+@dataclass(frozen=True)
+class Normalizer:
+    """A rule from text to text. Raise `version` when the same text comes out differently than before."""
+
+    name: str
+    version: int
+    description: str
+    function: Callable[[str], str]
+
+    @property
+    def id(self) -> str:
+        """Name and version, `basic@1`: what a result is labelled with."""
+        return f"{self.name}@{self.version}"
+
+    def __call__(self, text: str) -> str:
+        """Return the normalised text; words are separated by one space, and there is none around them."""
+        return " ".join(self.function(text).split())
+
+
+def normalizer(name: str | Normalizer) -> Normalizer:
+    """Return the normaliser called `name`, with or without its version (`basic`, `basic@1`)."""
+    if isinstance(name, Normalizer):
+        return name
+    plain, _, version = name.partition("@")
+    found = NORMALIZERS.get(plain)
+    if found is None:
+        names = list(NORMALIZERS)
+        raise VoxauditError(
+            f"Unknown normalizer '{one_line(name, 80)}'.{suggest(plain, names)} Available: {', '.join(names)}"
+        )
+    if version and version != str(found.version):
+        raise VoxauditError(
+            f"Normalizer '{one_line(name, 80)}' is not in this version of voxaudit, which has {found.id}."
+            f" Use {found.name}, or the version of voxaudit that had it"
+        )
+    return found
+
+
+def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
+    """Return a column of texts normalised; every distinct text is normalised once, and null stays null."""
+    rule = normalizer(chosen)
+    distinct = texts.drop_nulls().unique(maintain_order=True)
+    if len(distinct) == len(texts):
+        return pl.Series(texts.name, [rule(text) for text in distinct.to_list()], dtype=pl.String)
+    table = pl.DataFrame(
+        {"text": distinct, "normalized": pl.Series(map(rule, distinct.to_list()), dtype=pl.String)}
+    )
+    joined = texts.alias("text").to_frame().join(table, on="text", how="left", maintain_order="left")
+    return joined["normalized"].alias(texts.name)
+
+
+_APOSTROPHES = frozenset("'`\u00b4\u2018\u2019\u201b\u02bc\u02bb\u2032\uff07")
+_SEPARATORS = frozenset("/\\…‥•।॥፡་༌")
+_ELLIPSIS = re.compile(r"\.{2,}")
+
+
+class _Marks(dict[int, str]):
+    """What becomes of each character, worked out when it is first met."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = _replacement(chr(code))
+        return self[code]
+
+
+def _replacement(character: str) -> str:
+    category = unicodedata.category(character)
+    if character in _APOSTROPHES:
+        return ""
+    if character.isspace() or category[0] in "SZ" or category in ("Pd", "Pc", "Ps", "Pe", "Pi", "Pf"):
+        return " "
+    if character in _SEPARATORS:
+        return " "
+    # Po: the marks that are left. Cc, Cf, Cs: invisible. Me and variation selectors: dress of emoji and keycaps.
+    invisible = category in ("Po", "Cc", "Cf", "Cs", "Me")
+    return "" if invisible or "VARIATION SELECTOR" in unicodedata.name(character, "") else character
+
+
+_MARKS = _Marks()
+
+
+def _basic(text: str) -> str:
+    if ".." in text:
+        text = _ELLIPSIS.sub(" ", text)
+    text = text.translate(_MARKS).lower()
+    if text.isascii():
+        return text
+    # Compatibility forms can hold marks of their own ("⑴" is "(1)") and taking marks away can join letter and accent.
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).translate(_MARKS).lower())
+
+
+_FILLERS = {
+    "um": r"u+h*m+",
+    "uh": r"u+h+",
+    "erm": r"e+r+m+",
+    "er": r"e+r+",
+    "ah": r"a+h+",
+    "eh": r"e+h+",
+    "hm": r"h+m+",
+    "mm": r"m{2,}",
+    "mhm": r"m+h+m+",
+}
+_FILLER = re.compile(
+    rf"(?<!\S)(?:{'|'.join(f'(?P<{name}>{form})' for name, form in _FILLERS.items())})(?!\S)"
+)
+
+
+def _keep_fillers(text: str) -> str:
+    return _FILLER.sub(lambda found: str(found.lastgroup), _basic(text))
+
+
+@cache
+def _whisper() -> Any:
+    from whisper_normalizer.english import EnglishTextNormalizer
+
+    return EnglishTextNormalizer()
+
+
+@lru_cache(
+    maxsize=65_536
+)  # a hundred times the cost of the others: references come back in every chunk of a run
+def _whisper_en(text: str) -> str:
+    return str(_whisper()(_without_unclosed(text)))
+
+
+def _without_unclosed(text: str) -> str:
+    # OpenAI's patterns for [asides] take quadratic time on brackets that never close: a recogniser that returns a
+    # hundred thousand of them would hang the scoring. They become spaces there in the end, so they may at once.
+    for openers, closers in (("<[", ">]"), ("(", ")")):
+        end = 1 + max(text.rfind(closer) for closer in closers)
+        if sum(text.count(opener, end) for opener in openers) > 100:
+            text = text[:end] + text[end:].translate({ord(opener): " " for opener in openers})
+    return text
+
+
+def _none(text: str) -> str:
+    return text
+
+
+NORMALIZERS: dict[str, Normalizer] = {
+    rule.name: rule
+    for rule in (
+        Normalizer(
+            "basic", 1, "lower case, no punctuation or symbols (as Speech Robust Bench); any script", _basic
+        ),
+        Normalizer(
+            "whisper-en",
+            1,
+            "OpenAI's English rules: also numbers, contractions and spelling; drops um, uh and (asides)",
+            _whisper_en,
+        ),
+        Normalizer(
+            "keep-fillers",
+            1,
+            "as basic; um, uh, er, repetitions and cut-off words stay, drawn-out fillers are spelt one way",
+            _keep_fillers,
+        ),
+        Normalizer("none", 1, "the text as it is; only white space is evened out", _none),
+    )
+}
+"""All normalisers by name."""
