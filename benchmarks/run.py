@@ -101,7 +101,10 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    results: dict[str, object] = {"date": time.strftime("%Y-%m-%d"), "machine": platform.processor() or "unknown"}
+    results: dict[str, object] = {
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": platform.processor() or "unknown",
+    }
     with tempfile.TemporaryDirectory() as home:
         manifest = args.corpus
         if manifest is None:
@@ -123,7 +126,9 @@ def main() -> None:
         for processes in (1, 2):
             overhead = middle[f"run {processes}"] / middle[f"bare {processes}"] - 1
             results[f"overhead_{processes}"] = overhead
-            print(f"overhead over bare, {processes} process(es): {100 * overhead:+.1f} %  (wanted: at most 5 %)")
+            print(
+                f"overhead over bare, {processes} process(es): {100 * overhead:+.1f} %  (wanted: at most 5 %)"
+            )
         results["scaling"] = middle["run 1"] / middle["run 2"]
         print(f"two workers against one: {results['scaling']:.2f} x  (wanted: at least 1.8)")
         with tempfile.TemporaryDirectory() as out:
@@ -141,11 +146,15 @@ def main() -> None:
             instant = instant_corpus(Path(home), count)
             with tempfile.TemporaryDirectory() as out:
                 start = time.perf_counter()
-                run_trials(instant, {"instant": Instant()}, [], out=out, workers=2, cache=False, progress=False)
+                run_trials(
+                    instant, {"instant": Instant()}, [], out=out, workers=2, cache=False, progress=False
+                )
                 took = time.perf_counter() - start
             growth[count] = 1e6 * took / count
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(f"  {count} trials: {took:.1f} s, {growth[count]:.0f} us a trial, driver's peak memory {peak:.0f} MB")
+            print(
+                f"  {count} trials: {took:.1f} s, {growth[count]:.0f} us a trial, driver's peak memory {peak:.0f} MB"
+            )
     if args.json:
         args.json.write_text(json.dumps({**results, "seconds": times}, indent=2) + "\n")
 

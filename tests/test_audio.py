@@ -76,7 +76,9 @@ def broken(kind: str, path) -> None:
         path.mkdir()
 
 
-@pytest.mark.parametrize("kind", ["missing", "nan", "no samples", "empty file", "text", "header only", "folder"])
+@pytest.mark.parametrize(
+    "kind", ["missing", "nan", "no samples", "empty file", "text", "header only", "folder"]
+)
 def test_unusable_audio_is_one_line_that_names_the_file(tmp_path, kind):
     path = tmp_path / "bad name\n.wav"
     broken(kind, path)

@@ -48,7 +48,10 @@ def test_all_missing_columns_are_named_at_once():
 
 
 def test_chunks_become_one_table_in_order(tmp_path):
-    chunks = (pl.DataFrame({"n": range(first, first + 1000)}, schema={"n": pl.Int64}) for first in range(0, 9000, 1000))
+    chunks = (
+        pl.DataFrame({"n": range(first, first + 1000)}, schema={"n": pl.Int64})
+        for first in range(0, 9000, 1000)
+    )
     write_parquet(tmp_path / "t.parquet", chunks, {"n": pl.Int64})
     assert read_table(tmp_path / "t.parquet")["n"].to_list() == list(range(9000))
 

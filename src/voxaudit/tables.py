@@ -71,7 +71,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_parquet(
-    path: Path, chunks: Iterable[pl.DataFrame], schema: Mapping[str, type[pl.DataType]]
+    path: Path, chunks: Iterable[pl.DataFrame], schema: Mapping[str, pl.DataType | type[pl.DataType]]
 ) -> None:
     """Write the chunks of a table to one Parquet file, in order and in bounded memory."""
     from polars.io.plugins import register_io_source

@@ -7,7 +7,11 @@ from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario, parse_scenarios
 
-EVERY = [f"{name}:{n + 1}" for name in PERTURBATIONS.names() for n in range(len(PERTURBATIONS.load(name).severities))]
+EVERY = [
+    f"{name}:{n + 1}"
+    for name in PERTURBATIONS.names()
+    for n in range(len(PERTURBATIONS.load(name).severities))
+]
 EVERY += [scenario for suite in SUITES.values() for scenario in suite.scenarios]
 
 
@@ -16,7 +20,9 @@ def speech(count: int = 4000, seed: int = 1) -> np.ndarray:
     return (0.2 * np.convolve(generator.standard_normal(count), np.ones(8) / 8, "same")).astype(np.float32)
 
 
-def apply(scenario: str, samples: np.ndarray, *, seed: int = 7, utterance: str = "u", rate: int = 16000) -> np.ndarray:
+def apply(
+    scenario: str, samples: np.ndarray, *, seed: int = 7, utterance: str = "u", rate: int = 16000
+) -> np.ndarray:
     return parse_scenario(scenario).apply(Audio(samples, rate), seed=seed, utterance=utterance).samples
 
 
@@ -51,7 +57,9 @@ def test_the_same_seed_gives_the_same_bits_and_the_input_is_left_alone(scenario)
 @pytest.mark.parametrize("change", [{"seed": 8}, {"utterance": "v"}])
 def test_another_seed_or_utterance_gives_other_noise(change):
     samples = speech()
-    assert not np.array_equal(apply("gaussian_noise:3", samples), apply("gaussian_noise:3", samples, **change))
+    assert not np.array_equal(
+        apply("gaussian_noise:3", samples), apply("gaussian_noise:3", samples, **change)
+    )
 
 
 def test_the_stream_is_pinned():
@@ -61,7 +69,9 @@ def test_the_stream_is_pinned():
 
 
 @pytest.mark.parametrize("scenario", EVERY)
-@pytest.mark.parametrize("samples", [np.zeros(50, np.float32), np.array([0.3], np.float32)], ids=["silence", "one"])
+@pytest.mark.parametrize(
+    "samples", [np.zeros(50, np.float32), np.array([0.3], np.float32)], ids=["silence", "one"]
+)
 def test_silence_stays_silence_and_one_sample_works(scenario, samples):
     out = apply(scenario, samples)
     assert len(out) == len(samples)

@@ -65,7 +65,7 @@ def audit_toml(corpus: Corpus, path: str, format_: str | None) -> str:
     form = (
         f"format = {_toml(format_)}"
         if format_
-        else f"# format = {_toml(corpus.format)}  # found out; set it to be sure"
+        else f"# format = {_toml(corpus.format)}  # what was found out"
     )
     return f"""\
 # What voxaudit audits. Paths are relative to this file. Run it with: voxaudit run audit.toml

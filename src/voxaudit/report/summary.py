@@ -36,8 +36,10 @@ class Summary:
                 f"{self.unreferenced} of {self.config['corpus']['utterances']} utterances have no reference text:"
                 " they were heard but not scored."
             )
-        for row in self.failures.iter_rows(named=True):
-            lines.append(f"{row['recognizer']}: {row['trials']} trials failed ({row['reason']}).")
+        lines += [
+            f"{row['recognizer']}: {row['trials']} trials failed, the first with: {row['example']}"
+            for row in self.failures.iter_rows(named=True)
+        ]
         few = self.rates["ci_low"].null_count() if self.rates.height else 0
         if few:
             lines.append("No interval is shown where fewer than five speakers are known.")

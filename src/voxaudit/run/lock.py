@@ -25,7 +25,7 @@ def hold(folder: Path) -> Iterator[None]:
     try:
         if not _lock(descriptor):
             raise VoxauditError(
-                f"{folder}: {_holder(path)} is working on this run. Wait for it or choose another folder"
+                f"{folder}: {_holder(path)} is at work on this run. Wait for it, or use another folder"
             )
         os.ftruncate(descriptor, 0)
         holder = {

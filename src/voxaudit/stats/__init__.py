@@ -1,0 +1,1 @@
+"""Statistics on counts, clustered by speaker."""

@@ -44,7 +44,9 @@ def ratio_intervals(
     cells = sums.join(conditions, on=by, nulls_equal=True).join(people, on=speaker)
     counts = cells.group_by("_condition").agg(pl.len().alias("speakers"))
     unnamed = table.filter(pl.col(speaker).is_null()).select(by).unique().with_columns(_unnamed=pl.lit(True))
-    frame = conditions.join(counts, on="_condition", how="left").join(unnamed, on=by, how="left", nulls_equal=True)
+    frame = conditions.join(counts, on="_condition", how="left").join(
+        unnamed, on=by, how="left", nulls_equal=True
+    )
     frame = frame.sort("_condition").with_columns(pl.col("speakers").fill_null(0))
     shape = (people.height, conditions.height)
     error_sums, word_sums = np.zeros(shape), np.zeros(shape)
