@@ -25,7 +25,7 @@ class CorpusConfig:
 
 @dataclass(frozen=True)
 class AuditConfig:
-    """An audit as `audit.toml` describes it. Times are in seconds."""
+    """An audit as `audit.toml` describes it. Times are in seconds; `folder` is where its relative paths start."""
 
     corpus: CorpusConfig
     recognizers: dict[str, dict[str, Any]]
@@ -37,6 +37,7 @@ class AuditConfig:
     retries: int = 1
     cache: bool = True
     normalizer: str = "basic"
+    folder: Path = Path()
 
 
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
@@ -81,6 +82,7 @@ def load_config(path: str | Path) -> AuditConfig:
         recognizers={name: dict(settings) for name, settings in recognizers.items()},
         scenarios=_texts(document.get("scenarios", {}).get("use", ["quick"]), path, "scenarios.use"),
         out=path.parent / run.get("out", "runs/" + path.stem),
+        folder=path.parent.absolute(),
         **{key: run[key] for key in ("seed", "workers", "timeout", "retries", "cache") if key in run},
         **document.get("score", {}),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from voxaudit.config import AuditConfig
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
-from voxaudit.recognize import make_recognizer
+from voxaudit.recognize import anchor, make_recognizer
 from voxaudit.registry import suggest
 from voxaudit.report.summary import write_summary
 from voxaudit.run import Run, run_trials
@@ -32,7 +32,7 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
                 f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
             )
     recognizers = {
-        name: make_recognizer({"engine": name, **settings}) for name, settings in config.recognizers.items()
+        name: anchor(make_recognizer({"engine": name, **settings}), config.folder) for name, settings in config.recognizers.items()
     }
     run = run_trials(
         corpus,

@@ -61,11 +61,17 @@ def require_columns(table: pl.DataFrame, columns: Sequence[str], where: str | Pa
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
-    """Call `write(temporary)` and move the result to `path`, so that a reader never sees half a file."""
+    """Call `write(temporary)` and move the result to `path`, so that a reader never sees half a file.
+
+    A full disk or another write error leaves what was there and raises one line.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         write(temporary)
         temporary.replace(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        raise VoxauditError(f"{path}: cannot write ({reason or one_line(error, 200)})") from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -80,9 +86,4 @@ def write_parquet(
         yield from chunks
 
     lazy = register_io_source(source, schema=pl.Schema(schema))
-    try:
-        write_atomically(path, lazy.sink_parquet)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise VoxauditError(
-            f"{path}: cannot write ({one_line(error, 200)}). Free some space and try again"
-        ) from error
+    write_atomically(path, lazy.sink_parquet)

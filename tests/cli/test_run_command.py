@@ -48,6 +48,14 @@ def toml(text: str = "", corpus: str = "") -> None:
     )
 
 
+def test_paths_are_relative_to_the_configuration(home, monkeypatch, capsys):
+    toml()
+    (home / "elsewhere").mkdir()
+    monkeypatch.chdir(home / "elsewhere")
+    assert main(["run", "../audit.toml"]) == 0
+    assert (home / "out" / "scores.parquet").exists()
+
+
 def test_init_writes_what_run_can_read(home, capsys):
     assert main(["init", "manifest.csv"]) == 0
     assert "12 utterances, 6 speakers" in capsys.readouterr().out

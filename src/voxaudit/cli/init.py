@@ -43,10 +43,7 @@ def run(args: argparse.Namespace) -> int:
     corpus = examine_corpus(args.corpus, format=args.format)
     path = os.path.relpath(args.corpus.absolute(), args.out.absolute().parent)
     text = audit_toml(corpus, path, args.format)
-    try:
-        write_atomically(args.out, lambda target: target.write_text(text, encoding="utf-8"))
-    except OSError as error:
-        raise VoxauditError(f"{args.out}: cannot write ({error.strerror})") from error
+    write_atomically(args.out, lambda target: target.write_text(text, encoding="utf-8"))
     for problem in corpus.problems:
         note(f"note: {problem.message}")
     speakers = corpus.table["speaker"].drop_nulls().n_unique()

@@ -114,7 +114,7 @@ class _Hearing:
                 self._record(outcomes, heard=True)
                 hopeless.watch(outcomes)
         except RecognizerError as error:
-            raise RecognizerError(f"recognizer '{self.name}': {error}") from error
+            raise _named_error(self.name, error) from error
 
     def _to_hear(self) -> Iterator[Trial]:
         for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
@@ -193,10 +193,15 @@ def _named(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike])
         try:
             require(recognizer)
         except RecognizerError as error:
-            raise RecognizerError(f"recognizer '{name}': {error}") from error
+            raise _named_error(name, error) from error
     if not named:
         raise VoxauditError("no recognizer given. `voxaudit list recognizers` shows what there is")
     return named
+
+
+def _named_error(name: str, error: RecognizerError) -> RecognizerError:
+    text = str(error)
+    return error if text.startswith("recognizer '") else RecognizerError(f"recognizer '{name}': {text}")
 
 
 def _prepare_folder(folder: Path, plan: Plan) -> None:
