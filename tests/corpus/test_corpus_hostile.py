@@ -9,7 +9,7 @@ from voxaudit.corpus import CorpusError, examine_corpus, read_corpus
 from voxaudit.corpus.base import COLUMNS
 
 LENIENT = settings(
-    max_examples=2000, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+    max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 
 FIELDS = st.sampled_from(
@@ -95,7 +95,7 @@ def test_any_table_of_awkward_fields(tmp_path, separator, end, header, rows):
         check(path)
 
 
-@LENIENT
+@settings(LENIENT, max_examples=20)
 @given(
     text=st.lists(st.text("ab |-\t\r\x00é", max_size=12), max_size=6),
     segments=st.lists(st.text("ab 01.-\t", max_size=12), max_size=6),

@@ -46,9 +46,9 @@ def test_nemo(wavs):
     assert corpus.table["id"].to_list() == ["call@0.5", "call@2.0", "b"]
     assert corpus.table["start"].to_list() == [0.5, 2.0, None]
     assert corpus.table["duration"].to_list() == [1.5, 2.0, 3.25]
-    assert corpus.table["text"].to_list() == ["yes", "no", None]
+    assert corpus.table["text"].to_list() == ["yes", "no", ""]
     assert corpus.attributes == ["lang", "pred_text"]
-    assert messages(corpus) == "1 row has no text (line 3)"
+    assert messages(corpus) == "1 text is empty: every word heard there will count as inserted (line 3)"
 
 
 # Kaldi

@@ -28,7 +28,7 @@ def test_a_csv_becomes_utterances_with_attributes(wavs):
     assert corpus.problems == ()
     assert corpus.skipped == 0
     first = next(iter(corpus))
-    assert first == Utterance("a", root / "a.wav", "s1", "Hello there", 0.0, 1.5, {"gender": "F"})
+    assert first == Utterance("a", root / "a.wav", "s1", "Hello there", 0.0, None, {"gender": "F"})
     # The folder with it means the same.
     assert read_corpus(root).table.equals(corpus.table)
 

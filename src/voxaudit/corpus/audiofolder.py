@@ -35,6 +35,7 @@ def rows(path: Path) -> Rows:
         pl.concat([_placed_table(name, part.table) for name, _, part in parts], how="diagonal"),
         path,
         columns=_FIXED,
+        empty_text=all(part.empty_text for *_, part in parts),
         numbers=pl.concat([part.numbers for *_, part in parts if part.numbers is not None]),
         files=pl.concat(
             [strings("file", [f"{name}/{file.name}"] * part.table.height) for name, file, part in parts]

@@ -16,7 +16,7 @@ COLUMNS = ("id", "audio", "speaker", "text", "start", "duration")
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One recording, or a segment of one, with what is known about it."""
+    """One recording, or a segment of one (`start` and `duration` in seconds; no duration: to the end)."""
 
     id: str
     audio: Path
@@ -79,7 +79,8 @@ class Corpus:
                 speaker=known["speaker"],
                 text=known["text"],
                 start=known["start"] or 0.0,
-                duration=known["duration"],
+                # Without a start the column only informs: a rounded duration must not cut the end off.
+                duration=None if known["start"] is None else known["duration"],
                 attributes=row,
             )
 

@@ -80,16 +80,23 @@ ROW_CHECKS = (
     ),
     RowCheck(
         "missing_text",
-        pl.col("raw_text").fill_null("") == "",
+        pl.col("text").is_null() & (pl.col("raw_text").fill_null("") == ""),
         "row has no text",
         "rows have no text",
         fatal=False,
     ),
     RowCheck(
         "blank_text",
-        (pl.col("raw_text").fill_null("") != "") & pl.col("text").is_null(),
+        (pl.col("raw_text").fill_null("") != "") & (pl.col("text").fill_null("") == ""),
         "text is only white space",
         "texts are only white space",
+        fatal=False,
+    ),
+    RowCheck(
+        "empty_text",
+        (pl.col("text") == "") & (pl.col("raw_text") == ""),
+        "text is empty: every word heard there will count as inserted",
+        "texts are empty: every word heard there will count as inserted",
         fatal=False,
     ),
 )
@@ -116,7 +123,8 @@ def build(
         problems.append(_duplicates(work.filter(repeated), rows))
         bad |= repeated & ~work["id"].is_first_distinct()
     problems += [*plan.problems, *_missing_columns(plan, work)]
-    table = _corpus_table(rows.table, work, plan).filter(~bad)
+    table = _corpus_table(rows.table, work, plan)
+    table = table.filter(~bad) if bad.any() else table
     if table.is_empty():
         problems.append(_nothing(rows, work.height))
     skipped = rows.lost + int(bad.sum())
@@ -137,6 +145,8 @@ def _work_table(rows: Rows, plan: Plan, check_audio: bool) -> pl.DataFrame:
         raw_text=source.get("text", empty).cast(pl.String),
         has_ids=pl.lit("id" in source),
     )
+    if rows.empty_text and work["text"].count():  # all empty, as manifests for inference are: there is none
+        work = work.with_columns(text=pl.coalesce("text", pl.col("raw_text").str.strip_chars()))
     if "id" not in source:
         work = work.with_columns(id=default_ids(work["audio"], work["start_number"], rows.root))
     located = locate(work["audio"], rows.root, rows.search, check=check_audio)

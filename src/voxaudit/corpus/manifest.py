@@ -45,6 +45,7 @@ def table_rows(path: Path) -> Rows:
         path.parent,
         numbers=read.numbers,
         unit="row" if ending in (".csv", ".tsv") else "line",
+        empty_text=ending not in (".csv", ".tsv"),
         problems=read.problems,
         lost=read.lost,
     )
@@ -75,7 +76,7 @@ def _parquet_rows(path: Path) -> Rows:
         for name in nested
     ]
     numbers = pl.int_range(1, table.height + 1, dtype=pl.UInt32, eager=True)
-    return Rows(table.drop(nested), path.parent, numbers=numbers, problems=tuple(problems))
+    return Rows(table.drop(nested), path.parent, numbers=numbers, empty_text=True, problems=tuple(problems))
 
 
 READER = Reader(

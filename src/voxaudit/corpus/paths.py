@@ -24,7 +24,7 @@ def locate(values: pl.Series, root: Path, search: Sequence[str] = (), *, check: 
     A relative value is looked for in `root`, then in its `search` folders, then from the working folder;
     what is found nowhere keeps its path in `root`. Without `check`, nothing is looked for.
     """
-    distinct = values.unique().drop_nulls()
+    distinct = values.unique(maintain_order=True).drop_nulls()
     full = _join(distinct, root)
     found = existing(full) if check else np.ones(len(full), dtype=bool)
     for base in [*(root / folder for folder in search), Path.cwd()] if check else []:
@@ -36,6 +36,8 @@ def locate(values: pl.Series, root: Path, search: Sequence[str] = (), *, check: 
         better[open_] = existing(other.gather(open_))
         full, found = other.zip_with(pl.Series(better), full), found | better
     places = pl.DataFrame({"value": distinct, "path": full, "found": found})
+    if len(distinct) == len(values):  # as many files as rows: they are in order already
+        return places.drop("value")
     located = pl.DataFrame({"value": values}).join(places, on="value", how="left", maintain_order="left")
     return located.select("path", pl.col("found").fill_null(False))
 

@@ -23,6 +23,7 @@ class Rows:
     `root` is where relative audio paths start, `search` are further folders (relative to it) to look in.
     `columns` fixes which column is which (`{"audio": "path"}`); with `guess`, the others are found by their
     usual names, without it only by ours. `numbers` and `files` say where each row stands in the source.
+    `empty_text` says that the source tells an empty text (nobody speaks) from none (JSON's "" and null).
     A row that could not be read at all is not in the table: it is counted in `lost`, with a `Problem`.
     """
 
@@ -34,6 +35,7 @@ class Rows:
     numbers: pl.Series | None = None
     files: pl.Series | None = None
     unit: str = "row"
+    empty_text: bool = False
     problems: tuple[Problem, ...] = ()
     lost: int = 0
 
