@@ -221,7 +221,7 @@ def _alignments(
 
 
 def _print(document: dict[str, Any], by: Sequence[str]) -> None:
-    from voxaudit.cli.output import percent, percent_interval, print_table
+    from voxaudit.cli.output import percent, percent_interval, print_table, printable
 
     counts = (
         f"{document['utterances']:,} utterances, {document['words']:,} reference words,"
@@ -230,7 +230,7 @@ def _print(document: dict[str, Any], by: Sequence[str]) -> None:
     print(counts)
     if document["wordless"]:
         print(
-            f"{document['wordless']:,} references have no words: whatever was heard there counts as insertions"
+            f"References without words: {document['wordless']:,}; what was heard there counts as insertions"
         )
     print()
     words = max(document["words"], 1)
@@ -258,7 +258,8 @@ def _print(document: dict[str, Any], by: Sequence[str]) -> None:
             ]
             for group in document["groups"]
         ]
-        print_table(f"By {', '.join(by)}", [*by, "utterances", "words", "WER", "CER", "S", "D", "I"], rows)
+        print(f"\nBy {printable(', '.join(by))}")
+        print_table("", [*by, "utterances", "words", "WER", "CER", "S", "D", "I"], rows)
     _print_sensitivity(document["normalizers"], document["utterances"])
     _print_alignments(document["alignments"])
 
@@ -306,12 +307,8 @@ def _print_sensitivity(sensitivity: dict[str, Any], utterances: int) -> None:
         ]
         for rate in rates
     ]
-    print()
-    print_table(
-        f"The same transcripts under every normalizer{sample}",
-        ["normalizer", "words", "WER", "CER", "change"],
-        rows,
-    )
+    print(f"\nThe same transcripts under every normalizer{sample}")
+    print_table("", ["normalizer", "words", "WER", "CER", "change"], rows)
     known = [rate for rate in rates if rate["wer"] is not None]
     if any(_moved(rate) for rate in known):
         low, high = min(known, key=_wer), max(known, key=_wer)

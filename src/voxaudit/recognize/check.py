@@ -113,7 +113,7 @@ class _Bench:
         names = list(self._clips)
         shuffled = [names[number] for number in np.random.default_rng(0).permutation(len(names))]
         yield self._same("one batch of all", transcribe, [names])
-        yield self._same("batches of 2 and 3, shuffled", transcribe, _batches(shuffled, (2, 3)))
+        yield self._same("batches of 3 and 2, shuffled", transcribe, _batches(shuffled, (3, 2)))
         yield self._same("the same clip three times", transcribe, [[names[0]], [names[0]] * 2])
         yield from self._odd_ones(transcribe, names)
         yield self._same(

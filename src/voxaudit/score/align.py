@@ -1,7 +1,6 @@
 """Align reference and hypothesis: counts of words and characters, one pair or millions, and the edits to show.
 
-An alignment of least edits is often not the only one, and its hits are then not unique. The choice made here
-is rapidfuzz's, which is also jiwer's: counts are equal to `jiwer.process_words` and `process_characters`.
+Counts are equal to `jiwer.process_words` and `jiwer.process_characters`, also where several alignments are best.
 """
 
 from __future__ import annotations
@@ -14,12 +13,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from rapidfuzz.distance import LCSseq, Levenshtein
+from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cpdist
 
 from voxaudit.errors import VoxauditError
 from voxaudit.score.counts import Counts
 from voxaudit.score.encode import Keys, encode_words, scratch
+from voxaudit.score.kernel import Batch, Integers, Spans, errors_and_hits
 
 COUNT_COLUMNS = ("hits", "substitutions", "deletions", "insertions")
 """The columns of a table of counts, 64-bit integers, so that sums over any number of rows hold."""
@@ -27,11 +27,10 @@ COUNT_COLUMNS = ("hits", "substitutions", "deletions", "insertions")
 Texts = Sequence[str] | pl.Series
 Kind = Literal["equal", "substitute", "delete", "insert"]
 
-_PAIRS = 2048  # pairs encoded at a time: larger batches leave the processor's cache
-_CHARACTERS = 400_000  # ... and at most about so many characters, unless one pair alone has more
+_ENCODED = 2048  # pairs encoded at a time: larger batches leave the processor's cache
+_ALIGNED = 65_536  # pairs aligned at a time: smaller batches leave numpy too little to do in a call
+_CHARACTERS = 400_000  # ... encoded at a time, and aligned 20 times as many, unless one pair alone has more
 _KINDS: dict[str, Kind] = {"equal": "equal", "replace": "substitute", "delete": "delete", "insert": "insert"}
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,67 +162,59 @@ def _list(texts: Texts, what: str) -> Sequence[str]:
 
 
 def _word_blocks(references: Sequence[str], hypotheses: Sequence[str]) -> Iterator[NDArray[np.int64]]:
+    """Yield arrays of four rows, `COUNT_COLUMNS`, with a column for each pair, in order."""
     table = scratch()
-    first = 0
+    batches: list[Batch] = []
+    pairs = words = first = 0
     while first < len(references):
-        last = min(first + _PAIRS, len(references))
-        while last > first + 1 and _size(references, hypotheses, first, last) > _CHARACTERS:
-            last = first + (last - first) // 2
-        yield _count_block(references[first:last], hypotheses[first:last], table)
+        last = _last(references, hypotheses, first)
+        batches.append(_encoded(references[first:last], hypotheses[first:last], table))
+        pairs += last - first
+        words += len(batches[-1].codes)
         first = last
+        if pairs >= _ALIGNED or words >= 4 * _CHARACTERS or first == len(references):
+            yield _counted(batches)
+            batches, pairs, words = [], 0, 0
 
 
-def _size(references: Sequence[str], hypotheses: Sequence[str], first: int, last: int) -> int:
-    return sum(map(len, references[first:last])) + sum(map(len, hypotheses[first:last]))
+def _last(references: Sequence[str], hypotheses: Sequence[str], first: int) -> int:
+    """Return where the batch that starts at `first` ends."""
+    last = min(first + _ENCODED, len(references))
+    while last > first + 1:
+        if sum(map(len, references[first:last])) + sum(map(len, hypotheses[first:last])) <= _CHARACTERS:
+            break
+        last = first + (last - first) // 2
+    return last
 
 
-def _count_block(references: Sequence[str], hypotheses: Sequence[str], table: Keys) -> NDArray[np.int64]:
-    """Return an array of four rows, `COUNT_COLUMNS`, with a column for each pair."""
-    pairs = len(references)
-    encoded = encode_words([*references, *hypotheses], table)
-    if encoded is None and pairs == 1:
-        counts = count_words(references[0], hypotheses[0])
-        row = (counts.hits, counts.substitutions, counts.deletions, counts.insertions)
-        return np.array(row, dtype=np.int64)[:, np.newaxis]
-    if encoded is None:
-        half = pairs // 2
-        parts = slice(0, half), slice(half, pairs)
-        return np.concatenate([_count_block(references[p], hypotheses[p], table) for p in parts], axis=1)
-    strings, lengths = encoded
-    said, heard = lengths[:pairs], lengths[pairs:]
-    errors, hits = _errors_and_hits(strings[:pairs], strings[pairs:], said, heard)
-    # From N = H+S+D, M = H+S+I and E = S+D+I.
-    return np.stack([hits, said + heard - 2 * hits - errors, errors - heard + hits, errors - said + hits])
+def _encoded(references: Sequence[str], hypotheses: Sequence[str], table: Keys) -> Batch:
+    """Return the codes of a batch and where the words of its references and hypotheses lie.
 
-
-def _errors_and_hits(
-    left: list[str], right: list[str], said: Integers, heard: Integers
-) -> tuple[Integers, Integers]:
-    """Return the edit distance E of each pair and the hits H of the alignment that rapidfuzz chooses.
-
-    H = max(N, M) - E + k for some k >= 0 with 2k <= E - |N - M|, and H is at most the longest common
-    subsequence. Where that leaves k = 0 only, H is known without an alignment; the few others are aligned.
+    Most transcripts of clear speech are right: those are not encoded a second time.
     """
-    errors = _distances(left, right)
-    hits = np.maximum(said, heard) - errors
-    open_ = np.flatnonzero(errors - np.abs(said - heard) >= 2)
-    if len(open_):
-        rows = open_.tolist()
-        common = cpdist(
-            [left[row] for row in rows],
-            [right[row] for row in rows],
-            scorer=LCSseq.similarity,
-            dtype=np.int32,
-        )
-        open_ = open_[common > hits[open_]]
-        hits[open_] = [_aligned_hits(left[row], right[row]) for row in open_.tolist()]
-    return errors, hits
+    changed = [
+        row for row, (said, heard) in enumerate(zip(references, hypotheses, strict=True)) if said != heard
+    ]
+    codes, starts, lengths = encode_words([*references, *[hypotheses[row] for row in changed]], table)
+    pairs = len(references)
+    said = Spans(starts[:pairs], lengths[:pairs])
+    heard = Spans(said.starts.copy(), said.lengths.copy())
+    heard.starts[changed] = starts[pairs:]
+    heard.lengths[changed] = lengths[pairs:]
+    return Batch(codes, said, heard)
 
 
-def _aligned_hits(left: str, right: str) -> int:
-    # Turning a's into b's by the same edits leaves an "a" exactly where the pair agrees.
-    edits = Levenshtein.editops(left, right)
-    return edits.apply("a" * len(left), "b" * len(right)).count("a")
+def _counted(batches: Sequence[Batch]) -> NDArray[np.int64]:
+    codes = np.concatenate([batch.codes for batch in batches])
+    offsets = np.cumsum([0, *(len(batch.codes) for batch in batches)]).tolist()
+    said = Spans.joined([batch.said for batch in batches], offsets)
+    heard = Spans.joined([batch.heard for batch in batches], offsets)
+    errors, hits = np.zeros_like(said.lengths), said.lengths.copy()
+    changed = np.flatnonzero(said.starts != heard.starts)
+    errors[changed], hits[changed] = errors_and_hits(codes, said[changed], heard[changed])
+    # From N = H+S+D, M = H+S+I and E = S+D+I.
+    n, m = said.lengths, heard.lengths
+    return np.stack([hits, n + m - 2 * hits - errors, errors - m + hits, errors - n + hits])
 
 
 def _distances(left: Sequence[str], right: Sequence[str]) -> Integers:

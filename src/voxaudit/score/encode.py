@@ -1,8 +1,7 @@
-"""Words as characters: texts become strings in which one character stands for one word.
+"""Words as numbers: the texts of a batch become one array of codes, equal where the words are.
 
-Edit distances of such strings are distances in words, and the string kernels of rapidfuzz compute them.
-The mapping is made for a whole batch at once on its UTF-8 bytes, which costs a tenth of splitting every
-text into Python strings. It is exact: words share a character if and only if they are the same bytes.
+The codes are found for all words at once, on the UTF-8 bytes of the texts, which costs a tenth of splitting every
+text into Python strings. They are exact: words share a code if and only if they are the same bytes.
 """
 
 from __future__ import annotations
@@ -16,11 +15,8 @@ Indices = NDArray[np.int64]
 Keys = NDArray[np.uint64]
 
 SLOT_BITS = 18  # of a hash table for words of up to eight bytes, and of another for longer ones
-FIRST_SLOT = 0x10000  # a word's slot is its code point, above the basic plane
-MAX_EXTRA = 0xD7FF  # words that lose their slot to another get a code point below the surrogates
 LONG_WORD = 64  # bytes; longer "words" are told apart by a dictionary, not eight bytes at a time
 
-_NEWLINE_CODE = 0
 _NEWLINE_KEY = np.uint64(0xFFFFFFFFFFFFFF0A)
 _ODD_SPACES = "\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _IS_SPACE = np.zeros(256, dtype=np.bool_)
@@ -38,11 +34,10 @@ def scratch() -> Keys:
     return np.empty(2 << SLOT_BITS, dtype=np.uint64)
 
 
-def encode_words(texts: Sequence[str], table: Keys) -> tuple[list[str], Indices] | None:
-    """Return each text as a string of one character a word, and its number of words.
+def encode_words(texts: Sequence[str], table: Keys) -> tuple[NDArray[np.int32], Indices, Indices]:
+    """Return the codes of all words, and for each text where its words start among them and how many they are.
 
-    Words are what `str.split()` gives. Characters are comparable within one call only.
-    Returns None where the batch has too many distinct words: split it and try again.
+    Words are what `str.split()` gives. Codes are comparable within one call only.
     """
     data = _joined(texts).encode("utf-8", "surrogatepass")
     bytes_ = np.frombuffer(data, dtype=np.uint8, count=len(data) & ~7)
@@ -82,22 +77,19 @@ def encode_words(texts: Sequence[str], table: Keys) -> tuple[list[str], Indices]
         owner = table[slot[words]].astype(np.int64)
         differs[words] |= load(starts[words] + at, rest) != load(starts[owner] + at, rest)
 
-    slot += FIRST_SLOT
-    codes = slot.astype("<u4")
-    extra: dict[bytes, int] = {}
-    for word in np.flatnonzero(differs).tolist():
+    codes = slot.astype(np.int32)
+    others: dict[bytes, int] = {}
+    for word in np.flatnonzero(differs).tolist():  # the losers of a slot
         start = int(starts[word])
-        codes[word] = extra.setdefault(data[start : start + int(lengths[word])], len(extra) + 1)
-    if len(extra) > MAX_EXTRA:
-        return None
+        codes[word] = others.setdefault(data[start : start + int(lengths[word])], len(table) + len(others))
+    # Between the words of two texts stands the newline that joins them.
     newlines = np.flatnonzero(key == _NEWLINE_KEY)
-    codes[newlines] = _NEWLINE_CODE
-    encoded = codes.tobytes().decode("utf-32-le").split(chr(_NEWLINE_CODE))
-    return encoded, np.diff(newlines, prepend=-1, append=len(codes)) - 1
+    begin = np.concatenate(([0], newlines + 1))
+    return codes, begin, np.append(newlines, len(codes)) - begin
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """Return all texts in one, a lone newline as a word between two, padded for eight-byte reads."""
+    """Return all texts in one, a lone newline as a word between two, padded: reads may go beyond the last word."""
     joined = " \n ".join(texts)
     if joined.count("\n") != len(texts) - 1:
         joined = " \n ".join([text.replace("\n", " ") for text in texts])
@@ -105,7 +97,7 @@ def _joined(texts: Sequence[str]) -> str:
         for character in _ODD_SPACES:
             if character in joined:
                 joined = joined.replace(character, " ")
-    return f" {joined}{' ' * 24}"
+    return f" {joined}{' ' * (LONG_WORD + 24)}"
 
 
 def _loader(bytes_: NDArray[np.uint8]) -> Callable[[Indices, Indices], Keys]:

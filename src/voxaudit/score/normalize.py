@@ -140,17 +140,22 @@ def _whisper() -> Any:
     maxsize=65_536
 )  # a hundred times the cost of the others: references come back in every chunk of a run
 def _whisper_en(text: str) -> str:
-    return str(_whisper()(_without_unclosed(text)))
+    try:
+        return str(_whisper()(_tamed(text)))
+    except (AssertionError, ValueError):  # a number of thousands of digits, which it cannot read: no speech
+        return _basic(text)
 
 
-def _without_unclosed(text: str) -> str:
-    # OpenAI's patterns for [asides] take quadratic time on brackets that never close: a recogniser that returns a
-    # hundred thousand of them would hang the scoring. They become spaces there in the end, so they may at once.
+def _tamed(text: str) -> str:
+    """Return the text without what takes OpenAI's patterns quadratic time, and comes to nothing there.
+
+    A recogniser that returns a hundred thousand spaces or opening brackets must not hang the scoring.
+    """
     for openers, closers in (("<[", ">]"), ("(", ")")):
         end = 1 + max(text.rfind(closer) for closer in closers)
         if sum(text.count(opener, end) for opener in openers) > 100:
             text = text[:end] + text[end:].translate({ord(opener): " " for opener in openers})
-    return text
+    return " ".join(text.split())
 
 
 def _none(text: str) -> str:

@@ -1,0 +1,78 @@
+"""The guide says what the code does: its settings tables are complete, its example engine works."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from dataclasses import MISSING, fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from voxaudit.audio import Audio
+from voxaudit.recognize import ENGINES, make_recognizer, parse_spec
+from voxaudit.recognize.check import check_recognizer
+
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "recognizers.md"
+
+
+@pytest.fixture(scope="module")
+def guide():
+    if not GUIDE.is_file():
+        pytest.skip("the documentation is not part of this installation")
+    return GUIDE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("engine", ENGINES.names())
+def test_every_setting_is_in_the_table_with_its_default(guide, engine):
+    section = re.search(rf"^## {engine}\n(.*?)(?=^## )", guide, re.MULTILINE | re.DOTALL)[1]
+    rows = re.findall(r"^\| `(\w+)` \|(.*?)\|", section, re.MULTILINE)
+    expected = []
+    for field in fields(ENGINES.load(engine)):
+        default = "required" if field.default is MISSING else str(field.default)
+        shown = default.lower() if isinstance(field.default, bool) else default
+        expected.append((field.name, shown if shown in ("", "required") else f"`{shown}`"))
+    assert [(name, default.strip()) for name, default in rows] == expected
+
+
+def test_the_lines_under_choosing_one_are_understood(guide):
+    lines = re.search(r"not enough\.\n\n((?:    .*\n)+)", guide)[1].splitlines()
+    engines = [parse_spec(line.strip())[0] for line in lines]
+    assert set(engines) == set(ENGINES.names()) - {"pocketsphinx"}
+    for line in lines:
+        make_recognizer(line.strip())
+
+
+@pytest.fixture
+def dial_tones(guide, tmp_path):
+    code = re.search(r"```python\n(# dial_tones\.py\n.*?)```", guide, re.DOTALL)[1]
+    assert len(code.splitlines()) < 60
+    path = tmp_path / "dial_tones.py"
+    path.write_text(code, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("dial_tones", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["dial_tones"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["dial_tones"]
+
+
+def dial(module, digits, rate=8000):
+    time = np.arange(rate // 10) / rate
+    sound = []
+    for digit in digits:
+        row = next(number for number, keys in enumerate(module.KEYS) if digit in keys)
+        tones = module.LOW[row], module.HIGH[module.KEYS[row].index(digit)]
+        sound += [sum(0.3 * np.sin(2 * np.pi * tone * time) for tone in tones), np.zeros(rate // 10)]
+    return Audio(np.concatenate(sound).astype(np.float32), rate)
+
+
+def test_the_example_engine_hears_what_was_dialled_and_passes_the_check(dial_tones):
+    recognizer = make_recognizer(dial_tones.DialTones, frame="0.05")
+    assert recognizer.load()([dial(dial_tones, "4711#")])[0].text == "four seven one one hash"
+    clips = [dial(dial_tones, digits) for digits in ("1", "23", "456", "7890", "*#", "55", "12", "9")]
+    result = check_recognizer(recognizer, clips, long_seconds=60)
+    assert result.passed
+    assert result.distinct_answers == 8
