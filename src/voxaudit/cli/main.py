@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -16,6 +18,8 @@ COMMANDS = {
     "init": "write a commented audit.toml for your corpus",
     "run": "audit your corpus as audit.toml says; run again to resume",
     "score": "word and character error rates of transcripts you already have",
+    "disparity": "compare groups by a regression that knows about speakers and confounders",
+    "simulate": "repeat the simulations behind the disparity audit beside the published figures",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
     "recognizers": "check that a recognizer answers the same whatever the batch, order or history",
     "list": "list scenarios, suites, recognizers, corpora, normalizers",
@@ -26,6 +30,8 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 130 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         return _dispatch(arguments)
     except VoxauditError as error:
@@ -40,6 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _terminated(number: int, _: object) -> None:
+    # A polite kill ends the workers and closes the store, as Ctrl-C does.
+    raise SystemExit(128 + number)
 
 
 def _dispatch(arguments: list[str]) -> int:
