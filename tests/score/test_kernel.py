@@ -40,7 +40,7 @@ def no_rapidfuzz(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_rapidfuzz")
-@pytest.mark.parametrize("longest", [3, 8, 20, LONGEST])
+@pytest.mark.parametrize("longest", [3, 8, 20, LONGEST, 2 * LONGEST])
 @pytest.mark.parametrize("letters", [1, 2, 3, 6, 50])
 def test_the_alignment_is_the_one_of_rapidfuzz(letters: int, longest: int) -> None:
     generator = random.Random(longest * 100 + letters)

@@ -228,7 +228,7 @@ def _prepare_folder(folder: Path, plan: Plan) -> None:
 
 def _config(plan: Plan) -> dict[str, Any]:
     table = plan.corpus.table
-    packages = ("numpy", "polars", "soundfile", "soxr", "rapidfuzz", "scipy")
+    packages = ("numpy", "polars", "soundfile", "soxr", "rapidfuzz", "scipy", "whisper-normalizer")
     return {
         "created": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
         "voxaudit": __version__,

@@ -29,7 +29,7 @@ Kind = Literal["equal", "substitute", "delete", "insert"]
 
 _ENCODED = 2048  # pairs encoded at a time: larger batches leave the processor's cache
 _ALIGNED = 65_536  # pairs aligned at a time: smaller batches leave numpy too little to do in a call
-_CHARACTERS = 400_000  # ... encoded at a time, and aligned 20 times as many, unless one pair alone has more
+_CHARACTERS = 400_000  # encoded at a time; up to four times as many words are aligned at a time
 _KINDS: dict[str, Kind] = {"equal": "equal", "replace": "substitute", "delete": "delete", "insert": "insert"}
 
 
