@@ -43,7 +43,7 @@ def wrong_words(pairs) -> tuple[int, int]:
 @pytest.fixture(scope="session")
 def answers(loaded, ravdess):
     """Return {engine: [(text, audio, answer)]} on a few clips."""
-    some = {"moonshine": ravdess, "pocketsphinx": ravdess[:3]}
+    some = {"moonshine": ravdess, "pocketsphinx": ravdess[:2]}
     heard = {engine: loaded[engine]([audio for _, audio in clips]) for engine, clips in some.items()}
     return {
         engine: [(*clip, answer) for clip, answer in zip(clips, heard[engine], strict=True)]
@@ -64,7 +64,7 @@ def test_answers_do_not_depend_on_batch_order_or_history(ravdess, digits, engine
     ]
     result = check_recognizer(make_recognizer(engine), clips, long_seconds=61 if engine == "moonshine" else 4)
     assert [(check.name, check.problems) for check in result.checks if not check.passed] == []
-    assert result.distinct_answers >= 4
+    assert result.distinct_answers >= 3
 
 
 class _Remembering(_Decoder):
@@ -86,7 +86,7 @@ class Remembering(PocketSphinx):
 
 
 def test_the_check_notices_when_pocketsphinx_remembers(loaded, digits):
-    clips = [audio for _, audio in digits[1:6]]
+    clips = [audio for _, audio in digits[4:6]]
     result = check_recognizer(Remembering(), clips, long_seconds=0.1)
     assert any("alone it was" in problem for check in result.checks for problem in check.problems)
 

@@ -50,6 +50,9 @@ class Service:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = False  # so that closing waits for them
+        # A client that left, a handler that is meant to die: nothing to print.
+        self.server.handle_error = lambda *arguments: None
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
         self.thread.start()
@@ -278,7 +281,6 @@ def test_nobody_there():
 
 def test_a_connection_that_is_cut(service):
     service.answers = [lambda request: 1 / 0]  # the handler dies without an answer
-    service.server.handle_error = lambda *arguments: None
     with pytest.raises(UtteranceError, match=r"cannot be reached .Remote end closed connection"):
         hear(service)
 

@@ -89,6 +89,18 @@ def test_a_recognizer_that_cannot_be_loaded_stops_the_run_with_one_line(
     assert message in str(caught.value)
 
 
+def test_a_recognizer_that_gives_up_for_good_stops_the_run_and_keeps_what_it_heard(make_corpus, tmp_path):
+    corpus = make_corpus(6)
+    toy = Toy("refused", bad=(104,))
+    with pytest.raises(VoxauditError, match="recognizer 'toy': the service refused the key"):
+        run_trials(corpus, {"toy": toy}, [], out=tmp_path / "run", workers=1, cache=False, progress=False)
+    journal = tmp_path / "journal"
+    mended = Toy(journal=str(journal))
+    run = run_trials(corpus, {"toy": mended}, [], out=tmp_path / "run", workers=1, cache=False, progress=False)
+    assert run.failures.is_empty()
+    assert len(journal.read_text().splitlines()) == 3
+
+
 def test_what_a_recognizer_prints_goes_to_the_log(make_corpus, tmp_path, capfd):
     run = run_trials(
         make_corpus(3), {"toy": Toy("prints")}, [], out=tmp_path / "run", cache=False, progress=False

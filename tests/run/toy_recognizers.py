@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from voxaudit.recognize.base import Transcript
+from voxaudit.recognize.base import RecognizerError, Transcript
 
 
 def words_for(samples: int) -> str:
@@ -68,6 +68,8 @@ class Toy:
         return True
 
     def misbehave(self):
+        if self.behaviour == "refused":
+            raise RecognizerError("the service refused the key")
         if self.behaviour == "raises":
             raise ValueError("cannot\nhear this")
         if self.behaviour == "exits":

@@ -19,6 +19,8 @@ COMMANDS = {
     "run": "audit your corpus as audit.toml says; run again to resume",
     "score": "word and character error rates of transcripts you already have",
     "disparity": "compare groups by a regression that knows about speakers and confounders",
+    "parity": "compare groups speaker by speaker, with all else fixed and crossed; say what the data cannot show",
+    "power": "how many speakers a comparison of groups needs, and what yours can show",
     "simulate": "repeat the simulations behind the disparity audit beside the published figures",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
     "recognizers": "check that a recognizer answers the same whatever the batch, order or history",

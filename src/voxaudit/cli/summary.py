@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.output import note, percent, percent_interval, print_json, print_table
+import polars as pl
+
+from voxaudit.cli.output import note, percent, percent_interval, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from voxaudit.run import Run
@@ -27,22 +29,42 @@ def show(run: Run, attributes: Sequence[str], *, as_json: bool) -> None:
             }
         )
         return
-    for title, keys, rates in (
-        ("Word error rate by scenario", ["recognizer", "scenario"], summary.rates),
-        ("Word error rate by group", ["recognizer", "scenario", "attribute", "level"], summary.groups),
-    ):
-        if rates.height:
-            rows = [
-                [
-                    *("(missing)" if row[key] is None else row[key] for key in keys),
-                    percent_interval(row["wer"], row["ci_low"], row["ci_high"]),
-                    percent(row["cer"]),
-                    row["words"],
-                    row["speakers"],
-                ]
-                for row in rates.iter_rows(named=True)
-            ]
-            print_table(title, [*keys, "WER (95 % interval)", "CER", "words", "speakers"], rows)
+    _rates_table(summary.rates)
+    for attribute in attributes:
+        _group_table(attribute, summary.groups.filter(pl.col("attribute") == attribute))
     for sentence in summary.sentences():
-        print(f"- {sentence}")
+        print(f"- {printable(sentence)}")
     note(f"Written to {run.folder}: summary.md, scores.parquet, transcripts.parquet, run.json")
+
+
+def _rates_table(rates: pl.DataFrame) -> None:
+    rows = [
+        [
+            row["recognizer"],
+            row["scenario"],
+            percent_interval(row["wer"], row["ci_low"], row["ci_high"]),
+            percent(row["cer"]),
+            row["words"],
+            row["speakers"],
+        ]
+        for row in rates.iter_rows(named=True)
+    ]
+    head = ["recognizer", "scenario", "WER (95 % interval)", "CER", "words", "speakers"]
+    print_table("Word error rate by scenario", head, rows)
+
+
+def _group_table(attribute: str, groups: pl.DataFrame) -> None:
+    """Print one row per recognizer and scenario, with a column per group."""
+    if groups.is_empty():
+        return
+    speakers = groups.group_by("level", maintain_order=True).agg(pl.col("speakers").max()).rows()
+    cells = {
+        (row["recognizer"], row["scenario"], row["level"]): percent_interval(row["wer"], row["ci_low"], row["ci_high"])
+        for row in groups.iter_rows(named=True)
+    }
+    heads = [f"{'(missing)' if level is None else level}, {count} speakers" for level, count in speakers]
+    rows = [
+        [recognizer, scenario, *(cells.get((recognizer, scenario, level), "-") for level, _ in speakers)]
+        for recognizer, scenario in groups.select("recognizer", "scenario").unique(maintain_order=True).rows()
+    ]
+    print_table(f"Word error rate by {attribute} (95 % interval)", ["recognizer", "scenario", *heads], rows)

@@ -20,7 +20,7 @@ SUITES = {
         Suite(
             "quick",
             "one scenario of each family, at a setting people still understand",
-            ("gaussian_noise:3", "gain:2", "clipping:theta=0.02"),
+            ("gaussian_noise:2", "gain:1", "clipping:theta=0.05"),
         ),
     )
 }

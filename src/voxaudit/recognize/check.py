@@ -184,11 +184,11 @@ def _odd_audio(clips: Mapping[str, Audio], rate: int | None, long_seconds: float
     rate = rate or RATE
     joined = np.concatenate([resample(clip, rate).samples for clip in clips.values()])
     length = max(1, int(long_seconds * rate))
-    noise = np.random.default_rng(0).uniform(-1.0, 1.0, 2 * rate)
+    noise = np.random.default_rng(0).uniform(-1.0, 1.0, rate)
     odd = {
-        "2 s of silence": np.zeros(2 * rate),
+        "1 s of silence": np.zeros(rate),
         "one sample": np.full(1, 0.5),
-        "2 s of full-scale noise": noise,
+        "1 s of full-scale noise": noise,
         f"{long_seconds:g} s of audio": np.resize(joined, length),
     }
     return {what: Audio(samples.astype(np.float32), rate) for what, samples in odd.items()}

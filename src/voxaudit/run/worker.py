@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from voxaudit import audio
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import Scenario
-from voxaudit.recognize.base import Recognizer, Transcriber, Transcript, as_transcript, counted
+from voxaudit.recognize.base import Recognizer, RecognizerError, Transcriber, Transcript, as_transcript, counted
 from voxaudit.run.trial import Trial
 
 
@@ -50,7 +50,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """The recognizer cannot be loaded: no trial can be heard."""
+    """The recognizer cannot be loaded, or will never answer again: no trial can be heard."""
 
     reason: str
 
@@ -80,6 +80,8 @@ def _transcribe(transcribe: Transcriber, clips: Sequence[audio.Audio]) -> list[H
     start = time.perf_counter()
     try:
         answers = counted(transcribe(clips), len(clips))
+    except RecognizerError:  # nothing will work any more: a key that was refused, a model that is gone
+        raise
     except BaseException as error:  # SystemExit too: a recognizer that exits costs its own trial
         if len(clips) > 1:
             return [_transcribe(transcribe, [clip])[0] for clip in clips]
@@ -126,7 +128,11 @@ def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
         except EOFError:
             return
         for first in range(0, len(trials), size):
-            _send(answers, hear(job, transcribe, trials[first : first + size]))
+            try:
+                _send(answers, hear(job, transcribe, trials[first : first + size]))
+            except RecognizerError as error:
+                _send(answers, Unusable(one_line(error)))
+                return
 
 
 def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
