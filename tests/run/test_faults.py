@@ -96,7 +96,9 @@ def test_a_recognizer_that_gives_up_for_good_stops_the_run_and_keeps_what_it_hea
         run_trials(corpus, {"toy": toy}, [], out=tmp_path / "run", workers=1, cache=False, progress=False)
     journal = tmp_path / "journal"
     mended = Toy(journal=str(journal))
-    run = run_trials(corpus, {"toy": mended}, [], out=tmp_path / "run", workers=1, cache=False, progress=False)
+    run = run_trials(
+        corpus, {"toy": mended}, [], out=tmp_path / "run", workers=1, cache=False, progress=False
+    )
     assert run.failures.is_empty()
     assert len(journal.read_text().splitlines()) == 3
 

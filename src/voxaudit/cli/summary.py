@@ -59,7 +59,9 @@ def _group_table(attribute: str, groups: pl.DataFrame) -> None:
         return
     speakers = groups.group_by("level", maintain_order=True).agg(pl.col("speakers").max()).rows()
     cells = {
-        (row["recognizer"], row["scenario"], row["level"]): percent_interval(row["wer"], row["ci_low"], row["ci_high"])
+        (row["recognizer"], row["scenario"], row["level"]): percent_interval(
+            row["wer"], row["ci_low"], row["ci_high"]
+        )
         for row in groups.iter_rows(named=True)
     }
     heads = [f"{'(missing)' if level is None else level}, {count} speakers" for level, count in speakers]

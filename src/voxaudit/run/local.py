@@ -68,6 +68,8 @@ def execute(job: Job, trials: Iterator[Trial], limits: Limits, log: Path) -> Ite
                 return
             if outcomes := pool.collect():
                 yield outcomes
+            if pool.hopeless is not None:
+                raise pool.hopeless
     finally:
         pool.stop()
 
@@ -85,6 +87,7 @@ class _Pool:
         self._loading_deaths = 0
         self._seconds_a_trial: float | None = None
         self._exhausted = False
+        self.hopeless: RecognizerError | None = None  # raised once what was heard so far is handed over
 
     @property
     def idle(self) -> bool:
@@ -153,9 +156,10 @@ class _Pool:
             worker.ready = True
             self._loading_deaths = 0
         elif isinstance(message, Unusable):
-            raise RecognizerError(message.reason)
+            self.hopeless = RecognizerError(message.reason)
         elif message is None:
-            self._died(worker, outcomes)
+            if self.hopeless is None:  # else it said goodbye already
+                self._died(worker, outcomes)
         else:
             self._answered(worker, message, outcomes)
 
@@ -180,7 +184,9 @@ class _Pool:
         if not worker.ready:
             self._loading_deaths += 1
             if self._loading_deaths >= DEATHS_WHILE_LOADING:
-                raise RecognizerError(f"the process {_ending(code)} while loading the model; see {self._log}")
+                self.hopeless = RecognizerError(
+                    f"the process {_ending(code)} while loading the model; see {self._log}"
+                )
             self._replace(worker, suspects=0, reason="", outcomes=outcomes)
             return
         self._replace(
@@ -189,9 +195,10 @@ class _Pool:
 
     def _timed_out(self, worker: _Worker, outcomes: list[Outcome]) -> None:
         if not worker.ready:
-            raise RecognizerError(
+            self.hopeless = RecognizerError(
                 f"the model was not loaded within {self._limits.load_timeout:g} s; see {self._log}"
             )
+            return
         reason = f"recognizer: no answer within {self._limits.timeout:g} s"
         self._replace(worker, self._batch, reason, outcomes)
 

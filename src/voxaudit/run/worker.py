@@ -20,7 +20,14 @@ from typing import Any, BinaryIO
 from voxaudit import audio
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import Scenario
-from voxaudit.recognize.base import Recognizer, RecognizerError, Transcriber, Transcript, as_transcript, counted
+from voxaudit.recognize.base import (
+    Recognizer,
+    RecognizerError,
+    Transcriber,
+    Transcript,
+    as_transcript,
+    counted,
+)
 from voxaudit.run.trial import Trial
 
 
