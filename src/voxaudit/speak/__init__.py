@@ -1,0 +1,1 @@
+"""Text to speech, and the corpora made or fetched for the demo."""

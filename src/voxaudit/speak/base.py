@@ -1,0 +1,66 @@
+"""Text to speech behind one function: a voice that can be written down, and text, give audio."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from voxaudit.audio import Audio, resample
+from voxaudit.errors import VoxauditError
+from voxaudit.registry import Registry
+
+TRACT_RANGE = (0.8, 1.25)
+"""Vocal tract factors that still sound like a grown person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A synthetic voice: an engine, the language it was built for, and how it is set.
+
+    `pitch` and `speed` multiply the engine's own; `tract` is the length of the vocal tract relative to it
+    (above 1 the formants lie lower, as in a larger speaker; pitch and speed stay as set).
+    `reads` is the language of the text where it is not the voice's own: with `reads="en"` a German,
+    Spanish, French or Italian voice says English with the sounds it has, which is a foreign accent.
+    """
+
+    engine: str = "pico"
+    language: str = "en-US"
+    pitch: float = 1.0
+    speed: float = 1.0
+    tract: float = 1.0
+    reads: str | None = None
+
+    def __str__(self) -> str:
+        foreign = "" if self.reads is None else f" reads={self.reads}"
+        settings = f"pitch={self.pitch:g} speed={self.speed:g} tract={self.tract:g}"
+        return f"{self.engine} {self.language} {settings}{foreign}"
+
+
+Engine = Callable[[Voice, str], Audio]
+"""An engine: (voice, text) to audio. It must give the same samples every time, in any process, and print nothing.
+
+It follows `language`, `pitch`, `speed` and `reads`; `tract` is applied outside.
+"""
+
+ENGINES = Registry("speech engine", {"pico": "voxaudit.speak.pico:speak"}, "voxaudit.speech_engines")
+"""Engines by name; an installed package adds one through the entry-point group `voxaudit.speech_engines`."""
+
+
+def speak(voice: Voice, text: str) -> Audio:
+    """Return `text` spoken by `voice`: float32 mono at the engine's own rate, the same samples every time.
+
+    Raises `VoxauditError` where there is nothing to say, the voice is unknown or out of range, or the
+    engine's package is not installed.
+    """
+    if not text.strip():
+        raise VoxauditError("there is no text to speak: give at least one word")
+    low, high = TRACT_RANGE
+    if not low <= voice.tract <= high:
+        raise VoxauditError(f"voice {voice}: tract must be between {low:g} and {high:g}, not {voice.tract:g}")
+    engine: Engine = ENGINES.load(voice.engine)
+    if voice.tract == 1.0:
+        return engine(voice, text)
+    # Played slower by the factor, every formant falls by it, and so do pitch and speed: ask for more of these first.
+    faster = replace(voice, pitch=voice.pitch * voice.tract, speed=voice.speed * voice.tract, tract=1.0)
+    spoken = engine(faster, text)
+    return resample(Audio(spoken.samples, round(spoken.rate / voice.tract)), spoken.rate)

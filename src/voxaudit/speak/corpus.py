@@ -1,0 +1,145 @@
+"""The synthetic corpus of the demo: made in seconds, the same samples every time, plainly labelled as synthetic."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+
+from voxaudit.audio import Audio, Samples
+from voxaudit.errors import VoxauditError, missing_extra, one_line
+from voxaudit.speak import made
+from voxaudit.speak.accent import PRONUNCIATIONS, SOUNDS
+from voxaudit.speak.base import speak
+from voxaudit.speak.speakers import BLOCKS, SENTENCES, SPEAKERS, SyntheticSpeaker
+from voxaudit.tables import write_atomically
+
+VERSION = 1
+"""Raise it when this file would make other samples or columns: folders made before are then made again."""
+
+Progress = Callable[[int, int], None]
+"""Called with (clips done, clips in all)."""
+
+ABOUT = """\
+A synthetic corpus, made on this machine by voxaudit for its demo. No person was recorded.
+The speakers are text-to-speech voices (SVOX Pico) with different settings. "accented" means that a German, Spanish,
+French or Italian voice says English with the sounds it has; "pitch" says how high a voice is set. Neither says anything
+about people: figures from this corpus show how an audit works, not how well a recogniser serves anybody.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One sentence read by one synthetic speaker."""
+
+    speaker: SyntheticSpeaker
+    sentence: int
+
+    @property
+    def id(self) -> str:
+        """The utterance id."""
+        return f"{self.speaker.id}-s{self.sentence + 1:02d}"
+
+    @property
+    def text(self) -> str:
+        """The reference text."""
+        return SENTENCES[self.sentence]
+
+
+def clips() -> list[Clip]:
+    """Return the whole design: every speaker with the sentences of its block."""
+    return [Clip(speaker, sentence) for speaker in SPEAKERS for sentence in BLOCKS[speaker.block]]
+
+
+def make_synthetic_corpus(folder: str | Path, *, progress: Progress | None = None) -> Path:
+    """Make the corpus in `folder` unless it is already there, and return its `manifest.csv`.
+
+    16-bit WAV at 16 kHz, and the columns id, audio (relative), speaker, text, accent (native, accented), pitch
+    (low, high), language, voice, synthetic (always yes). Killed in the middle, it is finished by the next call;
+    made by an older recipe, it is made again. A folder with other people's files in it is refused.
+    """
+    folder = Path(folder)
+    recipe = recipe_id()
+    if made.is_whole(folder, recipe):
+        return folder / made.MANIFEST
+    made.begin(folder, recipe)
+    rows = list(_write_clips(folder, progress))
+    return made.finish(folder, recipe, rows, {"README.txt": ABOUT})
+
+
+def recipe_id() -> str:
+    """Return the identity of what would be made: data, code version and speech package together."""
+    try:
+        package = version("py-nanotts")
+    except PackageNotFoundError as error:
+        raise missing_extra("py-nanotts", "speak") from error
+    parts = (VERSION, package, SENTENCES, BLOCKS, SPEAKERS, PRONUNCIATIONS, SOUNDS)
+    return "synthetic " + hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _write_clips(folder: Path, progress: Progress | None) -> Iterator[dict[str, str]]:
+    design = clips()
+    for done, clip in enumerate(design, start=1):
+        speaker = clip.speaker
+        name = f"audio/{clip.id}.wav"
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            audio = record(clip)
+            write_atomically(path, lambda temporary, audio=audio: _write_wav(temporary, audio))  # type: ignore[misc]
+        except OSError as error:
+            raise VoxauditError(
+                f"{path}: cannot write here ({one_line(error, 100)}). Name another folder"
+            ) from error
+        yield {
+            "id": clip.id,
+            "audio": name,
+            "speaker": speaker.id,
+            "text": clip.text,
+            "accent": speaker.accent,
+            "pitch": speaker.pitch,
+            "language": speaker.voice.language,
+            "voice": str(speaker.voice),
+            "synthetic": "yes",
+        }
+        if progress is not None:
+            progress(done, len(design))
+
+
+def record(clip: Clip) -> Audio:
+    """Return the clip as its speaker's microphone hears it: trimmed, coloured, levelled, over a quiet noise floor."""
+    speaker = clip.speaker
+    spoken = speak(speaker.voice, clip.text)
+    samples = _trim(spoken.samples, spoken.rate)
+    samples[1:] += np.float32(speaker.tilt) * samples[:-1].copy()
+    samples *= np.float32(10 ** (speaker.level / 20) / _rms(samples))
+    quiet = np.zeros(round(MARGIN * spoken.rate), np.float32)
+    samples = np.concatenate([quiet, samples, quiet])
+    floor = 10 ** ((speaker.level - speaker.snr) / 20)
+    seed = int.from_bytes(hashlib.sha256(clip.id.encode()).digest(), "little")
+    noise = np.random.Generator(np.random.PCG64(seed)).standard_normal(len(samples), dtype=np.float32)
+    return Audio(samples + np.float32(floor) * noise, spoken.rate)
+
+
+MARGIN = 0.1
+"""Seconds of quiet before and after the speech, besides the little that is kept of the engine's own."""
+
+
+def _trim(samples: Samples, rate: int) -> Samples:
+    """Cut the engine's long silences: keep 50 ms before and 100 ms after what exceeds 1 % of the peak."""
+    loud = np.flatnonzero(np.abs(samples) > 0.01 * np.abs(samples).max())
+    return samples[max(0, loud[0] - rate // 20) : loud[-1] + rate // 10].copy()
+
+
+def _write_wav(path: Path, audio: Audio) -> None:
+    import soundfile
+
+    soundfile.write(path, np.clip(audio.samples, -1.0, 1.0), audio.rate, subtype="PCM_16", format="WAV")
+
+
+def _rms(samples: Samples) -> float:
+    return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64))))
