@@ -9,6 +9,8 @@ from typing import Any
 import polars as pl
 
 from voxaudit.audits.accuracy import accuracy
+from voxaudit.audits.disparity import disparity
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.run import Run
 from voxaudit.tables import write_atomically
@@ -19,7 +21,8 @@ class Summary:
     """What a run found.
 
     `rates` has a row per recognizer and scenario, `groups` a row per recognizer, scenario, attribute and level
-    (columns of `audits.accuracy`); `failures` a row per recognizer and reason with the number of trials.
+    (columns of `audits.accuracy`); `failures` a row per recognizer and reason with the number of trials; `gaps` says
+    in words what the disparity audit finds on clean speech.
     """
 
     config: dict[str, Any]
@@ -27,10 +30,12 @@ class Summary:
     groups: pl.DataFrame
     failures: pl.DataFrame
     unreferenced: int
+    gaps: tuple[str, ...]
 
     def sentences(self) -> list[str]:
         """Return the findings in words."""
         lines = [self._clean(name) for name in self.config["recognizers"]]
+        lines += self.gaps
         if self.unreferenced:
             lines.append(
                 f"{self.unreferenced} of {self.config['corpus']['utterances']} utterances have no reference text:"
@@ -84,7 +89,37 @@ def summarize(run: Run, attributes: Sequence[str] = ()) -> Summary:
         groups=pl.concat(parts) if parts else rates.clear(),
         failures=failures,
         unreferenced=run.corpus["text"].null_count(),
+        gaps=tuple(line for attribute in attributes for line in _gaps(scores, attribute)),
     )
+
+
+def _gaps(scores: pl.DataFrame, attribute: str) -> list[str]:
+    """Return a sentence per recognizer and group: the disparity audit of clean speech, refusals included."""
+    clean = scores.filter(pl.col("scenario") == CLEAN)
+    if clean.is_empty():
+        return []
+    rates = accuracy(clean, [attribute]).filter(pl.col(attribute).is_not_null()).sort("wer")
+    # Of two groups the better served is the yardstick: the test is the same, the sentence easier to read.
+    reference = rates[attribute][0] if rates.height == 2 else None
+    try:
+        found = disparity(
+            clean, factor=attribute, reference=reference, by=("recognizer",), where="clean speech"
+        )
+    except VoxauditError as refusal:
+        return [f"No conclusion about {attribute}: {refusal}."]
+    lines = []
+    for fit in found.fits:
+        if fit.refusal is not None:
+            lines.append(f"{fit.by['recognizer']}: no conclusion about {attribute}: {fit.refusal}.")
+        for effect in fit.effects:
+            low, high = (
+                f"{limit:.2f}" if limit is not None else "?" for limit in (effect.ci_low, effect.ci_high)
+            )
+            lines.append(
+                f"On clean speech {fit.by['recognizer']} makes {effect.ratio:.2f} times as many errors for"
+                f" {attribute} {effect.level} as for {fit.reference} ({low} to {high}): {effect.verdict}."
+            )
+    return lines
 
 
 def write_summary(run: Run, attributes: Sequence[str] = ()) -> Summary:
