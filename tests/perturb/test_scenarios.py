@@ -110,13 +110,13 @@ def test_ids_are_canonical(text, canonical):
     ],
 )
 def test_bad_ids_are_one_clear_line(text, message):
-    with pytest.raises(VoxauditError, match=".*") as caught:
+    with pytest.raises(VoxauditError) as caught:
         parse_scenario(text)
     assert message in str(caught.value)
 
 
 def test_suites_unfold_and_clean_comes_first_once():
-    ids = [scenario.id for scenario in parse_scenarios(["quick", "clean", "gain:2", "gain:3"])]
+    ids = [scenario.id for scenario in parse_scenarios(["quick", "clean", "gain:1", "gain:3"])]
     assert ids == ["clean", *SUITES["quick"].scenarios, "gain:3"]
 
 
