@@ -122,12 +122,17 @@ def cases() -> list[Case]:
     found = [
         Case("Table 2, 200 speakers", table2(200, 1), (), 300),
         Case("Table 2, 1,000 speakers", table2(1000, 2), (), 300),
-        Case("2,000 utterances, covariates within speakers", grown(2000, 3, within=True), ("snr", "rate"), 150),
+        Case(
+            "2,000 utterances, covariates within speakers", grown(2000, 3, within=True), ("snr", "rate"), 150
+        ),
     ]
     if REFERENCE.is_dir():
         real = pl.read_csv(REFERENCE / "real_matched_google" / "data.csv").select(
             "speaker",
-            pl.when(pl.col("black_flag") == 1).then(pl.lit("case")).otherwise(pl.lit("control")).alias("group"),
+            pl.when(pl.col("black_flag") == 1)
+            .then(pl.lit("case"))
+            .otherwise(pl.lit("control"))
+            .alias("group"),
             pl.col("wordcount").alias("words"),
             *("errors", "female_flag", "age"),
         )
@@ -196,7 +201,9 @@ def compare(case: Case, glmer: Glmer | None, with_glmm: bool, turns: int) -> dic
     columns |= {name: case.table[name].to_list() for name in ("speaker", "group")}
     columns["logwords"] = np.log(case.table["words"].to_numpy())
     estimate, se, sigma = ours(case)
-    times: dict[str, list[float]] = {name: [] for name in ("ours", "ours, 10 nodes", "audit", "glmer", "glmm")}
+    times: dict[str, list[float]] = {
+        name: [] for name in ("ours", "ours, 10 nodes", "audit", "glmer", "glmm")
+    }
     row: dict[str, Any] = {"case": case.name, "utterances": case.table.height}
     row["speakers"] = case.table["speaker"].n_unique()
     for turn in range(turns + 1):
@@ -223,6 +230,9 @@ def compare(case: Case, glmer: Glmer | None, with_glmm: bool, turns: int) -> dic
     for peer in ("glmer", "glmm"):
         if f"{peer} seconds" in row:
             row[f"times faster than {peer}"] = row[f"{peer} seconds"] / row["ours seconds"]
+    if "glmer audit seconds (fit, null, profile)" in row:
+        audit = row["glmer audit seconds (fit, null, profile)"] / row["audit seconds"]
+        row["whole audit, times faster than glmer"] = audit
     row["target"] = case.target
     return row
 
@@ -248,11 +258,18 @@ def growth(utterances: int, within: bool) -> dict[str, Any]:
     """Fit a corpus in a process of its own: time, and peak memory with and without the table."""
     code = GROWTH.format(home=str(Path(__file__).parent), within=within, utterances=utterances)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return {"utterances": utterances, "speakers": utterances // 10, "within": within, **json.loads(done.stdout)}
+    return {
+        "utterances": utterances,
+        "speakers": utterances // 10,
+        "within": within,
+        **json.loads(done.stdout),
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures to a file")
     parser.add_argument("--turns", type=int, default=3, metavar="N", help="fits of each peer (default: 3)")
     args = parser.parse_args()
@@ -261,7 +278,9 @@ def main() -> None:
         if glmer is not None and not glmer.ready:
             glmer = None
         with_glmm = find_spec("glmm") is not None
-        print("peers:", "lme4" if glmer else "no lme4,", f"glmm {version('glmm')}" if with_glmm else "no glmm")
+        print(
+            "peers:", "lme4" if glmer else "no lme4,", f"glmm {version('glmm')}" if with_glmm else "no glmm"
+        )
         rows = []
         for case in cases():
             row = compare(case, glmer, with_glmm, args.turns)
@@ -280,7 +299,11 @@ def main() -> None:
                 f" ({one['peak_mb'] - one['before_mb']:.0f} MB above the table)"
             )
     if args.json:
-        machine = {"python": platform.python_version(), "numpy": np.__version__, "machine": platform.machine()}
+        machine = {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "machine": platform.machine(),
+        }
         document = {"machine": machine, "rows": rows, "growth": grow}
         Path(args.json).write_text(json.dumps(document, indent=1), encoding="utf-8")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -11,6 +11,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from voxaudit.audits.accuracy import accuracy as accuracy
+    from voxaudit.audits.disparity import disparity as disparity
+    from voxaudit.audits.parity import parity as parity
     from voxaudit.config import AuditConfig as AuditConfig
     from voxaudit.config import load_config as load_config
     from voxaudit.corpus import Corpus as Corpus
@@ -32,9 +34,11 @@ _HOMES = {
     "VoxauditError": "voxaudit.errors",
     "accuracy": "voxaudit.audits.accuracy",
     "count_words": "voxaudit.score",
+    "disparity": "voxaudit.audits.disparity",
     "load_config": "voxaudit.config",
     "make_recognizer": "voxaudit.recognize",
     "open_run": "voxaudit.run",
+    "parity": "voxaudit.audits.parity",
     "parse_scenario": "voxaudit.perturb",
     "read_corpus": "voxaudit.corpus",
     "run_audit": "voxaudit.pipeline",

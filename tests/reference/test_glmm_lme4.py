@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+
 from voxaudit.stats.cells import collapse
 from voxaudit.stats.poisson_glmm import evaluate, fit_mixed
 from voxaudit.stats.quadrature import gauss_hermite
@@ -54,7 +55,11 @@ class Lme4:
         script.write_text(DRIVER, encoding="utf-8")
         self.file = folder / "data.csv"
         self.process = subprocess.Popen(
-            ["Rscript", str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            ["Rscript", str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         assert self.process.stdout is not None
         self.ready = self.process.stdout.readline().strip() == "ready"
@@ -123,7 +128,9 @@ def test_random_data(
     their_sigma = theirs["sigma"][0]
     if their_sigma > 1e-3:
         rule, nothing = gauss_hermite(25), np.zeros(len(cells.errors))
-        at = evaluate(cells, cells.design, nothing, np.array(theirs["coef"]), float(np.log(their_sigma)), rule)
+        at = evaluate(
+            cells, cells.design, nothing, np.array(theirs["coef"]), float(np.log(their_sigma)), rule
+        )
         assert at.loglik == pytest.approx(theirs["loglik"][0], abs=1e-6)
     # ... and where lme4 found it too, everything else agrees.
     if ours.loglik - theirs["loglik"][0] < 1e-6:

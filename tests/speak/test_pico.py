@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -135,6 +136,7 @@ def test_what_reaches_the_engine_is_harmless(text: str) -> None:
         return
     assert not set(plain) & set("<>\\\0\n\r\t")
     assert all(len(word.encode()) <= pico.MAX_WORD_BYTES for word in plain.split())
+    assert not re.search(r"[^\w\s]{4}", plain)
     assert [c for c in plain if c.isalpha()] == [c for c in pico.readable(plain) if c.isalpha()]
 
 
@@ -189,3 +191,15 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
             speak(Voice(), TEXT)
     finally:
         pico._library.cache_clear()
+
+
+@pytest.mark.parametrize("text", ["3.14" + "(" * 75, "12:30" + ";" * 60, "no" + "?!" * 200, "é" * 29, "1" * 60])
+def test_text_that_would_hold_pico_up_for_ever(text: str) -> None:
+    code = (
+        "import sys; from voxaudit.errors import VoxauditError; from voxaudit.speak.base import Voice, speak\n"
+        "try: speak(Voice(language='en-GB'), sys.argv[1])\n"
+        "except VoxauditError: pass\n"
+    )
+    # A process of its own, because nothing in Python can interrupt the engine.
+    done = subprocess.run([sys.executable, "-c", code, text], timeout=60, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -2,6 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
+
 from voxaudit.stats.cells import collapse
 from voxaudit.stats.poisson_glmm import evaluate
 from voxaudit.stats.quadrature import gauss_hermite
@@ -42,7 +43,10 @@ def test_speakers_alike_share_a_block() -> None:
         np.ones((5, 1)),
     )
     # Speakers 0, 1 and 3 have 3 errors in 10 words each, in two utterances or in one.
-    assert sorted(zip(cells.errors, cells.words, cells.weight, strict=True)) == [(0.0, 4.0, 1.0), (3.0, 10.0, 3.0)]
+    assert sorted(zip(cells.errors, cells.words, cells.weight, strict=True)) == [
+        (0.0, 4.0, 1.0),
+        (3.0, 10.0, 3.0),
+    ]
     assert cells.block_of_speaker[0] == cells.block_of_speaker[1] == cells.block_of_speaker[3]
     assert cells.one_cell_each
 

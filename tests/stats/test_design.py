@@ -1,4 +1,5 @@
 import numpy as np
+
 from voxaudit.stats.design import Dependence, dependent_columns, separation
 
 GENERATOR = np.random.default_rng(11)

@@ -1,6 +1,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
 
 

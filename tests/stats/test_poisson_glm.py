@@ -2,12 +2,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson
+
 from voxaudit.stats.cells import Cells, collapse
 from voxaudit.stats.poisson_glm import fit_poisson
 
 
 def cells_of(errors: list[float], words: list[float], design: list[list[float]]) -> Cells:
-    return collapse(np.array(errors), np.array(words), np.zeros(len(errors), dtype=int), np.array(design, float))
+    return collapse(
+        np.array(errors), np.array(words), np.zeros(len(errors), dtype=int), np.array(design, float)
+    )
 
 
 def test_two_groups_have_a_closed_form() -> None:

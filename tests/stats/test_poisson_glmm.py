@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.cells import Cells, collapse
 from voxaudit.stats.poisson_glm import fit_poisson
@@ -10,7 +11,13 @@ from voxaudit.stats.quadrature import gauss_hermite, wide_rule
 
 
 def simulated(
-    seed: int, *, speakers: int = 30, each: int = 8, sigma: float = 0.4, wer: float = 0.1, within: bool = False
+    seed: int,
+    *,
+    speakers: int = 30,
+    each: int = 8,
+    sigma: float = 0.4,
+    wer: float = 0.1,
+    within: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     generator = np.random.default_rng(seed)
     speaker = np.repeat(np.arange(speakers), each)
@@ -43,7 +50,9 @@ def test_the_fit_is_the_maximum_of_its_own_rule(nodes: int, within: bool) -> Non
         assert likelihood(cells, fit, step, nodes) < best
         assert likelihood(cells, fit, -step, nodes) < best
         slope = (likelihood(cells, fit, step, nodes) - likelihood(cells, fit, -step, nodes)) / 2e-3
-        curvature = (likelihood(cells, fit, step, nodes) - 2 * best + likelihood(cells, fit, -step, nodes)) / 1e-6
+        curvature = (
+            likelihood(cells, fit, step, nodes) - 2 * best + likelihood(cells, fit, -step, nodes)
+        ) / 1e-6
         assert abs(slope) < 1e-3 * np.sqrt(-curvature)
 
 
@@ -56,7 +65,8 @@ def test_standard_errors_are_the_inverse_hessian() -> None:
     for i in range(size):
         for j in range(size):
             values = [
-                likelihood(cells, fit, a * unit[i] + b * unit[j], 25) for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+                likelihood(cells, fit, a * unit[i] + b * unit[j], 25)
+                for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))
             ]
             hessian[i, j] = (values[0] - values[1] - values[2] + values[3]) / (4 * h * h)
     covariance = np.linalg.inv(-hessian)

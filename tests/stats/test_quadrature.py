@@ -1,6 +1,9 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
+
 from voxaudit.stats.quadrature import gauss_hermite, posterior_modes, wide_rule
 
 ERRORS = np.array([0.0, 0.0, 1.0, 3.0, 30.0, 400.0])
@@ -18,7 +21,7 @@ def exact(errors: float, eta: float, sigma: float) -> float:
     points = [mode - 30 * width, mode - 5 * width, mode, mode + 5 * width, mode + 15 * width]
     area = sum(
         quad(lambda r: np.exp(log_integrand(r) - peak), a, b, epsabs=0, epsrel=1e-12)[0]
-        for a, b in zip(points, points[1:], strict=False)
+        for a, b in pairwise(points)
     )
     return float(peak + np.log(area) - 0.5 * np.log(2 * np.pi) - np.log(sigma))
 
@@ -38,9 +41,7 @@ def test_25_gauss_hermite_nodes_are_exact_for_moderate_sigma() -> None:
 def test_one_node_is_the_laplace_approximation() -> None:
     sigma = 0.7
     mode, expected = posterior_modes(ERRORS, ETA, np.log(sigma))
-    by_hand = (
-        ERRORS * mode - expected - 0.5 * (mode / sigma) ** 2 - 0.5 * np.log(1.0 + sigma**2 * expected)
-    )
+    by_hand = ERRORS * mode - expected - 0.5 * (mode / sigma) ** 2 - 0.5 * np.log(1.0 + sigma**2 * expected)
     np.testing.assert_allclose(gauss_hermite(1)(ERRORS, ETA, np.log(sigma)).value, by_hand, rtol=1e-13)
 
 

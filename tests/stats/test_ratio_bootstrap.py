@@ -1,4 +1,5 @@
 import numpy as np
+
 from voxaudit.stats.ratio_bootstrap import ratio_bootstrap
 
 
@@ -6,7 +7,9 @@ def groups(seed: int, speakers: int, each: int, sigma: float) -> tuple[np.ndarra
     generator = np.random.default_rng(seed)
     speaker = np.repeat(np.arange(2 * speakers), each)
     words = generator.integers(4, 30, len(speaker)).astype(float)
-    errors = generator.poisson(words * 0.2 * np.exp(generator.normal(0, sigma, 2 * speakers)[speaker])).astype(float)
+    errors = generator.poisson(
+        words * 0.2 * np.exp(generator.normal(0, sigma, 2 * speakers)[speaker])
+    ).astype(float)
     return errors, words, speaker >= speakers, speaker
 
 

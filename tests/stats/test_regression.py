@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize
+
 from voxaudit.stats.cells import Cells, collapse
 from voxaudit.stats.poisson_glmm import MixedFit, evaluate
 from voxaudit.stats.profile import profile_interval
@@ -18,7 +19,9 @@ def table(seed: int = 0, *, quiet: bool = False, speakers: int = 24, each: int =
     speaker = np.repeat(np.arange(speakers), each)
     case = (speaker % 2).astype(float)
     words = generator.integers(5, 25, len(speaker)).astype(float)
-    errors = generator.poisson(words * 0.1 * np.exp(generator.normal(0, 0.5, speakers)[speaker])).astype(float)
+    errors = generator.poisson(words * 0.1 * np.exp(generator.normal(0, 0.5, speakers)[speaker])).astype(
+        float
+    )
     if quiet:
         errors[case == 1] = 0
     return collapse(errors, words, speaker, np.column_stack([np.ones(len(speaker)), case]))
@@ -40,7 +43,9 @@ def test_profile_of_two_poisson_groups_has_a_closed_form() -> None:
 
     centre = np.log((y1 / n1) / (y0 / n0))
     np.testing.assert_allclose(
-        [found.low, found.high], [brentq(drop, centre - 4, centre), brentq(drop, centre, centre + 4)], rtol=1e-7
+        [found.low, found.high],
+        [brentq(drop, centre - 4, centre), brentq(drop, centre, centre + 4)],
+        rtol=1e-7,
     )
     np.testing.assert_allclose(found.chi2, 2 * (drop(0.0) + HALF_CHI2), rtol=1e-8)
 
@@ -66,9 +71,13 @@ def test_profile_of_the_mixed_model_against_a_general_optimiser(quiet: bool) -> 
     def best_at(value: float) -> float:
         def loss(point: np.ndarray) -> float:
             beta = np.array([point[0], value])
-            return -evaluate(cells, cells.design, np.zeros(len(cells.errors)), beta, point[1], wide_rule).loglik
+            return -evaluate(
+                cells, cells.design, np.zeros(len(cells.errors)), beta, point[1], wide_rule
+            ).loglik
 
-        return -float(minimize(loss, [-2.3, -0.7], method="Nelder-Mead", options={"fatol": 1e-11, "xatol": 1e-7}).fun)
+        return -float(
+            minimize(loss, [-2.3, -0.7], method="Nelder-Mead", options={"fatol": 1e-11, "xatol": 1e-7}).fun
+        )
 
     limits = [found.high] if quiet else [found.low, found.high]
     for limit in limits:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 from scipy.stats import f as f_distribution
+
 from voxaudit.stats.cells import collapse
 from voxaudit.stats.dispersion import dispersion
 from voxaudit.stats.poisson_glmm import MixedFit

@@ -76,10 +76,8 @@ def disparity(
         raise VoxauditError(f"unknown interval '{interval}'. Available: {', '.join(INTERVALS)}")
     if nodes < 1:
         raise VoxauditError(f"the number of quadrature nodes must be 1 or more, not {nodes}")
-    question = Question(
-        factor, errors, words, speaker if random or _has(table, speaker) else None,
-        tuple(covariates), tuple(by), interaction,
-    )  # fmt: skip
+    who = speaker if random or _all_known(table, speaker) else None
+    question = Question(factor, errors, words, who, tuple(covariates), tuple(by), interaction)
     settings = Settings(random=random, nodes=nodes)
     parts = list(frames(table, question, where, extra))
     chosen, notes = _reference(parts, factor, reference, where)
@@ -92,8 +90,12 @@ def disparity(
     return _adjusted(Disparity(factor, chosen, interval, tuple(by), tuple(fits), {}, tuple(notes)))
 
 
-def _has(table: pl.DataFrame, speaker: str | None) -> bool:
-    return speaker is not None and speaker in table.columns
+def _all_known(table: pl.DataFrame, speaker: str | None) -> bool:
+    """Say whether every row has a speaker: without a random effect, they are not needed."""
+    if speaker is None or speaker not in table.columns:
+        return False
+    names = table[speaker].cast(pl.String).str.strip_chars()
+    return not names.null_count() and not (names == "").any()
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def _fit(frame: Frame, question: Question, reference: str, options: _Options) ->
         "dropped_because": frame.dropped,
     }
     try:
-        model = fit_frame(frame, question.factor, reference, settings)
+        model = fit_frame(frame, question.factor, reference, settings, base=options.base)
         regression = model.regression
         null = without_columns(regression, model.columns("factor"))
         robust = robust_covariance(regression) if settings.random else None
@@ -218,6 +220,7 @@ def _reference(parts: Sequence[Frame], factor: str, asked: str | None, where: st
         for code, name in enumerate(part.factor.names):
             counted[name] = counted.get(name, 0.0) + float(part.errors[part.factor.codes == code].sum())
     if asked is not None:
+        asked = str(asked).lower() if isinstance(asked, bool) else str(asked)  # labels are text
         if asked not in counted:
             known = sorted(counted)
             raise VoxauditError(

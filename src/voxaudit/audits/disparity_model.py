@@ -21,8 +21,8 @@ FEW_SPEAKERS = 20
 """With fewer speakers in a level, likelihood intervals are noticeably too narrow."""
 OVERDISPERSED = 1.25
 """Within-speaker dispersion above this is said."""
-FAR_SPEAKER = 3.5
-"""A speaker further than this many sigma from the others is named."""
+FAR_SPEAKER = 0.01
+"""A speaker is named who is further from the others than the furthest of so many would be with this probability."""
 _Z = 1.959963984540054
 
 
@@ -59,11 +59,21 @@ class Model:
 
 
 def fit_frame(
-    frame: Frame, factor: str, reference: str, settings: Settings, *, interact: str | None = None
+    frame: Frame,
+    factor: str,
+    reference: str,
+    settings: Settings,
+    *,
+    base: str | None = None,
+    interact: bool = False,
 ) -> Model:
-    """Fit one frame. `interact` is the reference level of the interaction to include, if any."""
+    """Fit one frame. `base` is the reference value of its interaction column, which acts apart or, with `interact`,
+    differently on every level of the factor.
+    """
     _refuse_early(frame, factor, reference, settings)
-    terms, columns = _design(frame, factor, reference, interact)
+    if base is not None and frame.interaction is not None and base not in frame.interaction.labels.names:
+        raise RefusalError(f"the value '{base}' of {frame.interaction.column} does not occur here")
+    terms, columns = _design(frame, factor, reference, base, interact)
     codes = frame.speaker.codes if frame.speaker is not None and settings.random else None
     speaker = np.zeros(len(frame.errors), dtype=np.int64) if codes is None else codes
     cells = collapse(frame.errors, frame.words, speaker, np.column_stack(columns))
@@ -103,7 +113,7 @@ def _refuse_early(frame: Frame, factor: str, reference: str, settings: Settings)
 
 
 def _design(
-    frame: Frame, factor: str, reference: str, interact: str | None
+    frame: Frame, factor: str, reference: str, base: str | None, interact: bool
 ) -> tuple[tuple[Term, ...], list[FloatArray]]:
     terms, columns = [Term("intercept")], [np.ones(len(frame.errors))]
     controls = [*frame.covariates, *([] if frame.interaction is None else [frame.interaction])]
@@ -112,16 +122,16 @@ def _design(
             terms.append(Term("covariate", covariate.column))
             columns.append(covariate.values)
             continue
-        base = interact if covariate is frame.interaction else None
-        for level, column in _dummies(covariate.labels, base or _base(covariate, frame)):
+        first = base if covariate is frame.interaction else None
+        for level, column in _dummies(covariate.labels, first or _base(covariate, frame)):
             terms.append(Term("covariate", covariate.column, level))
             columns.append(column)
     levels = _dummies(frame.factor, reference)
     for level, column in levels:
         terms.append(Term("factor", factor, level))
         columns.append(column)
-    if interact is not None and frame.interaction is not None:
-        for at, where in _dummies(frame.interaction.labels, interact):
+    if interact and base is not None and frame.interaction is not None:
+        for at, where in _dummies(frame.interaction.labels, base):
             for level, column in levels:
                 terms.append(Term("interaction", factor, level, at))
                 columns.append(column * where)
@@ -251,6 +261,7 @@ def coefficients(model: Model, robust: FloatArray | None) -> tuple[Coefficient, 
 def cautions(frame: Frame, model: Model, factor: str, mixed_dispersion: float | None) -> list[str]:
     """Return what a reader has to know before trusting the numbers."""
     fit, found = model.regression.fit, list(model.warnings)
+    found += [f"{count:,} utterances left out: {reason}" for reason, count in frame.dropped.items()]
     if not isinstance(fit, MixedFit):
         found.append(
             "no random effect: utterances of one speaker are taken for independent, so intervals are too narrow"
@@ -258,17 +269,18 @@ def cautions(frame: Frame, model: Model, factor: str, mixed_dispersion: float | 
         return found
     if frame.speaker is None:
         return found
-    pairs = np.unique(np.column_stack([frame.speaker.codes, frame.factor.codes]), axis=0)
+    levels = len(frame.factor.names)
+    pairs = np.unique(frame.speaker.codes * levels + frame.factor.codes)
     mixed = len(pairs) - len(frame.speaker.names)
     if mixed:
         found.append(
             f"{mixed} speakers occur with several values of {factor}: the comparison is partly within them"
         )
-    people = np.bincount(pairs[:, 1], minlength=len(frame.factor.names))
+    people = np.bincount(pairs % levels, minlength=levels)
     fewest = int(people.min())
     level = frame.factor.names[int(people.argmin())]
     if fewest < FEW_SPEAKERS:
-        rate = "13 %" if fewest <= 3 else "8 %" if fewest <= 6 else "7 %"
+        rate = "13 %" if fewest <= 3 else "9 %" if fewest <= 6 else "7 %"
         found.append(
             f"level '{level}' has {fewest} speaker{'s' if fewest > 1 else ''}: with so few, likelihood intervals claim"
             f" a gap in about {rate} of cases without one, not 5 %; the robust interval keeps 5 %"
@@ -288,7 +300,10 @@ def cautions(frame: Frame, model: Model, factor: str, mixed_dispersion: float | 
             f"sigma is {fit.sigma:.2f}: a wider quadrature rule than the one asked for was needed and used"
         )
     if not fit.boundary:
-        far = np.flatnonzero(np.abs(fit.modes) > FAR_SPEAKER * fit.sigma)
+        from scipy.special import ndtri
+
+        reach = -float(ndtri(0.5 * FAR_SPEAKER / len(fit.modes))) * fit.sigma
+        far = np.flatnonzero(np.abs(fit.modes) > reach)
         found += [
             f"speaker '{frame.speaker.names[one]}' is {fit.modes[one] / fit.sigma:+.1f} sigma from the others: listen"
             " to it, and see whether the result stands without it"

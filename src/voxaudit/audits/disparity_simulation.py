@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -53,7 +53,9 @@ class Row:
         return float(np.sqrt(max(rate * (1.0 - rate), 1e-9) / self.repetitions))
 
 
-PUBLISHED: dict[str, tuple[tuple[dict[str, float], Figures], ...]] = {
+Setting = dict[str, float]
+
+PUBLISHED: dict[str, tuple[tuple[Setting, Figures], ...]] = {
     "liu-table1": (
         ({"p_case": 0.5, "p_control": 0.5}, Figures(1.000, 0.049, 1.000, 0.047)),
         ({"p_case": 0.6, "p_control": 0.4}, Figures(1.021, 0.121, 1.001, 0.058)),
@@ -70,20 +72,38 @@ PUBLISHED: dict[str, tuple[tuple[dict[str, float], Figures], ...]] = {
 """Tables 1 and 2 of the paper. Speakers are counted per group."""
 
 Progress = Callable[[int, int], None]
+Once = Callable[..., dict[str, float]]
 _BATCH = 50
 
 
 def simulate(
     table: str, repetitions: int = 1000, seed: int = SEED, workers: int = 1, progress: Progress | None = None
 ) -> tuple[Row, ...]:
-    """Repeat one of the paper's tables; `progress` is called with (repetitions done, repetitions in all).
+    """Repeat one of the paper's tables; `progress` is called with (repetitions done, repetitions in all)."""
+    once = confounder if table == "liu-table1" else speakers
+    settings = [setting for setting, _ in PUBLISHED[table]]
+    runs = repeat(once, settings, repetitions, seed, workers, progress)
+    return tuple(
+        Row(setting, published, Figures(**_mean(found)), repetitions)
+        for (setting, published), found in zip(PUBLISHED[table], runs, strict=True)
+    )
+
+
+def repeat(
+    once: Once,
+    settings: Sequence[Setting],
+    repetitions: int,
+    seed: int = SEED,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> list[list[dict[str, float]]]:
+    """Call `once(generator, **setting)` so often for every setting, and return what it returned.
 
     Every repetition has a generator of its own, so the result does not depend on the number of worker processes.
     """
-    settings = PUBLISHED[table]
     batches = [
-        (table, place, range(first, min(first + _BATCH, repetitions)), seed)
-        for place in range(len(settings))
+        (once, setting, place, range(first, min(first + _BATCH, repetitions)), seed)
+        for place, setting in enumerate(settings)
         for first in range(0, repetitions, _BATCH)
     ]
     runs: list[list[dict[str, float]]] = [[] for _ in settings]
@@ -94,22 +114,17 @@ def simulate(
             # Fresh processes: a fork would copy the locks of this process's threads.
             pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
             results = stack.enter_context(pool).map(_batch, batches)
-        for (_, place, numbers, _), found in zip(batches, results, strict=True):
+        for (_, _, place, numbers, _), found in zip(batches, results, strict=True):
             runs[place] += found
             done += len(numbers)
             if progress is not None:
                 progress(done, repetitions * len(settings))
-    return tuple(
-        Row(setting, published, _mean(found), repetitions)
-        for (setting, published), found in zip(settings, runs, strict=True)
-    )
+    return runs
 
 
-def _batch(batch: tuple[str, int, range, int]) -> list[dict[str, float]]:
-    table, place, numbers, seed = batch
-    one = confounder if table == "liu-table1" else speakers
-    setting = PUBLISHED[table][place][0]
-    return [one(np.random.default_rng([seed, place, number]), **setting) for number in numbers]
+def _batch(batch: tuple[Once, Setting, int, range, int]) -> list[dict[str, float]]:
+    once, setting, place, numbers, seed = batch
+    return [once(np.random.default_rng([seed, place, number]), **setting) for number in numbers]
 
 
 def confounder(generator: np.random.Generator, p_case: float, p_control: float) -> dict[str, float]:
@@ -161,8 +176,8 @@ def _excludes_one(limits: Limits | None) -> float:
     return float(limits is not None and not limits.ci_low <= 1.0 <= limits.ci_high)
 
 
-def _mean(runs: list[dict[str, float]]) -> Figures:
-    return Figures(**{name: float(np.mean([run[name] for run in runs])) for name in runs[0]})
+def _mean(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
 
 
 def as_dict(row: Row) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.tables import require_columns
 
 COUNTS = ("substitutions", "deletions", "insertions")
+MOST_LEVELS = 100
+"""More levels of a factor or of a categorical covariate are a mistake (an id, a number, free text)."""
 _FEW = 4096
 """Up to so many rows a dictionary is faster than a query."""
 _UNTIDY = re.compile(r"\n\s|\s\n")
@@ -97,8 +99,6 @@ class Frame:
 
     group: dict[str, Any]
     """The values of the columns that split the table."""
-    rows: IntArray
-    """Their row numbers in the table, from 0."""
     errors: FloatArray
     words: FloatArray
     factor: Labels
@@ -124,8 +124,19 @@ def frames(
         raise VoxauditError(
             f"{where}: column '{question.factor}' has {found}; a gap needs at least two levels of the factor"
         )
+    if len(factor.names) > MOST_LEVELS:
+        raise VoxauditError(
+            f"{where}: column '{question.factor}' has {len(factor.names):,} values, too many to compare as groups."
+            " Merge them into fewer, or name the column in --covariates if they are numbers"
+        )
     speaker = None if question.speaker is None else _speakers(table[question.speaker], where)
     covariates = [*(_covariate(table, name, where) for name in question.covariates), *extra]
+    for one in covariates:
+        if isinstance(one, Categorical) and len(one.labels.names) > MOST_LEVELS:
+            raise VoxauditError(
+                f"{where}: covariate '{one.column}' has {len(one.labels.names):,} different labels, too many to hold"
+                " fixed. Merge them into fewer"
+            )
     interaction = None
     if question.interaction:
         interaction = Categorical(question.interaction, _labels(table[question.interaction], ordered=True))
@@ -145,7 +156,6 @@ def frames(
         dropped, keep = _dropped(reasons, any_reason, rows)
         yield Frame(
             group=group,
-            rows=np.arange(table.height) if keep is None else keep,
             errors=errors if keep is None else errors[keep],
             words=words if keep is None else words[keep],
             factor=factor.at(keep),
@@ -321,7 +331,9 @@ def _coded(column: pl.Series) -> tuple[IntArray, list[str]]:
     """Return a code for every text (-1 for null) and the texts by code."""
     if len(column) > 500:
         runs = column.rle().struct.unnest()
-        if 4 * runs.height <= len(column):  # sorted by speaker, as tables mostly are: code the runs, not the rows
+        if 4 * runs.height <= len(
+            column
+        ):  # sorted by speaker, as tables mostly are: code the runs, not the rows
             codes, found = _coded(runs["value"])
             return np.repeat(codes, runs["len"].to_numpy()), found
     if len(column) <= _FEW:

@@ -322,7 +322,7 @@ def _print_interaction(found: Interaction, start: str, reference: str) -> None:
         for c in found.contrasts
     ]
     print_table(
-        f"{start}how much more {printable(found.column)} multiplies the errors of a group than those of"
+        f"{start}How much more {printable(found.column)} multiplies the errors of a group than those of"
         f" {printable(reference)} (from {printable(found.reference)})",
         [found.column, "group", "ratio of ratios", "95 % interval (robust)", "p", "p Holm"],
         rows,

@@ -31,8 +31,9 @@ LANGUAGES = {"en-US": "lh0", "en-GB": "kh0", "de-DE": "gl0", "es-ES": "zl0", "fr
 PITCH_RANGE = (0.5, 2.0)
 SPEED_RANGE = (0.2, 5.0)
 MAX_CHARACTERS = 5000
-# Words of more than 255 bytes make Pico loop for ever, long runs of digits make it fail: stay far below.
-MAX_WORD_BYTES = 80
+# Words of more than 255 bytes and long runs of symbols make Pico loop for ever, long runs of digits make it fail.
+MAX_WORD_BYTES = 60
+_RUN_OF_SYMBOLS = re.compile(r"([^\w\s]{3})[^\w\s]+")
 
 _MEMORY_BYTES = 2_500_000  # what the package itself gives to Pico
 _MAX_PCM_BYTES = 2 * RATE * 3600
@@ -62,7 +63,9 @@ def speak(voice: Voice, text: str) -> Audio:
             )
     words = readable(text)
     if not any(character.isalnum() for character in words):
-        raise VoxauditError(f"pico has nothing to say for the text '{one_line(text, 60)}': give at least one word")
+        raise VoxauditError(
+            f"pico has nothing to say for the text '{one_line(text, 60)}': give at least one word"
+        )
     if voice.reads is not None and voice.reads != voice.language.partition("-")[0]:
         if voice.reads != "en":
             raise VoxauditError(
@@ -91,7 +94,7 @@ def readable(text: str) -> str:
         if character.isalnum() and ord(character) > 255:
             raise VoxauditError(f"pico cannot say '{character}' in '{one_line(text, 60)}': use Latin letters")
     cleared = "".join(c if (c.isalnum() or c in _KEPT) else " " for c in plain)
-    words = cleared.split()
+    words = _RUN_OF_SYMBOLS.sub(r"\1", cleared).split()
     for word in words:
         if len(word.encode()) > MAX_WORD_BYTES:
             raise VoxauditError(

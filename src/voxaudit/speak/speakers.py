@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from voxaudit.speak.base import Voice
 
 SENTENCES = (
-    "Please turn off the kitchen light.",
-    "Play some quiet music in the bedroom.",
     "Send a message to my mother.",
-    "Open the window, it is warm in here.",
-    "Tell me when the bus is coming.",
-    "The train leaves from the next platform.",
-    "Can you book a table for dinner?",
     "I lost my phone at the station.",
+    "The school bus is late again.",
+    "Please stop the music in the kitchen.",
+    "The train leaves from the next platform.",
+    "I forgot to pay for the coffee.",
+    "Please repeat the last message.",
+    "The family has a small black dog.",
 )
 """What people say to an assistant or write by voice: plain words, no numbers, no names."""
 

@@ -59,7 +59,19 @@ class Cells:
     @cached_property
     def orthonormal(self) -> tuple[FloatArray, FloatArray]:
         """The design as an orthonormal basis times a triangle."""
-        basis, triangle = np.linalg.qr(self.design)
+        design = self.design
+        if len(design) > 500:
+            # Long and well conditioned: by Cholesky's way, in a third of the time of a QR decomposition.
+            gram = design.T @ design
+            size = np.sqrt(gram.diagonal())
+            try:
+                factor = np.linalg.cholesky(gram / np.outer(size, size))
+            except np.linalg.LinAlgError:
+                factor = np.zeros((1, 1))
+            if factor.diagonal().min() > 0.05:
+                triangle = factor.T * size
+                return design @ np.linalg.inv(triangle), triangle
+        basis, triangle = np.linalg.qr(design)
         return basis, triangle
 
     @property
@@ -149,6 +161,21 @@ def collapse(errors: FloatArray, words: FloatArray, speaker: IntArray, design: F
             count=np.bincount(member, np.bincount(speaker, minlength=speakers), len(first)) / count,
             constant=constant,
         )
+    if _all_different(design):  # a continuous covariate: every utterance is a cell of its own
+        order = (
+            np.arange(len(errors)) if (np.diff(speaker) >= 0).all() else np.argsort(speaker, kind="stable")
+        )
+        return Cells(
+            errors=errors[order],
+            words=words[order],
+            design=design[order],
+            weight=np.ones(len(order)),
+            starts=np.searchsorted(speaker[order], np.arange(speakers)),
+            block_of_speaker=np.arange(speakers),
+            squares=squares[order],
+            count=np.ones(len(order)),
+            constant=constant,
+        )
     first, member, _ = _alike(np.column_stack([speaker, design]))
     order = np.lexsort((first, speaker[first]))
     rank = np.empty_like(order)
@@ -185,8 +212,16 @@ def _alike(rows: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
     return first, member.reshape(-1), count
 
 
+def _all_different(design: FloatArray, sample: int = 64) -> bool:
+    """Guess from a sample whether no two rows are alike; a wrong guess costs time, never exactness."""
+    rows = design[:: max(1, len(design) // sample)][:sample]
+    return len(rows) == sample and len(_alike(rows)[0]) == sample
+
+
 def _constant_columns(design: FloatArray, rows: FloatArray, speaker: IntArray) -> bool:
-    return all(np.array_equal(rows[:, column][speaker], design[:, column]) for column in range(design.shape[1]))
+    return all(
+        np.array_equal(rows[:, column][speaker], design[:, column]) for column in range(design.shape[1])
+    )
 
 
 def _constant(errors: FloatArray, words: FloatArray) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.cells import Cells, FloatArray
 
-SETTLED = 1e-9
-"""A Newton step that promises less than this in log-likelihood is the last: it is 3e-5 standard errors long, and what
+SETTLED = 1e-8
+"""A Newton step that promises less than this in log-likelihood is the last: it is 1e-4 standard errors long, and what
 remains after it is of the order of its square. Nothing has to be evaluated again: half of the gain is what it adds."""
 
 

@@ -96,7 +96,7 @@ def fit_mixed(cells: Cells, *, nodes: int = DEFAULT_NODES, grow: bool = True) ->
     best = maximise_mixed(cells, basis, fixed, nodes=nodes, grow=grow, plain=plain)
     back = np.linalg.inv(triangle)
     size = basis.shape[1]
-    joint = np.linalg.inv(best.information)
+    joint: FloatArray = np.asarray(np.linalg.inv(best.information), dtype=np.float64)
     joint[:size] = back @ joint[:size]
     joint[:, :size] = joint[:, :size] @ back.T
     # A speaker whose cells were all left out (see `Cells.without`) has the mode and the spread of the prior.
@@ -224,7 +224,9 @@ def _climb(
         gain = float(gradient @ step)
         # A small gain alone does not settle it: far below its estimate, log sigma has no influence at all.
         if abs(gain) < SETTLED and abs(step[-1]) < 1e-3:
-            return Optimum(gamma + step[:-1], tau + step[-1], state.loglik + 0.5 * gain, -hessian, rule is wide_rule)
+            return Optimum(
+                gamma + step[:-1], tau + step[-1], state.loglik + 0.5 * gain, -hessian, rule is wide_rule
+            )
         for direction in (step, None):
             if direction is None:  # Newton failed: the safe direction
                 direction = _uphill(hessian, gradient)

@@ -89,8 +89,10 @@ def _full_rank(cells: Cells) -> bool:
 def _errors_everywhere(cells: Cells) -> bool:
     """Say quickly that the cells with errors alone determine every coefficient; a no has to be looked into."""
     hit = cells.errors > 0.0
-    part = cells.orthonormal[0][hit]
-    return bool(hit.all()) or float(np.linalg.eigvalsh(part.T @ part)[0]) > 1e-8
+    if hit.all():
+        return True
+    basis = cells.orthonormal[0]
+    return float(np.linalg.eigvalsh((basis * hit[:, None]).T @ basis)[0]) > 1e-8
 
 
 def set_aside(cells: Cells, columns: Sequence[int]) -> tuple[NDArray[np.bool_], dict[int, float]]:

@@ -1,0 +1,123 @@
+"""What the parity audit found: tables, the checklist, cautions and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from voxaudit.audits.parity.options import Caution, Refusal, Settings
+
+if TYPE_CHECKING:
+    from voxaudit.audits.parity.checklist import Check
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All answers; one table a question, one row an answer. `docs/parity.md` describes the columns."""
+
+    settings: Settings
+    attributes: tuple[str, ...]
+    order: dict[str, tuple[str, ...]]
+    recognizers: tuple[str, ...]
+    main: str
+    """The recognizer that short texts speak of: the mean of all where there are several."""
+    surrogate: tuple[str, ...]
+    age: str | None
+    merged: dict[str, tuple[str, ...]]
+    gaps_asked: dict[str, float]
+    left_out: dict[str, int]
+    sources: dict[str, str]
+    missing: dict[str, str]
+    notes: tuple[str, ...]
+    speakers: pl.DataFrame
+    """One row a recognizer and speaker: counts, mean rate, levels."""
+    people: pl.DataFrame
+    """One row a speaker: levels and measures."""
+    sigma: pl.DataFrame
+    """Spread between speakers by recognizer, and what of it more utterances could not remove."""
+    univariate: pl.DataFrame
+    gaps: pl.DataFrame
+    pairs: pl.DataFrame
+    conditional: pl.DataFrame
+    conditional_strata: pl.DataFrame
+    conditional_gaps: pl.DataFrame
+    held: dict[str, tuple[str, ...]]
+    intersectional: pl.DataFrame
+    regression: pl.DataFrame
+    regression_tests: pl.DataFrame
+    outlier_speakers: pl.DataFrame
+    outlier_shares: pl.DataFrame
+    outlier_utterances: pl.DataFrame
+    outlier_utterance_count: int
+    outlier_comparison: pl.DataFrame
+    balance: pl.DataFrame
+    balance_tests: pl.DataFrame
+    canary: pl.DataFrame
+    cautions: tuple[Caution, ...]
+    refusals: tuple[Refusal, ...]
+    checklist: tuple[Check, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the speakers as plain data, ready for JSON."""
+        tables = (
+            *("univariate", "gaps", "pairs", "conditional", "conditional_strata", "conditional_gaps"),
+            *("intersectional", "regression", "regression_tests", "balance", "balance_tests", "canary"),
+        )
+        return {
+            "about": {
+                "attributes": list(self.attributes),
+                "levels": {name: list(levels) for name, levels in self.order.items()},
+                "recognizers": list(self.recognizers),
+                "main": self.main,
+                "speakers": self.people.height,
+                "speakers_are": "surrogate" if self.surrogate else "known",
+                "surrogate_of": list(self.surrogate),
+                "gap_asked": self.gaps_asked,
+                "left_out": self.left_out,
+                "merged": {name: list(levels) for name, levels in self.merged.items()},
+                "held_fixed": {name: list(others) for name, others in self.held.items()},
+                "measured_with": self.sources,
+                "not_measured": self.missing,
+                "notes": list(self.notes),
+                "settings": {**asdict(self.settings), "bands": dict(self.settings.bands)},
+            },
+            "sigma": self.sigma.to_dicts(),
+            **{name: getattr(self, name).to_dicts() for name in tables},
+            "outliers": {
+                "speakers": self.outlier_speakers.to_dicts(),
+                "by_level": self.outlier_shares.to_dicts(),
+                "utterances": self.outlier_utterances.to_dicts(),
+                "utterance_count": self.outlier_utterance_count,
+                "comparison": self.outlier_comparison.to_dicts(),
+            },
+            "checklist": [asdict(check) for check in self.checklist],
+            "cautions": [asdict(caution) for caution in self.cautions],
+            "refusals": [asdict(refusal) for refusal in self.refusals],
+        }
+
+
+def with_cautions(table: pl.DataFrame, cautions: Sequence[Caution]) -> pl.DataFrame:
+    """Add a column that lists what each row has to be read with: cautions about its attribute, and about all.
+
+    A table without a column `attribute` (intersectional groups, regression terms) is touched by any of them.
+    """
+    if not table.height:
+        return table
+    everywhere = [caution.text for caution in cautions if caution.attribute is None]
+    lists: list[list[str]] = []
+    if "attribute" in table.columns:
+        own: dict[str, list[str]] = {}
+        for caution in cautions:
+            if caution.attribute is not None:
+                own.setdefault(caution.attribute, []).append(caution.text)
+        lists = [everywhere + own.get(name, []) for name in table["attribute"].to_list()]
+    elif "term" in table.columns:
+        for term in table["term"].to_list():
+            parts = set(term.split(" x "))
+            lists.append(everywhere + [c.text for c in cautions if c.attribute in parts])
+    else:
+        lists = [[caution.text for caution in cautions]] * table.height
+    return table.with_columns(pl.Series("cautions", lists, dtype=pl.List(pl.String)))

@@ -1,0 +1,269 @@
+"""Regression of speakers' word error rates on all attributes at once (Herron et al., Eq. 7 and 8).
+
+One row a speaker, so that nobody counts more for having spoken more; robust standard errors with speakers as clusters.
+The model of the recognizers' mean equals the stacked model of all recognizers with an effect for each, clustered by
+speaker. Reference levels are the most frequent ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+import polars as pl
+
+from voxaudit.audits.parity.conditional import determines
+from voxaudit.audits.parity.judge import FloatArray, adjust, floats
+from voxaudit.audits.parity.options import MISSING, OTHER, Refusal, Settings
+from voxaudit.stats.cell_regression import (
+    CellDesign,
+    CellFit,
+    estimable_columns,
+    fit_cells,
+    prepare_cells,
+    wald,
+)
+
+MAIN, PAIRS = "main effects", "interactions"
+MOST_COLUMNS = 1500
+"""Larger models are refused: nobody reads them."""
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """Coefficients, joint tests of each attribute and pair of attributes, and what could not be estimated."""
+
+    terms: pl.DataFrame
+    tests: pl.DataFrame
+    refusals: tuple[Refusal, ...]
+
+
+@dataclass(frozen=True)
+class _Column:
+    term: str
+    """The attribute, or `a x b`."""
+    name: str
+    values: FloatArray
+
+
+@dataclass(frozen=True)
+class _Model:
+    name: str
+    columns: list[_Column]
+    cells: CellDesign | None
+    """None where the model is refused."""
+    refusals: tuple[Refusal, ...]
+
+
+def regressions(
+    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], totals: pl.DataFrame, settings: Settings
+) -> Regressions:
+    """Fit both models for every recognizer.
+
+    `cells` has recognizer, the attributes, and speakers, mean and m2; `totals` the speakers of each level.
+    """
+    order, refused = _without_nested(cells, order)
+    references = {name: _reference(totals, name, levels) for name, levels in order.items()}
+    terms: list[dict[str, object]] = []
+    tests: list[dict[str, object]] = []
+    refusals: dict[Refusal, None] = dict.fromkeys(refused)
+    prepared: tuple[pl.DataFrame, list[_Model]] | None = None
+    for (recognizer,), part in cells.sort("recognizer", *order, maintain_order=True).group_by(
+        "recognizer", maintain_order=True
+    ):
+        shape = part.select(*order, "speakers")
+        # Recognizers that heard the same people share everything but the rates.
+        if prepared is None or not prepared[0].equals(shape):
+            prepared = shape, _models(part, order, references)
+        mean, m2 = (part[name].to_numpy().astype(np.float64) for name in ("mean", "m2"))
+        for model in prepared[1]:
+            refusals |= dict.fromkeys(model.refusals)
+            if model.cells is not None:
+                fit = fit_cells(model.cells, mean, m2)
+                terms += _term_rows(str(recognizer), model, fit, references, settings)
+                tests += _test_rows(str(recognizer), model, fit)
+    # The intercept is the reference group's rate; that it is not 0 is no finding.
+    return Regressions(
+        _corrected(terms, settings, "(intercept)"), _corrected(tests, settings), tuple(refusals)
+    )
+
+
+def _without_nested(
+    cells: pl.DataFrame, order: dict[str, tuple[str, ...]]
+) -> tuple[dict[str, tuple[str, ...]], list[Refusal]]:
+    """Leave out attributes whose levels each belong to one level of another: their effects are not two effects."""
+    kept: list[str] = []
+    refusals: list[Refusal] = []
+    # Coarse attributes first, so that of two nested ones the finer is left out.
+    for name in sorted(order, key=lambda name: len(order[name])):
+        above = next((other for other in kept if determines(cells, name, other)), None)
+        if above is None:
+            kept.append(name)
+            continue
+        refusals.append(
+            Refusal(
+                f"'{name}' in the regressions beside '{above}'",
+                f"every level of '{name}' belongs to one level of '{above}', so they cannot both have an effect",
+                f"leave out '{above}' to see '{name}'",
+            )
+        )
+    return {name: levels for name, levels in order.items() if name in kept}, refusals
+
+
+def _corrected(rows: list[dict[str, object]], settings: Settings, never: str = "") -> pl.DataFrame:
+    """Return the rows as a table, the p-values of each model corrected together but for those of the term `never`."""
+    if not rows:
+        return pl.DataFrame()
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    family = pl.when(pl.col("term") != never).then(pl.col("p").cast(pl.Float64)).fill_null(float("nan"))
+    p = table.select(family).to_series().to_numpy()
+    adjusted = np.full(len(p), np.nan)
+    for model in (MAIN, PAIRS):  # two models, two tables
+        rows_of = (table["model"] == model).to_numpy()
+        adjusted[rows_of] = adjust(p[rows_of], settings, table["recognizer"].filter(rows_of))
+    return table.with_columns(p_adjusted=floats(adjusted))
+
+
+def _reference(totals: pl.DataFrame, name: str, levels: Sequence[str]) -> str:
+    counts = dict(
+        totals.filter(pl.col("attribute") == name).group_by("level").agg(pl.col("speakers").max()).iter_rows()
+    )
+    named = [level for level in levels if level not in (MISSING, OTHER)] or list(levels)
+    return max(named, key=lambda level: counts.get(level, 0))
+
+
+def _main_columns(
+    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
+) -> list[_Column]:
+    columns = [_Column("(intercept)", "(intercept)", np.ones(cells.height))]
+    for name, levels in order.items():
+        for level in levels:
+            if level != references[name]:
+                is_level = (cells[name] == level).to_numpy().astype(np.float64)
+                if is_level.any():
+                    columns.append(_Column(name, f"{name}={level}", is_level))
+    return columns
+
+
+def _pair_columns(
+    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
+) -> list[_Column]:
+    columns = []
+    for first, second in combinations(order, 2):
+        for one, two in product(order[first], order[second]):
+            if one == references[first] or two == references[second]:
+                continue
+            both = ((cells[first] == one) & (cells[second] == two)).to_numpy().astype(np.float64)
+            if both.any():
+                columns.append(_Column(f"{first} x {second}", f"{first}={one}, {second}={two}", both))
+    return columns
+
+
+def _models(
+    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
+) -> list[_Model]:
+    count = 1 + sum(len(levels) - 1 for levels in order.values())
+    if (refusal := _too_many(cells, count, MAIN)) is not None:
+        return [_Model(MAIN, [], None, (refusal,))]
+    main = _main_columns(cells, order, references)
+    models = [_model(cells, main, MAIN)]
+    for first, second in combinations(order, 2):
+        crossed = (pl.col(first) != references[first]) & (pl.col(second) != references[second])
+        count += cells.filter(crossed).select(first, second).unique().height
+    if (refusal := _too_many(cells, count, PAIRS)) is not None:
+        return [*models, _Model(PAIRS, [], None, (refusal,))]
+    pairs = _pair_columns(cells, order, references)
+    if pairs:
+        models.append(_model(cells, [*main, *pairs], PAIRS))
+    elif len(order) > 1:
+        why = "nobody differs from the reference levels in two attributes at once"
+        lost = Refusal("regression with interactions", why, "speakers of these groups")
+        models.append(_Model(PAIRS, [], None, (lost,)))
+    return models
+
+
+def _too_many(cells: pl.DataFrame, columns: int, name: str) -> Refusal | None:
+    """Refuse a model that cannot have two speakers a coefficient, or is too large, before it is built."""
+    people = int(cells["speakers"].sum())
+    return _few(people, columns, name) if columns > min(people, MOST_COLUMNS) else None
+
+
+def _few(people: int, columns: int, name: str) -> Refusal:
+    return Refusal(
+        f"regression with {name}",
+        f"{people} speakers for {columns} coefficients: at least two a coefficient, and no more than {MOST_COLUMNS}"
+        " coefficients",
+        "fewer attributes, coarser levels (--merge-below), or more speakers",
+    )
+
+
+def _model(cells: pl.DataFrame, columns: list[_Column], name: str) -> _Model:
+    n = cells["speakers"].to_numpy().astype(np.float64)
+    design = np.column_stack([column.values for column in columns])
+    places = estimable_columns(design)
+    kept = [columns[place] for place in places]
+    if n.sum() < 2 * len(kept):
+        return _Model(name, kept, None, (_few(int(n.sum()), len(kept), name),))
+    lost = [column.name for place, column in enumerate(columns) if place not in set(places)]
+    refusals = (
+        Refusal(
+            f"terms of the regression with {name}: {'; '.join(lost)}",
+            "combinations of levels without speakers leave them undetermined",
+            "more speakers or coarser levels (--merge-below)",
+        ),
+    )
+    return _Model(name, kept, prepare_cells(design[:, places], n), refusals if lost else ())
+
+
+def _term_rows(
+    recognizer: str, model: _Model, fit: CellFit, references: dict[str, str], settings: Settings
+) -> list[dict[str, object]]:
+    from scipy.special import stdtr, stdtrit
+
+    reach = float(stdtrit(fit.df, 0.5 + settings.confidence / 2.0))
+    baseline = ", ".join(f"{name}={level}" for name, level in references.items())
+    rows: list[dict[str, object]] = []
+    for column, estimate, error in zip(model.columns, fit.coefficients, fit.standard_errors, strict=True):
+        usable = bool(np.isfinite(error) and error > 1e-12)
+        t = float(estimate / error) if usable else None
+        rows.append(
+            {
+                "recognizer": recognizer,
+                "model": model.name,
+                "term": column.term,
+                "name": baseline if column.term == "(intercept)" else column.name,
+                "estimate": float(estimate),
+                "se": float(error) if usable else None,
+                "ci_low": float(estimate - reach * error) if usable else None,
+                "ci_high": float(estimate + reach * error) if usable else None,
+                "t": t,
+                "df": fit.df,
+                "p": None if t is None else float(2.0 * stdtr(fit.df, -abs(t))),
+            }
+        )
+    return rows
+
+
+def _test_rows(recognizer: str, model: _Model, fit: CellFit) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for term in dict.fromkeys(column.term for column in model.columns):
+        # With interactions in the model, an attribute's own columns speak of the reference group only.
+        if term == "(intercept)" or (model.name == PAIRS and " x " not in term):
+            continue
+        places = [place for place, column in enumerate(model.columns) if column.term == term]
+        test = wald(fit, places)
+        rows.append(
+            {
+                "recognizer": recognizer,
+                "model": model.name,
+                "term": term,
+                "columns": len(places),
+                "f": None if test is None else test.f,
+                "df": fit.df,
+                "p": None if test is None else test.p,
+                "r_squared": fit.r_squared,
+            }
+        )
+    return rows

@@ -1,0 +1,354 @@
+"""The parity audit printed for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.cli.output import percent, percent_interval, print_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from voxaudit.audits.parity import Findings
+
+SHOWN = 5
+"""Rows of the long lists that are printed without --full."""
+
+
+def show(found: Findings, title: str, *, full: bool) -> None:
+    """Print the findings; short tables speak of the recognizers' mean, `full` of everything."""
+    _about(found, title)
+    _groups(found, full)
+    _gaps(found)
+    if full:
+        _pairs(found)
+    _conditional(found, full)
+    _intersections(found, full)
+    _regression(found, full)
+    _outliers(found, full)
+    _balance(found, full)
+    print_table(
+        "Checklist (Herron et al., section 3)",
+        ["practice", "status", "why"],
+        [[check.practice, check.status, check.why] for check in found.checklist],
+    )
+    for caution in found.cautions:
+        print(f"caution: {caution.text}")
+    for refusal in found.refusals[: None if full else 20]:
+        print(
+            f"refused: {refusal.what}: {refusal.why}"
+            + (f". Needed: {refusal.remedy}" if refusal.remedy else "")
+        )
+    if len(found.refusals) > 20 and not full:
+        print(f"refused: {len(found.refusals) - 20} more (--full)")
+
+
+def probability(p: float | None) -> str:
+    """Return a p-value for a table."""
+    return "-" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+def _about(found: Findings, title: str) -> None:
+    single = [name for name in found.recognizers if name != found.main]
+    who = f"{found.people.height:,} {'surrogate speakers' if found.surrogate else 'speakers'}"
+    heard = f"{len(single)} recognizers ({', '.join(single)})" if single else f"recognizer {found.main}"
+    print(f"{title}: {who}, {heard}; a gap of {100 * found.gaps_asked[found.main]:.3g} points is asked about")
+    for reason, count in found.left_out.items():
+        print(f"left out: {count:,} rows ({reason})")
+    for line in found.notes:
+        print(f"note: {line}")
+    print()
+
+
+def _rows(found: Findings, table: pl.DataFrame, full: bool) -> list[dict[str, Any]]:
+    import polars as pl
+
+    if not table.height:
+        return []
+    return (table if full else table.filter(pl.col("recognizer") == found.main)).to_dicts()
+
+
+def _print(
+    found: Findings, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], full: bool
+) -> None:
+    """Print a table; its rows start with the recognizer, which is left out where the title says it."""
+    kept = [list(row) for row in rows]
+    if not kept:
+        return
+    if full:
+        print_table(title, ["recognizer", *columns], kept)
+    else:
+        print_table(
+            f"{title}: {found.main}" if len(found.recognizers) > 1 else title,
+            columns,
+            [row[1:] for row in kept],
+        )
+
+
+def _groups(found: Findings, full: bool) -> None:
+    columns = [
+        "attribute",
+        "level",
+        "speakers",
+        "WER by speaker",
+        "by utterance",
+        "pooled",
+        "Err_rel against all",
+    ]
+    columns += ["p", "adjusted", "needed", "smallest gap (points)", "verdict"]
+    rows = [
+        [
+            *(row[name] for name in ("recognizer", "attribute", "level", "speakers")),
+            percent_interval(row["wer_speaker_mean"], row["wer_low"], row["wer_high"]),
+            percent(row["wer_utterance_mean"]),
+            percent(row["wer_pooled"]),
+            _relative(row["err_rel"], row["ci_low"], row["ci_high"]),
+            probability(row["p"]),
+            probability(row["p_adjusted"]),
+            _number(row["speakers_needed"]),
+            _plain_points(row["smallest_gap"]),
+            _verdict(row),
+        ]
+        for row in _rows(found, found.univariate, full)
+    ]
+    _print(found, "Groups (Eq. 2 to 4)", columns, rows, full)
+
+
+def _gaps(found: Findings) -> None:
+    rows = [
+        [
+            row["recognizer"],
+            row["attribute"],
+            "-" if row["best"] is None else f"{row['best']} / {row['worst']}",
+            _relative(row["gap"], None, None),
+            _points(row["gap_wer"], row["gap_low"], row["gap_high"]),
+            _points(row["gap_utterance_mean"], None, None),
+            _points(row["gap_pooled"], None, None),
+            probability(row["p"]),
+            probability(row["p_adjusted"]),
+            "yes" if row["choice_matters"] else "no",
+        ]
+        for row in found.gaps.to_dicts()
+    ]
+    columns = [
+        "attribute",
+        "best / worst",
+        "gap (Eq. 5)",
+        "in WER points",
+        "by utterance",
+        "pooled",
+        "p",
+        "adjusted",
+    ]
+    _print(found, "Best against worst group", [*columns, "averaging decides"], rows, True)
+
+
+def _pairs(found: Findings) -> None:
+    rows = [
+        [
+            row["recognizer"],
+            row["attribute"],
+            f"{row['first']} - {row['second']}",
+            f"{row['speakers']}, {row['second_speakers']}",
+            _points(row["difference"], row["difference_low"], row["difference_high"]),
+            probability(row["p"]),
+            probability(row["p_adjusted"]),
+            _verdict(row),
+        ]
+        for row in found.pairs.to_dicts()
+    ]
+    _print(
+        found,
+        "Pairs of groups",
+        ["attribute", "pair", "speakers", "difference", "p", "adjusted", "verdict"],
+        rows,
+        True,
+    )
+
+
+def _conditional(found: Findings, full: bool) -> None:
+    columns = ["attribute", "level", "strata", "speakers used", "mean Err_rel", "difference to the rest"]
+    columns += ["p", "adjusted", "p of strata", "verdict"]
+    rows = [
+        [
+            *(row[name] for name in ("recognizer", "attribute", "level", "strata")),
+            f"{row['speakers_used']} of {row['speakers']}",
+            _relative(row["err_rel"], None, None),
+            _points(row["difference"], row["difference_low"], row["difference_high"]),
+            probability(row["p"]),
+            probability(row["p_adjusted"]),
+            probability(row["strata_p"]),
+            _verdict(row),
+        ]
+        for row in _rows(found, found.conditional, full)
+    ]
+    _print(found, "With all other attributes fixed (Eq. 6)", columns, rows, full)
+
+
+def _intersections(found: Findings, full: bool) -> None:
+    rows = _rows(found, found.intersectional, full)
+    ranked = [row for row in rows if row["enough_speakers"]]
+    others = [row for row in rows if not row["enough_speakers"]]
+    shown = ranked if full or len(ranked) <= 2 * SHOWN else [*ranked[:SHOWN], *ranked[-SHOWN:]]
+    columns = [
+        "rank",
+        "group",
+        "speakers",
+        "WER by speaker",
+        "Err_rel against all",
+        "p",
+        "adjusted",
+        "verdict",
+    ]
+    _print(
+        found,
+        "Intersectional groups with enough speakers, the worst first",
+        columns,
+        [
+            [
+                row["recognizer"],
+                row["rank"],
+                _group(row["group"]),
+                row["speakers"],
+                percent(row["wer_speaker_mean"]),
+                _relative(row["err_rel"], row["ci_low"], row["ci_high"]),
+                probability(row["p"]),
+                probability(row["p_adjusted"]),
+                _verdict(row),
+            ]
+            for row in shown
+        ],
+        full,
+    )
+    listed = others if full else others[:SHOWN]
+    _print(
+        found,
+        f"Intersectional groups without enough speakers ({len(others)})",
+        ["group", "speakers", "verdict"],
+        [[row["recognizer"], _group(row["group"]), row["speakers"], row["verdict"]] for row in listed],
+        full,
+    )
+    if len(listed) < len(others):
+        print(f"  ... and {len(others) - len(listed)} more (--full, --json)\n")
+
+
+def _regression(found: Findings, full: bool) -> None:
+    columns = ["model", "term", "coefficients", "F", "p", "adjusted", "R2"]
+    rows = [
+        [
+            *(row[name] for name in ("recognizer", "model", "term", "columns")),
+            "-" if row["f"] is None else f"{row['f']:.2f}",
+            probability(row["p"]),
+            probability(row["p_adjusted"]),
+            f"{row['r_squared']:.3f}",
+        ]
+        for row in _rows(found, found.regression_tests, full)
+    ]
+    _print(found, "Regression of speakers' WER on all attributes (Eq. 7, 8)", columns, rows, full)
+    if full:
+        terms = [
+            [
+                *(row[name] for name in ("recognizer", "model", "name")),
+                _points(row["estimate"], row["ci_low"], row["ci_high"]),
+                probability(row["p"]),
+                probability(row["p_adjusted"]),
+            ]
+            for row in found.regression.to_dicts()
+        ]
+        _print(found, "Coefficients", ["model", "level", "WER points", "p", "adjusted"], terms, True)
+
+
+def _outliers(found: Findings, full: bool) -> None:
+    rows = _rows(found, found.outlier_speakers, full)
+    _print(
+        found,
+        f"Outlying speakers (|z| > {found.settings.outlier_z:g})",
+        ["speaker", *found.attributes, "WER", "z"],
+        [
+            [
+                row["recognizer"],
+                row["speaker"],
+                *(row[name] for name in found.attributes),
+                percent(row["wer"]),
+                f"{row['z']:+.1f}",
+            ]
+            for row in (rows if full else rows[: 2 * SHOWN])
+        ],
+        full,
+    )
+    if found.outlier_utterance_count:
+        print(f"{found.outlier_utterance_count:,} utterances lie that far from their speaker's mean")
+    changed = [row for row in _rows(found, found.outlier_comparison, full) if full or row["changes"]]
+    _print(
+        found,
+        "With and without outliers" + ("" if full else ", where it changes the verdict"),
+        ["attribute", "level", "Err_rel", "adjusted p", "without: Err_rel", "adjusted p", "changes"],
+        [
+            [
+                *(row[name] for name in ("recognizer", "attribute", "level")),
+                _relative(row["err_rel"], None, None),
+                probability(row["p_adjusted"]),
+                _relative(row["err_rel_without"], None, None),
+                probability(row["p_adjusted_without"]),
+                "yes" if row["changes"] else "no",
+            ]
+            for row in changed
+        ],
+        full,
+    )
+
+
+def _balance(found: Findings, full: bool) -> None:
+    if not found.balance_tests.height:
+        return
+    print_table(
+        "Balance of recordings and texts between groups (Kruskal-Wallis on speakers)",
+        ["measure", "attribute", "lowest", "highest", "in SDs", "p", "adjusted", "balanced"],
+        [
+            [
+                row["measure"],
+                row["attribute"],
+                _level_mean(row["lowest"], row["lowest_mean"]),
+                _level_mean(row["highest"], row["highest_mean"]),
+                "-" if row["largest_difference"] is None else f"{row['largest_difference']:.2f}",
+                probability(row["p"]),
+                probability(row["p_adjusted"]),
+                "yes" if row["balanced"] else "NO",
+            ]
+            for row in found.balance_tests.to_dicts()
+        ],
+    )
+
+
+def _verdict(row: dict[str, Any]) -> str:
+    return f"{row['verdict']} (caution)" if row["cautions"] else str(row["verdict"])
+
+
+def _level_mean(level: str | None, mean: float | None) -> str:
+    return "-" if level is None or mean is None else f"{level} ({mean:.3g})"
+
+
+def _group(levels: dict[str, str]) -> str:
+    return ", ".join(f"{name}={level}" for name, level in levels.items())
+
+
+def _relative(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:+.1f} %" + ("" if low is None or high is None else f" ({low:+.1f} to {high:+.1f})")
+
+
+def _points(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return "-"
+    limits = "" if low is None or high is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
+    return f"{100 * value:+.1f}{limits}"
+
+
+def _plain_points(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)

@@ -1,0 +1,339 @@
+"""Every equation of Herron et al. by hand, on tables small enough to check with a pencil."""
+
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from voxaudit.audits.parity import Columns, Settings, parity
+from voxaudit.audits.parity.levels import age_range, band_labels, is_age
+
+SPEECH = {  # speaker: (gender, [(errors, words) of each utterance])
+    "A": ("f", [(1, 10), (3, 10)]),  # mean 0.2
+    "B": ("f", [(2, 4)]),  # 0.5
+    "C": ("m", [(0, 10), (1, 5), (4, 10)]),  # 0.2
+    "D": ("m", [(1, 10)]),  # 0.1
+    "E": ("m", [(3, 5), (2, 10)]),  # 0.4
+}
+
+
+@pytest.fixture
+def small():
+    rows = [
+        {"speaker": speaker, "gender": gender, "errors": errors, "words": words}
+        for speaker, (gender, utterances) in SPEECH.items()
+        for errors, words in utterances
+    ]
+    return pl.DataFrame(rows)
+
+
+def row(table, **wanted):
+    found = table.filter(*(pl.col(name) == value for name, value in wanted.items()))
+    assert found.height == 1
+    return found.row(0, named=True)
+
+
+def test_three_ways_of_averaging(small):
+    table = parity(small, ["gender"]).univariate
+    f, m = row(table, level="f"), row(table, level="m")
+    assert (f["wer_utterance_mean"], m["wer_utterance_mean"]) == pytest.approx((0.3, 0.25))  # Eq. 2
+    assert (f["wer_speaker_mean"], m["wer_speaker_mean"]) == pytest.approx((0.35, 0.7 / 3))  # Eq. 3
+    assert (f["wer_pooled"], m["wer_pooled"]) == pytest.approx((6 / 24, 11 / 50))
+    assert (f["speakers"], f["utterances"], f["words"]) == (2, 3, 24)
+
+
+def test_relative_error_and_gap(small):
+    found = parity(small, ["gender"])
+    # M(D) is 1.4 / 5 = 0.28.
+    assert row(found.univariate, level="f")["err_rel"] == pytest.approx(100 * 0.07 / 0.28)  # Eq. 4
+    assert row(found.univariate, level="m")["err_rel"] == pytest.approx(-100 / 6)
+    gap = row(found.gaps, attribute="gender")
+    assert gap["gap"] == pytest.approx(25 + 100 / 6)  # Eq. 5
+    assert gap["gap_wer"] == pytest.approx(0.35 - 0.7 / 3)
+    assert (gap["gap_utterance_mean"], gap["gap_pooled"]) == pytest.approx((0.05, 0.03))
+    assert (gap["best"], gap["worst"]) == ("m", "f")
+
+
+def test_t_tests_equal_scipys(small):
+    table = parity(small, ["gender"]).univariate
+    women, men = [0.2, 0.5], [0.2, 0.1, 0.4]
+    f = row(table, level="f")
+    two, one = stats.ttest_ind(women, men, equal_var=False), stats.ttest_1samp(women, 0.28)
+    assert (f["t"], f["df"], f["p"]) == pytest.approx((two.statistic, two.df, two.pvalue))
+    assert (f["one_sample_t"], f["one_sample_p"]) == pytest.approx((one.statistic, one.pvalue))
+    interval = two.confidence_interval(0.95)
+    assert (f["difference_low"], f["difference_high"]) == pytest.approx((interval.low, interval.high))
+    mean = stats.ttest_1samp(men, 0.0).confidence_interval(0.95)
+    m = row(table, level="m")
+    assert (m["wer_low"], m["wer_high"]) == pytest.approx((max(mean.low, 0.0), mean.high))
+
+
+def test_enough_speakers_by_equation_1(small):
+    found = parity(small, ["gender"], settings=Settings(gap=0.1))
+    # Squares about the means: women 0.045, men 0.14 / 3; three degrees of freedom.
+    sigma = math.sqrt((0.045 + 0.14 / 3) / 3)
+    needed = math.floor(2 * (1.959964 + 0.841621) ** 2 * sigma**2 / 0.01) + 1
+    f = row(found.univariate, level="f")
+    assert f["sigma"] == pytest.approx(sigma)
+    assert (f["speakers_needed"], f["more_needed"], f["enough_speakers"]) == (needed, needed - 2, False)
+    assert f["smallest_gap"] == pytest.approx(
+        (1.959964 + 0.841621) * sigma * math.sqrt(1 / 2 + 1 / 3), rel=1e-5
+    )
+    assert f["verdict"] == "not enough speakers"
+
+
+def test_the_gap_asked_about(small):
+    assert parity(small, ["gender"]).gaps_asked == {"all": 0.1}
+    quarter = small.with_columns(pl.col("words") * 4)
+    assert parity(quarter, ["gender"]).gaps_asked == {"all": pytest.approx(0.28 / 4 / 2)}
+
+
+def crossed():
+    """Two attributes; within each stratum of `ill` the sexes differ by 0.1."""
+    cells = {
+        ("f", "no"): [0.1, 0.2, 0.3],
+        ("m", "no"): [0.2, 0.4],
+        ("f", "yes"): [0.5],
+        ("m", "yes"): [0.5, 0.6, 0.7, 0.6],
+    }
+    return pl.DataFrame(
+        [
+            {
+                "speaker": f"{sex}{ill}{number}",
+                "sex": sex,
+                "ill": ill,
+                "errors": round(100 * rate),
+                "words": 100,
+            }
+            for (sex, ill), rates in cells.items()
+            for number, rate in enumerate(rates)
+        ]
+    )
+
+
+def test_conditional_parity():
+    found = parity(crossed(), ["sex", "ill"])
+    strata = found.conditional_strata.filter(attribute="sex", level="m")
+    healthy, ill = row(strata, stratum="ill=no"), row(strata, stratum="ill=yes")
+    # Eq. 6: within each stratum, Eq. 4 against the stratum's own mean (1.2 / 5 and 2.9 / 5).
+    assert (healthy["err_rel"], ill["err_rel"]) == pytest.approx((100 * 0.06 / 0.24, 100 * 0.02 / 0.58))
+    m = row(found.conditional, attribute="sex", level="m")
+    # Weights 2 * 3 / 5 and 4 * 1 / 5, differences 0.1 and 0.1.
+    assert m["difference"] == pytest.approx(0.1)
+    assert m["err_rel"] == pytest.approx((25 + 100 * 0.02 / 0.58) / 2)
+    assert (m["strata"], m["speakers_used"], m["speakers"]) == (2, 6, 6)
+    # Least squares on sex with an effect of each stratum; HC2 by hand: residuals over 1 - leverage.
+    assert m["effective_speakers"] == pytest.approx(4 / (1.44 / 2 + 0.64 / 4))
+    rates = np.array([0.1, 0.2, 0.3, 0.2, 0.4, 0.5, 0.5, 0.6, 0.7, 0.6])
+    z = np.array([-0.4] * 3 + [0.6] * 2 + [-0.8] + [0.2] * 4)
+    residual = rates - np.repeat([0.24, 0.58], 5) - 0.1 * z
+    variance = (z**2 * residual**2 / (1 - 1 / 5 - z**2 / 2)).sum() / 4
+    assert m["t"] == pytest.approx(0.1 / math.sqrt(variance))
+    assert m["p"] == pytest.approx(2 * stats.t.sf(m["t"], m["df"]))
+    paper = stats.ttest_1samp([25, 100 * 0.02 / 0.58], 0.0)
+    assert (m["strata_t"], m["strata_p"]) == pytest.approx((paper.statistic, paper.pvalue))
+    # Eq. 5 in each stratum: women are at 100 * (0.2 - 0.24) / 0.24 and 100 * (0.5 - 0.58) / 0.58.
+    gap = row(found.conditional_gaps, attribute="sex")
+    assert gap["gap"] == pytest.approx((100 * 0.1 / 0.24 + 100 * 0.1 / 0.58) / 2)
+
+
+def test_one_stratum_has_welchs_t():
+    # Everybody is of one illness but one person: the only stratum with both sexes is a plain two-sample comparison.
+    table = crossed().filter(pl.col("ill") == "no")
+    extra = {"speaker": "x", "sex": "m", "ill": "yes", "errors": 90, "words": 100}
+    found = parity(pl.concat([table, pl.DataFrame([extra], schema=table.schema)]), ["sex", "ill"])
+    test = stats.ttest_ind([0.2, 0.4], [0.1, 0.2, 0.3], equal_var=False)
+    m = row(found.conditional, attribute="sex", level="m")
+    assert m["t"] == pytest.approx(test.statistic)
+    # The degrees of freedom follow from 2 and 3 speakers alone: 25 * 1 * 2 / (4 * 1 + 9 * 2) by Bell and McCaffrey.
+    assert m["df"] == pytest.approx(50 / 22)
+
+
+def test_regression_main_effects_and_interactions():
+    table = crossed()
+    found = parity(table, ["sex", "ill"])
+    rates = table.select(pl.col("errors") / pl.col("words")).to_series().to_numpy()
+    # Reference levels are the most frequent: m (6 of 10) and, of two with five speakers each, the first.
+    f, yes = (
+        (table[name] == level).to_numpy().astype(float) for name, level in (("sex", "f"), ("ill", "yes"))
+    )
+    for model, columns in (("main effects", [f, yes]), ("interactions", [f, yes, f * yes])):
+        design = np.column_stack([np.ones(len(rates)), *columns])
+        expected = np.linalg.lstsq(design, rates, rcond=None)[0]
+        terms = found.regression.filter(model=model)
+        assert terms["estimate"].to_list() == pytest.approx(expected.tolist())
+    # Eq. 8: with interactions the fit is the mean of each intersectional group.
+    terms = dict(found.regression.filter(model="interactions").select("name", "estimate").iter_rows())
+    assert sum(terms.values()) == pytest.approx(0.5)
+
+
+def test_intersectional_groups_are_ranked_where_equation_1_allows():
+    generator = np.random.default_rng(2)
+    sizes = {("f", "x"): 40, ("f", "y"): 40, ("m", "x"): 40, ("m", "y"): 5}
+    rates = {("f", "x"): 20, ("f", "y"): 35, ("m", "x"): 20, ("m", "y"): 60}
+    table = pl.DataFrame(
+        [
+            {"speaker": f"{sex}{home}{n}", "sex": sex, "home": home, "errors": int(errors), "words": 100}
+            for (sex, home), size in sizes.items()
+            for n, errors in enumerate(np.clip(generator.normal(rates[sex, home], 12, size), 0, None))
+        ]
+    )
+    found = parity(table, ["sex", "home"], settings=Settings(gap=0.1))
+    rows = found.intersectional.to_dicts()
+    needed = rows[0]["speakers_needed"]
+    assert 5 < needed <= 40
+    assert [row["rank"] for row in rows] == [1, 2, 3, None]
+    worst, last = rows[0], rows[-1]
+    assert worst["group"] == {"sex": "f", "home": "y"}
+    rate = {key: table.filter(sex=key[0], home=key[1])["errors"].to_numpy() / 100 for key in sizes}
+    everybody = np.concatenate(list(rate.values()))
+    others = np.concatenate([values for key, values in rate.items() if key != ("f", "y")])
+    test = stats.ttest_ind(rate["f", "y"], others, equal_var=False)
+    assert (worst["t"], worst["p"]) == pytest.approx((test.statistic, test.pvalue))
+    assert worst["err_rel"] == pytest.approx(100 * (rate["f", "y"].mean() / everybody.mean() - 1))
+    # The worst of all has five speakers: no test, no rank, but how many more it takes.
+    assert last["group"] == {"sex": "m", "home": "y"}
+    assert (last["p"], last["ci_low"]) == (None, None)
+    assert last["verdict"] == f"not enough speakers, {needed - 5} more needed"
+    inner = sum(((values - values.mean()) ** 2).sum() for values in rate.values())
+    assert last["sigma"] == pytest.approx(math.sqrt(inner / (125 - 4)))
+
+
+def test_several_recognizers_and_their_mean(small):
+    double = small.with_columns(errors=pl.col("errors") * 2, recognizer=pl.lit("b"))
+    found = parity(pl.concat([small.with_columns(recognizer=pl.lit("a")), double]), ["gender"])
+    assert found.recognizers == ("a", "b", "(mean of recognizers)")
+    mean = row(found.univariate, level="f", recognizer="(mean of recognizers)")
+    for name, value in (("wer_speaker_mean", 0.35), ("wer_utterance_mean", 0.3), ("wer_pooled", 0.25)):
+        assert mean[name] == pytest.approx(1.5 * value)
+    assert mean["speakers"] == 2
+
+
+def test_p_values_are_corrected_together():
+    generator = np.random.default_rng(1)
+    people = 90
+    table = pl.DataFrame(
+        {
+            "speaker": [str(number) for number in range(people)],
+            "two": generator.choice(["x", "y"], people),
+            "three": generator.choice(["p", "q", "r"], people),
+            "errors": generator.poisson(20, people),
+            "words": 100,
+        }
+    )
+    found = parity(table, ["two", "three"]).univariate
+    # Two levels are one hypothesis, three levels are three: Holm over four.
+    p = sorted([found.filter(attribute="two")["p"][0], *found.filter(attribute="three")["p"]])
+    expected = np.minimum(np.maximum.accumulate(np.array(p) * [4, 3, 2, 1]), 1)
+    adjusted = sorted(zip(found["p"], found["p_adjusted"], strict=True))
+    assert sorted({value for _, value in adjusted}) == pytest.approx(sorted(set(expected)))
+    hochberg = parity(table, ["two", "three"], settings=Settings(correction="bh")).univariate
+    assert (hochberg["p_adjusted"] <= found["p_adjusted"] + 1e-12).all()
+
+
+def test_the_gap_pays_for_having_been_looked_for(small):
+    generator = np.random.default_rng(3)
+    table = pl.DataFrame(
+        {
+            "speaker": [str(number) for number in range(60)],
+            "town": [f"t{number % 4}" for number in range(60)],
+            "errors": generator.poisson(15, 60),
+            "words": 100,
+        }
+    )
+    found = parity(table, ["town"])
+    gap = row(found.gaps, attribute="town")
+    pair = found.pairs.filter(
+        (pl.col("first").is_in([gap["best"], gap["worst"]]))
+        & (pl.col("second").is_in([gap["best"], gap["worst"]]))
+    ).row(0, named=True)
+    assert gap["pairs"] == 6
+    assert gap["p_pair"] == pytest.approx(pair["p"])
+    assert gap["p"] == pytest.approx(min(1.0, 6 * pair["p"]))
+    wide = stats.t.ppf(1 - 0.05 / 12, pair["df"]) / stats.t.ppf(0.975, pair["df"])
+    half = (pair["difference_high"] - pair["difference_low"]) / 2
+    assert gap["gap_high"] == pytest.approx(gap["gap_wer"] + wide * half)
+
+
+def test_levels_and_bands():
+    assert band_labels((18, 30), True) == ["<18", "18-29", "30+"]
+    assert band_labels((0.5, 1.5), False) == ["<0.5", "0.5 to 1.5", "1.5+"]
+    for text, span in (
+        ("31-45", (31, 45)),
+        ("65+", (65, 150)),
+        ("<18", (0, 18)),
+        ("thirties", (30, 39)),
+        ("25", (25, 25)),
+    ):
+        assert age_range(text) == span
+    assert age_range("female") is None
+    for name in ("age", "Age_Group", "speakerAge", "age"):
+        assert is_age(name)
+    for name in ("language", "stage", "wage", "agent"):
+        assert not is_age(name)
+
+
+def test_merging_bands_and_the_canary():
+    generator = np.random.default_rng(6)
+    people = 400
+    age = generator.integers(18, 80, people)
+    table = pl.DataFrame(
+        {
+            "speaker": [str(number) for number in range(people)],
+            "age": age,
+            "language": ["en"] * 380 + [f"rare{number % 5}" for number in range(20)],
+            "errors": generator.poisson(np.where((age >= 30) & (age < 45), 30, 20)),
+            "words": 100,
+        }
+    )
+    found = parity(table, ["age", "language"], settings=Settings(merge_below=10))
+    assert found.order["age"] == ("18-29", "30-44", "45-64", "65+")
+    assert found.order["language"] == ("en", "other")
+    assert found.merged == {"language": tuple(f"rare{number}" for number in range(5))}
+    # 30 to 44 year olds are worse off here, which voices do not explain.
+    assert found.canary["differs"].to_list() == [True, True]
+    check = {check.practice: check for check in found.checklist}["the middle-age canary (3.3.3)"]
+    assert check.status == "caution"
+    alike = table.with_columns(errors=pl.Series(generator.poisson(20, people)))
+    check = {check.practice: check for check in parity(alike, ["age"]).checklist}[
+        "the middle-age canary (3.3.3)"
+    ]
+    assert check.status == "pass"
+    custom = parity(table, ["age"], settings=Settings(bands={"age": (18.0, 65.0)}))
+    assert custom.order["age"] == ("18-64", "65+")
+
+
+def test_outliers_are_shown_with_and_without():
+    generator = np.random.default_rng(8)
+    rows = [
+        {"speaker": f"s{number}", "g": "ab"[number % 2], "errors": int(errors), "words": 20}
+        for number in range(40)
+        for errors in generator.poisson(4, 15)
+    ]
+    rows += [{"speaker": "wild", "g": "a", "errors": 30, "words": 20} for _ in range(15)]
+    rows += [{"speaker": "s1", "g": "b", "errors": 40, "words": 20}]
+    found = parity(pl.DataFrame(rows), ["g"])
+    assert found.outlier_speakers["speaker"].to_list() == ["wild"]
+    assert found.outlier_utterance_count >= 1
+    assert found.outlier_utterances["speaker"][0] == "s1"
+    a = row(found.outlier_comparison, level="a")
+    assert a["wer_speaker_mean"] > a["wer_speaker_mean_without"]
+    assert a["speakers_without"] == a["speakers"] - 1
+    assert row(found.outlier_shares, level="a")["outliers"] == 1
+
+
+def test_column_roles(small):
+    wide = small.rename({"errors": "e", "words": "w", "speaker": "who"}).with_columns(
+        wer_x=pl.col("e") / pl.col("w"), wer_y=2 * pl.col("e") / pl.col("w")
+    )
+    columns = Columns(speaker="who", words="w", wer=("wer_x", "wer_y"))
+    found = parity(wide.drop("e"), ["gender"], columns=columns)
+    assert found.recognizers == ("x", "y", "(mean of recognizers)")
+    assert row(found.univariate, level="f", recognizer="x")["wer_speaker_mean"] == pytest.approx(0.35)
+    pattern = Columns(speaker="take", speaker_pattern=r"^(.)_\d+$")
+    takes = small.with_columns(take=pl.col("speaker") + "_" + pl.int_range(pl.len()).cast(pl.String)).drop(
+        "speaker"
+    )
+    assert parity(takes, ["gender"], columns=pattern).people.height == 5
