@@ -122,9 +122,8 @@ def cases() -> list[Case]:
     found = [
         Case("Table 2, 200 speakers", table2(200, 1), (), 300),
         Case("Table 2, 1,000 speakers", table2(1000, 2), (), 300),
-        Case(
-            "2,000 utterances, covariates within speakers", grown(2000, 3, within=True), ("snr", "rate"), 150
-        ),
+        Case("covariates within speakers", grown(10_000, 3, within=True), ("snr", "rate"), 150),
+        Case("the same, a fifth of it", grown(2000, 3, within=True), ("snr", "rate")),
     ]
     if REFERENCE.is_dir():
         real = pl.read_csv(REFERENCE / "real_matched_google" / "data.csv").select(
@@ -139,7 +138,7 @@ def cases() -> list[Case]:
         found.append(Case("real (Koenecke et al., Google)", real))
         found.append(Case("real, with gender and age", real, ("female_flag", "age")))
         continuous = pl.read_csv(REFERENCE / "continuous_covariates" / "data.csv")
-        found.append(Case("2,035 utterances, age, SNR and rate", continuous, ("age", "snr_db", "rate"), 150))
+        found.append(Case("age, SNR and rate", continuous, ("age", "snr_db", "rate"), 150))
     return found
 
 

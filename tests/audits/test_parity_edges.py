@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.parity import Columns, Settings, parity
+from voxaudit.audits.parity.options import RESERVED
 from voxaudit.errors import VoxauditError
 
 
@@ -274,17 +275,41 @@ def test_hostile_names():
     assert found.univariate.filter(attribute="errors ").height == 4
 
 
-@pytest.mark.parametrize(
-    "name", ["wer", "level", "attribute", "place", "mean", "recognizer_", "group", "noise", "snr", "z"]
-)
+@pytest.mark.parametrize("name", sorted(RESERVED - {"recognizer", "speaker", "utterance", "errors", "words"}))
 def test_attributes_with_names_of_ours(name):
-    rows = table(people=16, other=["p", "q", "r", "p"] * 4)
+    check_name(name, f"attribute_{name}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "level",
+        "attribute",
+        "group",
+        "stratum",
+        "term",
+        "model",
+        "measure",
+        "count",
+        "len",
+        "rate",
+        "turn",
+        "sex",
+    ],
+)
+def test_attributes_with_common_names(name):
+    check_name(name, name)
+
+
+def check_name(name, shown):
+    rows = table(people=16, other=["p", "q", "r", "p"] * 4, words=[100 - number for number in range(16)])
     found = parity(rows.rename({"g": name}), [name, "other"])
-    assert found.attributes == (name if name == "recognizer_" else f"attribute_{name}", "other")
+    assert found.attributes == (shown, "other")
     expected = parity(rows, ["g", "other"])
     for part in ("univariate", "conditional", "pairs", "gaps"):
         assert getattr(found, part).drop("attribute").equals(getattr(expected, part).drop("attribute"))
     assert found.regression["p"].to_list() == expected.regression["p"].to_list()
+    assert found.intersectional.drop("group").equals(expected.intersectional.drop("group"))
 
 
 def test_an_attribute_with_a_level_for_everybody():

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from voxaudit.audits.accuracy import accuracy
-from voxaudit.audits.disparity import disparity
+from voxaudit.audits.disparity import UNDECIDED, disparity
+from voxaudit.audits.disparity_result import Effect, Fit
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.run import Run
@@ -103,7 +104,12 @@ def _gaps(scores: pl.DataFrame, attribute: str) -> list[str]:
     reference = rates[attribute][0] if rates.height == 2 else None
     try:
         found = disparity(
-            clean, factor=attribute, reference=reference, by=("recognizer",), where="clean speech"
+            clean,
+            factor=attribute,
+            reference=reference,
+            by=("recognizer",),
+            interval="robust",  # the one that keeps its promise with few speakers
+            where="clean speech",
         )
     except VoxauditError as refusal:
         return [f"No conclusion about {attribute}: {refusal}."]
@@ -111,15 +117,19 @@ def _gaps(scores: pl.DataFrame, attribute: str) -> list[str]:
     for fit in found.fits:
         if fit.refusal is not None:
             lines.append(f"{fit.by['recognizer']}: no conclusion about {attribute}: {fit.refusal}.")
-        for effect in fit.effects:
-            low, high = (
-                f"{limit:.2f}" if limit is not None else "?" for limit in (effect.ci_low, effect.ci_high)
-            )
-            lines.append(
-                f"On clean speech {fit.by['recognizer']} makes {effect.ratio:.2f} times as many errors for"
-                f" {attribute} {effect.level} as for {fit.reference} ({low} to {high}): {effect.verdict}."
-            )
+        lines += [_gap(fit, effect) for effect in fit.effects]
     return lines
+
+
+def _gap(fit: Fit, effect: Effect) -> str:
+    low, high = ("?" if limit is None else f"{limit:.2f}" for limit in (effect.ci_low, effect.ci_high))
+    verdict = effect.verdict
+    if verdict == UNDECIDED and not (effect.ci_low or 0.0) <= 1.0 <= (effect.ci_high or 1.0):
+        verdict += " once several comparisons are allowed for"
+    return (
+        f"On clean speech {fit.by['recognizer']} makes {effect.ratio:.2f} times as many errors for"
+        f" {fit.factor} {effect.level} as for {fit.reference} ({low} to {high}): {verdict}."
+    )
 
 
 def write_summary(run: Run, attributes: Sequence[str] = ()) -> Summary:

@@ -94,8 +94,8 @@ def conditional(
 
 def determines(cells: pl.DataFrame, other: str, name: str) -> bool:
     """Whether every level of `other` occurs with one level of `name` only."""
-    kinds = cells.select(other, name).unique().group_by(other).len()
-    return bool((kinds["len"] == 1).all())
+    kinds = cells.select(other, name).unique().group_by(other).agg(pl.len().alias("speakers"))
+    return bool((kinds["speakers"] == 1).all())
 
 
 def _strata(cells: pl.DataFrame, name: str, held: Sequence[str]) -> pl.DataFrame:

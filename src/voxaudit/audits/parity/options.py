@@ -36,44 +36,10 @@ NAMES = QUALITY | COMPLEXITY
 
 
 RESERVED = frozenset(NAMES) | {
-    *(
-        "recognizer",
-        "speaker",
-        "utterance",
-        "utterances",
-        "errors",
-        "words",
-        "rate",
-        "rate_sum",
-        "wer",
-        "noise",
-    ),
-    *(
-        "plain_utterances",
-        "plain_sum",
-        "speakers",
-        "mean",
-        "m2",
-        "rest_speakers",
-        "rest_mean",
-        "rest_m2",
-        "overall",
-    ),
-    *(
-        "attribute",
-        "level",
-        "stratum",
-        "group",
-        "place",
-        "turn",
-        "z",
-        "sd",
-        "sigma",
-        "sigma_all",
-        "term",
-        "model",
-    ),
-    *("measure", "count", "len", "outliers"),
+    *("recognizer", "speaker", "utterance", "utterances", "errors", "words", "rate_sum", "wer", "noise", "z"),
+    *("plain_utterances", "plain_sum", "wer_utterance_mean", "wer_pooled", "place", "outliers", "sd"),
+    *("speakers", "mean", "m2", "speakers_all", "mean_all", "m2_all", "sigma", "sigma_df", "sigma_all"),
+    *("q5", "q25", "q50", "q75", "q95"),
 }
 """Names of our own columns; an attribute of that name is called `attribute_NAME` in the results."""
 

@@ -73,7 +73,7 @@ def _shown(found: Findings, attribute: str) -> list[str]:
     levels = found.order[attribute]
     if len(levels) <= MOST_LEVELS:
         return list(levels)
-    counts = dict(found.people.group_by(attribute).len().iter_rows())
+    counts = dict(found.people.group_by(attribute).agg(pl.len().alias("speakers")).iter_rows())
     kept = set(sorted(levels, key=lambda level: -counts.get(level, 0))[:MOST_LEVELS])
     return [level for level in levels if level in kept]
 
