@@ -32,7 +32,8 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
                 f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
             )
     recognizers = {
-        name: anchor(make_recognizer({"engine": name, **settings}), config.folder) for name, settings in config.recognizers.items()
+        name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
+        for name, settings in config.recognizers.items()
     }
     run = run_trials(
         corpus,

@@ -6,7 +6,16 @@ from voxaudit.errors import VoxauditError
 
 
 def scores(rows):
-    names = ["recognizer", "scenario", "speaker", "substitutions", "deletions", "insertions", "words", "characters"]
+    names = [
+        "recognizer",
+        "scenario",
+        "speaker",
+        "substitutions",
+        "deletions",
+        "insertions",
+        "words",
+        "characters",
+    ]
     table = pl.DataFrame(rows, schema=[*names, "character_errors", "group"], orient="row")
     return table.with_columns(hits=pl.col("words") - pl.col("substitutions") - pl.col("deletions"))
 

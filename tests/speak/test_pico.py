@@ -193,7 +193,9 @@ def test_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
         pico._library.cache_clear()
 
 
-@pytest.mark.parametrize("text", ["3.14" + "(" * 75, "12:30" + ";" * 60, "no" + "?!" * 200, "é" * 29, "1" * 60])
+@pytest.mark.parametrize(
+    "text", ["3.14" + "(" * 75, "12:30" + ";" * 60, "no" + "?!" * 200, "é" * 29, "1" * 60]
+)
 def test_text_that_would_hold_pico_up_for_ever(text: str) -> None:
     code = (
         "import sys; from voxaudit.errors import VoxauditError; from voxaudit.speak.base import Voice, speak\n"

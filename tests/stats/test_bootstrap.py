@@ -29,7 +29,9 @@ def test_limits_equal_a_plain_loop_over_the_same_draws():
     got = ratio_intervals(table, ["condition"], resamples=500, seed=3)
     sums = table.group_by("speaker", maintain_order=True).agg(pl.col("errors").sum(), pl.col("words").sum())
     weights = speaker_weights(12, 500, np.random.Generator(np.random.PCG64(3)))
-    rates = [(row * sums["errors"].to_numpy()).sum() / (row * sums["words"].to_numpy()).sum() for row in weights]
+    rates = [
+        (row * sums["errors"].to_numpy()).sum() / (row * sums["words"].to_numpy()).sum() for row in weights
+    ]
     # 12 speakers: t(11, 0.975) = 2.200985, times sqrt(12/11) = 2.298848, Phi(-2.298848) = 0.010756
     low, high = np.quantile(rates, [0.010756, 1 - 0.010756])
     assert got["ci_low"].item() == pytest.approx(low, rel=1e-4)

@@ -25,7 +25,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=printable(title) or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
+    table = Table(
+        title=printable(title) or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold"
+    )
     for number, column in enumerate(columns):
         numeric = bool(rows) and all(_numeric(row[number]) for row in rows)
         table.add_column(printable(column), justify="right" if numeric else "left", overflow="fold")
