@@ -30,7 +30,7 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_command_exists(page):
     for line in commands(page.read_text(encoding="utf-8")):
-        words = shlex.split(line, comments=True)
+        words = shlex.split(line.rstrip("\\"), comments=True)
         assert words[1] in COMMANDS or words[1].startswith("-"), line
 
 

@@ -1,6 +1,8 @@
 # ruff: noqa: RUF001 - look-alikes are what is tested
 from __future__ import annotations
 
+import unicodedata
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -123,7 +125,13 @@ def test_whisper_takes_any_text(text: str) -> None:
     assert whisper(text) == " ".join(whisper(text).split())
 
 
-@given(st.text(st.characters(categories=["Ll", "Lo", "Lm", "Nd"], codec="utf-8"), max_size=10))
+# Unicode itself spells a few isolated forms (U+FC5E, an Arabic mark on its own) as a space and the mark.
+letters = st.characters(categories=["Ll", "Lo", "Lm", "Nd"], codec="utf-8").filter(
+    lambda character: " " not in unicodedata.normalize("NFKC", character)
+)
+
+
+@given(st.text(letters, max_size=10))
 def test_basic_never_loses_letters_or_digits(text: str) -> None:
     kept = basic(f"x{text}x")
     assert " " not in kept

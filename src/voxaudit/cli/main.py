@@ -32,7 +32,7 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 130 interrupted."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if threading.current_thread() is threading.main_thread():
+    if argv is None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminated)
     try:
         return _dispatch(arguments)
