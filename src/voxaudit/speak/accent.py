@@ -94,7 +94,8 @@ SOUNDS = {
 }
 """ARPAbet to X-SAMPA by language; `AH0` and `ER0` are the weak vowels of `a`bout and moth`er`. HH is silent in some.
 
-Among the sounds a learner might choose, those were taken that recognisers understand best.
+Among the sounds a learner might choose, those were taken that Moonshine and PocketSphinx understand best: how far the
+accents lie from native speech is a choice made here, not a fact about anybody.
 """
 
 

@@ -18,7 +18,7 @@ from voxaudit.speak.base import speak
 from voxaudit.speak.speakers import BLOCKS, SENTENCES, SPEAKERS, SyntheticSpeaker
 from voxaudit.tables import write_atomically
 
-VERSION = 1
+VERSION = 2
 """Raise it when this file would make other samples or columns: folders made before are then made again."""
 
 Progress = Callable[[int, int], None]
@@ -28,7 +28,8 @@ ABOUT = """\
 A synthetic corpus, made on this machine by voxaudit for its demo. No person was recorded.
 The speakers are text-to-speech voices (SVOX Pico) with different settings. "accented" means that a German, Spanish,
 French or Italian voice says English with the sounds it has; "pitch" says how high a voice is set. Neither says anything
-about people: figures from this corpus show how an audit works, not how well a recogniser serves anybody.
+about people: how hard the accents are was chosen with the demo's own recognisers. Figures from this corpus show how
+an audit works, not how well a recogniser serves anybody.
 """
 
 
