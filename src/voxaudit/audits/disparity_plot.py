@@ -48,9 +48,10 @@ def forest_plot(result: Disparity, path: str | Path) -> None:
         axes.set_yticks(range(len(rows)), [_label(fit, effect) for fit, effect in rows])
         axes.set_ylim(len(rows) - 0.4, -0.6)
         _scale(axes, rows)
-        axes.set_xlabel(
-            f"errors relative to {result.factor} = {result.reference} ({result.interval} 95 % interval;"
-            " grey: raw WER ratio)"
+        figure.supxlabel(
+            f"errors relative to {result.factor} = {result.reference}\n({result.interval} 95 % interval;"
+            " filled: gap shown; grey: raw WER ratio, speakers resampled)",
+            fontsize=9,
         )
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
