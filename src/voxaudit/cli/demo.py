@@ -75,6 +75,9 @@ def _explain(corpus: str) -> None:
     )
     if corpus == "synthetic":
         print(
-            "- These voices are synthetic: the figures show how an audit works and say nothing about real people."
+            "- These voices are synthetic, and how strong their accents are was our choice: the figures show how an"
+        )
+        print(
+            "  audit works and say nothing about real people, nor about how well these recognizers serve them."
         )
     print("\nYour own corpus:  voxaudit init manifest.csv  then  voxaudit run audit.toml")
