@@ -412,3 +412,18 @@ def test_labels_are_read_as_people_write_them() -> None:
     assert disparity(flags, factor="group", resamples=0).fits[0].effects[0].level == "1"
     tens = scores(23).with_columns(group=pl.when(pl.col("group") == "a").then(9).otherwise(10))
     assert disparity(tens, factor="group", resamples=0).reference == "9"
+
+
+@pytest.mark.parametrize("reference", ["many", "one"])
+def test_one_speaker_stands_for_no_group_on_either_side(reference: str) -> None:
+    speakers = [f"s{n}" for n in range(9) for _ in range(4)]
+    table = pl.DataFrame(
+        {
+            "speaker": speakers,
+            "group": ["one" if speaker == "s8" else "many" for speaker in speakers],
+            "errors": [(3 * n) % 5 for n in range(36)],
+            "words": [10] * 36,
+        }
+    )
+    fit = disparity(table, factor="group", reference=reference).fits[0]
+    assert [effect.verdict for effect in fit.effects] == ["refused: one speaker cannot stand for a group"]

@@ -282,8 +282,9 @@ def _adjusted(result: Disparity) -> Disparity:
     steps = zip(effects, holm(shown), benjamini_hochberg(shown), holm(careful), strict=True)
     for (i, j), p_holm, p_bh, strict in steps:
         effect = fits[i].effects[j]
-        people = next((g.speakers for g in fits[i].groups if g.level == effect.level), None)
-        verdict = _verdict(effect, strict) if people != 1 or fits[i].sigma is None else ONE_SPEAKER
+        compared = (effect.level, fits[i].reference)
+        alone = any(group.speakers == 1 for group in fits[i].groups if group.level in compared)
+        verdict = ONE_SPEAKER if alone and fits[i].sigma is not None else _verdict(effect, strict)
         changed = replace(effect, p_holm=p_holm, p_bh=p_bh, verdict=verdict)
         fits[i] = replace(fits[i], effects=(*fits[i].effects[:j], changed, *fits[i].effects[j + 1 :]))
     tests = [None if fit.lrt is None else fit.lrt.p for fit in fits]

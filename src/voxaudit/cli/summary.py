@@ -64,7 +64,10 @@ def _group_table(attribute: str, groups: pl.DataFrame) -> None:
         )
         for row in groups.iter_rows(named=True)
     }
-    heads = [f"{'(missing)' if level is None else level}, {count} speakers" for level, count in speakers]
+    heads = [
+        f"{'(missing)' if level is None else level}, {count} speaker{'' if count == 1 else 's'}"
+        for level, count in speakers
+    ]
     rows = [
         [recognizer, scenario, *(cells.get((recognizer, scenario, level), "-") for level, _ in speakers)]
         for recognizer, scenario in groups.select("recognizer", "scenario").unique(maintain_order=True).rows()

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from voxaudit.audits.accuracy import accuracy
-from voxaudit.audits.disparity import UNDECIDED, disparity
+from voxaudit.audits.disparity import ONE_SPEAKER, UNDECIDED, disparity
 from voxaudit.audits.disparity_result import Effect, Fit
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
@@ -124,6 +124,11 @@ def _gaps(scores: pl.DataFrame, attribute: str) -> list[str]:
 def _gap(fit: Fit, effect: Effect) -> str:
     low, high = ("?" if limit is None else f"{limit:.2f}" for limit in (effect.ci_low, effect.ci_high))
     verdict = effect.verdict
+    if verdict == ONE_SPEAKER:
+        return (
+            f"{fit.by['recognizer']}: no conclusion about {fit.factor} {effect.level} against {fit.reference}"
+            f" ({verdict})."
+        )
     if verdict == UNDECIDED and not (effect.ci_low or 0.0) <= 1.0 <= (effect.ci_high or 1.0):
         verdict += " once several comparisons are allowed for"
     return (
