@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from voxaudit.config import AuditConfig
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import anchor, make_recognizer
 from voxaudit.registry import suggest
-from voxaudit.report.summary import write_summary
+from voxaudit.report.summary import Summary, write_summary
 from voxaudit.run import Run, run_trials
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
 
 
-def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool = True) -> Run:
-    """Audit a corpus as the configuration says and return the run.
+@dataclass(frozen=True)
+class Audit:
+    """A finished run and what it found."""
+
+    run: Run
+    summary: Summary
+
+
+def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool = True) -> Audit:
+    """Audit a corpus as the configuration says and return the run with what it found.
 
     The run folder then holds `transcripts.parquet`, `scores.parquet` and `summary.md`.
     """
@@ -50,5 +60,4 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
     )
     score_run(run, config.normalizer)
     scored = Run(run.folder)
-    write_summary(scored, config.corpus.attributes)
-    return scored
+    return Audit(scored, write_summary(scored, config.corpus.attributes))

@@ -57,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
         workers=args.workers,
         cache=not args.no_cache,
     )
-    result = run_audit(config)
-    show(result, attributes, as_json=args.json)
+    show(run_audit(config), as_json=args.json)
     if not args.json:
         _explain(args.corpus)
     return 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.output import percent, percent_interval, print_table
+from voxaudit.cli.output import print_table
+from voxaudit.report.numbers import percent, percent_interval
 
 if TYPE_CHECKING:
     import polars as pl

@@ -37,6 +37,5 @@ def run(args: argparse.Namespace) -> int:
         config = replace(config, workers=args.workers)
     if args.no_cache:
         config = replace(config, cache=False)
-    result = run_audit(config, retry_failed=args.retry_failed)
-    show(result, config.corpus.attributes, as_json=args.json)
+    show(run_audit(config, retry_failed=args.retry_failed), as_json=args.json)
     return 0

@@ -221,7 +221,8 @@ def _alignments(
 
 
 def _print(document: dict[str, Any], by: Sequence[str]) -> None:
-    from voxaudit.cli.output import percent, percent_interval, print_table, printable
+    from voxaudit.cli.output import print_table, printable
+    from voxaudit.report.numbers import percent, percent_interval
 
     counts = (
         f"{document['utterances']:,} utterances, {document['words']:,} reference words,"
@@ -291,7 +292,8 @@ def _print_frequent(frequent: dict[str, Any], utterances: int) -> None:
 
 
 def _print_sensitivity(sensitivity: dict[str, Any], utterances: int) -> None:
-    from voxaudit.cli.output import percent, print_table
+    from voxaudit.cli.output import print_table
+    from voxaudit.report.numbers import percent
     from voxaudit.score.compare import LARGE_CHANGE
 
     rates = sensitivity["rates"]

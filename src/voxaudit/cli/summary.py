@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from voxaudit.cli.output import note, percent, percent_interval, print_json, print_table, printable
+from voxaudit.cli.output import note, print_json, print_table, printable
+from voxaudit.report.numbers import percent, percent_interval
 
 if TYPE_CHECKING:
-    from voxaudit.run import Run
+    from voxaudit.pipeline import Audit
 
 
-def show(run: Run, attributes: Sequence[str], *, as_json: bool) -> None:
-    """Print the summary of a run, as tables or as one JSON document."""
-    from voxaudit.report.summary import summarize
-
-    summary = summarize(run, attributes)
+def show(audit: Audit, *, as_json: bool) -> None:
+    """Print the summary of an audit, as tables or as one JSON document."""
+    run, summary = audit.run, audit.summary
     if as_json:
         print_json(
             {
@@ -30,8 +28,9 @@ def show(run: Run, attributes: Sequence[str], *, as_json: bool) -> None:
         )
         return
     _rates_table(summary.rates)
-    for attribute in attributes:
-        _group_table(attribute, summary.groups.filter(pl.col("attribute") == attribute))
+    if summary.groups.height:
+        for (attribute,), groups in summary.groups.group_by("attribute", maintain_order=True):
+            _group_table(str(attribute), groups)
     for sentence in summary.sentences():
         print(f"- {printable(sentence)}")
     note(f"Written to {run.folder}: summary.md, scores.parquet, transcripts.parquet, run.json")
@@ -55,8 +54,6 @@ def _rates_table(rates: pl.DataFrame) -> None:
 
 def _group_table(attribute: str, groups: pl.DataFrame) -> None:
     """Print one row per recognizer and scenario, with a column per group."""
-    if groups.is_empty():
-        return
     speakers = groups.group_by("level", maintain_order=True).agg(pl.col("speakers").max()).rows()
     cells = {
         (row["recognizer"], row["scenario"], row["level"]): percent_interval(

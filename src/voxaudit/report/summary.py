@@ -13,6 +13,7 @@ from voxaudit.audits.disparity import ONE_SPEAKER, UNDECIDED, disparity
 from voxaudit.audits.disparity_result import Effect, Fit
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
+from voxaudit.report.numbers import percent, percent_interval
 from voxaudit.run import Run
 from voxaudit.tables import write_atomically
 
@@ -171,14 +172,12 @@ def _table(keys: Sequence[str], rates: pl.DataFrame) -> list[str]:
     head = [*keys, "WER", "95 % interval", "CER", "words", "speakers"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in rates.iter_rows(named=True):
-        interval = (
-            "-" if row["ci_low"] is None else f"{_percent(row['ci_low'])} to {_percent(row['ci_high'])}"
-        )
+        interval = "-" if row["ci_low"] is None else f"{percent(row['ci_low'])} to {percent(row['ci_high'])}"
         cells = [_cell(row[key]) for key in keys]
         cells += [
-            _percent(row["wer"]),
+            percent(row["wer"]),
             interval,
-            _percent(row["cer"]),
+            percent(row["cer"]),
             str(row["words"]),
             str(row["speakers"]),
         ]
@@ -187,13 +186,7 @@ def _table(keys: Sequence[str], rates: pl.DataFrame) -> list[str]:
 
 
 def _rate(row: dict[str, Any]) -> str:
-    if row["ci_low"] is None:
-        return _percent(row["wer"])
-    return f"{_percent(row['wer'])} ({100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f})"
-
-
-def _percent(rate: float | None) -> str:
-    return "-" if rate is None else f"{100 * rate:.1f} %"
+    return percent_interval(row["wer"], row["ci_low"], row["ci_high"])
 
 
 def _cell(value: object) -> str:
