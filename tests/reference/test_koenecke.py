@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from voxaudit.cli.main import main
-from voxaudit.cli.output import percent, percent_interval
+from voxaudit.report.numbers import percent, percent_interval
 
 TABLE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "koenecke" / "matched_wer.csv"
 COMMAND = [
