@@ -19,7 +19,8 @@ class Perturbation(ABC):
 
     A subclass is a frozen dataclass with numeric fields. `severities` gives the fields of severity 1, 2, ...
     as the paper lists them. Raise `version` when the same settings give other samples than before:
-    it is part of a trial's key, so nothing stale is taken from the cache.
+    it is part of a trial's key, so nothing stale is taken from the cache. Where `speech` is False nothing
+    is left of what was said: a recognizer must stay silent, and is scored against an empty reference.
     """
 
     name: ClassVar[str]
@@ -27,6 +28,7 @@ class Perturbation(ABC):
     severities: ClassVar[tuple[Mapping[str, float], ...]] = ()
     random: ClassVar[bool] = False
     version: ClassVar[int] = 1
+    speech: ClassVar[bool] = True
 
     @abstractmethod
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
@@ -35,6 +37,21 @@ class Perturbation(ABC):
     def map_time(self, seconds: float) -> float:
         """Return where a moment of the original (in seconds) lies in the perturbed audio."""
         return seconds
+
+    def length(self, samples: int, rate: int) -> int:
+        """Return how many samples come out where `samples` go in, at the same rate in Hz."""
+        return samples
+
+    def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
+        """Return what was measured of the disturbance, by name with its unit, such as `{"snr_db": 20.0}`.
+
+        Empty where there is nothing to measure. Silence has no signal-to-noise ratio.
+        """
+        return {}
+
+    def for_utterance(self, utterance: str) -> Perturbation:
+        """Return the perturbation as it is for one utterance; most are the same for all."""
+        return self
 
 
 def trial_generator(seed: int, scenario: str, utterance: str) -> np.random.Generator:

@@ -23,8 +23,25 @@ class Gain(Perturbation):
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `factor * samples` limited to [-1, 1]."""
-        louder: Samples = np.clip(samples * np.float32(self.factor), np.float32(-1.0), np.float32(1.0))
-        return louder
+        return amplify(samples, self.factor)
+
+
+@dataclass(frozen=True)
+class Amp(Perturbation):
+    """Multiply the amplitude by `theta`, saturating at full scale: far from or near to the microphone (AequeVox)."""
+
+    name: ClassVar[str] = "amp"
+    family: ClassVar[str] = "level"
+
+    theta: float
+
+    def __post_init__(self) -> None:
+        if self.theta < 0.0:
+            raise ValueError("theta must be at least 0 (a factor)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return `theta * samples` limited to [-1, 1]."""
+        return amplify(samples, self.theta)
 
 
 @dataclass(frozen=True)
@@ -44,3 +61,9 @@ class Clipping(Perturbation):
         """Return the samples limited to [-theta, theta]."""
         limit = np.float32(self.theta)
         return np.clip(samples, -limit, limit)
+
+
+def amplify(samples: Samples, factor: float) -> Samples:
+    """Return `factor * samples`; what exceeds full scale saturates, it never wraps."""
+    louder: Samples = np.clip(samples * np.float32(factor), np.float32(-1.0), np.float32(1.0))
+    return louder

@@ -30,6 +30,30 @@ class GaussianNoise(Perturbation):
         """Return speech plus noise; what exceeds full scale is kept, as float audio allows it."""
         return add_at_snr(samples, generator.standard_normal(len(samples)), self.snr)
 
+    def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
+        """Return the signal-to-noise ratio that came out, `snr_db`."""
+        return measured_snr(before, after)
+
+
+@dataclass(frozen=True)
+class Noise(Perturbation):
+    """White Gaussian noise at `theta` dB SNR, power over the whole clip (AequeVox)."""
+
+    name: ClassVar[str] = "noise"
+    family: ClassVar[str] = "noise"
+    random: ClassVar[bool] = True
+
+    theta: float
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return speech plus noise limited to full scale: what exceeds it saturates."""
+        noisy = add_at_snr(samples, generator.standard_normal(len(samples)), self.theta)
+        return np.clip(noisy, np.float32(-1.0), np.float32(1.0))
+
+    def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
+        """Return the signal-to-noise ratio that came out, `snr_db`."""
+        return measured_snr(before, after)
+
 
 def add_at_snr(samples: Samples, noise: np.ndarray, snr: float) -> Samples:
     """Return `samples` plus `noise` scaled to `snr` dB below the power of `samples`."""
@@ -41,3 +65,12 @@ def add_at_snr(samples: Samples, noise: np.ndarray, snr: float) -> Samples:
     scale = np.sqrt(speech_power / noise_power) * 10.0 ** (-snr / 20.0)
     noisy: Samples = (speech + scale * noise).astype(np.float32)
     return noisy
+
+
+def measured_snr(before: Samples, after: Samples) -> dict[str, float]:
+    """Return `{"snr_db": 10 log10(P_speech / P_noise)}` where the noise is `after - before`; {} without both."""
+    speech = before.astype(np.float64)
+    power, noise_power = float(np.mean(speech**2)), float(np.mean((after - speech) ** 2))
+    if power == 0.0 or noise_power == 0.0:
+        return {}
+    return {"snr_db": 10.0 * float(np.log10(power / noise_power))}

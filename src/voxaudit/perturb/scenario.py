@@ -21,8 +21,38 @@ PERTURBATIONS = Registry(
     "perturbation",
     {
         "gaussian_noise": "voxaudit.perturb.noise:GaussianNoise",
+        "environment_ms_snsd": "voxaudit.perturb.recorded:EnvironmentMsSnsd",
+        "environment_esc50": "voxaudit.perturb.recorded:EnvironmentEsc50",
+        "environment_musan": "voxaudit.perturb.recorded:EnvironmentMusan",
+        "environment_wham": "voxaudit.perturb.recorded:EnvironmentWham",
+        "music": "voxaudit.perturb.recorded:Music",
+        "crosstalk": "voxaudit.perturb.recorded:Crosstalk",
+        "rir": "voxaudit.perturb.room:Rir",
+        "real_rir": "voxaudit.perturb.room:RealRir",
+        "echo": "voxaudit.perturb.effect:Echo",
+        "bass": "voxaudit.perturb.filter:Bass",
+        "treble": "voxaudit.perturb.filter:Treble",
+        "phaser": "voxaudit.perturb.effect:Phaser",
+        "tempo_up": "voxaudit.perturb.tempo:TempoUp",
+        "tempo_down": "voxaudit.perturb.tempo:TempoDown",
+        "speed_up": "voxaudit.perturb.time_pitch:SpeedUp",
+        "speed_down": "voxaudit.perturb.time_pitch:SpeedDown",
+        "pitch_up": "voxaudit.perturb.time_pitch:PitchUp",
+        "pitch_down": "voxaudit.perturb.time_pitch:PitchDown",
+        "chorus": "voxaudit.perturb.effect:Chorus",
+        "tremolo": "voxaudit.perturb.effect:Tremolo",
+        "resample": "voxaudit.perturb.time_pitch:Resample",
         "gain": "voxaudit.perturb.level:Gain",
+        "lowpass": "voxaudit.perturb.filter:Lowpass",
+        "highpass": "voxaudit.perturb.filter:Highpass",
+        "amp": "voxaudit.perturb.level:Amp",
         "clipping": "voxaudit.perturb.level:Clipping",
+        "drop": "voxaudit.perturb.dropout:Drop",
+        "frame": "voxaudit.perturb.dropout:Frame",
+        "hp": "voxaudit.perturb.butterworth:Hp",
+        "lp": "voxaudit.perturb.butterworth:Lp",
+        "noise": "voxaudit.perturb.noise:Noise",
+        "scale": "voxaudit.perturb.scale:Scale",
     },
     group="voxaudit.perturbations",
 )
@@ -37,10 +67,11 @@ class Scenario:
 
     def apply(self, audio: Audio, *, seed: int, utterance: str) -> Audio:
         """Return the audio as this scenario disturbs it: the same bits for the same (seed, id, utterance)."""
-        if self.perturbation is None:
+        if self.perturbation is None or len(audio.samples) == 0:
             return audio
         generator = trial_generator(seed, self.id, utterance)
-        return Audio(self.perturbation(audio.samples, audio.rate, generator), audio.rate)
+        perturbation = self.perturbation.for_utterance(utterance)
+        return Audio(perturbation(audio.samples, audio.rate, generator), audio.rate)
 
     def fingerprint(self, *, seed: int, utterance: str) -> str:
         """Return what, besides the recording, decides the audio that is heard.

@@ -32,6 +32,15 @@ class PocketSphinx:
     hmm: str = setting("", help="folder of another acoustic model", path=True)
     lm: str = setting("", help="file of another language model", path=True)
     dictionary: str = setting("", help="file of another pronunciation dictionary", path=True)
+    maxhmmpf: int = setting(3000, help="most states searched in a frame; the package's own default is 30000")
+    ds: int = setting(
+        2, help="acoustic scores are computed every ds-th frame; the package's own default is 1"
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("maxhmmpf", "ds"):
+            if getattr(self, name) < 1:
+                raise RecognizerError(f"recognizer 'pocketsphinx': {name} must be at least 1")
 
     @property
     def rate(self) -> int:
@@ -54,11 +63,13 @@ class PocketSphinx:
             "decoding": str(DECODING),
             "version": package_version("pocketsphinx"),
             "model": sha256(*self._files()),
+            "maxhmmpf": str(self.maxhmmpf),
+            "ds": str(self.ds),
         }
 
     def load(self) -> Transcriber:
         """Load the decoder."""
-        return _Decoder(*self._files())
+        return _Decoder(*self._files(), maxhmmpf=self.maxhmmpf, ds=self.ds)
 
     def _files(self) -> tuple[Path, Path, Path]:
         package = package_folder("pocketsphinx")
@@ -77,15 +88,16 @@ class PocketSphinx:
 
 
 class _Decoder:
-    def __init__(self, hmm: Path, lm: Path, dictionary: Path) -> None:
+    def __init__(self, hmm: Path, lm: Path, dictionary: Path, *, maxhmmpf: int, ds: int) -> None:
         self._model = {"hmm": str(hmm), "lm": str(lm), "dict": str(dictionary)}
+        self._search = {"maxhmmpf": maxhmmpf, "ds": ds}
         self._decoder: Any = self._make()
 
     def _make(self) -> Any:
         import pocketsphinx
 
         try:
-            return pocketsphinx.Decoder(**self._model, samprate=RATE, loglevel="FATAL")
+            return pocketsphinx.Decoder(**self._model, **self._search, samprate=RATE, loglevel="FATAL")
         except (RuntimeError, ValueError) as error:
             raise RecognizerError(f"pocketsphinx cannot load {self._model} ({one_line(error)})") from error
 
