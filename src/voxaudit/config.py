@@ -25,7 +25,10 @@ class CorpusConfig:
 
 @dataclass(frozen=True)
 class AuditConfig:
-    """An audit as `audit.toml` describes it. Times are in seconds; `folder` is where its relative paths start."""
+    """An audit as `audit.toml` describes it. Times are in seconds; `folder` is where its relative paths start.
+
+    `corpora` are natural scenarios: further corpora by role, heard as they are.
+    """
 
     corpus: CorpusConfig
     recognizers: dict[str, dict[str, Any]]
@@ -37,12 +40,22 @@ class AuditConfig:
     retries: int = 1
     cache: bool = True
     normalizer: str = "basic"
+    corpora: dict[str, CorpusConfig] = field(default_factory=dict)
     folder: Path = Path()
 
 
+_CORPUS: dict[str, type | tuple[type, ...]] = {
+    "path": str,
+    "format": str,
+    "columns": dict,
+    "attributes": list,
+    "skip_bad_rows": bool,
+}
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
-    "corpus": {"path": str, "format": str, "columns": dict, "attributes": list, "skip_bad_rows": bool},
+    "corpus": _CORPUS,
+    "corpora": {},
     "recognizers": {},
+    "suites": {},
     "scenarios": {"use": list},
     "run": {"out": str, "seed": int, "workers": int, "timeout": (int, float), "retries": int, "cache": bool},
     "score": {"normalizer": str},
@@ -59,10 +72,7 @@ def load_config(path: str | Path) -> AuditConfig:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise VoxauditError(f"{path}: not valid TOML ({one_line(error)})") from error
     _check(document, path)
-    corpus, run = document.get("corpus", {}), document.get("run", {})
-    if "path" not in corpus:
-        raise VoxauditError(f"{path}: [corpus] needs a path")
-    columns = corpus.get("columns", {})
+    run = document.get("run", {})
     recognizers = document.get("recognizers", {})
     if not recognizers:
         raise VoxauditError(f"{path}: no recognizer. Add a section such as [recognizers.moonshine]")
@@ -72,20 +82,45 @@ def load_config(path: str | Path) -> AuditConfig:
                 f"{path}: recognizers.{name} must be a section of settings, [recognizers.{name}]"
             )
     return AuditConfig(
-        corpus=CorpusConfig(
-            path=path.parent / corpus["path"],
-            format=corpus.get("format"),
-            columns=dict(zip(columns, _texts(columns.values(), path, "corpus.columns"), strict=True)),
-            attributes=_texts(corpus.get("attributes", []), path, "corpus.attributes"),
-            skip_bad_rows=corpus.get("skip_bad_rows", False),
-        ),
+        corpus=_corpus(document.get("corpus", {}), path, "corpus"),
+        corpora={
+            name: _corpus(content, path, f"corpora.{name}")
+            for name, content in document.get("corpora", {}).items()
+        },
         recognizers={name: dict(settings) for name, settings in recognizers.items()},
-        scenarios=_texts(document.get("scenarios", {}).get("use", ["quick"]), path, "scenarios.use"),
+        scenarios=_scenarios(document, path),
         out=path.parent / run.get("out", "runs/" + path.stem),
         folder=path.parent.absolute(),
         **{key: run[key] for key in ("seed", "workers", "timeout", "retries", "cache") if key in run},
         **document.get("score", {}),
     )
+
+
+def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
+    if not isinstance(content, dict):
+        raise VoxauditError(f"{path}: {section} must be a section, [{section}]")
+    _check_keys(content, _CORPUS, path, section)
+    if "path" not in content:
+        raise VoxauditError(f"{path}: [{section}] needs a path")
+    columns = content.get("columns", {})
+    return CorpusConfig(
+        path=path.parent / content["path"],
+        format=content.get("format"),
+        columns=dict(zip(columns, _texts(columns.values(), path, f"{section}.columns"), strict=True)),
+        attributes=_texts(content.get("attributes", []), path, f"{section}.attributes"),
+        skip_bad_rows=content.get("skip_bad_rows", False),
+    )
+
+
+def _scenarios(document: dict[str, Any], path: Path) -> tuple[str, ...]:
+    """Return the scenario ids and built-in suites to use: the file's own suites are written out."""
+    own = document.get("suites", {})
+    for name, content in own.items():
+        if not isinstance(content, list):
+            raise VoxauditError(f"{path}: suites.{name} must be a list of scenario ids")
+    used = _texts(document.get("scenarios", {}).get("use", ["quick"]), path, "scenarios.use")
+    lists = (_texts(own[name], path, f"suites.{name}") if name in own else (name,) for name in used)
+    return tuple(id_ for ids in lists for id_ in ids)
 
 
 def _check(document: dict[str, Any], path: Path) -> None:
@@ -94,16 +129,20 @@ def _check(document: dict[str, Any], path: Path) -> None:
             raise VoxauditError(f"{path}: unknown section [{section}].{suggest(section, list(_SECTIONS))}")
         if not isinstance(content, dict):
             raise VoxauditError(f"{path}: {section} must be a section, [{section}]")
-        if section == "recognizers":
-            continue
-        known = _SECTIONS[section]
-        for key, value in content.items():
-            if key not in known:
-                raise VoxauditError(
-                    f"{path}: unknown key '{key}' in [{section}].{suggest(key, list(known))} Known: {', '.join(known)}"
-                )
-            if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
-                raise VoxauditError(f"{path}: {section}.{key} has the wrong type ({type(value).__name__})")
+        if _SECTIONS[section]:
+            _check_keys(content, _SECTIONS[section], path, section)
+
+
+def _check_keys(
+    content: dict[str, Any], known: dict[str, type | tuple[type, ...]], path: Path, section: str
+) -> None:
+    for key, value in content.items():
+        if key not in known:
+            raise VoxauditError(
+                f"{path}: unknown key '{key}' in [{section}].{suggest(key, list(known))} Known: {', '.join(known)}"
+            )
+        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
+            raise VoxauditError(f"{path}: {section}.{key} has the wrong type ({type(value).__name__})")
 
 
 def _texts(values: Iterable[Any], path: Path, where: str) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voxaudit.config import AuditConfig
-from voxaudit.corpus import read_corpus
+from voxaudit.config import AuditConfig, CorpusConfig
+from voxaudit.corpus import Corpus, read_corpus
+from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import anchor, make_recognizer
 from voxaudit.registry import suggest
@@ -29,12 +30,9 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
     The run folder then holds `transcripts.parquet`, `scores.parquet` and `summary.md`.
     """
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
-    corpus = read_corpus(
-        config.corpus.path,
-        format=config.corpus.format,
-        columns=config.corpus.columns,
-        skip_bad_rows=config.corpus.skip_bad_rows,
-    )
+    for role in config.corpora:
+        check_role(role)
+    corpus = _read(config.corpus)
     for attribute in config.corpus.attributes:
         if attribute not in corpus.attributes:
             raise VoxauditError(
@@ -50,6 +48,7 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
         recognizers,
         config.scenarios,
         out=config.out,
+        corpora={role: _read(other) for role, other in config.corpora.items()},
         seed=config.seed,
         workers=config.workers,
         timeout=config.timeout,
@@ -61,3 +60,9 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
     score_run(run, config.normalizer)
     scored = Run(run.folder)
     return Audit(scored, write_summary(scored, config.corpus.attributes))
+
+
+def _read(config: CorpusConfig) -> Corpus:
+    return read_corpus(
+        config.path, format=config.format, columns=config.columns, skip_bad_rows=config.skip_bad_rows
+    )

@@ -22,13 +22,11 @@ def is_run(path: str | Path) -> bool:
 def read_scores(path: str | Path) -> pl.DataFrame:
     """Return the `scores` table of a run's folder or of a file (csv, tsv, jsonl, parquet)."""
     path = Path(path)
-    if is_run(path):
-        if not (path / "scores.parquet").exists():
-            raise VoxauditError(
-                f"{path}: this run has no scores.parquet. Run the same command again to complete it"
-            )
-        return read_table(path / "scores.parquet")
-    return read_table(path)
+    if not path.is_dir():
+        return read_table(path)
+    if not (path / "scores.parquet").exists():
+        raise VoxauditError(f"{path}: no scores.parquet in this folder. Give a table, or a finished run")
+    return read_table(path / "scores.parquet")
 
 
 def read_transcripts(path: str | Path) -> pl.DataFrame:

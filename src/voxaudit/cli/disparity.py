@@ -98,15 +98,14 @@ def run(args: argparse.Namespace) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from voxaudit.audits.disparity import disparity
     from voxaudit.audits.disparity_plot import check_plot_path, forest_plot
+    from voxaudit.audits.inputs import read_scores
     from voxaudit.cli.output import note, print_json
-    from voxaudit.tables import read_table
 
     if args.plot:
         check_plot_path(args.plot)
     path = Path(args.table)
-    folder = path if path.is_dir() and (path / "scores.parquet").exists() else None
-    path = path / "scores.parquet" if folder else path
-    table = read_table(path)
+    folder = path if path.is_dir() else None
+    table = read_scores(path)
     ask = partial(
         disparity,
         table,

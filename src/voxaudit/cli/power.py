@@ -143,11 +143,11 @@ def _counts(args: argparse.Namespace) -> tuple[int, int] | None:
 def _table(args: argparse.Namespace) -> dict[str, Any]:
     from dataclasses import asdict
 
+    from voxaudit.audits.inputs import read_scores
     from voxaudit.audits.parity.planning import plan
-    from voxaudit.audits.parity.sources import read_trial_table
 
     found = plan(
-        read_trial_table(args.table),
+        read_scores(args.table),
         names(args.attributes),
         columns=columns_of(args),
         settings=settings_of(args),

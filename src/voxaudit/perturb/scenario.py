@@ -105,15 +105,31 @@ def parse_scenario(text: str) -> Scenario:
 
 
 def parse_scenarios(texts: Iterable[str]) -> tuple[Scenario, ...]:
-    """Return the scenarios of a list of ids and suite names, `clean` first, each once."""
+    """Return the scenarios of a list of ids and suite names, `clean` first, each once.
+
+    Slots are left out: `open_slots` says what they need.
+    """
+    from voxaudit.perturb.slots import SLOTS
     from voxaudit.perturb.suites import SUITES
 
     chosen = {CLEAN: Scenario(CLEAN, None)}
     for text in texts:
         for id_ in SUITES[text].scenarios if text in SUITES else (text,):
+            if id_ in SLOTS:
+                continue
             scenario = parse_scenario(id_)
             chosen.setdefault(scenario.id, scenario)
     return tuple(chosen.values())
+
+
+def open_slots(texts: Iterable[str], filled: Iterable[str] = ()) -> dict[str, str]:
+    """Return {scenario id: what it needs} of the slots in a list of ids and suites that nothing fills."""
+    from voxaudit.perturb.slots import SLOTS
+    from voxaudit.perturb.suites import SUITES
+
+    asked = [id_ for text in texts for id_ in (SUITES[text].scenarios if text in SUITES else (text,))]
+    have = set(filled)
+    return {id_: SLOTS[id_] for id_ in asked if id_ in SLOTS and id_ not in have}
 
 
 def _parameters(text: str, setting: str, kind: type[Perturbation]) -> dict[str, float]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from voxaudit.perturb.slots import SLOTS
+
 
 @dataclass(frozen=True)
 class Suite:
-    """A named list of scenario ids; `clean` is always heard too and need not be listed."""
+    """A named list of scenario ids; `clean` is always heard too and need not be listed.
+
+    A suite may list slots (`voxaudit.perturb.slots`): what fills them comes from elsewhere.
+    """
 
     name: str
     description: str
@@ -26,13 +31,29 @@ AEQUEVOX = {
 }
 """The thetas of AequeVox's Table 2, from the least to the most destructive, and Amp 2.0 of its text."""
 
+SRB = (
+    *("gaussian_noise", "environment_ms_snsd", "environment_esc50", "environment_musan", "environment_wham"),
+    *("music", "crosstalk", "rir", "real_rir", "echo", "bass", "treble", "phaser", "tempo_up", "tempo_down"),
+    *("speed_up", "speed_down", "pitch_up", "pitch_down", "chorus", "tremolo", "resample", "gain"),
+    *("lowpass", "highpass"),
+)
+"""The 25 perturbations of Speech Robust Bench, each at four severities (its Table 2)."""
+
 SUITES = {
     suite.name: suite
     for suite in (
         Suite(
             "quick",
             "one scenario of each family, at a setting people still understand",
-            ("gaussian_noise:2", "gain:1", "clipping:theta=0.05"),
+            (
+                *("gaussian_noise:2", "environment_musan:2", "crosstalk:2", "rir:2", "echo:1", "lowpass:2"),
+                *("tempo_up:2", "gain:1", "telephone", "packet_loss:2"),
+            ),
+        ),
+        Suite(
+            "srb",
+            "Speech Robust Bench: 25 perturbations at 4 severities, and 14 slots for attacks and natural speech",
+            (*(f"{name}:{severity}" for name in SRB for severity in (1, 2, 3, 4)), *SLOTS),
         ),
         Suite(
             "aequevox",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -20,12 +20,16 @@ CHUNK = 128
 
 @dataclass(frozen=True)
 class Plan:
-    """The grid of a run: every utterance, under every scenario, heard by every recognizer."""
+    """The grid of a run: every utterance, under every scenario, heard by every recognizer.
+
+    `natural` holds further corpora by role: each is a scenario of its own, heard as it is.
+    """
 
     corpus: Corpus
     recognizers: dict[str, Recognizer]
     scenarios: tuple[Scenario, ...]
     seed: int = 0
+    natural: Mapping[str, Corpus] = field(default_factory=dict)
 
     def scenarios_of(self, recognizer: str) -> tuple[Scenario, ...]:
         """Return the scenarios a recognizer can answer: transcripts from a file are of clean speech only."""
@@ -35,7 +39,12 @@ class Plan:
 
     def trials_of(self, recognizer: str) -> int:
         """Return how many trials a recognizer has."""
-        return len(self.corpus) * len(self.scenarios_of(recognizer))
+        return sum(len(corpus) * len(scenarios) for corpus, scenarios in self.parts_of(recognizer))
+
+    def parts_of(self, recognizer: str) -> list[tuple[Corpus, tuple[Scenario, ...]]]:
+        """Return the corpora a recognizer hears, each with its scenarios."""
+        natural = [(corpus, (Scenario(role, None),)) for role, corpus in self.natural.items()]
+        return [(self.corpus, self.scenarios_of(recognizer)), *natural]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +58,21 @@ class Chunk:
 
 def unfinished(plan: Plan, recognizer: str, store: Store, *, retry_failed: bool) -> Iterator[Chunk]:
     """Yield what the store lacks of one recognizer's trials, a chunk of utterances at a time."""
-    scenarios = plan.scenarios_of(recognizer)
+    for corpus, scenarios in plan.parts_of(recognizer):
+        yield from _unfinished(plan, corpus, scenarios, recognizer, store, retry_failed)
+
+
+def _unfinished(
+    plan: Plan,
+    corpus: Corpus,
+    scenarios: tuple[Scenario, ...],
+    recognizer: str,
+    store: Store,
+    retry_failed: bool,
+) -> Iterator[Chunk]:
     digest = recognizer_digest(plan.recognizers[recognizer].fingerprint())
     by_id = isinstance(plan.recognizers[recognizer], AnswersById)
-    utterances = iter(plan.corpus)
+    utterances = iter(corpus)
     while some := list(islice(utterances, CHUNK)):
         hashes = (
             {} if by_id else _hash_recordings(store, sorted({str(utterance.audio) for utterance in some}))

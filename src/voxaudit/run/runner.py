@@ -18,8 +18,9 @@ import polars as pl
 
 from voxaudit import __version__
 from voxaudit.corpus import Corpus
+from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb import parse_scenarios
+from voxaudit.perturb import open_slots, parse_scenarios
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.cache import Cache, default_cache_folder
@@ -45,6 +46,7 @@ def run_trials(
     scenarios: Sequence[str] = ("quick",),
     *,
     out: str | Path,
+    corpora: Mapping[str, Corpus] | None = None,
     seed: int = 0,
     workers: int | None = None,
     timeout: float = 120.0,
@@ -59,9 +61,15 @@ def run_trials(
     the folder `out` as they come: run the same again and only what is missing is heard. `timeout` (seconds)
     and `retries` are per trial; a trial that fails is recorded with its reason and, unless `retry_failed`,
     not tried again. `cache` shares transcripts between runs: True for the user's cache folder, or a folder.
-    `workers` defaults to the number of cores.
+    `workers` defaults to the number of cores. `corpora` are further corpora by role (`accented`, `far_field_ami`):
+    each is a scenario of that name, heard as it is.
     """
-    plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios), seed)
+    natural = in_roles(corpora or {})
+    plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios), seed, natural)
+    not_heard = open_slots(scenarios, natural)
+    for id_ in scenarios:
+        if id_ in not_heard:
+            raise VoxauditError(f"scenario '{id_}' needs {not_heard[id_]}")
     if workers is not None and workers < 1:
         raise VoxauditError(f"workers must be at least 1, not {workers}")
     if timeout <= 0:
@@ -72,7 +80,7 @@ def run_trials(
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             stack.enter_context(hold(folder))
-            _prepare_folder(folder, plan)
+            _prepare_folder(folder, plan, not_heard)
             store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
             kept = None
             if cache:
@@ -107,7 +115,8 @@ class _Hearing:
         if isinstance(recognizer, AnswersById):
             self._look_up(recognizer)
             return
-        job = Job(recognizer, {scenario.id: scenario for scenario in self.plan.scenarios}, self.plan.seed)
+        scenarios = {s.id: s for _, part in self.plan.parts_of(self.name) for s in part}
+        job = Job(recognizer, scenarios, self.plan.seed)
         hopeless = _Hopeless(self.name)
         try:
             for outcomes in execute(job, self._to_hear(), self.limits, self.log):
@@ -204,9 +213,9 @@ def _named_error(name: str, error: RecognizerError) -> RecognizerError:
     return error if text.startswith("recognizer '") else RecognizerError(f"recognizer '{name}': {text}")
 
 
-def _prepare_folder(folder: Path, plan: Plan) -> None:
+def _prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> None:
     """Write what the run is asked, after checking that the folder does not hold another run."""
-    config = _config(plan)
+    config = {**_config(plan), "not_heard": dict(not_heard)}
     if (folder / "run.json").exists():
         before = read_config(folder)
         for what, old, new in (
@@ -222,7 +231,7 @@ def _prepare_folder(folder: Path, plan: Plan) -> None:
     # Tables of an earlier state would contradict the new configuration until they are written again.
     for stale in ("transcripts.parquet", "scores.parquet"):
         (folder / stale).unlink(missing_ok=True)
-    write_atomically(folder / "corpus.parquet", plan.corpus.table.write_parquet)
+    write_atomically(folder / "corpus.parquet", join_tables(plan.corpus, plan.natural).write_parquet)
     write_config(folder, config)
 
 
@@ -244,7 +253,11 @@ def _config(plan: Plan) -> dict[str, Any]:
             name: {"settings": settings_of(recognizer), "fingerprint": recognizer.fingerprint()}
             for name, recognizer in plan.recognizers.items()
         },
-        "scenarios": [scenario.id for scenario in plan.scenarios],
+        "scenarios": [*(scenario.id for scenario in plan.scenarios), *plan.natural],
+        "corpora": {
+            role: {"name": corpus.name, "source": corpus.source, "utterances": len(corpus)}
+            for role, corpus in plan.natural.items()
+        },
         "seed": plan.seed,
         "versions": {
             "python": platform.python_version(),
@@ -256,8 +269,13 @@ def _config(plan: Plan) -> dict[str, Any]:
 
 def _transcripts(plan: Plan, store: Store) -> Iterator[pl.DataFrame]:
     """Yield the transcripts of this plan: the store may hold more, from an earlier state of the corpus."""
-    ids = plan.corpus.table["id"]
     for name in plan.recognizers:
-        scenarios = [scenario.id for scenario in plan.scenarios_of(name)]
+        parts = [
+            ([scenario.id for scenario in scenarios], corpus.table["id"].implode())
+            for corpus, scenarios in plan.parts_of(name)
+        ]
+        wanted = pl.any_horizontal(
+            pl.col("scenario").is_in(scenarios) & pl.col("utterance").is_in(ids) for scenarios, ids in parts
+        )
         for chunk in store.transcripts([name]):
-            yield chunk.filter(pl.col("scenario").is_in(scenarios) & pl.col("utterance").is_in(ids.implode()))
+            yield chunk.filter(wanted)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -43,13 +43,18 @@ class Scores:
 
 
 def score_transcripts(
-    transcripts: pl.DataFrame, corpus: pl.DataFrame, normalizer: str | Normalizer = "basic"
+    transcripts: pl.DataFrame,
+    corpus: pl.DataFrame,
+    normalizer: str | Normalizer = "basic",
+    *,
+    silent: Collection[str] = (),
 ) -> Scores:
     """Score transcripts against the references of a corpus table. Rows keep their order.
 
     `transcripts` has the columns utterance, scenario, recognizer, text and failure; `corpus` has id, speaker and
     text, and attributes. A null reference is no reference and is not scored; an empty one is scored.
-    A table of any length can be scored in pieces: rows do not depend on each other.
+    A table of any length can be scored in pieces: rows do not depend on each other. In `silent` scenarios nothing is
+    said, whatever the reference: every word heard there is an insertion.
     """
     rule = find_normalizer(normalizer)
     require_columns(transcripts, ("utterance", "scenario", "recognizer", "text", "failure"), "transcripts")
@@ -65,7 +70,9 @@ def score_transcripts(
     texts = transcripts.select(
         pl.col("failure").cast(pl.String).fill_null(""),
         pl.col("text").cast(pl.String),
-        reference=corpus["text"].cast(pl.String).gather(row),
+        reference=pl.when(pl.col("scenario").cast(pl.String).is_in(list(silent)) & row.is_not_null())
+        .then(pl.lit(""))
+        .otherwise(corpus["text"].cast(pl.String).gather(row)),
         row=row,
     )
     reason = (

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
+from voxaudit.audits.inputs import read_scores
 from voxaudit.audits.parity.audit import parity
 from voxaudit.audits.parity.findings import Findings
 from voxaudit.audits.parity.measures import NO_AUDIO, QUALITY_PART, Measured, add_measures
 from voxaudit.audits.parity.options import Columns, Settings
-from voxaudit.errors import VoxauditError
 from voxaudit.tables import read_table, require_columns
 
 SKIPPED = "it was not asked for (--no-audio)"
@@ -59,7 +59,7 @@ def read_measured(
     A column of `needed` that is not there is said before anything is measured.
     """
     path = Path(path)
-    table = read_trial_table(path)
+    table = read_scores(path)
     require_columns(table, needed, path)
     if path.is_dir():
         return _from_run(path, table, measure_audio, dictionary)
@@ -69,19 +69,6 @@ def read_measured(
         table, text=text, audio=audio if measure_audio else None, folder=path.parent, dictionary=dictionary
     )
     return measured if measure_audio else _skipped(measured)
-
-
-def read_trial_table(path: str | Path) -> pl.DataFrame:
-    """Read a table, or the scores of a run folder, without measuring anything."""
-    path = Path(path)
-    return read_table(_scores_of(path) if path.is_dir() else path)
-
-
-def _scores_of(folder: Path) -> Path:
-    scores = folder / "scores.parquet"
-    if not scores.exists():
-        raise VoxauditError(f"{folder}: no scores.parquet in this folder. Give a table, or a finished run")
-    return scores
 
 
 def _from_run(

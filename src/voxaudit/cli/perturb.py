@@ -1,0 +1,82 @@
+"""`voxaudit perturb`: the audio of a scenario, to listen to or to use elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from voxaudit.perturb.scenario import Scenario
+
+EXAMPLE = "voxaudit perturb speech.wav noisy.wav gaussian_noise:3"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "source", metavar="IN", type=Path, help="an audio file, a folder of them, or a corpus"
+    )
+    parser.add_argument(
+        "target", metavar="OUT", type=Path, help="a .wav or .flac file; for folders and corpora a new folder"
+    )
+    parser.add_argument(
+        "scenario", metavar="SCENARIO", help="a scenario id, see `voxaudit list scenarios`, such as echo:2"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the run (default: 0)")
+    parser.add_argument(
+        "--subtype",
+        choices=("PCM_16", "PCM_24", "PCM_32", "FLOAT"),
+        default="PCM_16",
+        help="sample format (default: PCM_16)",
+    )
+    parser.add_argument("--format", help="the corpus format (see: voxaudit list corpora)")
+    parser.add_argument("--columns", metavar="NAME=COLUMN,...", default="", help="which column is which")
+    parser.add_argument("--json", action="store_true", help="print what was written and measured as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from voxaudit.audio import SUFFIXES
+    from voxaudit.cli.output import note, print_json
+    from voxaudit.perturb import parse_scenario
+    from voxaudit.perturb.export import export_file
+
+    if args.source.suffix.lower() in SUFFIXES and not args.source.is_dir():
+        scenario = parse_scenario(args.scenario)
+        achieved = export_file(args.source, args.target, scenario, seed=args.seed, subtype=args.subtype)
+        if args.json:
+            print_json({"file": str(args.target), "scenario": scenario.id, "achieved": achieved})
+        else:
+            measured = ", ".join(f"{key} {value:.2f}" for key, value in achieved.items())
+            note(f"{args.target}: {scenario.id}{f' (measured: {measured})' if measured else ''}")
+        return 0
+    return _corpus(args, parse_scenario(args.scenario))
+
+
+def _corpus(args: argparse.Namespace, scenario: Scenario) -> int:
+    from voxaudit.cli.output import note, print_json
+    from voxaudit.corpus import parse_columns, read_corpus
+    from voxaudit.perturb.export import export_corpus
+    from voxaudit.run.progress import Progress
+
+    corpus = read_corpus(args.source, format=args.format, columns=parse_columns(args.columns) or None)
+    with Progress(not args.json) as bars:
+        bars.begin(scenario.id, len(corpus))
+        done = export_corpus(
+            corpus, args.target, scenario, seed=args.seed, subtype=args.subtype, progress=bars.advance
+        )
+    if args.json:
+        print_json(
+            {
+                "metadata": str(done.metadata),
+                "scenario": scenario.id,
+                "files": done.files,
+                "failures": done.failures,
+            }
+        )
+        return 0
+    for why in done.failures.values():
+        note(f"left out: {why}")
+    note(f"{done.files} files under {scenario.id}; {done.metadata} lists them")
+    return 0

@@ -1,0 +1,126 @@
+"""Perturbed audio as files: one recording, or a corpus as a Hugging Face audiofolder."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voxaudit.audio import Audio, AudioError, read, write
+from voxaudit.corpus import Corpus
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.scenario import Scenario
+from voxaudit.tables import write_atomically
+
+SUBTYPES = ("PCM_16", "PCM_24", "PCM_32", "FLOAT")
+"""Sample formats of the files; the integer ones saturate at full scale."""
+
+METADATA = "metadata.csv"
+_ENDINGS = (".wav", ".flac")
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: the folder's metadata, how many files, and {utterance: why not} for the others."""
+
+    metadata: Path
+    files: int
+    failures: dict[str, str]
+
+
+def export_file(
+    source: str | Path, target: str | Path, scenario: Scenario, *, seed: int = 0, subtype: str = "PCM_16"
+) -> dict[str, float]:
+    """Write one recording as a scenario disturbs it and return what was measured of the disturbance.
+
+    `target` is a .wav or .flac file, or a folder that exists. The generator is that of an utterance called as the
+    file is, without its ending.
+    """
+    source, target = Path(source), Path(target)
+    if target.is_dir():
+        target = target / f"{source.stem}.wav"
+    if target.suffix.lower() not in _ENDINGS:
+        raise VoxauditError(f"{target}: name a {' or '.join(_ENDINGS)} file, or a folder that exists")
+    if target.exists() and target.samefile(source):
+        raise VoxauditError(f"{target}: this is the recording itself; name another file")
+    audio = read(source)
+    perturbed = scenario.apply(audio, seed=seed, utterance=source.stem)
+    _write(target, perturbed, subtype)
+    return scenario.achieved(audio, seed=seed, utterance=source.stem)
+
+
+def export_corpus(
+    corpus: Corpus,
+    folder: str | Path,
+    scenario: Scenario,
+    *,
+    seed: int = 0,
+    subtype: str = "PCM_16",
+    progress: Callable[[int], None] | None = None,
+) -> Exported:
+    """Write a corpus as a scenario disturbs it: `audio/*.wav` and `metadata.csv`, a Hugging Face audiofolder.
+
+    The audio is what a run with the same seed would hear. Columns: file_name, id, speaker, text, scenario, seed,
+    what was measured (`achieved_snr_db` ...), then the attributes. A recording that cannot be read is named in `failures`.
+    """
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise VoxauditError(f"{folder}: is there already and not empty; name a new folder")
+    rows: list[dict[str, Any]] = []
+    failures: dict[str, str] = {}
+    digits = len(str(len(corpus)))
+    for number, utterance in enumerate(corpus, start=1):
+        try:
+            audio = read(utterance.audio, start=utterance.start, duration=utterance.duration)
+        except AudioError as error:
+            failures[utterance.id] = one_line(error)
+        else:
+            perturbed = scenario.apply(audio, seed=seed, utterance=utterance.id)
+            name = f"audio/{number:0{digits}d}_{_slug(utterance.id)}.wav"
+            _write(folder / name, perturbed, subtype)
+            achieved = scenario.achieved(audio, seed=seed, utterance=utterance.id)
+            rows.append(
+                {
+                    "file_name": name,
+                    "id": utterance.id,
+                    "speaker": utterance.speaker,
+                    "text": utterance.text,
+                    "scenario": scenario.id,
+                    "seed": seed,
+                    **{f"achieved_{key}": value for key, value in achieved.items()},
+                    **utterance.attributes,
+                }
+            )
+        if progress is not None:
+            progress(1)
+    if not rows:
+        first = next(iter(failures.values()), "the corpus is empty")
+        raise VoxauditError(f"{corpus.source or corpus.name}: nothing to write ({first})")
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    metadata = folder / METADATA
+    write_atomically(metadata, table.write_csv)
+    return Exported(metadata, len(rows), failures)
+
+
+def _write(path: Path, audio: Audio, subtype: str) -> None:
+    if subtype not in SUBTYPES:
+        raise VoxauditError(f"unknown subtype '{subtype}'. Choose one of {', '.join(SUBTYPES)}")
+    temporary = path.with_name(f".{os.getpid()}-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(temporary, audio, subtype)
+        temporary.replace(path)
+    except OSError as error:
+        raise VoxauditError(f"{path}: cannot write here ({error.strerror or one_line(error)})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _slug(id_: str) -> str:
+    """Return a harmless file name: ids may hold slashes, dots, or anything else."""
+    return re.sub(r"[^\w-]+", "_", id_).strip("_")[:60] or "utterance"
