@@ -14,9 +14,12 @@ from voxaudit.registry import suggest
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """Where the recordings are and how to read them. `attributes` are the groups to compare."""
+    """Where the recordings are and how to read them. `attributes` are the groups to compare.
 
-    path: Path
+    Without a path (`speak = true`, in the role `synthetic` only) the clean corpus's texts are read aloud.
+    """
+
+    path: Path | None
     format: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
@@ -50,6 +53,7 @@ _CORPUS: dict[str, type | tuple[type, ...]] = {
     "columns": dict,
     "attributes": list,
     "skip_bad_rows": bool,
+    "speak": bool,
 }
 _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "corpus": _CORPUS,
@@ -100,11 +104,14 @@ def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
     if not isinstance(content, dict):
         raise VoxauditError(f"{path}: {section} must be a section, [{section}]")
     _check_keys(content, _CORPUS, path, section)
-    if "path" not in content:
+    aloud = content.get("speak", False)
+    if aloud and (section != "corpora.synthetic" or "path" in content):
+        raise VoxauditError(f"{path}: {section}.speak is for [corpora.synthetic] without a path")
+    if "path" not in content and not aloud:
         raise VoxauditError(f"{path}: [{section}] needs a path")
     columns = content.get("columns", {})
     return CorpusConfig(
-        path=path.parent / content["path"],
+        path=None if aloud else path.parent / content["path"],
         format=content.get("format"),
         columns=dict(zip(columns, _texts(columns.values(), path, f"{section}.columns"), strict=True)),
         attributes=_texts(content.get("attributes", []), path, f"{section}.attributes"),

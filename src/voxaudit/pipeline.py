@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from voxaudit.config import AuditConfig, CorpusConfig
 from voxaudit.corpus import Corpus, read_corpus
@@ -48,7 +49,7 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
         recognizers,
         config.scenarios,
         out=config.out,
-        corpora={role: _read(other) for role, other in config.corpora.items()},
+        corpora={role: _natural(other, corpus, config.out) for role, other in config.corpora.items()},
         seed=config.seed,
         workers=config.workers,
         timeout=config.timeout,
@@ -63,6 +64,16 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
 
 
 def _read(config: CorpusConfig) -> Corpus:
+    assert config.path is not None
     return read_corpus(
         config.path, format=config.format, columns=config.columns, skip_bad_rows=config.skip_bad_rows
     )
+
+
+def _natural(config: CorpusConfig, clean: Corpus, folder: Path) -> Corpus:
+    """Return the corpus of a role: the user's, or the clean corpus's texts read aloud."""
+    if config.path is not None:
+        return _read(config)
+    from voxaudit.speak.texts import speak_texts
+
+    return read_corpus(speak_texts(clean.table["text"].drop_nulls().to_list(), folder / "synthetic"))

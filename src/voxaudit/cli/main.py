@@ -17,6 +17,7 @@ COMMANDS = {
     "demo": "a whole audit on a made-up corpus and two real recognizers; no file, no network",
     "init": "write a commented audit.toml for your corpus",
     "run": "audit your corpus as audit.toml says; run again to resume",
+    "perturb": "write the audio of a scenario: a file, a folder or a whole corpus",
     "score": "word and character error rates of transcripts you already have",
     "disparity": "compare groups by a regression that knows about speakers and confounders",
     "parity": "compare groups speaker by speaker, with all else fixed and crossed; say what the data cannot show",
