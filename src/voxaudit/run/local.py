@@ -60,25 +60,17 @@ def execute(job: Job, trials: Iterator[Trial], limits: Limits, log: Path) -> Ite
     and a trial that fails more than `limits.retries` times is an outcome with a reason. `RecognizerError`
     means that the recognizer cannot be loaded at all.
     """
-    pool = _Pool(job, trials, limits, log)
-    try:
-        while True:
-            pool.feed()
-            if pool.idle:
-                return
-            if outcomes := pool.collect():
-                yield outcomes
-            if pool.hopeless is not None:
-                raise pool.hopeless
-    finally:
-        pool.stop()
+    with Pool(job, limits, log) as pool:
+        yield from pool.hear(trials)
 
 
-class _Pool:
-    def __init__(self, job: Job, trials: Iterator[Trial], limits: Limits, log: Path) -> None:
+class Pool:
+    """Warm workers of one recognizer. They stay loaded between calls of `hear` until the pool is left."""
+
+    def __init__(self, job: Job, limits: Limits, log: Path) -> None:
         self._job = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
         self._batch = max(1, job.recognizer.batch_size)
-        self._source = trials
+        self._source: Iterator[Trial] = iter(())
         self._queue: deque[_Attempt] = deque()
         self._limits = limits
         self._log = log
@@ -87,14 +79,32 @@ class _Pool:
         self._loading_deaths = 0
         self._seconds_a_trial: float | None = None
         self._exhausted = False
-        self.hopeless: RecognizerError | None = None  # raised once what was heard so far is handed over
+        self._hopeless: RecognizerError | None = None  # raised once what was heard so far is handed over
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def hear(self, trials: Iterator[Trial]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of trials as they come; workers are started as far as there is work for them."""
+        self._source, self._exhausted = trials, False
+        while True:
+            self._feed()
+            if self._idle:
+                return
+            if outcomes := self._collect():
+                yield outcomes
+            if self._hopeless is not None:
+                raise self._hopeless
 
     @property
-    def idle(self) -> bool:
+    def _idle(self) -> bool:
         """True when nothing is under way and nothing is left."""
         return self._exhausted and not self._queue and not any(worker.pending for worker in self._workers)
 
-    def feed(self) -> None:
+    def _feed(self) -> None:
         """Give every free worker its next chunk; start workers while there is work for them."""
         for worker in self._workers:
             if worker.ready and not worker.pending and (chunk := self._next_chunk()):
@@ -132,7 +142,7 @@ class _Pool:
             chunk.append(self._queue.popleft())
         return chunk
 
-    def collect(self) -> list[Outcome]:
+    def _collect(self) -> list[Outcome]:
         """Wait for something to happen, then handle all that has."""
         outcomes: list[Outcome] = []
         now = time.monotonic()
@@ -156,9 +166,9 @@ class _Pool:
             worker.ready = True
             self._loading_deaths = 0
         elif isinstance(message, Unusable):
-            self.hopeless = RecognizerError(message.reason)
+            self._hopeless = RecognizerError(message.reason)
         elif message is None:
-            if self.hopeless is None:  # else it said goodbye already
+            if self._hopeless is None:  # else it said goodbye already
                 self._died(worker, outcomes)
         else:
             self._answered(worker, message, outcomes)
@@ -184,7 +194,7 @@ class _Pool:
         if not worker.ready:
             self._loading_deaths += 1
             if self._loading_deaths >= DEATHS_WHILE_LOADING:
-                self.hopeless = RecognizerError(
+                self._hopeless = RecognizerError(
                     f"the process {_ending(code)} while loading the model; see {self._log}"
                 )
             self._replace(worker, suspects=0, reason="", outcomes=outcomes)
@@ -195,7 +205,7 @@ class _Pool:
 
     def _timed_out(self, worker: _Worker, outcomes: list[Outcome]) -> None:
         if not worker.ready:
-            self.hopeless = RecognizerError(
+            self._hopeless = RecognizerError(
                 f"the model was not loaded within {self._limits.load_timeout:g} s; see {self._log}"
             )
             return

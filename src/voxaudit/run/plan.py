@@ -74,16 +74,14 @@ def _unfinished(
     by_id = isinstance(plan.recognizers[recognizer], AnswersById)
     utterances = iter(corpus)
     while some := list(islice(utterances, CHUNK)):
-        hashes = (
-            {} if by_id else _hash_recordings(store, sorted({str(utterance.audio) for utterance in some}))
-        )
+        hashes = {} if by_id else hash_recordings(store, sorted({str(utterance.audio) for utterance in some}))
         done = store.finished(recognizer, [utterance.id for utterance in some], failed=not retry_failed)
         chunk = Chunk([], [], 0)
         finished = 0
         for utterance in some:
             content = hashes.get(str(utterance.audio), "")
             for scenario in scenarios:
-                trial = _trial(utterance, scenario, content, plan.seed, digest)
+                trial = trial_of(utterance, scenario, content, plan.seed, digest)
                 if done.get((trial.utterance, trial.scenario)) == trial.key:
                     finished += 1
                 elif content.startswith(UNREADABLE):
@@ -93,7 +91,8 @@ def _unfinished(
         yield Chunk(chunk.trials, chunk.failed, finished)
 
 
-def _trial(utterance: Utterance, scenario: Scenario, content: str, seed: int, digest: str) -> Trial:
+def trial_of(utterance: Utterance, scenario: Scenario, content: str, seed: int, digest: str) -> Trial:
+    """Return the trial of an utterance: `content` is the recording's hash, `digest` the recognizer's."""
     mark = scenario.fingerprint(seed=seed, utterance=utterance.id)
     key = trial_key(content or utterance.id, utterance.start, utterance.duration, mark, digest)
     audio = str(utterance.audio)
@@ -104,7 +103,7 @@ UNREADABLE = "audio: "
 """How the reason starts where a recording cannot be read."""
 
 
-def _hash_recordings(store: Store, paths: Sequence[str]) -> dict[str, str]:
+def hash_recordings(store: Store, paths: Sequence[str]) -> dict[str, str]:
     """Return {path: content hash}, or {path: "audio: reason"} for a recording that cannot be read."""
     known = store.audio_hashes(paths)
     hashes, fresh = {}, []

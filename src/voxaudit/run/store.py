@@ -83,6 +83,17 @@ class Store:
                 ],
             )
 
+    def outcomes(self, recognizer: str) -> dict[bytes, tuple[Transcript | None, float, str | None]]:
+        """Return {key: (transcript, seconds, failure)} of everything a recognizer has heard, failures too."""
+        rows = self._database.execute(
+            "SELECT key, text, confidence, word_times, seconds, failure FROM trials WHERE recognizer = ?",
+            [recognizer],
+        )
+        return {
+            key: (None if text is None else transcript_from_row(text, confidence, times), seconds, failure)
+            for key, text, confidence, times, seconds, failure in rows
+        }
+
     def audio_hashes(self, paths: Sequence[str]) -> dict[str, tuple[int, int, str]]:
         """Return {path: (size, modified, hash)} of the recordings whose hash is known."""
         rows = self._database.execute(

@@ -1,0 +1,125 @@
+"""A session: recognizers kept warm for audits that choose what to hear next by what they have heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from voxaudit.corpus import Utterance
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb import Scenario
+from voxaudit.recognize import Recognizer
+from voxaudit.recognize.base import RecognizerError
+from voxaudit.run.cache import Cache, default_cache_folder
+from voxaudit.run.local import Limits, Pool
+from voxaudit.run.lock import hold
+from voxaudit.run.plan import UNREADABLE, hash_recordings, trial_of
+from voxaudit.run.store import Store
+from voxaudit.run.trial import Outcome, recognizer_digest
+from voxaudit.run.worker import Job
+
+Asked = tuple[Utterance, str]
+"""An utterance, and the id of the scenario under which it is to be heard."""
+
+
+class Session:
+    """Hears utterances under scenarios on demand, through the store of a run folder and the user's cache.
+
+    What was heard before, in this session or an earlier one, is not heard again. `scenarios` maps ids to scenarios; it
+    may make them on the way. It travels to the workers, so it must be picklable. Use it as a context manager.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        recognizers: Mapping[str, Recognizer],
+        scenarios: Mapping[str, Scenario],
+        *,
+        seed: int = 0,
+        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        cache: bool | str | Path = True,
+    ) -> None:
+        self.folder = Path(folder)
+        self._recognizers = dict(recognizers)
+        self._scenarios = scenarios
+        self._seed = seed
+        self._limits = limits
+        self._cache_folder = default_cache_folder() if cache is True else Path(cache) if cache else None
+        self._stack = ExitStack()
+        self.heard = 0
+        """Trials that took a recognizer's time in this session."""
+
+    def __enter__(self) -> Session:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._stack.enter_context(hold(self.folder))
+            self._store = self._stack.enter_context(closing(Store(self.folder / "trials.sqlite")))
+            self._cache = (
+                None
+                if self._cache_folder is None
+                else self._stack.enter_context(closing(Cache(self._cache_folder)))
+            )
+            self._digests, self._known, self._pools = {}, {}, {}
+            for name, recognizer in self._recognizers.items():
+                self._digests[name] = recognizer_digest(recognizer.fingerprint())
+                self._known[name] = self._store.outcomes(name)
+                job = Job(recognizer, self._scenarios, self._seed)
+                pool = Pool(job, self._limits, self.folder / "workers.log")
+                self._pools[name] = self._stack.enter_context(pool)
+        except OSError as error:
+            self._stack.close()
+            where = error.filename or self.folder
+            raise VoxauditError(f"{where}: {error.strerror or one_line(error)}") from error
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def hear(self, asked: Sequence[Asked]) -> dict[str, list[Outcome]]:
+        """Return, for every recognizer, one outcome per (utterance, scenario id), in the order they were asked."""
+        hashes = hash_recordings(self._store, sorted({str(utterance.audio) for utterance, _ in asked}))
+        return {name: self._hear(name, asked, hashes) for name in self._recognizers}
+
+    def _hear(self, name: str, asked: Sequence[Asked], hashes: Mapping[str, str]) -> list[Outcome]:
+        known = self._known[name]
+        trials = [
+            trial_of(
+                utterance,
+                self._scenarios[scenario],
+                hashes[str(utterance.audio)],
+                self._seed,
+                self._digests[name],
+            )
+            for utterance, scenario in asked
+        ]
+        self._record(
+            name,
+            (
+                Outcome(trial, None, failure=hashes[trial.audio])
+                for trial in trials
+                if hashes[trial.audio].startswith(UNREADABLE)
+            ),
+        )
+        missing = {trial.key: trial for trial in trials if trial.key not in known}
+        if missing and self._cache is not None:
+            found = self._cache.find(list(missing))
+            self._record(name, (Outcome(missing.pop(key), *answer) for key, answer in found.items()))
+        try:
+            for outcomes in self._pools[name].hear(iter(list(missing.values()))):
+                self._record(name, outcomes)
+                self.heard += len(outcomes)
+                if self._cache is not None:
+                    self._cache.add(outcomes)
+        except RecognizerError as error:
+            raise RecognizerError(f"recognizer '{name}': {error}") from error
+        return [Outcome(trial, *known[trial.key]) for trial in trials]
+
+    def _record(self, name: str, outcomes: Iterable[Outcome]) -> None:
+        outcomes = list(outcomes)
+        if outcomes:
+            self._store.add(name, outcomes)
+            self._known[name].update({o.trial.key: (o.transcript, o.seconds, o.failure) for o in outcomes})
