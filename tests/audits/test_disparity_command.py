@@ -5,9 +5,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from voxaudit.audits.disparity_embeddings import embedding_covariates, minilm, principal_components
+from voxaudit.audits.disparity_embeddings import embedding_covariates, principal_components
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
+from voxaudit.score.meaning import minilm
 
 
 @pytest.fixture

