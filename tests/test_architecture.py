@@ -14,6 +14,7 @@ STAGES = [
     "audio",
     "config",
     "corpus",
+    "align",
     "perturb",
     "recognize",
     "speak",

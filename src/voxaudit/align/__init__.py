@@ -1,0 +1,23 @@
+"""Alignment: when each word, syllable and phone of a known text is spoken."""
+
+from voxaudit.align.base import Aligner, AlignmentError
+from voxaudit.align.corpus import align_corpus
+from voxaudit.align.ctm import read_ctm
+from voxaudit.align.lhotse import read_lhotse
+from voxaudit.align.pocketsphinx import PocketSphinxAligner
+from voxaudit.align.textgrid import read_textgrid
+from voxaudit.align.timings import Phone, Syllable, Timings, Word
+
+__all__ = [
+    "Aligner",
+    "AlignmentError",
+    "Phone",
+    "PocketSphinxAligner",
+    "Syllable",
+    "Timings",
+    "Word",
+    "align_corpus",
+    "read_ctm",
+    "read_lhotse",
+    "read_textgrid",
+]

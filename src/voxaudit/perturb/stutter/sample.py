@@ -1,0 +1,169 @@
+"""Draw stuttering at random: one operation, or a chain at a given rate and severity."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from voxaudit.align import Timings
+from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
+from voxaudit.perturb.stutter.block import Block
+from voxaudit.perturb.stutter.chain import MUTATORS, Chain
+from voxaudit.perturb.stutter.interjection import NO_FILLER, Interjection, fillers
+from voxaudit.perturb.stutter.prolongation import Prolongation
+from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
+
+SEVERITIES = (1, 2, 3, 4)
+"""Quarters of ASTER's ranges, from mild to severe: 50 to 200 ms of silence, 2 to 4 times as long, 2 to 4 copies."""
+
+_COPIES = {1: (2, 2), 2: (2, 3), 3: (3, 4), 4: (4, 4), None: (2, 4)}
+_WORD_COPIES = {1: (1, 1), 2: (2, 2), 3: (3, 3), 4: (4, 4), None: (1, 4)}
+_FILLER_COPIES = {1: (1, 1), 2: (1, 2), 3: (2, 2), 4: (2, 3), None: (1, 2)}
+
+MIXTURES: dict[str, dict[str, float]] = {
+    "even": dict.fromkeys(MUTATORS, 1.0),
+    "sep28k": {
+        "block": 12.0,
+        "prolongation": 10.0,
+        "sound_repetition": 8.3,
+        "word_repetition": 9.8,
+        "interjection": 21.2,
+    },
+    "fluencybank": {
+        "block": 10.3,
+        "prolongation": 8.1,
+        "sound_repetition": 13.3,
+        "word_repetition": 10.4,
+        "interjection": 27.3,
+    },
+}
+"""Weights of the kinds. `even`: every kind alike, as ASTER draws them. `sep28k` and `fluencybank`: the percentage of
+3 s clips with each kind in podcasts with people who stutter and in interviews (Lea et al. 2021, Table 1)."""
+
+
+def applicable(timings: Timings, clips: Sequence[Clip] = ()) -> tuple[str, ...]:
+    """Return the kinds of stuttering that a recording has a place for."""
+    return tuple(kind for kind in MUTATORS if _targets(kind, timings, clips))
+
+
+def sample_operation(
+    kind: str,
+    timings: Timings,
+    generator: np.random.Generator,
+    severity: int | None = None,
+    *,
+    clips: Sequence[Clip] = (),
+    avoid: Collection[int] = (),
+) -> Operation:
+    """Return a random operation of a kind that the recording has a place for.
+
+    `severity` 1 to 4 draws from that quarter of the paper's range, None from all of it. Words in `avoid` are taken
+    only where there is no other. `clips` are fillers to use where (and only where) the recording has none.
+    """
+    if kind not in MUTATORS:
+        raise StutterError(f"unknown mutator '{kind}'. Available: {', '.join(MUTATORS)}")
+    if severity is not None and severity not in SEVERITIES:
+        raise StutterError(f"severity must be from 1 to {len(SEVERITIES)}, not {severity}")
+    places = _targets(kind, timings, clips)
+    if not places:
+        raise StutterError(_nowhere(kind))
+    free = [place for place in places if place[0] not in avoid] or places
+    word, syllable = free[int(generator.integers(len(free)))]
+    if kind == "block":
+        return Block(word, syllable, float(round(_between(50.0, 200.0, severity, generator))))
+    if kind == "prolongation":
+        return Prolongation(word, syllable, round(_between(2.0, 4.0, severity, generator), 2))
+    if kind == "sound_repetition":
+        return SoundRepetition(word, syllable, _count(_COPIES[severity], generator))
+    if kind == "word_repetition":
+        return WordRepetition(word, _count(_WORD_COPIES[severity], generator))
+    copies = _count(_FILLER_COPIES[severity], generator)
+    own = fillers(timings)
+    if own:
+        filler = own[int(generator.integers(len(own)))]
+        return Interjection(word, filler.word, filler.syllable, copies)
+    return Interjection(word, copies=copies, clip=clips[int(generator.integers(len(clips)))].key)
+
+
+def sample_chain(
+    timings: Timings,
+    mixture: str | Mapping[str, float],
+    rate: float,
+    severity: int | None,
+    generator: np.random.Generator,
+    *,
+    clips: Sequence[Clip] = (),
+) -> Chain:
+    """Return a chain with `rate` events per 100 intended words, on as many different words as there are.
+
+    `mixture` is a name of `MIXTURES` or weights by kind; kinds that the recording has no place for are left out and the
+    others share their weight. The number of events is rounded up or down at random, so that its mean over
+    recordings is the rate; for a short recording it may be none.
+    """
+    weights = _weights(mixture, applicable(timings, clips))
+    if not 0 <= rate <= 500:
+        raise StutterError(f"the rate must be from 0 to 500 events per 100 words, not {rate:g}")
+    events = int(np.floor(rate * len(timings.intended) / 100 + generator.random()))
+    kinds = list(weights)
+    share = np.array([weights[kind] for kind in kinds]) / sum(weights.values())
+    chain, used = Chain(), set[int]()
+    for _ in range(events):
+        kind = kinds[int(generator.choice(len(kinds), p=share))]
+        operation = sample_operation(kind, timings, generator, severity, clips=clips, avoid=used)
+        used.add(operation.target)
+        chain = chain.then(operation)
+    return chain
+
+
+def _weights(mixture: str | Mapping[str, float], possible: Collection[str]) -> dict[str, float]:
+    if isinstance(mixture, str):
+        if mixture not in MIXTURES:
+            raise StutterError(f"unknown mixture '{mixture}'. Available: {', '.join(MIXTURES)}")
+        mixture = MIXTURES[mixture]
+    for kind, weight in mixture.items():
+        if kind not in MUTATORS or not 0 <= weight < float("inf"):
+            raise StutterError(f"mixture: '{kind}' = {weight!r} is no weight of one of {', '.join(MUTATORS)}")
+    weights = {kind: mixture[kind] for kind in MUTATORS if mixture.get(kind, 0) > 0 and kind in possible}
+    if not weights:
+        raise StutterError(f"none of {', '.join(mixture) or 'no kinds'} has a place in this recording")
+    return weights
+
+
+def _targets(kind: str, timings: Timings, clips: Sequence[Clip]) -> list[tuple[int, int]]:
+    """Return (word, syllable) of all places for a kind."""
+    sounding = [
+        [
+            n
+            for n, part in enumerate(p for p in timings.words[at].syllables if not p.event)
+            if part.end > part.start
+        ]
+        for at in timings.intended
+    ]
+    if kind == "block":
+        return [(word, part) for word, parts in enumerate(sounding) for part in parts if part > 0]
+    if kind == "word_repetition":
+        return [(word, 0) for word, parts in enumerate(sounding) if parts]
+    if kind == "interjection":
+        # Between words, as the paper has it: not before the first nor after the last.
+        return [(word, 0) for word in range(1, len(sounding))] if clips or fillers(timings) else []
+    return [(word, part) for word, parts in enumerate(sounding) for part in parts]
+
+
+def _nowhere(kind: str) -> str:
+    if kind == "block":
+        return "block: no word of this recording has two syllables to put silence between"
+    if kind == "interjection":
+        return NO_FILLER + ". (There must also be two words to put it between.)"
+    return f"{kind}: this recording has no syllable"
+
+
+def _between(low: float, high: float, severity: int | None, generator: np.random.Generator) -> float:
+    if severity is not None:
+        quarter = (high - low) / len(SEVERITIES)
+        low, high = low + (severity - 1) * quarter, low + severity * quarter
+    return float(generator.uniform(low, high))
+
+
+def _count(limits: tuple[int, int], generator: np.random.Generator) -> int:
+    return int(generator.integers(limits[0], limits[1] + 1))
