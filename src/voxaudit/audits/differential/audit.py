@@ -1,0 +1,269 @@
+"""The differential audit: fairness testing without reference texts (Rajan et al. 2022), with error rates that hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from voxaudit.audits.differential.agreement import agree
+from voxaudit.audits.differential.disagreement import measure_disagreement
+from voxaudit.audits.differential.distances import NO_SPEAKERS, is_distances, read_grids
+from voxaudit.audits.differential.findings import VIOLATION_SCHEMA, Chance, Findings, View
+from voxaudit.audits.differential.intervals import gap_intervals
+from voxaudit.audits.differential.permutation import chance_totals
+from voxaudit.audits.differential.ratings import Ratings, published_ratings
+from voxaudit.audits.differential.scenarios import show_theta
+from voxaudit.audits.differential.selection import select
+from voxaudit.audits.differential.sources import open_source
+from voxaudit.audits.differential.sums import FloatArray, SpeakerSums, check_taus
+from voxaudit.audits.differential.testing import Tested, judge_violations
+from voxaudit.audits.differential.violations import Grid, Places, find_violations
+from voxaudit.audits.inputs import is_run
+from voxaudit.errors import VoxauditError
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.tables import read_table
+
+TAUS = (0.01, 0.05, 0.1, 0.15)
+"""The tolerances of the paper."""
+
+RESAMPLES = 2000
+SHUFFLES = 999
+
+
+def differential(
+    table: str | Path | pl.DataFrame,
+    group: str | None = None,
+    *,
+    taus: Sequence[float] = TAUS,
+    exclude: Iterable[str] = (),
+    min_comprehensibility: float | None = None,
+    ratings: Ratings | None = None,
+    dataset: str | None = None,
+    speaker: str = "speaker",
+    clean: str | None = None,
+    normalizer: str = "basic",
+    fdr: float = 0.05,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> list[Findings]:
+    """Ask of every two groups whether disturbed speech drives recognizers further apart in one than in the other.
+
+    `table` is a run's folder, transcripts (utterance, scenario, recognizer, text, speaker, reference where known, and
+    the column `group`), or distances (asr_pair, transformation, theta, group, distance, perhaps dataset). Returns
+    one `Findings` a dataset; transcripts are one dataset.
+
+    `exclude` holds `TRANSFORMATION:THETA`; `min_comprehensibility` keeps scenarios that people rated so (1 to 10,
+    the published ratings unless `ratings` are given). `fdr` bounds the expected share of false claims among the
+    significant violations. Same input and `seed`, same answer.
+    """
+    steps = check_taus(tuple(taus))
+    for name, value in (("fdr", fdr), ("confidence", confidence)):
+        if not 0.0 < value < 1.0:
+            raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}")
+    rated = ratings or (published_ratings() if min_comprehensibility is not None else None)
+    exclude = tuple(exclude)
+    given = _distances(table)
+    if given is not None:
+        where = "the table" if isinstance(table, pl.DataFrame) else table
+        grids = read_grids(given, where, group=group or "group", dataset=dataset)
+        return [
+            _from_grid(name, grid, steps, exclude, min_comprehensibility, rated, fdr)
+            for name, grid in grids.items()
+        ]
+    if dataset is not None:
+        raise VoxauditError("--dataset chooses among the datasets of a table of distances; this is none")
+    if group is None:
+        raise VoxauditError("name the column of the groups to compare, e.g. --group gender")
+    rule = find_normalizer(normalizer)
+    measured = measure_disagreement(open_source(table, group, speaker=speaker, clean=clean), rule)
+    kept, dropped = select(measured.between.conditions, exclude, min_comprehensibility, rated)
+    between = measured.between.with_conditions(kept)
+    view = ask(between, steps, fdr=fdr, confidence=confidence, seed=seed)
+    truth = measured.against_truth
+    wer = (
+        None
+        if truth is None
+        else ask(truth.with_conditions(kept), steps, fdr=fdr, confidence=confidence, seed=seed)
+    )
+    agreement = None
+    if truth is not None and wer is not None:
+        agreement = agree(
+            _grid(between),
+            _grid(truth.with_conditions(kept)),
+            steps,
+            view.counts()["totals"],
+            wer.counts()["totals"],
+            (view.claimed(), wer.claimed()) if view.tested else None,
+        )
+    return [
+        Findings(
+            "",
+            view,
+            wer,
+            agreement,
+            None if between.untestable else dict(zip(between.groups, between.sizes(), strict=True)),
+            rule.id,
+            fdr,
+            {**measured.left_out, **dropped},
+            _refusals(view, between.untestable),
+            _silences(between),
+        )
+    ]
+
+
+def ask(
+    sums: SpeakerSums, taus: tuple[float, ...], *, fdr: float = 0.05, confidence: float = 0.95, seed: int = 0
+) -> View:
+    """Apply Algorithm 1 to sums per speaker, and test every violation where speakers are known."""
+    grid = _grid(sums)
+    found = find_violations(grid, taus)
+    tested = judge_violations(sums, grid, found, taus, fdr=fdr, seed=seed)
+    low = high = None
+    chance = None
+    generator = np.random.Generator(np.random.PCG64(seed))
+    if sums.untestable is None:
+        low, high = gap_intervals(sums, confidence=confidence, resamples=RESAMPLES, generator=generator)
+        if min(sums.sizes()) >= FEWEST_SPEAKERS:
+            shuffled = chance_totals(sums, taus, SHUFFLES, generator)
+            real = np.bincount(found.group, minlength=len(sums.groups))
+            chance = {
+                group: Chance(
+                    float(shuffled[:, place].mean()),
+                    float(np.quantile(shuffled[:, place], 0.95)),
+                    float(((shuffled[:, place] >= real[place]).sum() + 1) / (SHUFFLES + 1)),
+                )
+                for place, group in enumerate(sums.groups)
+            }
+    disturbed, clean = sums.distances()
+    return _view(grid, found, taus, tested, (low, high), _degradations(grid, disturbed, clean), chance)
+
+
+def _distances(table: str | Path | pl.DataFrame) -> pl.DataFrame | None:
+    """Return a table of distances, or None where the table holds something else."""
+    if isinstance(table, pl.DataFrame):
+        return table if is_distances(table.columns) else None
+    if is_run(table):
+        return None
+    path = Path(table)
+    if path.suffix.lower() == ".parquet" and path.is_file():
+        return read_table(path) if is_distances(pl.scan_parquet(path).collect_schema().names()) else None
+    if path.suffix.lower() in (".csv", ".tsv") and path.is_file():
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            if "distance" not in lines.readline():
+                return None  # not read twice: transcripts can be long
+    read = read_table(path)
+    return read if is_distances(read.columns) else None
+
+
+def _from_grid(
+    dataset: str,
+    grid: Grid,
+    taus: tuple[float, ...],
+    exclude: tuple[str, ...],
+    minimum: float | None,
+    ratings: Ratings | None,
+    fdr: float,
+) -> Findings:
+    kept, dropped = select(grid.conditions, exclude, minimum, ratings)
+    chosen = Grid(
+        grid.groups,
+        grid.pairs,
+        tuple(grid.conditions[place] for place in kept),
+        grid.degradations[:, :, kept],
+    )
+    found = find_violations(chosen, taus)
+    nothing = np.full(len(found), np.nan)
+    untested = Tested(nothing, nothing, np.zeros(len(found), dtype=np.bool_), 0, ())
+    view = _view(chosen, found, taus, untested, (None, None), _degradations(chosen, None, None), None)
+    return Findings(dataset, view, None, None, None, None, fdr, dropped, (NO_SPEAKERS,), ())
+
+
+def _grid(sums: SpeakerSums) -> Grid:
+    return Grid(sums.groups, sums.pairs, sums.conditions, sums.degradations())
+
+
+def _view(
+    grid: Grid,
+    found: Places,
+    taus: tuple[float, ...],
+    tested: Tested,
+    limits: tuple[FloatArray | None, FloatArray | None],
+    degradations: pl.DataFrame,
+    chance: dict[str, Chance] | None,
+) -> View:
+    def names(values: Sequence[str], places: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> pl.Series:
+        return pl.Series(values, dtype=pl.String).gather(places)
+
+    at = (found.group, found.against, found.pair, found.condition)
+    low, high = (np.full(len(found), np.nan) if side is None else side[at] for side in limits)
+    columns = {
+        "group": names(grid.groups, found.group),
+        "against": names(grid.groups, found.against),
+        "pair": names(grid.pairs, found.pair),
+        "scenario": names([c.id for c in grid.conditions], found.condition),
+        "transformation": names([c.transformation for c in grid.conditions], found.condition),
+        "theta": names([show_theta(c.theta) for c in grid.conditions], found.condition),
+        "tau": np.asarray(taus)[found.tau],
+        "gap": found.gap,
+        **{
+            name: pl.Series(values, dtype=pl.Float64).fill_nan(None)
+            for name, values in (("ci_low", low), ("ci_high", high), ("p", tested.p), ("q", tested.q))
+        },
+    }
+    verdicts = pl.when(pl.col("p").is_not_null()).then(pl.Series("verdict", tested.significant))
+    violations = pl.DataFrame(columns).with_columns(significant=verdicts)
+    return View(
+        grid.groups,
+        grid.pairs,
+        grid.conditions,
+        taus,
+        degradations,
+        violations.select(pl.col(name).cast(kind) for name, kind in VIOLATION_SCHEMA.items()),
+        tested.family,
+        tested.comparisons,
+        chance,
+    )
+
+
+def _degradations(grid: Grid, disturbed: FloatArray | None, clean: FloatArray | None) -> pl.DataFrame:
+    rows = [(g, p, c) for g in grid.groups for p in grid.pairs for c in grid.conditions]
+    parts = {"distance": disturbed, "original": clean, "degradation": grid.degradations}
+    return pl.DataFrame(
+        {
+            "group": [g for g, _, _ in rows],
+            "pair": [p for _, p, _ in rows],
+            "scenario": [c.id for _, _, c in rows],
+            **{
+                name: pl.Series(
+                    [None] * len(rows) if values is None else values.ravel(), dtype=pl.Float64
+                ).fill_nan(None)
+                for name, values in parts.items()
+            },
+        }
+    )
+
+
+def _refusals(view: View, untestable: str | None) -> tuple[str, ...]:
+    if untestable:
+        return (f"no p-values: {untestable}",)
+    return tuple(
+        f"{comparison.group} and {comparison.against} are not tested: {comparison.refusal}"
+        for comparison in view.comparisons
+        if comparison.refusal
+    )
+
+
+def _silences(sums: SpeakerSums) -> tuple[str, ...]:
+    """Say where both recognizers heard nothing in a whole group, so that there is no distance."""
+    missing = np.argwhere(~np.isfinite(sums.degradations()))
+    if not len(missing):
+        return ()
+    group, pair, condition = (int(place) for place in missing[0])
+    return (
+        f"{len(missing)} distance(s) do not exist because both recognizers returned no words, or nothing at all, for a"
+        f" whole group: first {sums.groups[group]}, {sums.pairs[pair]}, {sums.conditions[condition].id}; not compared",
+    )

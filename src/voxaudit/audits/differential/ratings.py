@@ -1,0 +1,50 @@
+"""How comprehensible disturbed speech is to people: mean ratings by transformation and theta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import polars as pl
+
+from voxaudit.audits.differential.scenarios import parse_theta
+from voxaudit.errors import VoxauditError
+from voxaudit.tables import read_table, require_columns
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Mean ratings, 1 (nothing understood) to 10; transformations in lower case."""
+
+    means: Mapping[tuple[str, float | str | None], float]
+
+    def of(self, transformation: str, theta: float | str | None) -> float | None:
+        """Return the mean rating of a scenario, or None where nobody rated it."""
+        return self.means.get((transformation.lower(), theta))
+
+
+def read_ratings(path: str | Path) -> Ratings:
+    """Read ratings from a table with the columns transformation, theta, rating; several of one cell are averaged."""
+    table = read_table(path)
+    require_columns(table, ("transformation", "theta", "rating"), path)
+    rating = table["rating"].cast(pl.Float64, strict=False)
+    bad = (rating.is_null() | rating.is_nan()).arg_true()
+    if len(bad):
+        raise VoxauditError(
+            f"{path}, row {bad[0] + 1}, column rating: '{table['rating'][bad[0]]}' is not a number"
+        )
+    means = table.with_columns(rating).group_by("transformation", "theta").agg(pl.col("rating").mean())
+    return Ratings(
+        {
+            (str(transformation).strip().lower(), parse_theta(theta)): mean
+            for transformation, theta, mean in means.iter_rows()
+        }
+    )
+
+
+def published_ratings() -> Ratings:
+    """Return the mean ratings of the 197 participants of Rajan et al. (2022), Table 10, and of Amp 2.0."""
+    with as_file(files(__package__).joinpath("ratings.csv")) as path:
+        return read_ratings(path)

@@ -1,0 +1,61 @@
+"""Which scenarios are asked about: all, all but some, or those that people still understand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from voxaudit.audits.differential.ratings import Ratings
+from voxaudit.audits.differential.scenarios import Condition, parse_condition, show_theta
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
+
+
+def select(
+    conditions: Sequence[Condition],
+    exclude: Iterable[str] = (),
+    minimum: float | None = None,
+    ratings: Ratings | None = None,
+) -> tuple[list[int], Mapping[str, int]]:
+    """Return the places of the conditions that are asked about, and how many were left out for which reason.
+
+    `exclude` holds `TRANSFORMATION:THETA`, or a transformation alone; case does not matter. With `minimum`, only
+    conditions rated at least so comprehensible stay, and those without a rating go.
+    """
+    excluded: set[int] = set()
+    for text in exclude:
+        wanted = parse_condition(text)
+        hits = {place for place, condition in enumerate(conditions) if _matches(condition, wanted)}
+        if not hits:
+            known = sorted({f"{c.transformation}:{show_theta(c.theta)}".rstrip(":") for c in conditions})
+            raise VoxauditError(
+                f"nothing to exclude is called '{one_line(text, 80)}'.{suggest(text, known)}"
+                f" Write TRANSFORMATION:THETA or a transformation; there: {one_line(', '.join(known), 600)}"
+            )
+        excluded |= hits
+    left_out = {"scenarios excluded by name": len(excluded)} if excluded else {}
+    kept: list[int] = []
+    for place, condition in enumerate(conditions):
+        if place in excluded:
+            continue
+        reason = None
+        if minimum is not None and ratings is not None:
+            rating = ratings.of(condition.transformation, condition.theta)
+            if rating is None:
+                reason = "scenarios without a comprehensibility rating"
+            elif rating < minimum:
+                reason = f"scenarios rated under {minimum:g}"
+        if reason is None:
+            kept.append(place)
+        else:
+            left_out[reason] = left_out.get(reason, 0) + 1
+    if not kept:
+        why = "; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "there are none"
+        raise VoxauditError(
+            f"no disturbed scenario is left to compare ({why}). Change --exclude, --min-comprehensibility or --ratings"
+        )
+    return kept, left_out
+
+
+def _matches(condition: Condition, wanted: Condition) -> bool:
+    same = condition.transformation.lower() == wanted.transformation.lower()
+    return same and (wanted.theta is None or condition.theta == wanted.theta)

@@ -1,0 +1,165 @@
+"""Where transcripts come from: a run's folder, a table on disk or in memory; read a few scenarios at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from voxaudit.audits.differential.scenarios import is_original
+from voxaudit.audits.inputs import TRANSCRIPT_KEYS, is_run, read_transcripts
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
+from voxaudit.run.folder import open_run
+from voxaudit.score.table import attribute_names
+from voxaudit.tables import require_columns
+
+ROWS_AT_A_TIME = 400_000
+"""Transcripts held in memory at a time, about 100 MB with their texts."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Transcripts and what is known of their utterances.
+
+    `trials` has the columns utterance, scenario, recognizer, text; `about` has utterance, group, speaker and
+    reference, the last two null where nothing is known.
+    """
+
+    where: str
+    trials: pl.LazyFrame
+    about: pl.DataFrame
+    recognizers: tuple[str, ...]
+    clean: str
+    scenarios: tuple[tuple[str, int], ...]
+    """Disturbed scenarios with their numbers of rows, in order of appearance."""
+
+    def batches(self) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
+        """Yield scenarios and their trials, the clean one first and alone."""
+        yield (self.clean,), self._collect((self.clean,))
+        waiting: list[str] = []
+        rows = 0
+        for scenario, count in self.scenarios:
+            if waiting and rows + count > ROWS_AT_A_TIME:
+                yield tuple(waiting), self._collect(tuple(waiting))
+                waiting, rows = [], 0
+            waiting.append(scenario)
+            rows += count
+        yield tuple(waiting), self._collect(tuple(waiting))
+
+    def _collect(self, scenarios: tuple[str, ...]) -> pl.DataFrame:
+        return self.trials.filter(pl.col("scenario").is_in(scenarios)).collect()
+
+
+def open_source(
+    table: str | Path | pl.DataFrame, group: str, *, speaker: str = "speaker", clean: str | None = None
+) -> Source:
+    """Open transcripts: a run's folder, a file or a table with the columns of `read_transcripts`."""
+    where, trials, about, columns = _parts(table)
+    if group not in columns:
+        raise VoxauditError(
+            f"{where}: no column '{one_line(group, 80)}' to group by.{suggest(group, columns)}"
+            f" Columns there: {', '.join(columns)}"
+        )
+    unknown = pl.lit(None, dtype=pl.String)
+    wanted = {"group": group, "speaker": speaker, "reference": "reference"}
+    known = about.select(
+        pl.col("utterance").cast(pl.String),
+        *(
+            (pl.col(column).cast(pl.String) if column in columns else unknown).alias(name)
+            for name, column in wanted.items()
+        ),
+    )
+    kinds = trials.group_by("scenario", "recognizer", maintain_order=True).len().collect()
+    if kinds.height == 0:
+        raise VoxauditError(f"{where}: there are no transcripts in it")
+    recognizers = tuple(sorted(kinds["recognizer"].drop_nulls().unique().to_list()))
+    if len(recognizers) < 2:
+        raise VoxauditError(
+            f"{where}: all transcripts are by one recognizer ({', '.join(recognizers) or 'unnamed'}). Differential"
+            " testing compares two or more: add another recognizer's transcripts"
+        )
+    counts = kinds.group_by("scenario", maintain_order=True).agg(pl.col("len").sum())
+    rows: dict[str, int] = {str(name): int(count) for name, count in counts.iter_rows()}
+    original = _clean_scenario(where, list(rows), clean)
+    disturbed = tuple((name, count) for name, count in rows.items() if name != original)
+    if not disturbed:
+        raise VoxauditError(
+            f"{where}: there is only undisturbed speech (scenario '{original}'). Run with a suite, e.g. aequevox"
+        )
+    _check_groups(where, known, group)
+    once = known.unique("utterance", keep="first", maintain_order=True)
+    return Source(where, trials, once, recognizers, original, disturbed)
+
+
+def _check_groups(where: str, known: pl.DataFrame, group: str) -> None:
+    pairs = known.select("utterance", "group", "speaker").unique()
+    if pairs.height > pairs["utterance"].n_unique():
+        twice = pairs.filter(pl.col("utterance").is_duplicated())["utterance"].sort()[0]
+        raise VoxauditError(
+            f"{where}: utterance '{one_line(str(twice), 80)}' has several values in column '{one_line(group, 80)}' or"
+            " several speakers; ids must be unique"
+        )
+
+
+def _parts(table: str | Path | pl.DataFrame) -> tuple[str, pl.LazyFrame, pl.DataFrame, list[str]]:
+    """Return a name, the trials, a table about utterances (perhaps with repeated rows) and its columns."""
+    if isinstance(table, pl.DataFrame):
+        where, whole = "the table", table.lazy()
+        require_columns(table, TRANSCRIPT_KEYS, where)
+    elif is_run(table):
+        run = open_run(table)
+        names = attribute_names(run.corpus.columns)
+        about = run.corpus.select(
+            pl.col("id").alias("utterance"),
+            "speaker",
+            pl.col("text").alias("reference"),
+            *(pl.col(column).alias(name) for column, name in names.items()),
+        )
+        return str(table), _trials(pl.scan_parquet(run.folder / "transcripts.parquet")), about, about.columns
+    elif Path(table).suffix.lower() == ".parquet" and Path(table).is_file():
+        where, whole = str(table), pl.scan_parquet(table)
+        try:
+            require_columns(whole.head(0).collect(), TRANSCRIPT_KEYS, table)
+        except pl.exceptions.PolarsError as error:
+            raise VoxauditError(f"{table}: cannot read this table: {one_line(error, 200)}") from error
+    else:
+        where, whole = str(table), read_transcripts(table).lazy()
+    columns = [
+        name
+        for name in whole.collect_schema().names()
+        if name not in ("scenario", "recognizer", "text", "seconds", "failure")
+    ]
+    about = whole.select(columns).unique(maintain_order=True).collect()
+    return where, _trials(whole), about, columns
+
+
+def _trials(whole: pl.LazyFrame) -> pl.LazyFrame:
+    text = pl.col("text").cast(pl.String)
+    if "failure" in whole.collect_schema().names():
+        text = pl.when(pl.col("failure").cast(pl.String).fill_null("") == "").then(text).alias("text")
+    return whole.select(pl.col("utterance", "scenario", "recognizer").cast(pl.String), text)
+
+
+def _clean_scenario(where: str, scenarios: list[str], asked: str | None) -> str:
+    if asked is not None:
+        if asked not in scenarios:
+            raise VoxauditError(
+                f"{where}: no scenario '{one_line(asked, 80)}'.{suggest(asked, scenarios)}"
+                f" Scenarios there: {one_line(', '.join(scenarios), 400)}"
+            )
+        return asked
+    found = [name for name in scenarios if is_original(name)]
+    if len(found) != 1:
+        what = (
+            f"several scenarios are undisturbed ({', '.join(found)})"
+            if found
+            else "no scenario is called clean"
+        )
+        raise VoxauditError(
+            f"{where}: {what}; degradation is measured from it. Name it with --clean; scenarios there:"
+            f" {one_line(', '.join(scenarios), 400)}"
+        )
+    return found[0]

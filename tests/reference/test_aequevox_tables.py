@@ -1,0 +1,113 @@
+"""Rajan et al. 2022 (AequeVox) from the published distances and ratings: Tables 4, 5 and 10, and the headlines."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from voxaudit.audits.differential import differential, published_ratings, read_ratings
+from voxaudit.cli.main import main
+
+FOLDER = Path(__file__).resolve().parents[3] / "shared" / "reference" / "aequevox"
+EXCLUDED = ("--exclude", "Scale:0.6", "Scale:0.5")
+pytestmark = pytest.mark.skipif(
+    not FOLDER.is_dir(), reason="no reference data here: the optional folder ../shared/reference is missing"
+)
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((FOLDER / "expected_tables.json").read_text(encoding="utf-8"))
+    return document
+
+
+def command(*arguments: str) -> dict[str, Any]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["differential", str(FOLDER / "distances.csv"), *arguments, "--json"]) == 0
+    document: dict[str, Any] = json.loads(out.getvalue())
+    return document
+
+
+@pytest.mark.parametrize("dataset", ["Accents", "RAVDESS"])
+def test_table_4(dataset: str, expected: dict[str, Any]) -> None:
+    found = command("--dataset", dataset, *EXCLUDED)
+    table = expected["table4"][dataset]
+    groups = list(table["total"])
+    by_tau = {float(tau): row for tau, row in found["by_tau"].items()}
+    cells = [(found["totals"][group], table["total"][group]) for group in groups]
+    cells += [(by_tau[float(tau)][group], n) for tau, row in table["tau"].items() for group, n in row.items()]
+    for published, ours in (("asr_pair", "by_pair"), ("transformation", "by_transformation")):
+        cells += [
+            (found[ours][label][group], n)
+            for label, row in table[published].items()
+            for group, n in row.items()
+        ]
+    assert len(cells) == 16 * len(groups)  # 112 and 32: the table's 144
+    assert [ours for ours, _ in cells] == [published for _, published in cells]
+    assert len(found["violations"]) == sum(table["total"].values())
+    assert {row["p"] for row in found["violations"]} == {None}
+    assert {row["significant"] for row in found["violations"]} == {None}
+
+
+def test_all_datasets_at_once_are_compared_within_themselves(expected: dict[str, Any]) -> None:
+    found = command(*EXCLUDED)
+    for dataset in ("Accents", "RAVDESS"):
+        assert found["datasets"][dataset]["totals"] == expected["table4"][dataset]["total"]
+        assert expected["table4"][dataset]["total"].items() <= found["totals"].items()
+    pairs = {(row["dataset"], row["group"], row["against"]) for row in found["violations"]}
+    assert all(
+        ({group, against} <= {"Male", "Female"}) == (dataset == "RAVDESS")
+        for dataset, group, against in pairs
+    )
+
+
+@pytest.mark.parametrize("dataset", ["Accents", "RAVDESS"])
+@pytest.mark.parametrize("own", [False, True], ids=["shipped ratings", "ratings from a file"])
+def test_table_5(dataset: str, own: bool, expected: dict[str, Any]) -> None:
+    ratings = ("--ratings", str(FOLDER / "comprehensibility.csv")) if own else ()
+    found = command("--dataset", dataset, *EXCLUDED, "--min-comprehensibility", "7.2", *ratings)
+    assert found["totals"] == expected["table5"][dataset]["total"]
+    assert len(found["about"]["scenarios"]) == 26
+
+
+def test_table_10(expected: dict[str, Any]) -> None:
+    recomputed, shipped = read_ratings(FOLDER / "comprehensibility.csv"), published_ratings()
+    cells = [
+        (name, float(theta), rating)
+        for name, row in expected["table10"].items()
+        for theta, rating in row.items()
+    ]
+    assert len(cells) == 40
+    for name, theta, rating in cells:
+        assert round(recomputed.of(name, theta) or 0.0, 2) == rating
+        assert shipped.of(name, theta) == pytest.approx(recomputed.of(name, theta), abs=5.1e-5)
+    assert len(shipped.means) == 41
+    assert shipped.of("AMP", 2.0) == pytest.approx(8.02, abs=0.005)
+
+
+def test_headlines() -> None:
+    totals = command(*EXCLUDED)["totals"]
+    english = totals["English"]
+    others = [totals[name] for name in ("Ganda", "French", "Gujarati", "Indonesian", "Korean", "Russian")]
+    assert 100 * sum(n - english for n in others) / 6 / english == pytest.approx(109.0278, abs=1e-4)
+    assert 100 * (totals["Female"] - totals["Male"]) / totals["Male"] == pytest.approx(528.571, abs=1e-3)
+
+
+def test_nothing_hangs_on_the_published_names(expected: dict[str, Any]) -> None:
+    table = pl.read_csv(FOLDER / "distances.csv", infer_schema_length=None)
+    table = table.filter(pl.col("dataset") == "RAVDESS").drop("dataset")
+    renamed = table.with_columns(
+        pl.col("asr_pair").str.replace_all("_", " | "),
+        pl.col("transformation").replace({"Scale": "slow down", "Original": "clean"}),
+        voice=pl.col("group").replace({"Male": "Ж", "Female": "0"}),
+    ).drop("group")
+    found = differential(
+        renamed.sample(fraction=1.0, shuffle=True, seed=3), "voice", exclude=["slow down:0.6", "SLOW DOWN:.5"]
+    )
+    assert found[0].view.counts()["totals"] == {"Ж": 28, "0": 176}
