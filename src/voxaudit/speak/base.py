@@ -42,7 +42,11 @@ Engine = Callable[[Voice, str], Audio]
 It follows `language`, `pitch`, `speed` and `reads`; `tract` is applied outside.
 """
 
-ENGINES = Registry("speech engine", {"pico": "voxaudit.speak.pico:speak"}, "voxaudit.speech_engines")
+ENGINES = Registry(
+    "speech engine",
+    {"pico": "voxaudit.speak.pico:speak", "hibari": "voxaudit.speak.hibari:speak"},
+    "voxaudit.speech_engines",
+)
 """Engines by name; an installed package adds one through the entry-point group `voxaudit.speech_engines`."""
 
 

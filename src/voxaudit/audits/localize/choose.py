@@ -1,0 +1,88 @@
+"""Which words the localiser calls robust and which not: the words that a validation speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+
+from voxaudit.audits.localize.result import Localization
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
+
+By = Literal["loss", "drop"]
+
+ROBUST, NON_ROBUST = "robust", "non_robust"
+FEWEST_OCCURRENCES = 5
+FEWEST_SPEAKERS = 3
+
+
+@dataclass(frozen=True)
+class ChosenWord:
+    """A word, what the localiser says of it, and on what ground: `rate` is the share of `occurrences` that was lost."""
+
+    word: str
+    kind: str
+    occurrences: int
+    rate: float
+
+
+def choose_words(
+    found: Localization, recognizer: str, transformation: str, *, by: By = "loss", count: int = 8
+) -> list[ChosenWord]:
+    """Return a recognizer's `count` most and `count` least robust words under a transformation, all groups pooled.
+
+    By `loss`, the aligned losses at the worst theta, or by `drop`, Algorithm 2's, both as a share of the word's
+    occurrences on clean speech. Words with fewer than five occurrences, or (where known) three speakers, do not
+    count; a word is never both. Ties go to the word that was said more often.
+    """
+    words = found.words.filter(recognizer=recognizer)
+    if words.is_empty():
+        names = found.words["recognizer"].unique(maintain_order=True).to_list()
+        raise VoxauditError(
+            f"no recognizer '{one_line(recognizer, 60)}' in the input.{suggest(recognizer, names)}"
+        )
+    words = words.filter(transformation=transformation)
+    if words.is_empty():
+        names = (
+            found.words.filter(recognizer=recognizer)["transformation"].unique(maintain_order=True).to_list()
+        )
+        raise VoxauditError(
+            f"{recognizer} was not heard under '{one_line(transformation, 60)}'.{suggest(transformation, names)}"
+            f" Choose one with --validate-transformation: {', '.join(names)}"
+        )
+    lost = "drop" if by == "drop" else "lost"
+    if lost not in words.columns:
+        raise VoxauditError("word counts have no aligned losses: validate --validate-by drop")
+    people = (
+        [pl.col("speakers").sum()]
+        if "speakers" in words.columns and words["speakers"].null_count() == 0
+        else []
+    )
+    pooled = (
+        words.group_by("word", maintain_order=True)
+        .agg(pl.col("original").sum(), pl.col(lost).sum().alias("lost"), *people)
+        .filter(pl.col("original") >= FEWEST_OCCURRENCES)
+    )
+    if people:
+        pooled = pooled.filter(pl.col("speakers") >= FEWEST_SPEAKERS)
+    ranked = pooled.with_columns((pl.col("lost") / pl.col("original")).alias("rate"))
+    count = min(count, ranked.height // 2)
+    if count < 1:
+        raise VoxauditError(
+            f"{recognizer}, {transformation}: fewer than two words occur {FEWEST_OCCURRENCES} times; give more speech"
+        )
+    worst = ranked.sort("rate", "original", "word", descending=[True, True, False])[:count]
+    best = ranked.sort("rate", "original", "word", descending=[False, True, False])[:count]
+    if best["rate"].max() >= worst["rate"].min():  # type: ignore[operator]
+        best = best.filter(pl.col("rate") < worst["rate"].min())
+    if best.is_empty():
+        raise VoxauditError(
+            f"{recognizer}, {transformation}: all words are lost equally often; give more speech"
+        )
+    return [
+        ChosenWord(word, kind, int(original), float(rate))
+        for kind, table in ((ROBUST, best), (NON_ROBUST, worst))
+        for word, original, rate in table.select("word", "original", "rate").iter_rows()
+    ]

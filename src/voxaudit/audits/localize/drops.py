@@ -1,0 +1,59 @@
+"""AequeVox's Algorithm 2: how many times fewer a word is heard under a disturbance, and averages of it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+CELL = ("recognizer", "group", "transformation")
+
+
+def word_drops(originals: pl.DataFrame, counts: pl.DataFrame, omega: float) -> pl.DataFrame:
+    """Return `drop = max(count in original - min over theta of count, 0)` of every word (Algorithm 2).
+
+    `originals` has a row for each recognizer, group, transformation and word with its count on clean speech,
+    `original`; `counts` has recognizer, group, transformation, theta, word, count, in the order of the thetas. A
+    word that a theta lacks was heard 0 times there. Added columns: `minimum`, `theta` (of the minimum, the first
+    if several), `drop`, `non_robust` (`drop > omega`) and `counts`, one for each theta.
+    """
+    thetas = counts.select(*CELL, "theta").unique(maintain_order=True)
+    grid = originals.lazy().join(thetas.lazy(), on=CELL, maintain_order="left_right")
+    heard = grid.join(
+        counts.lazy(), on=[*CELL, "theta", "word"], how="left", maintain_order="left"
+    ).with_columns(pl.col("count").fill_null(0))
+    return (
+        heard.group_by(*CELL, "word", maintain_order=True)
+        .agg(
+            pl.col("original").first(),
+            pl.col("count").min().alias("minimum"),
+            pl.col("theta").gather(pl.col("count").arg_min()).first(),
+            pl.col("count").alias("counts"),
+        )
+        .with_columns((pl.col("original") - pl.col("minimum")).clip(lower_bound=0).alias("drop"))
+        .with_columns((pl.col("drop") > omega).alias("non_robust"))
+        .select(*CELL, "word", "original", "minimum", "drop", "theta", "non_robust", "counts")
+        .collect()
+    )
+
+
+def average_drops(words: pl.DataFrame) -> pl.DataFrame:
+    """Return the average drop of a word for each recognizer, group and transformation, unweighted.
+
+    Beside it `words`, how many words that is the average of, and `share`, the drops as a share of the words' counts
+    on clean speech: groups that say more, or other, words differ in the first figure without being treated worse.
+    """
+    return (
+        words.group_by(CELL, maintain_order=True)
+        .agg(
+            pl.len().alias("words"),
+            pl.col("original").sum(),
+            pl.col("drop").sum().alias("dropped"),
+            pl.col("drop").mean().alias("average_drop"),
+            pl.col("non_robust").sum(),
+        )
+        .with_columns((pl.col("dropped") / pl.col("original")).fill_nan(None).alias("share"))
+    )
+
+
+def mean_over(averages: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """Return the mean of the average drops over all dimensions but `by` (Table 9: `recognizer` or `transformation`)."""
+    return averages.group_by(by, maintain_order=True).agg(pl.col("average_drop").mean())

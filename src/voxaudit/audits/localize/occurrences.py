@@ -1,0 +1,171 @@
+"""Which words of a clean transcript are lost when the same recording is disturbed, word by word and speaker by speaker.
+
+All words are numbers here: (utterance, word) and (speaker, word) become single integers, and counting is `bincount`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxaudit.score.align import align_words, word_counts
+from voxaudit.stats.cells import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Clean:
+    """One recognizer's transcripts of clean speech, normalised: a row for each utterance, and a bag of words for each.
+
+    `speaker` numbers the speakers within their groups (a speaker in two groups is two), `group_of` gives the group
+    of each; `row`, `word`, `times` are the bag: how often an utterance has a word, sorted by row.
+    """
+
+    texts: pl.Series
+    speaker: IntArray
+    group_of: IntArray
+    vocabulary: pl.Series
+    row: IntArray
+    word: IntArray
+    times: IntArray
+
+    @property
+    def group(self) -> IntArray:
+        """The group of each utterance."""
+        return self.group_of[self.speaker]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What is counted of a recognizer's clean speech: the bags of the utterances that were answered throughout.
+
+    `pair` numbers the (speaker, word) pairs, `pair_of` says which a bag entry belongs to, `cell` the (group, word) of
+    each pair as `group * words + word`.
+    """
+
+    clean: Clean
+    used: NDArray[np.bool_]
+    row: IntArray
+    word: IntArray
+    times: IntArray
+    pair_of: IntArray
+    pair_speaker: IntArray
+    pair_word: IntArray
+    said: IntArray
+
+    @property
+    def cell(self) -> IntArray:
+        """The (group, word) of each (speaker, word)."""
+        return self.clean.group_of[self.pair_speaker] * len(self.clean.vocabulary) + self.pair_word
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """What became of a sample's words in one scenario.
+
+    `counts` is how often each word of the vocabulary was heard in each group (groups x words), wherever it was heard.
+    `lost` says of each bag entry how many of its occurrences the alignment of the clean with the disturbed transcript
+    does not match; `lost_pairs` and `expected` sum that, and what chance would give, by (speaker, word).
+    """
+
+    counts: IntArray
+    lost: IntArray
+    lost_pairs: FloatArray
+    expected: FloatArray
+
+
+def clean_words(texts: pl.Series, speaker: IntArray, group_of: IntArray) -> Clean:
+    """Return the clean speech of a recognizer from its normalised texts (null: no answer)."""
+    words = _words(texts)
+    vocabulary = words["word"].unique().sort()
+    row, word = _numbered(words, vocabulary)
+    keys, times = np.unique(row * max(1, len(vocabulary)) + word, return_counts=True)
+    row, word = np.divmod(keys, max(1, len(vocabulary)))
+    return Clean(texts, speaker, group_of, vocabulary, row, word, times)
+
+
+def sample(clean: Clean, used: NDArray[np.bool_]) -> Sample:
+    """Return the part of the clean speech that consists of the utterances `used`."""
+    keep = used[clean.row]
+    row, word, times = clean.row[keep], clean.word[keep], clean.times[keep]
+    size = max(1, len(clean.vocabulary))
+    pairs, pair_of = np.unique(clean.speaker[row] * size + word, return_inverse=True)
+    speaker, spoken = np.divmod(pairs, size)
+    said = np.bincount(pair_of, times, len(pairs)).astype(np.int64)
+    return Sample(clean, used, row, word, times, pair_of, speaker, spoken, said)
+
+
+def hear(part: Sample, texts: pl.Series) -> Heard:
+    """Compare the disturbed transcripts `texts` (normalised, a row for each utterance) with the clean ones.
+
+    The words lost are those that the alignment of `score.align` leaves unmatched. Mostly it matches every word that
+    the two transcripts share; then the losses are the difference of the bags of words. The rest is traced.
+    """
+    clean, size = part.clean, len(part.clean.vocabulary)
+    heard_row, heard_word = _numbered(
+        _words(pl.select(pl.when(pl.Series(part.used)).then(texts)).to_series()), clean.vocabulary
+    )
+    counts = np.bincount(
+        clean.group[heard_row] * size + heard_word, minlength=(int(clean.group_of.max()) + 1) * size
+    ).reshape(-1, size)
+    keys, times = np.unique(heard_row * size + heard_word, return_counts=True)
+    wanted = part.row * size + part.word
+    at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
+    there = np.where(keys[at] == wanted, times[at], 0) if len(keys) else np.zeros_like(wanted)
+    lost = np.maximum(part.times - there, 0)
+    _trace(part, texts, np.minimum(part.times, there), lost)
+    rows = len(clean.texts)
+    words = np.bincount(part.row, part.times, rows)
+    rate = np.bincount(part.row, lost, rows) / np.maximum(words, 1.0)
+    pairs = len(part.said)
+    return Heard(
+        counts,
+        lost,
+        sums(part.pair_of, lost, pairs),
+        sums(part.pair_of, part.times * rate[part.row], pairs),
+    )
+
+
+def sums(place: IntArray, values: NDArray[Any], places: int) -> FloatArray:
+    """Return the sum of `values` at each of `places`."""
+    return np.asarray(np.bincount(place, values, places), dtype=np.float64)
+
+
+def _trace(part: Sample, texts: pl.Series, shared: IntArray, lost: IntArray) -> None:
+    """Correct `lost` where the alignment matches fewer words than the two transcripts share."""
+    clean = part.clean
+    changed = np.flatnonzero(part.used & (clean.texts != texts).fill_null(False).to_numpy())
+    if not len(changed):
+        return
+    said, heard = clean.texts.gather(changed), texts.gather(changed)
+    hits = word_counts(said, heard)["hits"].to_numpy()
+    overlap = np.bincount(part.row, shared, len(clean.texts))[changed]
+    starts = np.searchsorted(part.row, np.arange(len(clean.texts) + 1))
+    numbers = clean.vocabulary
+    for place in np.flatnonzero(hits < overlap).tolist():
+        gone = Counter(
+            word
+            for edit in align_words(said[place], heard[place])
+            if edit.kind in ("substitute", "delete")
+            for word in edit.reference
+        )
+        for entry in range(starts[changed[place]], starts[changed[place] + 1]):
+            lost[entry] = gone[numbers[int(part.word[entry])]]
+
+
+def _words(texts: pl.Series) -> pl.DataFrame:
+    """Return the words of a column of texts: `row` and `word`."""
+    table = pl.DataFrame({"row": np.arange(len(texts)), "word": texts.alias("word").str.split(" ")})
+    return table.explode("word").filter(pl.col("word").is_not_null() & (pl.col("word") != ""))
+
+
+def _numbered(words: pl.DataFrame, vocabulary: pl.Series) -> tuple[IntArray, IntArray]:
+    """Return rows and numbers of the words that the vocabulary has."""
+    known = words.with_columns(
+        pl.col("word").cast(pl.Enum(vocabulary), strict=False).to_physical()
+    ).drop_nulls()
+    return known["row"].to_numpy().astype(np.int64), known["word"].to_numpy().astype(np.int64)

@@ -1,0 +1,69 @@
+"""What the localiser found, as tables and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from voxaudit.audits.localize.drops import mean_over
+
+
+@dataclass(frozen=True)
+class Localization:
+    """Words that get lost, by recognizer, group and transformation.
+
+    `words`: one row a word with its counts, drop and (from transcripts) losses and tests. `averages`: one row for each
+    recognizer, group and transformation. `phonemes`: the losses of the words that contain each, or None.
+    `examples`: utterances in which a non-robust word was lost, to listen to. `thetas`: of each transformation.
+    `left_out`: utterances not counted for a recognizer and transformation because one of its scenarios has no
+    answer. `tests` says which tests could be made, or why not; `notes` what a reader should know.
+    """
+
+    words: pl.DataFrame
+    averages: pl.DataFrame
+    phonemes: pl.DataFrame | None
+    examples: pl.DataFrame | None
+    thetas: Mapping[str, Mapping[str, tuple[str, ...]]]
+    left_out: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...]
+    omega: float
+    fdr: float
+    normalizer: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data: what `--json` prints."""
+        words = self._with_thetas(self.words)
+        examples: list[dict[str, Any]] = [] if self.examples is None else self.examples.to_dicts()
+        return {
+            "omega": self.omega,
+            "fdr": self.fdr,
+            "normalizer": self.normalizer,
+            "words": words,
+            "average_drop": {
+                "by_group": dict(mean_over(self.averages, "group").iter_rows()),
+                "by_recognizer": _nested(mean_over(self.averages, "recognizer", "group")),
+                "by_transformation": _nested(mean_over(self.averages, "transformation", "group")),
+                "cells": self.averages.to_dicts(),
+            },
+            "phonemes": None if self.phonemes is None else self.phonemes.to_dicts(),
+            "examples": examples,
+            "left_out": [dict(row) for row in self.left_out],
+            "notes": list(self.notes),
+        }
+
+    def _with_thetas(self, words: pl.DataFrame) -> list[dict[str, Any]]:
+        rows = words.to_dicts()
+        for row in rows:
+            thetas = self.thetas[row["recognizer"]][row["transformation"]]
+            row["counts"] = dict(zip(thetas, row["counts"], strict=True))
+        return rows
+
+
+def _nested(table: pl.DataFrame) -> dict[str, dict[str, float]]:
+    nested: dict[str, dict[str, float]] = {}
+    for outer, group, value in table.iter_rows():
+        nested.setdefault(outer, {})[group] = value
+    return nested

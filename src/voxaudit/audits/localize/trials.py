@@ -1,0 +1,179 @@
+"""The transcripts of one recogniser, laid out for counting: clean speech beside every disturbance of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from voxaudit.audits.localize.thetas import remaining, split_scenario
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb import CLEAN
+from voxaudit.score.normalize import Normalizer, normalize_column
+from voxaudit.stats.cells import IntArray
+from voxaudit.tables import require_columns
+
+EVERYBODY = "all"
+"""The group of all utterances where no column of groups is named."""
+
+REFERENCE = "reference"
+
+
+@dataclass(frozen=True, eq=False)
+class Heard:
+    """One recognizer: its utterances with clean transcripts, the rows of its other scenarios, and their ids."""
+
+    recognizer: str
+    utterances: pl.DataFrame
+    scenarios: dict[str, IntArray]
+    ids: pl.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """A checked table of transcripts; `settings` are the transformations and thetas of each recognizer."""
+
+    table: pl.DataFrame
+    recognizers: tuple[Heard, ...]
+    settings: dict[str, dict[str, list[str]]]
+    speakers_known: bool
+    speakers_in_one_group: bool
+    ungrouped: int
+
+    def texts(self, heard: Heard, transformation: str, theta: str, rule: Normalizer) -> pl.Series:
+        """Return a scenario's normalised texts in the order of the clean ones; null without an answer."""
+        rows = heard.scenarios[_id(transformation, theta)]
+        answers = self.table[rows].select("utterance", pl.col("text").alias("heard"))
+        joined = heard.utterances.select("utterance").join(
+            answers, on="utterance", how="left", maintain_order="left"
+        )
+        return normalize_column(joined["heard"], rule)
+
+
+def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclude: Iterable[str]) -> Trials:
+    """Check a table of transcripts and arrange it by recognizer and scenario.
+
+    A recognizer without any clean transcript, a column of groups that is not there, or a trial that is there twice
+    raises one line. Utterances without a group are left out.
+    """
+    require_columns(
+        table, ["utterance", "scenario", "recognizer", "text", *([group] if group else [])], where
+    )
+    kinds = pl.col(group).cast(pl.String).str.strip_chars() if group else pl.lit(EVERYBODY)
+    speaker = pl.col("speaker").cast(pl.String) if "speaker" in table.columns else pl.lit(None, pl.String)
+    reference = pl.col(REFERENCE).cast(pl.String) if REFERENCE in table.columns else pl.lit(None, pl.String)
+    table = table.select(
+        pl.col("utterance", "scenario", "recognizer", "text").cast(pl.String),
+        kinds.alias("group"),
+        speaker.alias("speaker"),
+        reference.alias(REFERENCE),
+    )
+    grouped = pl.col("group").is_not_null() & (pl.col("group") != "")
+    ungrouped = table.filter(~grouped)["utterance"].n_unique()
+    table = table.filter(grouped)
+    if table.is_empty():
+        raise VoxauditError(f"{where}: no transcripts{f' with a value in column {group!r}' if group else ''}")
+    places = (
+        table.with_row_index("row")
+        .group_by("recognizer", "scenario", maintain_order=True)
+        .agg("row", pl.col("utterance").n_unique().alias("distinct"))
+    )
+    heard: list[Heard] = []
+    settings: dict[str, dict[str, list[str]]] = {}
+    for name in places["recognizer"].unique(maintain_order=True).to_list():
+        own = places.filter(pl.col("recognizer") == name)
+        _check_once(own, table, where)
+        rows = dict(own.select("scenario", "row").iter_rows())
+        if CLEAN not in rows:
+            raise VoxauditError(
+                f"{where}: recognizer '{one_line(name, 60)}' has no transcripts of clean speech (scenario '{CLEAN}'):"
+                " without them nothing can be lost. Add them"
+            )
+        clean = table[np.array(rows.pop(CLEAN))]
+        scenarios = {_id(*split_scenario(scenario)): np.array(row) for scenario, row in rows.items()}
+        if scenarios:
+            heard.append(Heard(name, clean, scenarios, _ids(rows)))
+            settings[name] = _settings(rows)
+    if not heard:
+        raise VoxauditError(f"{where}: only clean speech there: a drop needs a disturbance to compare with")
+    everything: dict[str, list[str]] = {}
+    for own_settings in settings.values():
+        for transformation, thetas in own_settings.items():
+            known = everything.setdefault(transformation, [])
+            known.extend(theta for theta in thetas if theta not in known)
+    kept = remaining(everything, exclude)
+    for name, own_settings in settings.items():
+        settings[name] = {
+            transformation: left
+            for transformation, thetas in own_settings.items()
+            if (left := [theta for theta in thetas if theta in kept.get(transformation, ())])
+        }
+    if not any(settings.values()):
+        raise VoxauditError(f"{where}: nothing is left after --exclude")
+    people = pl.concat([one.utterances.select("speaker", "group") for one in heard]).unique()
+    known_speakers = people["speaker"].null_count() == 0
+    return Trials(
+        table,
+        tuple(heard),
+        settings,
+        known_speakers,
+        known_speakers and people["speaker"].n_unique() == people.height,
+        ungrouped,
+    )
+
+
+def speakers_of(utterances: pl.DataFrame, groups: pl.Series) -> tuple[IntArray, IntArray]:
+    """Return the number of each utterance's speaker, and the group of each number.
+
+    Speakers are numbered within groups; where they are unknown, each group is one.
+    """
+    coded = utterances.select(
+        pl.col("group").cast(pl.Enum(groups)).to_physical().cast(pl.Int64),
+        pl.col("speaker").fill_null(""),
+    )
+    pairs = coded.unique(maintain_order=True).with_row_index("number")
+    number = coded.join(pairs, on=["group", "speaker"], maintain_order="left")["number"]
+    return number.to_numpy().astype(np.int64), pairs["group"].to_numpy().astype(np.int64)
+
+
+def reference_words(table: pl.DataFrame, rule: Normalizer) -> set[str]:
+    """Return every word of the reference texts, normalised."""
+    return set(_split(normalize_column(table[REFERENCE].drop_nulls().unique(), rule)))
+
+
+def _split(texts: pl.Series) -> Iterator[str]:
+    for text in texts.to_list():
+        yield from text.split()
+
+
+def _id(transformation: str, theta: str) -> str:
+    return f"{transformation}:{theta}"
+
+
+def _ids(scenarios: Iterable[str]) -> pl.DataFrame:
+    rows = [(*split_scenario(scenario), scenario) for scenario in scenarios]
+    return pl.DataFrame(
+        rows, schema=dict.fromkeys(("transformation", "theta", "scenario"), pl.String), orient="row"
+    )
+
+
+def _settings(scenarios: Iterable[str]) -> dict[str, list[str]]:
+    settings: dict[str, list[str]] = {}
+    for scenario in scenarios:
+        transformation, theta = split_scenario(scenario)
+        settings.setdefault(transformation, []).append(theta)
+    return settings
+
+
+def _check_once(own: pl.DataFrame, table: pl.DataFrame, where: str | Path) -> None:
+    for name, scenario, rows, distinct in own.iter_rows():
+        if distinct < len(rows):
+            some = table[np.array(rows)]
+            twice = some.filter(pl.col("utterance").is_duplicated())["utterance"][0]
+            raise VoxauditError(
+                f"{where}: utterance '{one_line(str(twice), 60)}' is there twice for {one_line(name, 40)} and"
+                f" {one_line(scenario, 40)}. Leave one row for each trial"
+            )

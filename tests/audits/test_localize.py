@@ -1,0 +1,243 @@
+"""Words lost under a disturbance: Algorithm 2 by hand, losses by alignment, who said what."""
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxaudit.audits.localize import localize, localize_counts
+from voxaudit.audits.localize.occurrences import clean_words, hear, sample
+from voxaudit.audits.localize.thetas import plain_theta, remaining, split_scenario
+from voxaudit.errors import VoxauditError
+from voxaudit.score import align_words
+
+
+def trials(texts, speakers=None, **columns):
+    """A transcripts table from {utterance: {scenario: text}}, heard by one recognizer."""
+    rows = [
+        {"utterance": utterance, "scenario": scenario, "recognizer": "r", "text": text}
+        | {"speaker": (speakers or {}).get(utterance, utterance)}
+        | {name: values[utterance] for name, values in columns.items()}
+        for utterance, by_scenario in texts.items()
+        for scenario, text in by_scenario.items()
+    ]
+    return pl.DataFrame(rows, schema_overrides={"text": pl.String})
+
+
+TEXTS = {
+    "a": {
+        "clean": "Call Stella, please.",
+        "noise:theta=10": "call stella",
+        "noise:theta=2": "all stella please",
+    },
+    "b": {
+        "clean": "please please call",
+        "noise:theta=10": "please call",
+        "noise:theta=2": "please call call call",
+    },
+    "c": {"clean": "ask her", "noise:theta=10": "ask her to call", "noise:theta=2": ""},
+}
+
+
+def words_of(found, **wanted):
+    rows = found.words.filter(pl.lit(True), **wanted)
+    return {row["word"]: row for row in rows.to_dicts()}
+
+
+def test_algorithm_2_by_hand():
+    found = localize(trials(TEXTS), omega=1)
+    words = words_of(found)
+    # Counts over all utterances, wherever the word is heard: "call" is heard 3 times under each theta.
+    assert {
+        word: (row["original"], row["counts"], row["minimum"], row["drop"]) for word, row in words.items()
+    } == {
+        "ask": (1, [1, 0], 0, 1),
+        "call": (2, [3, 3], 3, 0),
+        "her": (1, [1, 0], 0, 1),
+        "please": (3, [1, 2], 1, 2),
+        "stella": (1, [1, 1], 1, 0),
+    }
+    assert [word for word, row in words.items() if row["non_robust"]] == ["please"]
+    assert words["please"]["theta"] == "10"
+    [average] = found.averages.to_dicts()
+    assert average["average_drop"] == pytest.approx(4 / 5)
+    assert average["share"] == pytest.approx(4 / 8)
+
+
+def test_losses_are_by_alignment_not_by_count():
+    # "call" was heard as often as it was said, but not where it was said.
+    words = words_of(localize(trials(TEXTS)))
+    assert words["call"]["drop"] == 0
+    assert words["call"]["lost"] == 1
+    assert words["call"]["lost_theta"] == "2"
+    assert words["please"]["lost"] == 2
+    assert (words["please"]["utterances"], words["please"]["speakers"]) == (2, 2)
+
+
+def test_groups_are_counted_apart():
+    table = trials(TEXTS, place={"a": "x", "b": "y", "c": "y"})
+    found = localize(table, group="place")
+    assert words_of(found, group="x")["please"]["counts"] == [0, 1]
+    assert words_of(found, group="y")["please"]["counts"] == [1, 1]
+    by_group = found.to_dict()["average_drop"]["by_group"]
+    assert by_group["x"] == pytest.approx(2 / 3)  # call and please once each, of three words
+    assert by_group["y"] == pytest.approx(3 / 4)
+
+
+def test_only_utterances_that_were_answered_throughout():
+    texts = {**TEXTS, "d": {"clean": "please", "noise:theta=10": None, "noise:theta=2": "please"}}
+    texts["e"] = {"clean": "please", "noise:theta=10": "please"}
+    found = localize(trials(texts))
+    assert words_of(found)["please"]["original"] == 3
+    assert found.left_out == ({"recognizer": "r", "transformation": "noise", "utterances": 2},)
+    # Without the theta that one of them lacks, it counts.
+    found = localize(trials(texts), exclude=["noise:theta=2"])
+    assert words_of(found)["please"]["original"] == 4
+
+
+def test_words_can_be_limited():
+    table = trials(TEXTS, reference={"a": "Ask Stella", "b": None, "c": "ask her"})
+    assert set(words_of(localize(table, words=["CALL", "nothing"]))) == {"call"}
+    assert set(words_of(localize(table, reference_only=True))) == {"ask", "stella", "her"}
+    with pytest.raises(VoxauditError, match="no reference text"):
+        localize(trials(TEXTS), reference_only=True)
+
+
+def test_examples_name_the_utterances():
+    found = localize(trials(TEXTS), omega=1)
+    assert set(found.examples["scenario"]) == {"noise:theta=10", "noise:theta=2"}
+    rows = found.examples.select("word", "theta", "utterance").rows()
+    assert rows == [("please", "10", "a"), ("please", "10", "b"), ("please", "2", "b")]
+    assert localize(trials(TEXTS), omega=1, examples=1).examples.height == 1
+
+
+def test_phonemes_of_lost_words():
+    pytest.importorskip("pocketsphinx")
+    found = localize(trials({**TEXTS, "d": {"clean": "xqzt", "noise:theta=10": "", "noise:theta=2": ""}}))
+    sounds = {row["phoneme"]: row for row in found.phonemes.to_dicts()}
+    # P L IY Z is said three times and lost twice at theta 10; L also in two "call" and one "stella".
+    assert (sounds["P"]["said"], sounds["P"]["lost"]) == (3, 2)
+    assert (sounds["L"]["said"], sounds["L"]["lost"]) == (6, 2)
+    assert any("1 of 6 words, 1 of 9 occurrences" in note for note in found.notes)
+    assert localize(trials(TEXTS), phonemes=False).phonemes is None
+
+
+texts = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6).map(" ".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(texts, texts, st.booleans()), min_size=1, max_size=8))
+def test_losses_equal_the_alignment_of_every_pair(pairs):
+    clean = clean_words(
+        pl.Series([said for said, _, _ in pairs]), np.arange(len(pairs)) % 3, np.array([0, 1, 0])
+    )
+    used = np.array([use for _, _, use in pairs])
+    part = sample(clean, used)
+    heard = hear(part, pl.Series([heard for _, heard, _ in pairs])) if len(clean.vocabulary) else None
+    expected = Counter()
+    for row, (said, answer, use) in enumerate(pairs):
+        for edit in align_words(said, answer):
+            if use and edit.kind in ("substitute", "delete"):
+                expected.update((row, word) for word in edit.reference)
+    found = Counter()
+    if heard is not None:
+        for row, word, lost in zip(part.row, part.word, heard.lost, strict=True):
+            found[(int(row), clean.vocabulary[int(word)])] += int(lost)
+        assert heard.lost_pairs.sum() == pytest.approx(heard.expected.sum())
+    assert +found == expected
+
+
+def test_one_spelling_of_a_theta():
+    assert split_scenario("drop:theta=25") == ("drop", "25")
+    assert plain_theta("0.60") == plain_theta("theta=.6") == "0.6"
+    assert plain_theta("snr=3,seed=1") == "snr=3,seed=1"
+    assert split_scenario("gaussian_noise:2") != split_scenario("gaussian_noise:snr=2")
+    assert remaining({"a": ["1", "2"], "b": ["3"]}, ["a:theta=1", "b"]) == {"a": ["2"]}
+
+
+COUNTS = pl.DataFrame(
+    [
+        ("r", "Original", None, "g", "call", 4),
+        ("r", "Original", None, "g", "six", 0),
+        ("r", "Noise", "2", "g", "call", 1),
+        ("r", "Noise", "10", "g", "call", 6),
+        ("r", "Noise", "10", "g", "six", 1),
+    ],
+    schema=["asr", "transformation", "theta", "group", "word", "count"],
+    orient="row",
+)
+
+
+def test_counts_made_elsewhere():
+    found = localize_counts(COUNTS, omega=2)
+    assert [(row["word"], row["minimum"], row["drop"]) for row in found.words.to_dicts()] == [
+        ("call", 1, 3),
+        ("six", 0, 0),
+    ]
+    document = found.to_dict()
+    assert document["words"][0]["counts"] == {"2": 1, "10": 6}
+    assert document["average_drop"]["by_transformation"] == {"Noise": {"g": 1.5}}
+
+
+def with_row(**changes):
+    return pl.concat(
+        [COUNTS, COUNTS[:1].with_columns(**{k: pl.lit(v) for k, v in changes.items()})],
+        how="vertical_relaxed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (COUNTS.filter(pl.col("transformation") != "Original"), "no rows of clean speech"),
+        (COUNTS.filter(pl.col("transformation") == "Original"), "no rows besides clean speech"),
+        (COUNTS.drop("count"), "no column 'count'"),
+        (with_row(), "counted twice"),
+        (with_row(word=""), "row 7: one of"),
+        (COUNTS.with_columns(count=pl.lit("many")), "row 2, column 'count': 'many'"),
+        (with_row(transformation="Noise", theta="2", group="h"), "no rows of clean speech for r and group h"),
+        (
+            with_row(group="h").vstack(with_row(group="h", transformation="Noise", theta="2")[-1:]),
+            "group h at Noise 10",
+        ),
+    ],
+)
+def test_counts_that_cannot_be_used(table, message):
+    with pytest.raises(VoxauditError, match=message):
+        localize_counts(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (trials(TEXTS).filter(pl.col("scenario") != "clean"), {}, "no transcripts of clean speech"),
+        (trials(TEXTS).filter(pl.col("scenario") == "clean"), {}, "only clean speech"),
+        (trials(TEXTS), {"group": "speeker"}, "Did you mean: speaker"),
+        (trials(TEXTS), {"exclude": ["nose:2"]}, "Did you mean: noise"),
+        (trials(TEXTS), {"exclude": ["noise:3"]}, "Thetas: 10, 2"),
+        (trials(TEXTS), {"exclude": ["noise"]}, "nothing is left"),
+        (trials(TEXTS), {"omega": -1}, "omega must be 0 or more"),
+        (trials(TEXTS), {"fdr": 1.5}, "between 0 and 1"),
+        (trials(TEXTS).with_columns(text=pl.lit("")), {}, "all clean transcripts are empty"),
+        (pl.concat([trials(TEXTS)] * 2), {}, "'a' is there twice"),
+        (
+            trials(TEXTS, place=dict.fromkeys("abc", "")),
+            {"group": "place"},
+            "no transcripts with a value in column",
+        ),
+    ],
+)
+def test_transcripts_that_cannot_be_used(table, options, message):
+    with pytest.raises(VoxauditError, match=message):
+        localize(table, **options)
+
+
+def test_empty_answers_lose_everything():
+    quiet = {name: {"clean": by["clean"], "noise:theta=2": ""} for name, by in TEXTS.items()}
+    found = localize(trials(quiet))
+    assert found.words["minimum"].sum() == 0
+    assert (found.words["lost"] == found.words["original"]).all()
+    assert (found.words["lost_rate"] == 1).all()
