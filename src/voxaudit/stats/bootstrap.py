@@ -64,7 +64,7 @@ def ratio_intervals(
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = (weights @ error_sums[:, some]) / (weights @ word_sums[:, some])
         for column, condition in enumerate(some):
-            tail = _tail(int(frame["speakers"][int(condition)]), confidence)
+            tail = widened_tail(int(frame["speakers"][int(condition)]), confidence)
             drawn = ratios[:, column]
             drawn = drawn[np.isfinite(drawn)]
             if len(drawn) >= resamples // 2:
@@ -79,7 +79,8 @@ def speaker_weights(speakers: int, resamples: int, generator: np.random.Generato
     return draws.astype(np.float64)
 
 
-def _tail(speakers: int, confidence: float) -> float:
+def widened_tail(speakers: int, confidence: float) -> float:
+    """Return the percentile that widens a percentile interval to the t distribution's (Hesterberg 2015)."""
     from scipy.special import ndtr, stdtrit
 
     quantile = float(stdtrit(speakers - 1, 0.5 + confidence / 2.0))

@@ -1,0 +1,134 @@
+"""What a scenario id says: its perturbation, its severity, and its category in Speech Robust Bench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb import CLEAN, PERTURBATIONS, Perturbation
+from voxaudit.perturb.suites import AEQUEVOX
+
+CATEGORIES: Mapping[str, tuple[str, ...]] = {
+    "white noise": ("gaussian_noise",),
+    "environmental noise": (
+        *("environment_ms_snsd", "environment_esc50", "environment_musan", "environment_wham"),
+        *("music", "crosstalk"),
+    ),
+    "spatial acoustics": ("rir", "real_rir", "echo"),
+    "special effects": (
+        *("bass", "treble", "phaser", "tempo_up", "tempo_down", "speed_up", "speed_down"),
+        *("pitch_up", "pitch_down", "chorus", "tremolo"),
+    ),
+    "audio processing": ("resample", "gain", "lowpass", "highpass"),
+    "accented speech": ("accented",),
+    "synthetic speech": ("synthetic",),
+    "near-field conversation": ("near_field", "near_field_chime", "near_field_ami"),
+    "far-field conversation": ("far_field", "far_field_chime", "far_field_ami"),
+    "utterance-specific attack": ("pgd",),
+    "utterance-agnostic attack": ("universal",),
+}
+"""The columns of SRB's Table 1 and the perturbations of its Table 2 in each."""
+
+ATTACKS = frozenset({"pgd", "universal"})
+"""Made against one recognizer, so their audio has no difficulty that all share: plain WERD (SRB section 3.2)."""
+
+OTHER = "other"
+"""The category of perturbations that neither SRB nor the registry knows."""
+
+_CATEGORY = {name: category for category, names in CATEGORIES.items() for name in names}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A scenario taken apart.
+
+    `severity` is SRB's 1 to 4; `parameter` and `value` say what that means (`snr`, 10.0). `harsher` is +1 where a
+    larger value disturbs more, -1 where a smaller one does, and 0 where that is not known. `speech` is False where
+    nothing is left of what was said.
+    """
+
+    scenario: str
+    perturbation: str
+    category: str
+    severity: int | None = None
+    parameter: str | None = None
+    value: float | None = None
+    harsher: int = 0
+    attack: bool = False
+    speech: bool = True
+    random: bool = True
+
+
+def describe(scenario: str) -> Setting:
+    """Return what a scenario id says; any string is one, also of a perturbation nobody knows."""
+    name, _, setting = scenario.partition(":")
+    if scenario == CLEAN:
+        return Setting(scenario, CLEAN, CLEAN, random=False)
+    kind = _kind(name)
+    severity = int(setting) if setting.isdecimal() else None
+    main, harsher = _main_parameter(name, kind)
+    values = _values(setting)
+    if severity is not None and kind is not None and 1 <= severity <= len(kind.severities):
+        values = dict(kind.severities[severity - 1])
+    parameter = main if main in values else next(iter(values), None) if len(values) == 1 else None
+    return Setting(
+        scenario=scenario,
+        perturbation=name,
+        category=_CATEGORY.get(name) or (kind.family if kind is not None else OTHER),
+        severity=severity,
+        parameter=parameter,
+        value=None if parameter is None else float(values[parameter]),
+        harsher=harsher if parameter == main else 0,
+        attack=name in ATTACKS,
+        speech=kind is None or kind.speech,
+        random=kind is None or kind.random,
+    )
+
+
+def describe_all(scenarios: Iterable[str]) -> dict[str, Setting]:
+    """Return the settings of scenarios by id."""
+    return {scenario: describe(scenario) for scenario in scenarios}
+
+
+def by_harshness(settings: Iterable[Setting]) -> list[Setting]:
+    """Return the settings of one perturbation from the mildest to the harshest; empty where no order is known."""
+    some = list(settings)
+    if all(setting.severity is not None for setting in some):
+        return sorted(some, key=lambda setting: setting.severity or 0)
+    if all(setting.value is not None and setting.harsher for setting in some):
+        return sorted(some, key=lambda setting: setting.harsher * (setting.value or 0.0))
+    return []
+
+
+def _kind(name: str) -> type[Perturbation] | None:
+    try:
+        kind: type[Perturbation] = PERTURBATIONS.load(name)
+    except (VoxauditError, ImportError, AttributeError):
+        return None  # a table may come from anywhere and name its scenarios as it likes
+    return kind
+
+
+def _main_parameter(name: str, kind: type[Perturbation] | None) -> tuple[str | None, int]:
+    """Return the parameter that the severities change, and whether more (+1) or less (-1) of it is harsher."""
+    if kind is not None and len(kind.severities) > 1:
+        first, last = kind.severities[0], kind.severities[-1]
+        for key in first:
+            if last.get(key) != first[key]:
+                return key, 1 if last[key] > first[key] else -1
+    if name in AEQUEVOX:
+        thetas = AEQUEVOX[name]
+        return "theta", 1 if thetas[-1] > thetas[0] else -1
+    return None, 0
+
+
+def _values(setting: str) -> dict[str, float]:
+    values = {}
+    for part in setting.split(","):
+        key, equals, text = part.partition("=")
+        if equals:
+            try:
+                values[key.strip()] = float(text)
+            except ValueError:
+                continue
+    return values

@@ -1,0 +1,332 @@
+"""The robustness audit, computed by hand."""
+
+import math
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxaudit.audits.robustness import robustness
+from voxaudit.audits.robustness.settings import by_harshness, describe
+
+COLUMNS = ["recognizer", "scenario", "speaker", "utterance", "errors", "words"]
+
+
+def scores(rows, **more):
+    table = pl.DataFrame(rows, schema=COLUMNS, orient="row")
+    return table.with_columns(**{name: pl.Series(values) for name, values in more.items()})
+
+
+def heard(recognizer, rates, speakers=6, words=100, prefix="s"):
+    """One utterance of 100 words a speaker and scenario, with the same rate for all speakers."""
+    return [
+        (recognizer, scenario, f"{prefix}{i}", f"{prefix}{i}", round(rate * words), words)
+        for scenario, rate in rates.items()
+        for i in range(speakers)
+    ]
+
+
+def levels(found, level, column="werd", recognizer="r"):
+    rows = found.levels.filter((pl.col("level") == level) & (pl.col("recognizer") == recognizer))
+    return dict(rows.select("name", column).iter_rows())
+
+
+def test_measures_of_a_scenario():
+    table = scores(
+        [
+            ("r", "clean", "a", "1", 1, 10),
+            ("r", "clean", "b", "2", 2, 30),
+            ("r", "gaussian_noise:2", "a", "1", 4, 10),
+            ("r", "gaussian_noise:2", "b", "2", 2, 30),
+        ],
+        characters=[50, 150, 50, 150],
+        character_errors=[2, 3, 10, 10],
+    )
+    hard = pl.DataFrame({"scenario": ["gaussian_noise:2"], "difficulty": [40.0]})
+    row = (
+        robustness(table, difficulty=hard)
+        .levels.filter(pl.col("name") == "gaussian_noise:2")
+        .row(0, named=True)
+    )
+    assert row["clean_wer"] == pytest.approx(3 / 40)
+    assert row["wer"] == pytest.approx(6 / 40)
+    assert row["cer"] == pytest.approx(20 / 200)
+    assert row["werd"] == pytest.approx(3 / 40)
+    assert row["nwer"] == pytest.approx(100 * (6 / 40) / 40)
+    assert row["nwerd"] == pytest.approx(100 * (3 / 40) / 40)
+    assert (row["category"], row["perturbation"], row["speakers"], row["paired"]) == (
+        "white noise",
+        "gaussian_noise",
+        2,
+        True,
+    )
+    assert row["werd_low"] is None  # two speakers
+
+
+RATES = {
+    "clean": 0.1,
+    "gaussian_noise:1": 0.2,
+    "gaussian_noise:2": 0.4,
+    "environment_musan:1": 0.5,
+    "music:1": 0.1,
+    "music:3": 0.3,
+    "pgd:1": 0.9,
+    "pgd:2": 1.0,
+    "universal:1": 0.3,
+}
+
+
+def test_averages_over_severities_then_perturbations_then_categories():
+    found = robustness(scores(heard("r", RATES)))
+    assert levels(found, "perturbation") == pytest.approx(
+        {"gaussian_noise": 0.2, "environment_musan": 0.4, "music": 0.1, "pgd": 0.85, "universal": 0.2}
+    )
+    assert levels(found, "category") == pytest.approx(
+        {
+            "white noise": 0.2,
+            "environmental noise": 0.25,
+            "utterance-specific attack": 0.85,
+            "utterance-agnostic attack": 0.2,
+        }
+    )
+    # Attacks are averaged apart.
+    assert levels(found, "overall") == pytest.approx({"all": 0.225, "attacks": 0.525})
+
+
+def test_attacks_are_never_normalised_and_easy_scenarios_weigh_more():
+    names = [name for name in RATES if name != "clean"]
+    hard = pl.DataFrame({"scenario": names, "difficulty": [10.0, 50.0, *[25.0] * (len(names) - 2)]})
+    found = robustness(scores(heard("r", RATES)), difficulty=hard, difficulty_source="test")
+    values = levels(found, "scenario", "nwerd")
+    assert values["gaussian_noise:1"] == pytest.approx(1.0)  # 100 * 0.1 / 10
+    assert values["gaussian_noise:2"] == pytest.approx(0.6)  # 100 * 0.3 / 50
+    assert values["pgd:1"] is None
+    assert levels(found, "perturbation", "nwerd")["gaussian_noise"] == pytest.approx(0.8)
+    overall = levels(found, "overall", "nwerd")
+    assert overall["all"] == pytest.approx((0.8 + (1.6 + 0.4) / 2) / 2)
+    assert overall["attacks"] is None
+    assert found.measure == "nwerd"
+    by = dict(found.ranking.select("name", "measure").iter_rows())
+    assert by == {"all": "nwerd", "attacks": "werd"}
+
+
+def test_scenarios_without_a_difficulty_are_named_and_left_out_of_the_normalised_mean():
+    hard = pl.DataFrame({"scenario": ["gaussian_noise:1", "music:1"], "difficulty": [10.0, -3.0]})
+    found = robustness(scores(heard("r", RATES)), difficulty=hard)
+    assert levels(found, "perturbation", "nwerd")["gaussian_noise"] == pytest.approx(1.0)
+    assert levels(found, "category", "normalized")["environmental noise"] == 0
+    about = {refusal.about: refusal.reason for refusal in found.refusals}
+    assert "0 or less" in about["NWERD of music:1"]
+    assert "NWERD of environment_musan:1, gaussian_noise:2, music:3" in about
+
+
+def test_only_utterances_heard_both_ways_are_compared():
+    rows = [("r", "clean", f"s{i}", f"a{i}", 0, 10) for i in range(5)]
+    rows += [("r", "clean", f"s{i}", f"b{i}", 5, 10) for i in range(5)]
+    rows += [("r", "echo:1", f"s{i}", f"a{i}", 1, 10) for i in range(5)]
+    rows += [("r", "echo:1", "s0", "never clean", 10, 10)]
+    found = robustness(scores(rows))
+    row = found.levels.filter(pl.col("name") == "echo:1").row(0, named=True)
+    assert row["clean_wer"] == 0.0
+    assert row["werd"] == pytest.approx(0.1)
+    assert row["utterances"] == 5
+    assert any("1 scenarios lack utterances" in note and "up to 5" in note for note in found.notes)
+    assert any("1 trials of 1 scenarios have no clean twin" in note for note in found.notes)
+
+
+def test_natural_speech_is_compared_with_clean_speech_of_others():
+    rows = heard("r", {"clean": 0.1}) + heard("r", {"accented": 0.35}, speakers=7, prefix="other")
+    # The same sentences in a synthetic voice are not the same utterances.
+    rows += [("r", "synthetic", f"voice{i}", f"s{i}", 20, 100) for i in range(6)]
+    found = robustness(scores(rows))
+    assert levels(found, "scenario") == pytest.approx({"clean": 0.0, "accented": 0.25, "synthetic": 0.1})
+    assert levels(found, "scenario", "paired") == {"clean": True, "accented": False, "synthetic": False}
+    assert levels(found, "overall")["all"] == pytest.approx(0.175)
+    assert any("accented, synthetic" in note for note in found.notes)
+
+
+def test_corpora_are_averaged_not_pooled_and_languages_kept_apart():
+    parts = [
+        ("en", "books", heard("r", {"clean": 0.0, "echo:1": 0.1}, speakers=20)),
+        ("en", "talks", heard("r", {"clean": 0.2, "echo:1": 0.5})),
+        ("en", "dinner", heard("r", {"far_field_chime": 0.7}, prefix="guest")),
+        ("es", "libros", heard("r", {"clean": 0.3, "echo:1": 0.9})),
+    ]
+    table = pl.concat(scores(rows).with_columns(language=pl.lit(a), corpus=pl.lit(b)) for a, b, rows in parts)
+    found = robustness(table)
+    got = {
+        (row["language"], row["name"]): (row["clean_wer"], row["werd"])
+        for row in found.levels.filter(pl.col("level") == "scenario").iter_rows(named=True)
+    }
+    assert got["en", "clean"] == pytest.approx((0.1, 0.0))
+    assert got["en", "echo:1"] == pytest.approx((0.1, 0.2))
+    assert got["en", "far_field_chime"] == pytest.approx((0.1, 0.6))  # against clean English of both corpora
+    assert got["es", "echo:1"] == pytest.approx((0.3, 0.6))
+    own = found.corpora.filter((pl.col("name") == "all") & (pl.col("level") == "overall"))
+    assert dict(own.select("corpus", "werd").iter_rows()) == pytest.approx(
+        {"books": 0.1, "talks": 0.3, "dinner": 0.6, "libros": 0.6}
+    )
+    pooled = robustness(table, by=())
+    assert "language" not in pooled.levels.columns
+    assert pooled.corpora.is_empty()
+    # 20 + 6 + 6 speakers of clean speech: (6 * 0.2 + 6 * 0.3) / 32
+    assert levels(pooled, "scenario", "wer")["clean"] == pytest.approx(3 / 32)
+
+
+def test_log_ratio_of_two_groups():
+    rows = heard("r", {"clean": 0.2, "echo:1": 0.2, "echo:2": 0.6}, prefix="f")
+    rows += heard("r", {"clean": 0.1, "echo:1": 0.1, "echo:2": 0.1}, prefix="m")
+    table = scores(rows).with_columns(gender=pl.col("speaker").str.head(1))
+    found = robustness(table, attributes=["gender"])
+    got = {(r["level"], r["name"]): r for r in found.groups.iter_rows(named=True)}
+    assert got["scenario", "clean"]["lwerr"] == pytest.approx(1.0)
+    assert got["scenario", "echo:2"]["lwerr"] == pytest.approx(math.log2(6))
+    # Word error rates are averaged first: log2(0.4 / 0.1), not the mean of the logarithms.
+    assert got["category", "spatial acoustics"]["lwerr"] == pytest.approx(2.0)
+    assert got["category", "spatial acoustics"]["change"] == pytest.approx(1.0)
+    assert got["overall", "all"]["lwerr"] == pytest.approx(2.0)
+    assert {(r["group"], r["against"]) for r in got.values()} == {("f", "m")}
+    assert got["scenario", "clean"]["lwerr_low"] == pytest.approx(1.0)  # all speakers of a group are alike
+
+
+def test_more_groups_are_each_compared_with_the_rest_and_small_ones_refused():
+    rows = heard("r", {"clean": 0.4}, prefix="x") + heard("r", {"clean": 0.1}, prefix="y")
+    rows += heard("r", {"clean": 0.3}, speakers=4, prefix="z")
+    table = scores(rows).with_columns(accent=pl.col("speaker").str.head(1))
+    found = robustness(table, attributes=["accent"])
+    got = {row["group"]: row for row in found.groups.iter_rows(named=True)}
+    assert sorted(got) == ["x", "y"]
+    assert got["x"]["against"] == "the rest"
+    assert got["x"]["lwerr"] == pytest.approx(math.log2(0.4 / 0.18))  # (6 * 10 + 4 * 30) / 1000
+    assert [r.reason for r in found.refusals if r.about == "accent z"] == [
+        "'z' has 4 speakers; at least 5 are needed"
+    ]
+
+
+def test_a_group_without_errors_has_no_ratio():
+    rows = heard("r", {"clean": 0.0, "echo:1": 0.2}, prefix="f")
+    rows += heard("r", {"clean": 0.1, "echo:1": 0.1}, prefix="m")
+    table = scores(rows).with_columns(gender=pl.col("speaker").str.head(1))
+    found = robustness(table, attributes=["gender"])
+    assert "clean" not in found.groups["name"].to_list()
+    assert found.groups.filter(pl.col("name") == "echo:1")["change"].item() is None
+    assert any("no errors (clean)" in refusal.reason for refusal in found.refusals)
+
+
+def test_spread_over_draws():
+    rows, draws = [], []
+    for draw, rate in (("7", 0.2), ("8", 0.4)):
+        for scenario, value in (("clean", 0.1), ("gaussian_noise:1", rate), ("gain:1", 0.3)):
+            part = heard("r", {scenario: value})
+            rows += part
+            draws += [draw] * len(part)
+    found = robustness(scores(rows, draw=draws))
+    got = {(row["level"], row["name"]): row for row in found.stability.iter_rows(named=True)}
+    assert set(got) == {("scenario", "gaussian_noise:1"), ("overall", "all")}  # gain draws nothing at random
+    assert got["scenario", "gaussian_noise:1"]["draw_sd"] == pytest.approx(math.sqrt(0.02))
+    assert (got["scenario", "gaussian_noise:1"]["wer_min"], got["scenario", "gaussian_noise:1"]["draws"]) == (
+        0.2,
+        2,
+    )
+    # An utterance counts once however often it was drawn.
+    assert levels(found, "scenario") == pytest.approx({"clean": 0.0, "gaussian_noise:1": 0.2, "gain:1": 0.2})
+    assert levels(found, "scenario", "utterances")["gain:1"] == 6
+
+
+def test_words_where_nobody_speaks():
+    rows = heard("r", {"clean": 0.1}, speakers=5)
+    rows += [("r", "quiet_room", f"s{i}", f"s{i}", i, 0) for i in range(5)]
+    found = robustness(scores(rows, duration=[6.0] * 10))
+    (row,) = found.inserted.rows(named=True)
+    assert row["per_minute"] == pytest.approx(10 / 0.5)
+    assert 0 < row["low"] < 20 < row["high"]
+    assert "quiet_room" not in found.levels["name"].to_list()
+    untimed = robustness(scores(rows))
+    assert untimed.inserted.is_empty()
+    assert any(r.about == "quiet_room" and "'duration'" in r.reason for r in untimed.refusals)
+
+
+def test_severity_curves_follow_the_parameter():
+    rates = {"clean": 0.1, "clipping:theta=0.01": 0.6, "clipping:theta=0.05": 0.2, "clipping:theta=0.02": 0.4}
+    rates |= {"gaussian_noise:1": 0.3, "gaussian_noise:2": 0.3, "echo:1": 0.5, "echo:2": 0.2, "music:2": 0.3}
+    found = robustness(scores(heard("r", rates)))
+    clipping = found.curves.filter(pl.col("perturbation") == "clipping")
+    assert clipping.select("step", "value", "wer").rows() == [
+        (0, None, 0.1),
+        (1, 0.05, 0.2),
+        (2, 0.02, 0.4),
+        (3, 0.01, 0.6),
+    ]
+    noise = found.curves.filter(pl.col("perturbation") == "gaussian_noise")
+    assert noise.select("severity", "parameter", "value").rows()[1:] == [(1, "snr", 30.0), (2, "snr", 20.0)]
+    trends = {row["perturbation"]: row for row in found.trends.iter_rows(named=True)}
+    assert trends["clipping"]["slope"] == pytest.approx(0.2)
+    assert {name: row["verdict"] for name, row in trends.items()} == {
+        "clipping": "grows",
+        "gaussian_noise": "no trend shown",
+        "echo": "falls",
+    }
+    assert trends["echo"]["reversals"] == ["echo:1 to echo:2"]
+    assert trends["clipping"]["reversals"] == []
+
+
+def test_scenario_ids_are_taken_apart():
+    gain = describe("gain:2")
+    assert (gain.severity, gain.parameter, gain.value, gain.harsher, gain.category) == (
+        2,
+        "factor",
+        20.0,
+        1,
+        "audio processing",
+    )
+    assert describe("gaussian_noise:snr=12.5").harsher == -1
+    assert describe("babble from the bus").category == "other"
+    assert describe("hp:theta=500").category == "filter"
+    assert describe("universal:3").attack
+    assert by_harshness([describe("mystery:a=1"), describe("mystery:a=2")]) == []
+
+
+def test_model_facts():
+    names = [f"r{i}" for i in range(6)]
+    rows = [
+        row for i, name in enumerate(names) for row in heard(name, {"clean": 0.1, "echo:1": 0.15 + 0.05 * i})
+    ]
+    models = pl.DataFrame(
+        {
+            "recognizer": names,
+            "parameters": [10.0**i for i in (6, 5, 4, 3, 2, 1)],
+            "year": [2020, 2021, 2022, None, None, None],
+            "architecture": ["ctc", "ctc", "ctc", "rnnt", "rnnt", "rnnt"],
+        }
+    )
+    found = robustness(scores(rows), models=models)
+    (slope,) = found.correlates.rows(named=True)
+    assert slope["fact"] == "parameters"
+    assert slope["scale"] == "a factor of ten"
+    assert slope["slope"] == pytest.approx(-0.05)
+    assert slope["tau"] == pytest.approx(-1.0)
+    assert slope["verdict"] == "more goes with fewer errors"
+    medians = dict(found.families.select("level", "median").iter_rows())
+    assert medians == pytest.approx({"ctc": 0.1, "rnnt": 0.25})
+    reasons = {refusal.about: refusal.reason for refusal in found.refusals}
+    assert reasons["correlate year"].startswith("3 recognizers")
+    assert "same value" in reasons["correlate clean_wer"]
+    fronts = {
+        fact: set(part.filter(pl.col("optimal"))["recognizer"])
+        for (fact,), part in found.pareto.group_by("fact")
+    }
+    assert fronts == {"parameters": set(names), "year": {"r0"}, "clean_wer": {"r0"}}
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data())
+def test_the_order_of_rows_does_not_matter(data):
+    rows = heard("r", {"clean": 0.1, "echo:1": 0.3, "music:2": 0.2}) + heard(
+        "q", {"clean": 0.2, "echo:1": 0.3}
+    )
+    rows = [(*row[:4], (row[4] * (1 + int(row[3][-1]))) % 40, row[5]) for row in rows]
+    mixed = data.draw(st.permutations(rows))
+    one, other = (robustness(scores(some), resamples=100) for some in (rows, mixed))
+    assert one.levels.equals(other.levels)
+    assert one.ranking.equals(other.ranking)

@@ -1,0 +1,145 @@
+"""Tables the robustness audit cannot answer from, and what it says then."""
+
+import polars as pl
+import pytest
+
+from voxaudit.audits.robustness import robustness
+from voxaudit.errors import VoxauditError
+
+COLUMNS = ["recognizer", "scenario", "speaker", "utterance", "errors", "words"]
+
+
+def table(rows):
+    return pl.DataFrame(rows, schema=COLUMNS, orient="row")
+
+
+def plain(speakers=6, scenarios=("clean", "echo:1")):
+    return table(
+        [
+            ("r", scenario, f"s{i}", f"u{i}", 10 + place, 100)
+            for place, scenario in enumerate(scenarios)
+            for i in range(speakers)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.clear(), "has no rows"),
+        (lambda t: t.filter(pl.col("scenario") != "clean"), "no row has the scenario 'clean'"),
+        (lambda t: t.drop("speaker"), "no column 'speaker'"),
+        (lambda t: t.drop("errors"), "no column 'substitutions', 'deletions', 'insertions'"),
+        (lambda t: pl.concat([t, t.head(1)]), "2 rows for utterance 'u0', scenario 'clean', recognizer 'r'"),
+        (lambda t: t.with_columns(errors=pl.lit(-1)), "row 1, column 'errors': '-1.0'"),
+        (
+            lambda t: t.with_columns(words=pl.when(pl.col("utterance") != "u2").then(pl.col("words"))),
+            "row 3, column 'words': no value",
+        ),
+        (
+            lambda t: t.with_columns(scenario=pl.when(pl.col("utterance") != "u1").then(pl.col("scenario"))),
+            "row 2, column 'scenario'",
+        ),
+    ],
+)
+def test_tables_that_cannot_be_used(change, message):
+    with pytest.raises(VoxauditError) as caught:
+        robustness(change(plain()), where="mine.csv")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("mine.csv: ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"attributes": ["gender"]}, "no column 'gender'"),
+        ({"by": ["gender"]}, "not by 'gender'"),
+        ({"by": ["corpus"]}, "no column 'corpus'"),
+        ({"confidence": 1.5}, "confidence"),
+        ({"resamples": 10}, "resamples"),
+        ({"difficulty": pl.DataFrame({"scenario": ["a"]})}, "no column 'difficulty'"),
+        (
+            {"difficulty": pl.DataFrame({"scenario": ["a", "a"], "difficulty": [1.0, 2.0]})},
+            "'a' has several rows",
+        ),
+        ({"difficulty": pl.DataFrame({"scenario": ["a"], "difficulty": ["hard"]})}, "must hold numbers"),
+        ({"models": pl.DataFrame({"model": ["r"]})}, "no column 'recognizer'"),
+        ({"models": pl.DataFrame({"recognizer": ["other"]})}, "none of its recognizers"),
+        ({"models": pl.DataFrame({"recognizer": ["r", "r"]})}, "'r' has several rows"),
+    ],
+)
+def test_questions_that_cannot_be_asked(options, message):
+    with pytest.raises(VoxauditError, match=message):
+        robustness(plain(), **options)
+
+
+def test_one_speaker_gets_estimates_but_no_interval_and_no_rank():
+    two = pl.concat([plain(1), plain(1).with_columns(recognizer=pl.lit("q"))])
+    found = robustness(two)
+    assert found.levels["werd"].null_count() == 0
+    assert found.levels["werd_low"].null_count() == found.levels.height
+    assert found.ranking["rank"].to_list() == [None, None]
+    assert found.comparisons["verdict"].to_list() == ["refused: fewer than five known speakers"]
+    assert {refusal.reason for refusal in found.refusals} == {"1 speakers; at least 5 known ones are needed"}
+
+
+def test_unnamed_speakers_give_no_interval():
+    found = robustness(
+        plain().with_columns(speaker=pl.when(pl.col("utterance") != "u0").then(pl.col("speaker")))
+    )
+    assert found.levels["werd"].null_count() == 0
+    assert found.levels["wer_low"].null_count() == found.levels.height
+    assert "unnamed" in found.refusals[0].reason
+
+
+def test_no_error_on_clean_speech_is_remarked():
+    found = robustness(
+        plain().with_columns(errors=pl.when(pl.col("scenario") != "clean").then(10).otherwise(0))
+    )
+    assert any("makes no error on clean speech" in note for note in found.notes)
+    assert found.levels.filter(pl.col("name") == "echo:1")["werd"].item() == pytest.approx(0.1)
+
+
+def test_a_recognizer_that_heard_no_clean_speech_has_no_rank():
+    rows = pl.concat([plain(), plain(scenarios=("echo:1",)).with_columns(recognizer=pl.lit("q"))])
+    found = robustness(rows)
+    assert found.ranking["recognizer"].to_list() == ["r"]
+    assert any(r.about == "q" and "no clean speech" in r.reason for r in found.refusals)
+    assert (
+        found.levels.filter((pl.col("recognizer") == "q") & (pl.col("level") == "overall"))["werd"].item()
+        is None
+    )
+
+
+def test_clean_speech_alone_is_no_question_of_robustness():
+    found = robustness(plain(scenarios=("clean",)))
+    assert found.ranking.is_empty()
+    assert any(refusal.about == "ranking" for refusal in found.refusals)
+
+
+def test_silence_scored_against_speech_is_refused():
+    rows = plain(scenarios=("clean", "echo:1"))
+    silent = rows.filter(pl.col("scenario") == "echo:1").with_columns(
+        words=pl.lit(0), scenario=pl.lit("hush")
+    )
+    found = robustness(pl.concat([rows, silent], how="vertical_relaxed"))
+    assert any(refusal.about == "hush" and "duration" in refusal.reason for refusal in found.refusals)
+
+
+def test_three_kinds_of_errors_are_added_up():
+    rows = plain().with_columns(substitutions=pl.col("errors"), deletions=pl.lit(2), insertions=pl.lit(3))
+    assert robustness(rows.drop("errors")).levels.filter(pl.col("name") == "clean")[
+        "wer"
+    ].item() == pytest.approx(0.15)
+
+
+def test_an_attribute_that_is_called_like_a_place_is_compared_not_split():
+    rows = plain(12).with_columns(
+        language=pl.when(pl.col("speaker").str.slice(1).cast(pl.Int64) < 6)
+        .then(pl.lit("en"))
+        .otherwise(pl.lit("es"))
+    )
+    found = robustness(rows, attributes=["language"])
+    assert "language" not in found.levels.columns
+    assert found.groups["group"].unique().to_list() == ["en"]

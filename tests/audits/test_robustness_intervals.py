@@ -1,0 +1,152 @@
+"""Do the intervals and ranks of the robustness audit keep their promise?"""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from voxaudit.audits.robustness import robustness
+from voxaudit.audits.robustness.cells import build_cells
+from voxaudit.audits.robustness.levels import Node
+from voxaudit.audits.robustness.ranking import rank
+from voxaudit.audits.robustness.resample import Resample, resample_people
+from voxaudit.audits.robustness.trials import read_trials
+
+WORDS = 200
+
+
+def world(generator, *, speakers=12, natural=0, utterances=4):
+    """Speakers differ in how hard they are, on clean speech and, in part alike, under noise."""
+    rows = []
+    for i in range(speakers):
+        hard = generator.normal(0.0, 0.4)
+        clean = 0.08 * np.exp(hard)
+        noisy = min(0.95, clean + 0.15 * np.exp(0.5 * hard + generator.normal(0.0, 0.3)))
+        for j in range(utterances):
+            for scenario, rate in (("clean", clean), ("gaussian_noise:3", noisy)):
+                rows.append(("r", scenario, f"s{i}", f"s{i}-{j}", generator.binomial(WORDS, rate), WORDS))
+    for i in range(natural):
+        rate = 0.12 * np.exp(generator.normal(0.0, 0.5))
+        rows += [
+            ("r", "accented", f"n{i}", f"n{i}-{j}", generator.binomial(WORDS, rate), WORDS) for j in range(4)
+        ]
+    return pl.DataFrame(
+        rows, schema=["recognizer", "scenario", "speaker", "utterance", "errors", "words"], orient="row"
+    )
+
+
+def truth():
+    """The expected WERD of the world above: means over speakers, as every speaker says equally many words."""
+    hard = 0.4
+    clean = 0.08 * np.exp(hard**2 / 2)
+    noise = 0.15 * np.exp((0.25 * hard**2 + 0.09) / 2)
+    return noise, 0.12 * np.exp(0.125) - clean
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scenario", "which", "natural"), [("gaussian_noise:3", 0, 0), ("accented", 1, 14)])
+def test_intervals_of_the_degradation_cover(scenario, which, natural):
+    generator = np.random.default_rng(11)
+    target, repeats, hit = truth()[which], 500, 0
+    for _ in range(repeats):
+        found = robustness(world(generator, natural=natural), resamples=2000).levels
+        row = found.filter((pl.col("level") == "scenario") & (pl.col("name") == scenario)).row(0, named=True)
+        hit += row["werd_low"] <= target <= row["werd_high"]
+    # 95 % promised; few skewed speakers cost a little. 500 repeats have a standard error of 1 %.
+    print(f"{scenario}: {hit} of {repeats} intervals cover")
+    assert 0.90 <= hit / repeats <= 0.98
+
+
+def test_clean_and_disturbed_speech_of_the_same_people_move_together():
+    trials = read_trials(world(np.random.default_rng(3), natural=14), ())
+    cells = {c.scenario: c for c in build_cells(trials, "r", resample_people(trials.people, 2000, 0, 0.95))}
+
+    def together(cell):
+        return np.corrcoef(cell.wer[1:], cell.clean[1:])[0, 1]
+
+    assert cells["gaussian_noise:3"].paired
+    assert together(cells["gaussian_noise:3"]) > 0.4
+    assert not cells["accented"].paired
+    assert abs(together(cells["accented"])) < 0.07  # other people: drawn on their own
+
+
+def test_row_zero_is_the_estimate_and_everybody_is_drawn_as_often():
+    people = pl.DataFrame({"person": [0, 1, 2, 3], "stratum": ["a", "b", "a", "b"]})
+    weights = resample_people(people, 500, 0, 0.95).weights
+    assert (weights[0] == 1).all()
+    assert (weights[:, [0, 2]].sum(axis=1) == 2).all()
+    assert (weights[:, [1, 3]].sum(axis=1) == 2).all()
+    assert np.allclose(weights.mean(axis=0), 1.0, atol=0.1)
+
+
+def node(estimate, noise, speakers=30):
+    values = np.concatenate([[estimate], estimate + noise])
+    return Node("overall", "all", {"werd": values}, speakers, 3, 0, True, 10)
+
+
+def test_recognizers_that_cannot_be_told_apart_share_a_rank():
+    generator = np.random.default_rng(0)
+    noise = generator.normal(0.0, 0.01, (4, 3000))
+    resample = Resample(np.ones((3001, 30)), 0.95)
+    overall = {"a": node(0.10, noise[0]), "b": node(0.12, noise[1]), "c": node(0.145, noise[2])}
+    overall["d"] = node(0.40, noise[3])
+    rows, compared = rank(overall, "werd", resample)
+    assert {row["recognizer"]: (row["rank"], row["rank_worst"]) for row in rows} == {
+        "a": (1, 2),  # b cannot be told from a, nor c from b, but c from a
+        "b": (1, 3),
+        "c": (2, 3),
+        "d": (4, 4),
+    }
+    verdicts = {(row["recognizer"], row["against"]): row["verdict"] for row in compared}
+    assert verdicts["a", "b"] == "no difference shown"
+    assert verdicts["a", "c"] == "better"
+
+
+def test_differences_are_paired_so_shared_luck_cancels():
+    generator = np.random.default_rng(0)
+    luck = generator.normal(0.0, 0.05, 3000)
+    overall = {
+        "a": node(0.10, luck + generator.normal(0.0, 0.001, 3000)),
+        "b": node(0.11, luck + generator.normal(0.0, 0.001, 3000)),
+    }
+    rows, _ = rank(overall, "werd", Resample(np.ones((3001, 30)), 0.95))
+    assert [row["rank"] for row in rows] == [1, 2]
+    assert rows[0]["high"] > rows[1]["low"]  # their own intervals overlap
+
+
+def test_equal_recognizers_are_rarely_called_different():
+    """Four recognizers of the same quality: any false claim among the six pairs in at most about 5 %."""
+    generator = np.random.default_rng(5)
+    repeats, false = 150, 0
+    for _ in range(repeats):
+        speakers = generator.normal(0.0, 0.05, (15, 1)) + generator.normal(0.2, 0.03, (15, 4))
+        weights = resample_people(
+            pl.DataFrame({"person": range(15), "stratum": ["a"] * 15}),
+            500,
+            int(generator.integers(1e6)),
+            0.95,
+        )
+        draws = weights.weights @ speakers / 15
+        overall = {
+            name: Node("overall", "all", {"werd": draws[:, i]}, 15, 1, 0, True, 1)
+            for i, name in enumerate("abcd")
+        }
+        rows, _ = rank(overall, "werd", weights)
+        false += any(row["rank"] > 1 for row in rows)
+    assert false / repeats <= 0.09
+
+
+def test_recognizers_are_ranked_on_what_all_of_them_heard():
+    columns = ["recognizer", "scenario", "speaker", "utterance", "errors", "words"]
+    rows = [
+        (name, scenario, f"s{i}", f"s{i}", errors + i % 2, 100)
+        for name, scenario, errors in (
+            *(("a", "clean", 5), ("a", "echo:1", 20), ("a", "music:4", 90)),
+            *(("b", "clean", 5), ("b", "echo:1", 50)),
+        )
+        for i in range(8)
+    ]
+    found = robustness(pl.DataFrame(rows, schema=columns, orient="row"))
+    got = {row["recognizer"]: (row["rank"], row["estimate"]) for row in found.ranking.iter_rows(named=True)}
+    assert got["a"] == (1, pytest.approx(0.15))
+    assert got["b"] == (2, pytest.approx(0.45))
+    assert any("music:4 not heard by every recognizer" in note for note in found.notes)
