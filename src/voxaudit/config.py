@@ -30,7 +30,8 @@ class CorpusConfig:
 class AuditConfig:
     """An audit as `audit.toml` describes it. Times are in seconds; `folder` is where its relative paths start.
 
-    `corpora` are natural scenarios: further corpora by role, heard as they are.
+    `corpora` are natural scenarios: further corpora by role, heard as they are. `sources` are folders of noise or
+    rooms by perturbation, in place of the built-in ones.
     """
 
     corpus: CorpusConfig
@@ -44,6 +45,7 @@ class AuditConfig:
     cache: bool = True
     normalizer: str = "basic"
     corpora: dict[str, CorpusConfig] = field(default_factory=dict)
+    sources: dict[str, Path] = field(default_factory=dict)
     folder: Path = Path()
 
 
@@ -61,6 +63,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "recognizers": {},
     "suites": {},
     "scenarios": {"use": list},
+    "sources": {},
     "run": {"out": str, "seed": int, "workers": int, "timeout": (int, float), "retries": int, "cache": bool},
     "score": {"normalizer": str},
 }
@@ -93,6 +96,7 @@ def load_config(path: str | Path) -> AuditConfig:
         },
         recognizers={name: dict(settings) for name, settings in recognizers.items()},
         scenarios=_scenarios(document, path),
+        sources={name: path.parent / where for name, where in _sources(document, path).items()},
         out=path.parent / run.get("out", "runs/" + path.stem),
         folder=path.parent.absolute(),
         **{key: run[key] for key in ("seed", "workers", "timeout", "retries", "cache") if key in run},
@@ -128,6 +132,11 @@ def _scenarios(document: dict[str, Any], path: Path) -> tuple[str, ...]:
     used = _texts(document.get("scenarios", {}).get("use", ["quick"]), path, "scenarios.use")
     lists = (_texts(own[name], path, f"suites.{name}") if name in own else (name,) for name in used)
     return tuple(id_ for ids in lists for id_ in ids)
+
+
+def _sources(document: dict[str, Any], path: Path) -> dict[str, str]:
+    content = document.get("sources", {})
+    return dict(zip(content, _texts(content.values(), path, "sources"), strict=True))
 
 
 def _check(document: dict[str, Any], path: Path) -> None:

@@ -50,6 +50,7 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
         config.scenarios,
         out=config.out,
         corpora={role: _natural(other, corpus, config.out) for role, other in config.corpora.items()},
+        sources=config.sources,
         seed=config.seed,
         workers=config.workers,
         timeout=config.timeout,

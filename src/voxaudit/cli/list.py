@@ -28,9 +28,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _scenarios() -> list[dict[str, Any]]:
-    from dataclasses import fields
-
     from voxaudit.perturb import CLEAN, PERTURBATIONS
+    from voxaudit.perturb.scenario import parameters
 
     rows: list[dict[str, Any]] = [
         {"scenario": CLEAN, "family": "", "setting": "", "what": "The recording as it is; always heard."}
@@ -43,7 +42,7 @@ def _scenarios() -> list[dict[str, Any]]:
             rows.append(
                 {"scenario": f"{name}:{number}", "family": kind.family, "setting": text, "what": what}
             )
-        free = ",".join(f"{field.name}=VALUE" for field in fields(kind))
+        free = ",".join(f"{field.name}=VALUE" for field in parameters(kind))
         rows.append({"scenario": f"{name}:{free}", "family": kind.family, "setting": "any", "what": what})
     return rows
 

@@ -21,6 +21,7 @@ COMMANDS = {
     "score": "word and character error rates of transcripts you already have",
     "disparity": "compare groups by a regression that knows about speakers and confounders",
     "parity": "compare groups speaker by speaker, with all else fixed and crossed; say what the data cannot show",
+    "localize": "name the words that get lost, for whom, when speech is disturbed; no references needed",
     "power": "how many speakers a comparison of groups needs, and what yours can show",
     "simulate": "repeat the simulations behind the disparity audit beside the published figures",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",

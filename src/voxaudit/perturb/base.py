@@ -17,9 +17,9 @@ from voxaudit.audio import Samples
 class Perturbation(ABC):
     """A pure function on (samples, rate, generator).
 
-    A subclass is a frozen dataclass with numeric fields. `severities` gives the fields of severity 1, 2, ...
-    as the paper lists them. Raise `version` when the same settings give other samples than before:
-    it is part of a trial's key, so nothing stale is taken from the cache. Where `speech` is False nothing
+    A subclass is a frozen dataclass with numeric fields, and perhaps a `source` of noise or rooms. `severities`
+    gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings give
+    other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where `speech` is False nothing
     is left of what was said: a recognizer must stay silent, and is scored against an empty reference.
     """
 
@@ -48,6 +48,13 @@ class Perturbation(ABC):
         Empty where there is nothing to measure. Silence has no signal-to-noise ratio.
         """
         return {}
+
+    def measure(self, samples: Samples, rate: int, generator: np.random.Generator) -> dict[str, float]:
+        """Return what is `achieved` on these samples, with the draws that a call with this generator makes.
+
+        Where more than the audio must be known to measure, such as a room's response, a subclass answers itself.
+        """
+        return self.achieved(samples, self(samples, rate, generator), rate)
 
     def for_utterance(self, utterance: str) -> Perturbation:
         """Return the perturbation as it is for one utterance; most are the same for all."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import Perturbation
@@ -15,6 +16,9 @@ DROP_CHUNK = 0.020
 
 FRAME_SHARE = 0.10
 """Share of all chunks that Frame silences."""
+
+PACKET = 0.020
+"""Length of the packets that PacketLoss loses, in seconds: what most internet telephones send at a time."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,62 @@ class Frame(Perturbation):
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with some chunks set to zero."""
         return silence_chunks(samples, self.theta / 1000.0 * rate, FRAME_SHARE, generator)
+
+
+@dataclass(frozen=True)
+class PacketLoss(Perturbation):
+    """Lose `loss` % of the 20 ms packets, in bursts of `burst` packets on average: a bad mobile or Wi-Fi connection.
+
+    Gilbert and Elliott's model with two states: all that is sent arrives in the good one, nothing in the bad one. The
+    bad state is left with probability `1 / burst` a packet and entered with `loss / (100 - loss) / burst`, so that
+    `loss` is its share in the long run; a short recording may lose more or less. A lost packet is heard as silence.
+    """
+
+    name: ClassVar[str] = "packet_loss"
+    family: ClassVar[str] = "dropout"
+    severities = ({"loss": 1.0}, {"loss": 3.0}, {"loss": 10.0}, {"loss": 20.0})
+    random: ClassVar[bool] = True
+
+    loss: float
+    burst: float = 3.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.loss < 100.0:
+            raise ValueError("loss must be at least 0 and under 100 (percent of all packets)")
+        if self.burst < max(1.0, self.loss / (100.0 - self.loss)):
+            raise ValueError("burst must be at least 1 (packets), and at least loss / (100 - loss)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples with the lost packets set to zero."""
+        size = max(PACKET * rate, 1.0)
+        lost = lost_packets(int(np.ceil(len(samples) / size)), self.loss / 100.0, self.burst, generator)
+        kept = samples.copy()
+        for packet in np.flatnonzero(lost):
+            kept[round(packet * size) : round((packet + 1) * size)] = 0.0
+        return kept
+
+    def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
+        """Return the share of the packets with any sound in them that were lost, `loss_percent`."""
+        size = max(PACKET * rate, 1.0)
+        starts = np.unique(np.rint(np.arange(0.0, len(before), size)).astype(np.intp))
+        sounding = np.logical_or.reduceat(before != 0.0, starts)
+        arrived = np.logical_or.reduceat(after != 0.0, starts)
+        if not sounding.any():
+            return {}
+        return {"loss_percent": 100.0 * float(np.mean(~arrived[sounding]))}
+
+
+def lost_packets(count: int, share: float, burst: float, generator: np.random.Generator) -> NDArray[np.bool_]:
+    """Return which of `count` packets are lost: `share` of them in the long run, `burst` on end on average."""
+    leave, enter = 1.0 / burst, share / (1.0 - share) / burst
+    draws = generator.random(count)
+    lost = np.zeros(count, dtype=np.bool_)
+    bad = False
+    for packet, draw in enumerate(draws):
+        threshold = share if packet == 0 else 1.0 - leave if bad else enter
+        bad = bool(draw < threshold)
+        lost[packet] = bad
+    return lost
 
 
 def silence_chunks(samples: Samples, size: float, share: float, generator: np.random.Generator) -> Samples:

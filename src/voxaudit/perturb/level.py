@@ -1,4 +1,4 @@
-"""Changes of level: too loud, too quiet, overdriven."""
+"""Changes of level: too loud, too quiet, overdriven, too far away."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import Perturbation
+
+SPEECH_LEVEL = -26.0
+"""Level of speech from 1 m, in dB of full scale (dBFS: root mean square against a full-scale amplitude of 1)."""
+
+NOISE_FLOOR = -50.0
+"""Level of the noise that a far-field device hears in a quiet room, in dBFS."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,58 @@ class Clipping(Perturbation):
         """Return the samples limited to [-theta, theta]."""
         limit = np.float32(self.theta)
         return np.clip(samples, -limit, limit)
+
+
+@dataclass(frozen=True)
+class FarField(Perturbation):
+    """Speak from `distance` metres: half as loud at twice the distance, while the device's noise stays as it is.
+
+    The speech is brought to -26 dBFS (root mean square over the clip) at 1 m and falls by 6 dB a doubling; white
+    noise at -50 dBFS is the device and its quiet room. So the signal-to-noise ratio is `24 - 20 log10(distance)` dB:
+    conversation at 60 dB sound pressure over 36 dB of noise. No room, no automatic gain. Silence stays silence.
+    """
+
+    name: ClassVar[str] = "far_field"
+    family: ClassVar[str] = "level"
+    severities = ({"distance": 1.0}, {"distance": 2.0}, {"distance": 4.0}, {"distance": 8.0})
+    random: ClassVar[bool] = True
+
+    distance: float
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.distance <= 1000.0:
+            raise ValueError("distance must be from 0.1 to 1000 (metres)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the distant speech and the noise, limited to full scale."""
+        factor = self._factor(samples)
+        if factor == 0.0:
+            return samples.copy()
+        noise = generator.standard_normal(len(samples))
+        noise *= _amplitude(NOISE_FLOOR) / _rms(noise)
+        far: Samples = np.clip(factor * samples.astype(np.float64) + noise, -1.0, 1.0).astype(np.float32)
+        return far
+
+    def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
+        """Return the signal-to-noise ratio that came out, `snr_db`, and the speech's level, `speech_dbfs`."""
+        speech = self._factor(before) * before.astype(np.float64)
+        noise = after - speech
+        if not speech.any() or not noise.any():
+            return {}
+        level = 20.0 * float(np.log10(_rms(speech)))
+        return {"snr_db": level - 20.0 * float(np.log10(_rms(noise))), "speech_dbfs": level}
+
+    def _factor(self, samples: Samples) -> float:
+        rms = _rms(samples.astype(np.float64))
+        return _amplitude(SPEECH_LEVEL) / (rms * self.distance) if rms > 0.0 else 0.0
+
+
+def _amplitude(level: float) -> float:
+    return float(10.0 ** (level / 20.0))
+
+
+def _rms(samples: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(samples**2)))
 
 
 def amplify(samples: Samples, factor: float) -> Samples:

@@ -6,13 +6,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.base import Perturbation, trial_generator
 from voxaudit.registry import Registry, suggest
+
+if TYPE_CHECKING:
+    from voxaudit.perturb.sources import Source
 
 CLEAN = "clean"
 """The scenario in which the recording is left as it is: the yardstick of all others."""
@@ -53,6 +57,16 @@ PERTURBATIONS = Registry(
         "lp": "voxaudit.perturb.butterworth:Lp",
         "noise": "voxaudit.perturb.noise:Noise",
         "scale": "voxaudit.perturb.scale:Scale",
+        "telephone": "voxaudit.perturb.codec:Telephone",
+        "mulaw": "voxaudit.perturb.codec:Mulaw",
+        "alaw": "voxaudit.perturb.codec:Alaw",
+        "gsm": "voxaudit.perturb.codec:Gsm",
+        "opus": "voxaudit.perturb.codec:Opus",
+        "mp3": "voxaudit.perturb.codec:Mp3",
+        "packet_loss": "voxaudit.perturb.dropout:PacketLoss",
+        "far_field": "voxaudit.perturb.level:FarField",
+        "silence": "voxaudit.perturb.absence:Silence",
+        "noise_only": "voxaudit.perturb.absence:NoiseOnly",
     },
     group="voxaudit.perturbations",
 )
@@ -73,38 +87,53 @@ class Scenario:
         perturbation = self.perturbation.for_utterance(utterance)
         return Audio(perturbation(audio.samples, audio.rate, generator), audio.rate)
 
+    def achieved(self, audio: Audio, *, seed: int, utterance: str) -> dict[str, float]:
+        """Return what was measured of the disturbance that `apply` gives, such as `{"snr_db": 20.0}`."""
+        if self.perturbation is None or len(audio.samples) == 0:
+            return {}
+        generator = trial_generator(seed, self.id, utterance)
+        perturbation = self.perturbation.for_utterance(utterance)
+        return perturbation.measure(audio.samples, audio.rate, generator)
+
     def fingerprint(self, *, seed: int, utterance: str) -> str:
         """Return what, besides the recording, decides the audio that is heard.
 
-        The seed and the utterance's id count only where the perturbation is random.
+        The seed and the utterance's id count only where the perturbation is random. Sources of noise and rooms
+        count by their content.
         """
         if self.perturbation is None:
             return CLEAN
-        text = f"{self.perturbation!r} v{self.perturbation.version}"
+        text = f"{self.perturbation.for_utterance(utterance)!r} v{self.perturbation.version}"
         return f"{text} {self.id} {seed} {utterance}" if self.perturbation.random else text
 
 
-def parse_scenario(text: str) -> Scenario:
-    """Return the scenario that a string names; an unknown name or setting raises one line."""
+def parse_scenario(text: str, sources: Mapping[str, Source] | None = None) -> Scenario:
+    """Return the scenario that a string names; an unknown name or setting raises one line.
+
+    `sources` says by perturbation where noise or rooms come from; without, they are built in.
+    """
     name, colon, setting = text.strip().partition(":")
     if name == CLEAN and not colon:
         return Scenario(CLEAN, None)
     kind: type[Perturbation] = PERTURBATIONS.load(name)
+    source = {"source": sources[name]} if sources and name in sources else {}
     if setting.isdecimal():
         severity = int(setting)
         if not 1 <= severity <= len(kind.severities):
             raise VoxauditError(f"scenario '{text}': {_choices(kind)}")
-        return Scenario(f"{name}:{severity}", kind(**kind.severities[severity - 1]))
+        return Scenario(f"{name}:{severity}", kind(**kind.severities[severity - 1], **source))
     values = _parameters(text, setting, kind)
     try:
-        perturbation = kind(**values)
+        perturbation = kind(**values, **source)
     except ValueError as error:
         raise VoxauditError(f"scenario '{text}': {one_line(error)}") from error
     ordered = ",".join(f"{f.name}={values[f.name]:.12g}" for f in fields(kind) if f.name in values)
     return Scenario(f"{name}:{ordered}" if ordered else name, perturbation)
 
 
-def parse_scenarios(texts: Iterable[str]) -> tuple[Scenario, ...]:
+def parse_scenarios(
+    texts: Iterable[str], sources: Mapping[str, Source] | None = None
+) -> tuple[Scenario, ...]:
     """Return the scenarios of a list of ids and suite names, `clean` first, each once.
 
     Slots are left out: `open_slots` says what they need.
@@ -117,7 +146,7 @@ def parse_scenarios(texts: Iterable[str]) -> tuple[Scenario, ...]:
         for id_ in SUITES[text].scenarios if text in SUITES else (text,):
             if id_ in SLOTS:
                 continue
-            scenario = parse_scenario(id_)
+            scenario = parse_scenario(id_, sources)
             chosen.setdefault(scenario.id, scenario)
     return tuple(chosen.values())
 
@@ -132,8 +161,23 @@ def open_slots(texts: Iterable[str], filled: Iterable[str] = ()) -> dict[str, st
     return {id_: SLOTS[id_] for id_ in asked if id_ in SLOTS and id_ not in have}
 
 
+def parameters(kind: type[Perturbation]) -> list[Field[Any]]:
+    """Return the fields that a scenario's id can set: all but the source."""
+    return [field for field in fields(kind) if not field.metadata.get("source")]
+
+
+def takes_source(kind: type[Perturbation]) -> bool:
+    """Return whether a perturbation takes its noise or rooms from a source."""
+    return any(field.metadata.get("source") for field in fields(kind))
+
+
+def source_of(perturbation: Perturbation) -> Source | None:
+    """Return where a perturbation takes its noise or rooms from; None for most."""
+    return getattr(perturbation, "source", None) if takes_source(type(perturbation)) else None
+
+
 def _parameters(text: str, setting: str, kind: type[Perturbation]) -> dict[str, float]:
-    known = {field.name: field for field in fields(kind)}
+    known = {field.name: field for field in parameters(kind)}
     values: dict[str, float] = {}
     for part in filter(None, setting.split(",")):
         key, equals, value = (piece.strip() for piece in part.partition("="))
@@ -158,7 +202,7 @@ def _parameters(text: str, setting: str, kind: type[Perturbation]) -> dict[str, 
 
 
 def _choices(kind: type[Perturbation]) -> str:
-    example = ",".join(f"{field.name}=VALUE" for field in fields(kind))
+    example = ",".join(f"{field.name}=VALUE" for field in parameters(kind))
     by_value = f"{kind.name}:{example}"
     if not kind.severities:
         return f"write {by_value}"

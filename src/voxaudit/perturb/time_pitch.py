@@ -1,4 +1,4 @@
-"""Speed, pitch and sampling rate, after torchaudio's definitions (`Speed`, `PitchShift`, `Resample`), which SRB used."""
+"""Speed, pitch and sampling rate by the definitions of torchaudio (`Speed`, `PitchShift`, `Resample`), as in SRB."""
 
 from __future__ import annotations
 

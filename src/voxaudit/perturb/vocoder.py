@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,10 @@ WINDOW = 512
 """Length of the periodic Hann window and of its Fourier transform, in samples."""
 
 HOP = WINDOW // 4
+OVERLAP = WINDOW // HOP
+
+BLOCK = 32
+"""Frames made at a time: few enough to stay in the processor's cache, however long the recording."""
 
 
 def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
@@ -22,42 +28,52 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
     padded = np.pad(samples.astype(np.float64), WINDOW // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
-    spectrum = rfft(frames * window, axis=1)
-    window_sum = _overlap_add(np.broadcast_to(window**2, (_count(len(spectrum), tempo), WINDOW)))
-    stretched = _overlap_add(irfft(_vocode(spectrum, tempo), axis=1) * window)
+    count = math.ceil(len(frames) / tempo)
+    total = np.zeros((count + OVERLAP - 1, HOP))
+    weight = np.zeros_like(total)
+    phase: NDArray[np.complex128] | None = None
+    for start in range(0, count, BLOCK):
+        position = np.arange(start, min(start + BLOCK, count)) * tempo
+        frame = np.minimum(position.astype(np.intp), len(frames) - 1)
+        first = frame[0]
+        # A frame of silence follows the last one.
+        heard = np.zeros((frame[-1] + 2 - first, WINDOW))
+        piece = frames[first : frame[-1] + 2]
+        np.multiply(piece, window, out=heard[: len(piece)])
+        spectrum, phase = _vocode(rfft(heard, axis=1), frame - first, (position - frame)[:, None], phase)
+        _overlap_add(total[start:], irfft(spectrum, axis=1) * window)
+        _overlap_add(weight[start:], np.broadcast_to(window**2, (len(position), WINDOW)))
     length = round(len(samples) / tempo)
     inside = slice(WINDOW // 2, WINDOW // 2 + length)
-    whole: NDArray[np.float64] = stretched[inside] / window_sum[inside]
+    whole: NDArray[np.float64] = total.reshape(-1)[inside] / weight.reshape(-1)[inside]
     return np.pad(whole, (0, length - len(whole)))
 
 
-def _vocode(spectrum: NDArray[np.complex128], tempo: float) -> NDArray[np.complex128]:
+def _vocode(
+    spectrum: NDArray[np.complex128],
+    frame: NDArray[np.intp],
+    share: np.ndarray,
+    phase: NDArray[np.complex128] | None,
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Return the spectra at `frame + share` of the given ones, and the phases of the one that comes after them.
+
+    `phase` is what the call before returned, None at the beginning.
+    """
     # Unit phasors instead of angles: multiplying them adds phases modulo a turn, which is all that is heard,
     # and needs neither arctangents nor unwrapping.
-    position = np.arange(_count(len(spectrum), tempo)) * tempo
-    frame = np.minimum(position.astype(np.intp), len(spectrum) - 1)
-    share = (position - frame)[:, None]
-    spectrum = np.concatenate([spectrum, np.zeros((1, spectrum.shape[1]))])
     magnitude = np.abs(spectrum)
-    heard = magnitude > 0.0
-    phasor = np.where(heard, spectrum, 1.0) / np.where(heard, magnitude, 1.0)
-    advance = phasor[1:] * phasor[:-1].conj()
-    phases = np.concatenate([phasor[:1], advance[frame[:-1]]])
-    for previous, phase in zip(phases[:-1], phases[1:], strict=True):
-        phase *= previous
     rise = np.diff(magnitude, axis=0)
-    vocoded: NDArray[np.complex128] = phases * (magnitude[frame] + share * rise[frame])
-    return vocoded
+    silent = magnitude == 0.0
+    spectrum[silent] = 1.0
+    phasor = spectrum / (magnitude + silent)
+    advance = phasor[1:] * phasor[:-1].conj()
+    phases = np.concatenate([phasor[:1] if phase is None else phase, advance[frame]])
+    np.multiply.accumulate(phases, axis=0, out=phases)
+    vocoded: NDArray[np.complex128] = phases[:-1] * (magnitude[frame] + share * rise[frame])
+    return vocoded, phases[-1:]
 
 
-def _count(frames: int, tempo: float) -> int:
-    """Return how many frames come out: as many multiples of `tempo` as lie under `frames`."""
-    return int(np.ceil(frames / tempo))
-
-
-def _overlap_add(frames: np.ndarray) -> NDArray[np.float64]:
-    pieces = frames.reshape(len(frames), WINDOW // HOP, HOP)
-    total = np.zeros((len(frames) + WINDOW // HOP - 1, HOP))
-    for k in range(WINDOW // HOP):
+def _overlap_add(total: NDArray[np.float64], frames: np.ndarray) -> None:
+    pieces = frames.reshape(len(frames), OVERLAP, HOP)
+    for k in range(OVERLAP):
         total[k : k + len(frames)] += pieces[:, k]
-    return total.reshape(-1)

@@ -21,6 +21,7 @@ from voxaudit.corpus import Corpus
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import open_slots, parse_scenarios
+from voxaudit.perturb.sources import Source, describe_sources, open_sources
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.cache import Cache, default_cache_folder
@@ -47,6 +48,7 @@ def run_trials(
     *,
     out: str | Path,
     corpora: Mapping[str, Corpus] | None = None,
+    sources: Mapping[str, Source | str | Path] | None = None,
     seed: int = 0,
     workers: int | None = None,
     timeout: float = 120.0,
@@ -62,10 +64,13 @@ def run_trials(
     and `retries` are per trial; a trial that fails is recorded with its reason and, unless `retry_failed`,
     not tried again. `cache` shares transcripts between runs: True for the user's cache folder, or a folder.
     `workers` defaults to the number of cores. `corpora` are further corpora by role (`accented`, `far_field_ami`):
-    each is a scenario of that name, heard as it is.
+    each is a scenario of that name, heard as it is. `sources` are folders of noise or rooms by perturbation, in
+    place of the built-in ones; crosstalk is other speakers of the corpus unless a folder is given.
     """
     natural = in_roles(corpora or {})
-    plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios), seed, natural)
+    used = {scenario.perturbation.name for scenario in parse_scenarios(scenarios) if scenario.perturbation}
+    opened = open_sources(sources or {}, used, corpus)
+    plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios, opened), seed, natural)
     not_heard = open_slots(scenarios, natural)
     for id_ in scenarios:
         if id_ in not_heard:
@@ -254,6 +259,7 @@ def _config(plan: Plan) -> dict[str, Any]:
             for name, recognizer in plan.recognizers.items()
         },
         "scenarios": [*(scenario.id for scenario in plan.scenarios), *plan.natural],
+        "sources": describe_sources(plan.scenarios),
         "corpora": {
             role: {"name": corpus.name, "source": corpus.source, "utterances": len(corpus)}
             for role, corpus in plan.natural.items()

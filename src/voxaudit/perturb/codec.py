@@ -1,0 +1,189 @@
+"""Telephone lines and codecs: what is left of speech after it was sent or stored thriftily.
+
+The recording is brought to the codec's rate, coded, decoded and brought back. The codecs' delays are taken out, so
+lengths and timings stay. Digital silence stays silence. The coders are those of libsndfile (G.711, GSM 06.10, libopus,
+LAME), which the soundfile package carries; another version of it may give other samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Audio, Samples, resample
+from voxaudit.perturb.base import Perturbation
+
+NARROWBAND = 8000
+"""Rate of the telephone codecs, in Hz."""
+
+WIDEBAND = 16000
+"""Rate at which Opus and MP3 code, in Hz: what recognizers listen at. Nothing above 8 kHz is left."""
+
+BAND_TAPS = 257
+"""Length of the telephone's band-pass, in samples: it falls off within 100 Hz of its edges."""
+
+MP3_DELAY = 1105
+"""Delay of LAME and its decoder together, in samples: 576 + 529."""
+
+
+@dataclass(frozen=True)
+class Telephone(Perturbation):
+    """Only `low` to `high` Hz, at a rate of 8 kHz: a telephone line's band, without a codec."""
+
+    name: ClassVar[str] = "telephone"
+    family: ClassVar[str] = "codec"
+
+    low: float = 300.0
+    high: float = 3400.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.low < self.high < NARROWBAND / 2:
+            raise ValueError("low and high must be frequencies in Hz with 0 < low < high < 4000")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return what lies in the band (half the amplitude at its edges); no delay."""
+        return _coded(samples, rate, NARROWBAND, self._band)
+
+    def _band(self, narrow: Samples) -> np.ndarray:
+        from scipy.signal import fftconvolve, firwin
+
+        # A symmetric filter delays all frequencies alike: by half its length, which is cut off.
+        taps = firwin(BAND_TAPS, [self.low, self.high], pass_zero=False, fs=NARROWBAND)
+        filtered: np.ndarray = fftconvolve(narrow.astype(np.float64), taps)[BAND_TAPS // 2 :]
+        return filtered
+
+
+@dataclass(frozen=True)
+class Mulaw(Perturbation):
+    """G.711 mu-law at 8 kHz: a landline or a simple internet telephone in America and Japan."""
+
+    name: ClassVar[str] = "mulaw"
+    family: ClassVar[str] = "codec"
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples after 8 bits each, spaced logarithmically."""
+        return _narrowband(samples, rate, "ULAW")
+
+
+@dataclass(frozen=True)
+class Alaw(Perturbation):
+    """G.711 A-law at 8 kHz: a landline or a simple internet telephone in most of the world."""
+
+    name: ClassVar[str] = "alaw"
+    family: ClassVar[str] = "codec"
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples after 8 bits each, spaced logarithmically."""
+        return _narrowband(samples, rate, "ALAW")
+
+
+@dataclass(frozen=True)
+class Gsm(Perturbation):
+    """GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded `passes` times: a mobile call.
+
+    One pass is a mobile to a landline, two are mobile to mobile, more are calls handed on by further networks.
+    """
+
+    name: ClassVar[str] = "gsm"
+    family: ClassVar[str] = "codec"
+    severities = ({"passes": 1.0}, {"passes": 2.0}, {"passes": 3.0}, {"passes": 4.0})
+
+    passes: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (1.0 <= self.passes <= 10.0 and self.passes == int(self.passes)):
+            raise ValueError("passes must be a whole number from 1 to 10 (times the speech is coded)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples as the decoder gives them."""
+        return _narrowband(samples, rate, "GSM610", int(self.passes))
+
+
+@dataclass(frozen=True)
+class Opus(Perturbation):
+    """Opus at `kbps` kbit/s: calls and voice messages on the internet.
+
+    The rate varies with what is said; `kbps` is what the coder aims at, and speech at 16 kHz often needs less.
+    """
+
+    name: ClassVar[str] = "opus"
+    family: ClassVar[str] = "codec"
+    severities = ({"kbps": 24.0}, {"kbps": 16.0}, {"kbps": 10.0}, {"kbps": 6.0})
+
+    kbps: float
+
+    def __post_init__(self) -> None:
+        if not 6.0 <= self.kbps <= 256.0:
+            raise ValueError("kbps must be from 6 to 256 (kbit/s)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples as the decoder gives them."""
+        return _coded(samples, rate, WIDEBAND, self._codec)
+
+    def _codec(self, wide: Samples) -> Samples:
+        # libsndfile spreads its compression level, 0 to 1, over 256 to 6 kbit/s.
+        level = (256.0 - self.kbps) / 250.0
+        return _through(wide, WIDEBAND, format="OGG", subtype="OPUS", compression_level=level)
+
+
+@dataclass(frozen=True)
+class Mp3(Perturbation):
+    """MP3 at a constant `kbps` kbit/s, the nearest of 16, 24, ... 160: dictation machines, podcasts, archives."""
+
+    name: ClassVar[str] = "mp3"
+    family: ClassVar[str] = "codec"
+    severities = ({"kbps": 64.0}, {"kbps": 32.0}, {"kbps": 24.0}, {"kbps": 16.0})
+
+    kbps: float
+
+    def __post_init__(self) -> None:
+        if not 16.0 <= self.kbps <= 160.0:
+            raise ValueError("kbps must be from 16 to 160 (kbit/s)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples as the decoder gives them."""
+        return _coded(samples, rate, WIDEBAND, self._codec)
+
+    def _codec(self, wide: Samples) -> Samples:
+        # libsndfile spreads its compression level, 0 to 1, over 160 to 8 kbit/s at this rate.
+        level = (160.0 - self.kbps) / 152.0
+        layer = {"format": "MP3", "subtype": "MPEG_LAYER_III", "bitrate_mode": "CONSTANT"}
+        coded = _through(wide, WIDEBAND, compression_level=level, **layer)
+        # The frames of low bit rates are too small for the tag by which a decoder knows the delay.
+        return coded[MP3_DELAY:] if len(coded) > len(wide) else coded
+
+
+def _narrowband(samples: Samples, rate: int, subtype: str, passes: int = 1) -> Samples:
+    def codec(narrow: Samples) -> Samples:
+        coded = narrow
+        for _ in range(passes):
+            coded = _through(coded, NARROWBAND, format="WAV", subtype=subtype)[: len(narrow)]
+        return coded
+
+    return _coded(samples, rate, NARROWBAND, codec)
+
+
+def _coded(samples: Samples, rate: int, codec_rate: int, codec: Callable[[Samples], np.ndarray]) -> Samples:
+    """Return what `codec` leaves of the samples at its rate, at their own rate and length, within full scale."""
+    if not samples.any():
+        return samples.copy()
+    heard = resample(Audio(samples, rate), codec_rate).samples
+    coded = codec(np.clip(heard, np.float32(-1.0), np.float32(1.0)))[: len(heard)]
+    back = resample(Audio(coded.astype(np.float32), codec_rate), rate).samples[: len(samples)]
+    return np.pad(np.clip(back, np.float32(-1.0), np.float32(1.0)), (0, len(samples) - len(back)))
+
+
+def _through(samples: Samples, rate: int, **settings: Any) -> Samples:
+    """Return what libsndfile decodes of what it coded, in memory; it may be longer than `samples`."""
+    import io
+
+    import soundfile
+
+    file = io.BytesIO()
+    soundfile.write(file, samples, rate, **settings)
+    file.seek(0)
+    decoded: Samples = soundfile.read(file, dtype="float32")[0]
+    return decoded

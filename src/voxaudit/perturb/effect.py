@@ -1,0 +1,249 @@
+"""Studio effects as SoX makes them, with SRB's arguments (appendix A).
+
+Each was matched with the `sox` program by measurement, down to the numbers it rounds: echo and chorus leave it in
+24 bits, cut off towards zero.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxaudit.audio import Samples
+from voxaudit.perturb.base import Perturbation
+
+_Number = TypeVar("_Number", np.int64, np.float64)
+
+BITS_24 = float(2**23)
+"""Full scale in 24 bits."""
+
+
+@dataclass(frozen=True)
+class Echo(Perturbation):
+    """Add one echo after `delay` ms: a large hall (SRB Table 2). The audio is longer by the delay."""
+
+    name: ClassVar[str] = "echo"
+    family: ClassVar[str] = "effect"
+    severities = ({"delay": 125.0}, {"delay": 250.0}, {"delay": 500.0}, {"delay": 1000.0})
+
+    delay: float
+    decay: float = 0.3
+    gain_in: float = 0.8
+    gain_out: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.delay <= 10_000.0:
+            raise ValueError("delay must be above 0 and at most 10000 (ms)")
+        _check_share("decay", self.decay)
+        _check_share("gain_in", self.gain_in)
+        _check_share("gain_out", self.gain_out)
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return `gain_out * (gain_in * x[n] + decay * x[n - delay])`."""
+        count, delay = len(samples), self._delay(rate)
+        mixed = np.zeros(count + delay)
+        # SoX keeps its settings in single precision: to be cut to the same 24 bits, so do we.
+        np.multiply(samples, BITS_24 * np.float32(self.gain_in), out=mixed[:count], dtype=np.float64)
+        mixed[delay:] += np.multiply(samples, BITS_24 * np.float32(self.decay), dtype=np.float64)
+        mixed *= np.float32(self.gain_out)
+        return _cut_to_24_bits(mixed)
+
+    def length(self, samples: int, rate: int) -> int:
+        """Return the number of samples until the echo has ended."""
+        return samples + self._delay(rate)
+
+    def _delay(self, rate: int) -> int:
+        return int(self.delay * rate / 1000.0)
+
+
+@dataclass(frozen=True)
+class Chorus(Perturbation):
+    """Add two voices, `delay` and `delay + 10` ms late and wavering by 2 ms: several speak at once (SRB Table 2).
+
+    The first voice (at 0.4) wavers in a triangle at 0.25 Hz, the second (at 0.3) in a sine at 0.4 Hz.
+    """
+
+    name: ClassVar[str] = "chorus"
+    family: ClassVar[str] = "effect"
+    severities = ({"delay": 30.0}, {"delay": 50.0}, {"delay": 70.0}, {"delay": 90.0})
+
+    delay: float
+    gain_in: float = 0.9
+    gain_out: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 20.0 <= self.delay <= 90.0:
+            raise ValueError("delay must be from 20 to 90 (ms)")
+        _check_share("gain_in", self.gain_in)
+        _check_share("gain_out", self.gain_out)
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples with both voices, in single precision as SoX computes it."""
+        room = self._room(rate)
+        count = len(samples) + room
+        padded = np.zeros(room + count, np.float32)
+        padded[room : room + len(samples)] = samples
+        mixed = padded[room:] * np.float32(self.gain_in)
+        for decay, delays in (
+            (np.float32(0.4), _triangle_delays(rate, 0.25, self.delay, 2.0)),
+            (np.float32(0.3), _sine_delays(rate, 0.4, 2.0, room)),
+        ):
+            source = np.arange(room, room + count)
+            for begin in range(0, count, len(delays)):
+                source[begin : begin + len(delays)] -= delays[: count - begin]
+            voice = padded.take(source)
+            voice *= decay
+            mixed += voice
+        mixed *= np.float32(self.gain_out)
+        mixed *= np.float32(BITS_24)
+        return _cut_to_24_bits(mixed)
+
+    def length(self, samples: int, rate: int) -> int:
+        """Return the number of samples until the later voice has ended."""
+        return samples + self._room(rate)
+
+    def _room(self, rate: int) -> int:
+        return _milliseconds(self.delay + 10.0 + 2.0, rate)
+
+
+@dataclass(frozen=True)
+class Phaser(Perturbation):
+    """Feed the sound back after a short wavering delay, at `decay`: a swirling, hollow voice (SRB Table 2).
+
+    The delay runs in a triangle from one sample to `delay` ms and back, `speed` times a second.
+    """
+
+    name: ClassVar[str] = "phaser"
+    family: ClassVar[str] = "effect"
+    severities = ({"decay": 0.3}, {"decay": 0.5}, {"decay": 0.7}, {"decay": 0.9})
+
+    decay: float
+    delay: float = 3.0
+    speed: float = 2.0
+    gain_in: float = 0.6
+    gain_out: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.decay <= 0.99:
+            raise ValueError("decay must be from 0 to 0.99 (a share of the sound)")
+        if not 0.0 < self.delay <= 5.0:
+            raise ValueError("delay must be above 0 and at most 5 (ms)")
+        if not 0.1 <= self.speed <= 2.0:
+            raise ValueError("speed must be from 0.1 to 2 (Hz)")
+        _check_share("gain_in", self.gain_in)
+        _check_share("gain_out", self.gain_out)
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return `gain_out * y`, where `y[n] = gain_in * x[n] + decay * y[n - d[n]]` and `d` wavers."""
+        from voxaudit.perturb.kernels import feedback_delay
+
+        delays = _phaser_delays(rate, self.speed, self.delay)
+        samples = np.ascontiguousarray(samples)
+        return feedback_delay(samples, delays, self.gain_in, self.gain_out, self.decay)
+
+
+@dataclass(frozen=True)
+class Tremolo(Perturbation):
+    """Let the loudness waver `speed` times a second, `depth` % of it at most: a trembling voice (SRB Table 2)."""
+
+    name: ClassVar[str] = "tremolo"
+    family: ClassVar[str] = "effect"
+    severities = ({"depth": 50.0}, {"depth": 66.0}, {"depth": 83.0}, {"depth": 100.0})
+
+    depth: float
+    speed: float = 20.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.depth <= 100.0:
+            raise ValueError("depth must be from 0 to 100 (percent)")
+        if not 0.0 < self.speed <= 1000.0:
+            raise ValueError("speed must be above 0 and at most 1000 (Hz)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples times `1 - depth / 100 * (1 - cos(2 pi speed t)) / 2`."""
+        count = len(samples)
+        # The wave repeats after a whole number of samples where the speed is a whole number of Hz.
+        whole = self.speed.is_integer()
+        wave = _tremolo_wave(
+            rate, self.speed, self.depth, rate // math.gcd(rate, int(self.speed)) if whole else count
+        )
+        out = np.empty(count, np.float32)
+        even = count // len(wave) * len(wave)
+        shape = (-1, len(wave))
+        np.multiply(samples[:even].reshape(shape), wave, out=out[:even].reshape(shape), casting="unsafe")
+        np.multiply(samples[even:], wave[: count - even], out=out[even:], casting="unsafe")
+        return np.clip(out, np.float32(-1.0), np.float32(1.0), out=out)
+
+
+def _check_share(name: str, value: float) -> None:
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"{name} must be from 0 to 1 (a factor)")
+
+
+def _cut_to_24_bits(scaled: NDArray[np.floating]) -> Samples:
+    """Return samples from numbers at the scale of 24 bits, which are changed: limited and cut towards zero."""
+    np.trunc(scaled, out=scaled)
+    np.clip(scaled, -BITS_24, BITS_24 - 1.0, out=scaled)
+    scaled *= 1.0 / BITS_24
+    return scaled.astype(np.float32, copy=False)
+
+
+def _milliseconds(value: float, rate: int) -> int:
+    """Return the whole samples in `value` ms."""
+    return int(value * rate / 1000.0)
+
+
+def _period(rate: int, speed: float) -> int:
+    """Return the length of a chorus's wave in samples; the speed, as SoX keeps it, is in single precision."""
+    return max(int(rate / float(np.float32(speed))), 1)
+
+
+@lru_cache(maxsize=32)
+def _triangle_delays(rate: int, speed: float, delay: float, depth: float) -> NDArray[np.int64]:
+    """Return a period of delays in samples, from `delay - depth` to `delay + depth` ms and back."""
+    period = _period(rate, speed)
+    swing = 2 * _milliseconds(depth, rate)
+    phase = np.arange(period)
+    rise = np.minimum(phase, period - phase)
+    shortest = _milliseconds(delay + depth, rate) - 1 - swing
+    delays = shortest + (4 * swing * rise + period) // (2 * period)
+    return _frozen(np.maximum(delays, 1))
+
+
+@lru_cache(maxsize=32)
+def _sine_delays(rate: int, speed: float, depth: float, room: int) -> NDArray[np.int64]:
+    """Return a period of delays in samples, from none to `depth` ms and back.
+
+    So SoX has it: a voice that wavers in a sine is hardly late at all, except that no delay is the longest, `room`.
+    """
+    phase = 2.0 * np.pi * np.arange(_period(rate, speed)) / _period(rate, speed)
+    delays = np.floor((1.0 + np.sin(phase)) / 2.0 * _milliseconds(depth, rate) + 0.5).astype(np.int64)
+    return _frozen(np.where(delays == 0, room, delays))
+
+
+@lru_cache(maxsize=32)
+def _phaser_delays(rate: int, speed: float, delay: float) -> NDArray[np.int64]:
+    """Return a period of delays in samples, from 1 to `delay` ms and back; in whole numbers, as ties matter."""
+    longest = max(int(delay * rate / 1000.0 + 0.5), 1)
+    period = max(int(rate / speed + 0.5), 1)
+    quarter = int(period / 4 + 0.5)
+    distance = np.abs(4 * ((np.arange(period) + quarter) % period) - period)
+    distance = np.minimum(distance, 4 * period - distance)
+    return _frozen(longest - ((longest - 1) * (2 * period - distance) + period) // (2 * period))
+
+
+@lru_cache(maxsize=32)
+def _tremolo_wave(rate: int, speed: float, depth: float, count: int) -> NDArray[np.float64]:
+    phase = 2.0 * np.pi * speed * np.arange(count) / rate
+    return _frozen(1.0 - depth / 100.0 * (1.0 - np.cos(phase)) / 2.0)
+
+
+def _frozen(values: NDArray[_Number]) -> NDArray[_Number]:
+    """Return the array made read-only: every call with the same settings gets the same one."""
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,105 @@
+"""Compiled loops for what feeds on its own output, and so cannot be written as array operations.
+
+Importing this module imports numba: do so inside the function that needs it. A loop is compiled at its first call
+and kept on disk; where no folder can be written, it is compiled again in every process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from voxaudit.audio import Samples
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _compiled(function: _Function) -> _Function:
+    try:
+        fast: _Function = njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # neither the package's folder nor the user's cache can be written
+        fast = njit(nogil=True)(function)
+    return fast
+
+
+@_compiled
+def feedback_delay(
+    samples: Samples, delays: NDArray[np.int64], gain_in: float, gain_out: float, decay: float
+) -> Samples:
+    """Return `gain_out * y` limited to [-1, 1], where `y[n] = gain_in * x[n] + decay * y[n - delays[n]]`.
+
+    `delays` (whole samples, at least 1) is one period of the modulation; it repeats.
+    """
+    count = len(samples)
+    period = len(delays)
+    longest = delays.max()
+    # Zeros before the start stand for the silence before the recording.
+    state = np.zeros(count + longest)
+    out = np.empty(count, np.float32)
+    phase = 0
+    for n in range(count):
+        value = gain_in * samples[n] + decay * state[n + longest - delays[phase]]
+        state[n + longest] = value
+        out[n] = min(max(gain_out * value, -1.0), 1.0)
+        phase += 1
+        if phase == period:
+            phase = 0
+    return out
+
+
+@_compiled
+def most_similar(window: Samples, tail: Samples, errors: Samples) -> int:
+    """Return the offset in `window` at which it differs least from `tail`, by least squares; the first of equals.
+
+    `errors` is room for one sum per offset tried. `len(tail)` is a multiple of 4 and `window` is
+    `len(errors) + len(tail)` long. Every sum runs from first to last sample, in single precision, whichever
+    offsets the processor handles side by side: all processors choose the same offset.
+    """
+    tried = len(errors)
+    for j in range(tried):
+        errors[j] = 0.0
+    for i in range(0, len(tail), 4):
+        a, b, c, d = tail[i], tail[i + 1], tail[i + 2], tail[i + 3]
+        part = window[i : i + tried + 3]
+        for j in range(tried):
+            p, q, r, s = part[j] - a, part[j + 1] - b, part[j + 2] - c, part[j + 3] - d
+            errors[j] = errors[j] + p * p + q * q + r * r + s * s
+    best = 0
+    for j in range(1, tried):
+        if errors[j] < errors[best]:
+            best = j
+    return best
+
+
+@_compiled
+def overlap_similar(
+    padded: Samples, starts: NDArray[np.int64], count: int, segment: int, overlap: int, search: int
+) -> Samples:
+    """Return `count` samples made of segments of `padded`, cross-faded where their waveforms are most alike (WSOLA).
+
+    Segment k begins at most `search` samples after `starts[k]`, and the first in the middle of that range. All lengths
+    are in samples; `padded` reaches `search + segment` samples beyond the last start.
+    """
+    step = segment - overlap
+    out = np.empty(count, np.float32)
+    errors = np.empty(search, np.float32)
+    position = search // 2
+    for k in range(len(starts)):
+        begin = k * step
+        length = min(step, count - begin)
+        faded = 0
+        if k > 0:
+            tail = padded[position + step : position + segment]
+            start = starts[k]
+            position = start + most_similar(padded[start : start + search + overlap], tail, errors)
+            faded = min(overlap, length)
+            for i in range(faded):
+                share = np.float32(i) / np.float32(overlap)
+                out[begin + i] = tail[i] + share * (padded[position + i] - tail[i])
+        for i in range(faded, length):
+            out[begin + i] = padded[position + i]
+    return out

@@ -1,0 +1,91 @@
+"""Noise from recordings at a given signal-to-noise ratio: surroundings, music and other people talking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Samples
+from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.noise import add_at_snr, measured_snr
+from voxaudit.perturb.sources import builtin
+from voxaudit.perturb.sources.base import IS_SOURCE, NoiseSource
+
+
+@dataclass(frozen=True)
+class Recorded(Perturbation):
+    """Noise of a source at `snr` dB (SRB appendix A): a clip drawn at random, cut or repeated to the speech's length.
+
+    Power is taken over the whole clip, so the SNR asked for is the SNR that comes out. What exceeds full
+    scale is kept, as float audio allows it. Silence has no SNR and stays silence.
+    """
+
+    family: ClassVar[str] = "noise"
+    severities = ({"snr": 30.0}, {"snr": 20.0}, {"snr": 10.0}, {"snr": 0.0})
+    random: ClassVar[bool] = True
+
+    snr: float
+    source: NoiseSource = field(default=builtin.OFFICE, metadata=IS_SOURCE)
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return speech plus noise."""
+        return add_at_snr(samples, self.source.draw(len(samples), rate, generator), self.snr)
+
+    def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
+        """Return the signal-to-noise ratio that came out, `snr_db`."""
+        return measured_snr(before, after)
+
+    def for_utterance(self, utterance: str) -> Perturbation:
+        """Return the perturbation with the source as it is for this utterance."""
+        source = self.source.for_utterance(utterance)
+        return self if source is self.source else replace(self, source=source)
+
+
+@dataclass(frozen=True)
+class EnvironmentMsSnsd(Recorded):
+    """Noise of offices and public places at `snr` dB (MS-SNSD in SRB)."""
+
+    name: ClassVar[str] = "environment_ms_snsd"
+    source: NoiseSource = field(default=builtin.OFFICE, metadata=IS_SOURCE)
+
+
+@dataclass(frozen=True)
+class EnvironmentEsc50(Recorded):
+    """Sounds of nature, households and towns at `snr` dB (ESC-50 in SRB)."""
+
+    name: ClassVar[str] = "environment_esc50"
+    source: NoiseSource = field(default=builtin.NATURE, metadata=IS_SOURCE)
+
+
+@dataclass(frozen=True)
+class EnvironmentMusan(Recorded):
+    """Technical noises and sounds from outside at `snr` dB (the noise part of MUSAN in SRB)."""
+
+    name: ClassVar[str] = "environment_musan"
+    source: NoiseSource = field(default=builtin.TECHNICAL, metadata=IS_SOURCE)
+
+
+@dataclass(frozen=True)
+class EnvironmentWham(Recorded):
+    """Cafés, bars and streets at `snr` dB (WHAM! in SRB)."""
+
+    name: ClassVar[str] = "environment_wham"
+    source: NoiseSource = field(default=builtin.TOWN, metadata=IS_SOURCE)
+
+
+@dataclass(frozen=True)
+class Music(Recorded):
+    """Music in the background at `snr` dB (the music part of MUSAN in SRB)."""
+
+    name: ClassVar[str] = "music"
+    source: NoiseSource = field(default=builtin.MUSIC, metadata=IS_SOURCE)
+
+
+@dataclass(frozen=True)
+class Crosstalk(Recorded):
+    """Somebody else talking at `snr` dB: in a run, other speakers of the corpus (MUSAN's speech in SRB)."""
+
+    name: ClassVar[str] = "crosstalk"
+    source: NoiseSource = field(default=builtin.TALKERS, metadata=IS_SOURCE)

@@ -1,0 +1,81 @@
+"""Reverberation: speech heard through the impulse response of a room, simulated or recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Samples
+from voxaudit.perturb.acoustics import measure_drr, measure_rt60, reverberate
+from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.sources.base import IS_SOURCE, RoomSource, Signal
+from voxaudit.perturb.sources.responses import SimulatedHalls, SimulatedRooms
+from voxaudit.perturb.srmr import srmr
+
+ROOMS, HALLS = SimulatedRooms(), SimulatedHalls()
+
+
+@dataclass(frozen=True)
+class Rir(Perturbation):
+    """A room that rings for `rt60` seconds (SRB Table 2): a bare office, a stairwell.
+
+    Length, timing and RMS level of the speech stay as they are; a sound falls by 60 dB in `rt60`.
+    """
+
+    name: ClassVar[str] = "rir"
+    family: ClassVar[str] = "room"
+    severities = ({"rt60": 0.27}, {"rt60": 0.58}, {"rt60": 0.99}, {"rt60": 1.33})
+    random: ClassVar[bool] = True
+
+    rt60: float
+    source: RoomSource = field(default=ROOMS, metadata=IS_SOURCE)
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.rt60 <= 10.0:
+            raise ValueError("rt60 must be from 0.1 to 10 (seconds)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the speech in a room drawn at random."""
+        return reverberate(samples, self.source.draw(self.rt60, rate, generator))
+
+    def measure(self, samples: Samples, rate: int, generator: np.random.Generator) -> dict[str, float]:
+        """Return the room's measured reverberation time `rt60_s` and direct-to-reverberant ratio `drr_db`."""
+        return _room(self.source.draw(self.rt60, rate, generator), rate)
+
+
+@dataclass(frozen=True)
+class RealRir(Perturbation):
+    """A recorded room chosen by `srmr` (SRB Table 2): the lower, the more reverberant.
+
+    Length, timing and RMS level of the speech stay as they are. SRMR is measured with a synthetic talker in
+    the room. Without recordings a built-in set of simulated responses stands in, and the report says so.
+    """
+
+    name: ClassVar[str] = "real_rir"
+    family: ClassVar[str] = "room"
+    severities = ({"srmr": 9.1}, {"srmr": 7.1}, {"srmr": 4.1}, {"srmr": 1.8})
+    random: ClassVar[bool] = True
+
+    srmr: float
+    source: RoomSource = field(default=HALLS, metadata=IS_SOURCE)
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.srmr <= 100.0:
+            raise ValueError("srmr must be from 0.1 to 100 (a ratio)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the speech in one of the rooms with about this SRMR."""
+        return reverberate(samples, self.source.draw(self.srmr, rate, generator))
+
+    def measure(self, samples: Samples, rate: int, generator: np.random.Generator) -> dict[str, float]:
+        """Return `rt60_s` and `drr_db` of the room, and the `srmr` of this speech in it."""
+        response = self.source.draw(self.srmr, rate, generator)
+        ratio = srmr(reverberate(samples, response), rate)
+        return _room(response, rate) | ({"srmr": ratio} if np.isfinite(ratio) else {})
+
+
+def _room(response: Signal, rate: int) -> dict[str, float]:
+    measured = {"rt60_s": measure_rt60(response, rate), "drr_db": measure_drr(response, rate)}
+    return {name: value for name, value in measured.items() if np.isfinite(value)}

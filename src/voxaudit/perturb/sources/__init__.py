@@ -1,0 +1,25 @@
+"""Where noise and rooms come from: the user's folders, other speakers of the corpus, or the built-in set."""
+
+from typing import TYPE_CHECKING
+
+from voxaudit.perturb.sources.base import NoiseSource, RoomSource, Source
+from voxaudit.registry import lazy_attributes
+
+if TYPE_CHECKING:
+    from voxaudit.perturb.sources.open import describe_sources as describe_sources
+    from voxaudit.perturb.sources.open import open_source as open_source
+    from voxaudit.perturb.sources.open import open_sources as open_sources
+    from voxaudit.perturb.sources.open import reopen_sources as reopen_sources
+    from voxaudit.perturb.sources.talkers import other_speakers as other_speakers
+
+_HOMES = {
+    "describe_sources": "voxaudit.perturb.sources.open",
+    "open_source": "voxaudit.perturb.sources.open",
+    "open_sources": "voxaudit.perturb.sources.open",
+    "reopen_sources": "voxaudit.perturb.sources.open",
+    "other_speakers": "voxaudit.perturb.sources.talkers",
+}
+
+__all__ = ["NoiseSource", "RoomSource", "Source", *_HOMES]
+
+__getattr__ = lazy_attributes(__name__, _HOMES)

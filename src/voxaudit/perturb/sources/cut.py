@@ -1,0 +1,75 @@
+"""A stretch of noise out of a clip: cut at a random place where the clip is longer, repeated where it is shorter."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from voxaudit.audio import Samples
+from voxaudit.perturb.sources.base import Signal
+
+QUIET = 0.01
+"""A stretch whose RMS is below this share of its clip's (-40 dB) counts as silent: raised to an SNR, only the
+recording's own hiss would be heard."""
+
+TRIES = 8
+"""How often another place is drawn before the loudest moment of the clip is taken."""
+
+CACHE_BYTES = 64 * 2**20
+"""Memory for clips that were read or made, per process."""
+
+
+def cut(clip: Samples, length: int, generator: np.random.Generator) -> Signal:
+    """Return `length` samples of a clip that is not silent, from a random place, repeated where it is too short."""
+    loud = QUIET * rms(clip)
+    places = len(clip) if len(clip) < length else len(clip) - length + 1
+    for _ in range(TRIES):
+        stretch = _from(clip, int(generator.integers(places)), length)
+        if rms(stretch) >= loud:
+            return stretch
+    peak = int(np.argmax(np.abs(clip)))
+    return _from(clip, min(peak, places - 1), length)
+
+
+def _from(clip: Samples, start: int, length: int) -> Signal:
+    if start + length <= len(clip):
+        return clip[start : start + length].astype(np.float64)
+    return np.resize(np.roll(clip, -start), length).astype(np.float64)
+
+
+def rms(samples: Samples | Signal) -> float:
+    """Return the root mean square of samples."""
+    return float(np.sqrt(np.mean(np.square(samples, dtype=np.float64)))) if len(samples) else 0.0
+
+
+class Kept:
+    """The clips used last, within a number of bytes."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self.limit = limit
+        self.size = 0
+        self._clips: OrderedDict[Hashable, Samples] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Samples]) -> Samples:
+        """Return the clip of this key, made now where it is not kept."""
+        with self._lock:
+            if key in self._clips:
+                self._clips.move_to_end(key)
+                return self._clips[key]
+        clip = make()
+        clip.flags.writeable = False  # shared by all who ask: nobody may change it
+        with self._lock:
+            if key not in self._clips:
+                self._clips[key] = clip
+                self.size += clip.nbytes
+            while self.size > self.limit and len(self._clips) > 1:
+                self.size -= self._clips.popitem(last=False)[1].nbytes
+        return clip
+
+
+KEPT = Kept()
+"""This process's clips."""

@@ -1,0 +1,106 @@
+"""Faster and slower speech at the same pitch: SoX's tempo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Samples
+from voxaudit.perturb.base import Perturbation
+
+SEGMENT = 30.0
+"""Length of a segment in ms, as SRB sets it (appendix A)."""
+
+SEARCH_SHARE = 1.0 / 5.587
+"""Length over which the best place for a segment is searched, as a share of the segment."""
+
+OVERLAP_SHARE = 1.0 / 6.833
+"""Length of the cross-fade between two segments, as a share of the segment."""
+
+
+@dataclass(frozen=True)
+class TempoUp(Perturbation):
+    """Speak `factor` times as fast at the same pitch: a hurried speaker (SRB Table 2)."""
+
+    name: ClassVar[str] = "tempo_up"
+    family: ClassVar[str] = "time_pitch"
+    severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not 1.0 < self.factor <= 100.0:
+            raise ValueError("factor must be above 1 and at most 100 (the new tempo over the old)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples at the new tempo."""
+        return change_tempo(samples, rate, self.factor)
+
+    def map_time(self, seconds: float) -> float:
+        """Return the moment in the shortened audio."""
+        return seconds / self.factor
+
+    def length(self, samples: int, rate: int) -> int:
+        """Return the number of samples at the new tempo."""
+        return _length(samples, self.factor)
+
+
+@dataclass(frozen=True)
+class TempoDown(Perturbation):
+    """Speak at `factor` of the tempo, at the same pitch: a slow speaker (SRB Table 2)."""
+
+    name: ClassVar[str] = "tempo_down"
+    family: ClassVar[str] = "time_pitch"
+    severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.factor < 1.0:
+            raise ValueError("factor must be at least 0.1 and below 1 (the new tempo over the old)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples at the new tempo."""
+        return change_tempo(samples, rate, self.factor)
+
+    def map_time(self, seconds: float) -> float:
+        """Return the moment in the lengthened audio."""
+        return seconds / self.factor
+
+    def length(self, samples: int, rate: int) -> int:
+        """Return the number of samples at the new tempo."""
+        return _length(samples, self.factor)
+
+
+def change_tempo(samples: Samples, rate: int, factor: float) -> Samples:
+    """Return the samples at `factor` times the tempo, by WSOLA (Verhelst and Roelands 1993).
+
+    Segments of 30 ms are laid one after the other; each is taken from near where the new tempo puts it, at the
+    place where its beginning is most like (least squares) what would have followed the segment before it.
+    """
+    from voxaudit.perturb.kernels import overlap_similar
+
+    segment = _round(SEGMENT / 1000.0 * rate)
+    search = max(_round(SEGMENT * SEARCH_SHARE / 1000.0 * rate), 1)
+    overlap = 8 * max(_round(SEGMENT * OVERLAP_SHARE / 1000.0 * rate / 8.0), 1)  # SoX takes multiples of 8
+    if segment <= overlap:
+        raise ValueError(f"a sampling rate of {rate} Hz is too low for a change of tempo")
+    step = segment - overlap
+    count = _length(len(samples), factor)
+    starts = np.floor(factor * np.arange(-(-count // step)) * step + 0.5).astype(np.int64)
+    before = search // 2
+    end = max(int(starts[-1]) + search + segment if count else 0, before + len(samples))
+    padded = np.zeros(end, np.float32)
+    np.clip(samples, np.float32(-1.0), np.float32(1.0), out=padded[before : before + len(samples)])
+    return overlap_similar(padded, starts, count, segment, overlap, search)
+
+
+def _length(samples: int, factor: float) -> int:
+    return _round(samples / factor)
+
+
+def _round(value: float) -> int:
+    """Return the nearest whole number, half upwards."""
+    return int(value + 0.5)

@@ -1,0 +1,134 @@
+"""Difficulty: how much a scenario harms the sound, on one scale for all of them (Speech Robust Bench, section 3.2)."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxaudit.errors import VoxauditError
+from voxaudit.tables import require_columns
+
+MEAN, SPREAD = 50.0, 25.0
+"""Mean and standard deviation that each measure has over the scenarios."""
+
+FEWEST_SCENARIOS = 3
+"""With fewer scenarios there is no scale to put them on."""
+
+FEWEST_CLUSTERS = 5
+"""With fewer speakers utterances are resampled instead; with fewer utterances there is no interval."""
+
+Floats = NDArray[np.float64]
+Rate = TypeVar("Rate", float, NDArray[np.float64])
+
+
+def nwerd(werd: Rate, difficulty: float) -> Rate:
+    """Return the normalised degradation `NWERD = 100 * WERD / difficulty`, in the unit of `werd`.
+
+    Errors under easy scenarios weigh more. Averages over a category are plain means of this (SRB section 3.2).
+    """
+    if not difficulty > 0.0:
+        raise VoxauditError(f"a difficulty must be above 0 to divide by it, not {difficulty:g}")
+    return 100.0 * werd / difficulty
+
+
+def difficulties(
+    quality: pl.DataFrame,
+    *,
+    dnsmos: str = "dnsmos",
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Return the difficulty of every scenario in a quality table (columns utterance, scenario, dnsmos, pesq, speaker).
+
+    Scores are averaged over a scenario's utterances, taken times -1 and normalised over the scenarios to mean 50 and
+    (population) standard deviation 25; the difficulty is the mean of DNSMOS's and PESQ's, or DNSMOS's alone where
+    there is no PESQ, as for `clean` and natural speech. It is relative to the scenarios in the table: leave one out
+    and all others move. `dnsmos` names the column to use (`overall` is the P.835 model's).
+
+    Columns: scenario, difficulty, dnsmos_normalized, pesq_normalized, utterances, low, high, clusters, resampled. The
+    limits hold at `confidence`, by a Bayesian bootstrap of speakers, or of utterances where fewer than five speakers
+    are known (`resampled` says which, `clusters` how many); all scenarios share the draws, as they share the speakers.
+    Null limits mean fewer than five. Scenarios without any DNSMOS are left out; fewer than three are refused.
+    """
+    require_columns(quality, ["utterance", "scenario", dnsmos], "quality table")
+    if not 0.0 < confidence < 1.0:
+        raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
+    table = quality.filter(pl.col(dnsmos).is_not_null())
+    names = table["scenario"].unique(maintain_order=True).to_list()
+    if len(names) < FEWEST_SCENARIOS:
+        raise VoxauditError(
+            f"difficulty is relative: it needs at least {FEWEST_SCENARIOS} scenarios with a DNSMOS, not {len(names)}."
+            " Measure more, or use the published difficulties"
+        )
+    cluster, resampled = _clusters(table)
+    scenario = table["scenario"].replace_strict(names, range(len(names)), return_dtype=pl.Int64).to_numpy()
+    groups = int(cluster.max()) + 1
+    generator = np.random.Generator(np.random.PCG64(seed))
+    # The first row weighs all alike: the estimate. No draw loses a speaker, so no scenario is ever left without one.
+    weights = np.vstack([np.ones(groups), generator.standard_exponential((resamples, groups))])
+    columns = [dnsmos, *(["pesq"] if "pesq" in table.columns and table["pesq"].count() else [])]
+    scaled = {
+        column: _normalized(table[column], scenario, cluster, weights, len(names)) for column in columns
+    }
+    parts = np.stack(list(scaled.values()))
+    given = np.isfinite(parts)
+    drawn = np.where(given, parts, 0.0).sum(axis=0) / given.sum(axis=0)
+    clusters = np.array([len(np.unique(cluster[scenario == number])) for number in range(len(names))])
+    reach = _reach(drawn[1:], clusters, confidence)
+    pesq = scaled.get("pesq", np.full_like(drawn, np.nan))[0]
+    return pl.DataFrame(
+        {
+            "scenario": names,
+            "difficulty": drawn[0],
+            "dnsmos_normalized": scaled[dnsmos][0],
+            "pesq_normalized": pesq,
+            "utterances": np.bincount(scenario, minlength=len(names)),
+            "low": drawn[0] - reach,
+            "high": drawn[0] + reach,
+            "clusters": clusters,
+            "resampled": resampled,
+        }
+    ).with_columns(pl.col("pesq_normalized", "low", "high").fill_nan(None))
+
+
+def _clusters(table: pl.DataFrame) -> tuple[NDArray[np.int64], str]:
+    """Return the cluster of every row, and what the clusters are."""
+    if "speaker" in table.columns:
+        speakers = table["speaker"]
+        if speakers.null_count() == 0 and speakers.n_unique() >= FEWEST_CLUSTERS:
+            return (speakers.rank("dense").cast(pl.Int64) - 1).to_numpy(), "speakers"
+    return (table["utterance"].rank("dense").cast(pl.Int64) - 1).to_numpy(), "utterances"
+
+
+def _normalized(
+    scores: pl.Series, scenario: NDArray[np.int64], cluster: NDArray[np.int64], weights: Floats, count: int
+) -> Floats:
+    """Return `50 + 25 (-x - mean) / sd` over scenarios, of the weighted mean x of every scenario: draws x scenarios."""
+    known = scores.is_not_null().to_numpy()
+    sums = np.zeros((weights.shape[1], count))
+    numbers = np.zeros((weights.shape[1], count))
+    np.add.at(sums, (cluster[known], scenario[known]), scores.to_numpy()[known])
+    np.add.at(numbers, (cluster[known], scenario[known]), 1.0)
+    with np.errstate(invalid="ignore"):
+        means = (weights @ sums) / (weights @ numbers)
+    spread = np.nanstd(means, axis=1, keepdims=True)
+    if not (spread > 0.0).all():
+        raise VoxauditError(f"all scenarios have the same {scores.name}: there is no scale to put them on")
+    normalized: Floats = MEAN + SPREAD * (np.nanmean(means, axis=1, keepdims=True) - means) / spread
+    return normalized
+
+
+def _reach(drawn: Floats, clusters: NDArray[np.int64], confidence: float) -> Floats:
+    """Return half the width of each interval: the draws' standard deviation times the t distribution's quantile."""
+    from scipy.special import stdtrit
+
+    few = clusters < FEWEST_CLUSTERS
+    number = np.where(few, FEWEST_CLUSTERS, clusters).astype(np.float64)
+    # Exponential weights spread a mean by sqrt(s2 / (n + 1)) of the population variance; a sample mean varies by n - 1.
+    widened = drawn.std(axis=0) * np.sqrt((number + 1.0) / (number - 1.0))
+    reach: Floats = np.where(few, np.nan, widened * stdtrit(number - 1.0, 0.5 + confidence / 2.0))
+    return reach

@@ -1,0 +1,274 @@
+"""Measure the quality of a corpus or a run: every utterance of a sample under every scenario, each once."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voxaudit.audio import AudioError, content_hash
+from voxaudit.corpus import Corpus, Utterance
+from voxaudit.errors import VoxauditError, missing_extra, one_line
+from voxaudit.perturb import Scenario, parse_scenarios
+from voxaudit.recognize.files import installed
+from voxaudit.run.cache import default_cache_folder
+from voxaudit.run.folder import Run
+from voxaudit.run.progress import Progress
+from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS, difficulties
+from voxaudit.score.quality.dnsmos import load_dnsmos
+from voxaudit.score.quality.measures import COLUMNS, Measured, failed, fingerprint
+from voxaudit.score.quality.pool import measure_here, measure_tasks
+from voxaudit.score.quality.sample import sampling_order
+from voxaudit.score.quality.store import QualityStore, quality_key
+from voxaudit.score.quality.worker import Job, Task
+from voxaudit.tables import write_atomically
+
+FIRST_SAMPLE = 32
+"""Utterances measured before the first look at the intervals; each further look is at twice as many."""
+
+NARROW = 2.5
+"""Points of difficulty to either side at which every interval is narrow enough."""
+
+WORTHWHILE = 0.2
+"""Twice as many utterances must narrow the widest interval by this share, or no more are measured: where speakers
+differ more than their utterances do, further utterances of the same people add nothing."""
+
+CHUNK = 16
+"""Scenarios measured between two commits."""
+
+TABLE = "quality.parquet"
+"""Where a run keeps its table."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Utterances in the order of measuring, and the scenarios they are measured under."""
+
+    corpus: Corpus
+    scenarios: tuple[Scenario, ...]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    parts: tuple[_Part, ...]
+    job: Job
+    groups: tuple[str, ...]
+    marks: dict[str, str]
+
+    def wanted(self, scenario: Scenario) -> tuple[str, ...]:
+        """Return the groups of a scenario: without a clean twin there is no PESQ."""
+        twin = scenario.perturbation is not None
+        return tuple(group for group in self.groups if group in self.marks and (twin or group != "pesq"))
+
+
+_Key = tuple[str, str, str]  # utterance, scenario, group
+
+
+def measure_quality(
+    source: Run | Corpus,
+    scenarios: Sequence[str] | None = None,
+    *,
+    sample: int | None = None,
+    p835: bool = False,
+    windows: str = "every",
+    seed: int = 0,
+    workers: int | None = None,
+    store: str | Path | None = None,
+    progress: bool = False,
+) -> pl.DataFrame:
+    """Return the quality of utterances under scenarios, one row each; what was measured before is not measured again.
+
+    `scenarios` are ids and suite names, `clean` always among them; a run's own (with its natural ones and its seed) if
+    not given. Those that leave no speech are not measured. `sample` is a number of utterances, chosen by `seed` and
+    spread over the speakers; without it 32 are measured, then twice as many, until every difficulty is known to 2.5
+    points either way, more utterances stop helping, or there are no more (all of them where fewer than three
+    scenarios are asked for). `p835` adds
+    the scores of the dearer DNSMOS model; `windows` is the rule by which DNSMOS is averaged over a recording
+    (`every`, `speechmos`). `workers` are processes, as many as cores if not given. Numbers are kept in `store`, an
+    SQLite file: in the run's folder, else in the user's cache folder.
+
+    Columns: utterance, speaker, scenario, dnsmos (P.808, overall MOS), with `p835` overall, signal and background,
+    pesq (null without a clean twin), snr (dB), windows, missing (what could not be measured, and why). The table of a
+    run's own scenarios is also written to its folder as `quality.parquet`.
+    """
+    if sample is not None and sample < 1:
+        raise VoxauditError(f"sample must be at least 1 utterance, not {sample}")
+    if workers is not None and workers < 1:
+        raise VoxauditError(f"workers must be at least 1, not {workers}")
+    load_dnsmos(windows)  # what is missing is said now
+    if isinstance(source, Run):
+        seed = int(source.config["seed"])
+        parts = _parts_of_run(source, scenarios)
+        place = Path(store) if store else source.folder / "quality.sqlite"
+    else:
+        parts = (_Part(source, parse_scenarios(scenarios or ())),)
+        place = Path(store) if store else default_cache_folder() / "quality.sqlite"
+    groups = ("p808", *(("p835",) if p835 else ()), "pesq", "snr")
+    known = {group: fingerprint(group, windows) for group in groups if group != "pesq" or installed("pesq")}
+    plan = _Plan(tuple(_ready(part, seed) for part in parts), Job(seed, windows), groups, known)
+    try:
+        with ExitStack() as stack:
+            kept = stack.enter_context(closing(QualityStore(place)))
+            bars = stack.enter_context(Progress(progress))
+            table = _measure_enough(plan, kept, sample, workers or os.cpu_count() or 1, bars)
+    except OSError as error:
+        raise VoxauditError(f"{error.filename or place}: {error.strerror or one_line(error)}") from error
+    if isinstance(source, Run) and scenarios is None:
+        write_atomically(source.folder / TABLE, table.write_parquet)
+    return table
+
+
+def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...]:
+    """Return the clean corpus and, after it in the run's table, the corpus of every role."""
+    config: dict[str, Any] = run.config
+    roles: dict[str, Any] = config.get("corpora", {})
+    asked = [id_ for id_ in config["scenarios"] if id_ not in roles] if scenarios is None else scenarios
+    size = int(config["corpus"]["utterances"])
+    parts = [_Part(_corpus(config["corpus"]["name"], run.corpus.head(size)), parse_scenarios(asked))]
+    for role, about in roles.items() if scenarios is None else ():
+        rows = run.corpus.slice(size, int(about["utterances"]))
+        parts.append(_Part(_corpus(role, rows), (Scenario(role, None),)))
+        size += int(about["utterances"])
+    return tuple(parts)
+
+
+def _corpus(name: str, table: pl.DataFrame) -> Corpus:
+    return Corpus(name, "run", table)
+
+
+def _ready(part: _Part, seed: int) -> _Part:
+    heard = tuple(s for s in part.scenarios if s.perturbation is None or s.perturbation.speech)
+    corpus = part.corpus
+    ordered = Corpus(corpus.name, corpus.format, sampling_order(corpus.table, seed), source=corpus.source)
+    return _Part(ordered, heard)
+
+
+def _measure_enough(
+    plan: _Plan, store: QualityStore, sample: int | None, workers: int, bars: Progress
+) -> pl.DataFrame:
+    largest = max((len(part.corpus) for part in plan.parts), default=0)
+    scenarios = sum(len(part.scenarios) for part in plan.parts)
+    size = sample or (FIRST_SAMPLE if scenarios >= FEWEST_SCENARIOS else largest)
+    before = math.inf
+    while True:
+        bars.begin("quality", _cells(plan, size))
+        table = _measure_sample(plan, store, size, workers, bars)
+        if sample is not None or size >= largest:
+            return table
+        width = _widest(table)
+        if width <= NARROW or width > (1.0 - WORTHWHILE) * before:
+            return table
+        before, size = width, 2 * size
+
+
+def _cells(plan: _Plan, size: int) -> int:
+    return sum(min(size, len(part.corpus)) * len(part.scenarios) for part in plan.parts)
+
+
+def _widest(table: pl.DataFrame) -> float:
+    """Return how far the widest interval of a difficulty reaches to either side; infinity where there is none."""
+    try:
+        found = difficulties(table)
+    except VoxauditError:
+        return math.inf
+    reach = ((found["high"] - found["low"]) / 2.0).fill_null(math.inf).max()
+    return reach if isinstance(reach, float) else math.inf
+
+
+def _measure_sample(
+    plan: _Plan, store: QualityStore, size: int, workers: int, bars: Progress
+) -> pl.DataFrame:
+    """Measure what the store lacks of the first `size` utterances of every part, and return all of it."""
+    results: dict[_Key, Measured] = {}
+    keys: dict[_Key, bytes] = {}
+    tasks: list[Task] = []
+    for part in plan.parts:
+        for utterance in _first(part.corpus, size):
+            tasks += _unmeasured(plan, part.scenarios, utterance, store, keys, results)
+    bars.advance(_cells(plan, size) - sum(len(task.wanted) for task in tasks))
+    if workers == 1 or len(tasks) == 1:
+        answers = measure_here(plan.job, tasks)
+    else:
+        answers = measure_tasks(plan.job, tasks, workers)
+    for task, answer in answers:
+        named = [((task.utterance, scenario, one.group), one) for scenario, some in answer for one in some]
+        results.update(named)
+        store.add((keys[key], one) for key, one in named)
+        bars.advance(len(answer), heard=True)
+    rows = [row for part in plan.parts for row in _rows(plan, part, size, results)]
+    return pl.DataFrame(rows, schema=_schema(plan.groups), orient="row")
+
+
+def _first(corpus: Corpus, size: int) -> Iterator[Utterance]:
+    return iter(Corpus(corpus.name, corpus.format, corpus.table.head(size)))
+
+
+def _unmeasured(
+    plan: _Plan,
+    scenarios: Sequence[Scenario],
+    utterance: Utterance,
+    store: QualityStore,
+    keys: dict[_Key, bytes],
+    results: dict[_Key, Measured],
+) -> list[Task]:
+    """Return what is left to measure of an utterance; what the store knows goes to `results`."""
+    try:
+        content = content_hash(utterance.audio)
+    except AudioError as error:
+        for scenario in scenarios:
+            for one in failed(plan.wanted(scenario), error):
+                results[utterance.id, scenario.id, one.group] = one
+        return []
+    own: dict[_Key, bytes] = {}
+    for scenario in scenarios:
+        mark = scenario.fingerprint(seed=plan.job.seed, utterance=utterance.id)
+        for group in plan.wanted(scenario):
+            own[utterance.id, scenario.id, group] = quality_key(
+                content, utterance.start, utterance.duration, mark, plan.marks[group]
+            )
+    found = store.find(list(own.values()))
+    results.update((key, Measured(key[2], *found[bytes_])) for key, bytes_ in own.items() if bytes_ in found)
+    keys.update(own)
+    left = [
+        (scenario, groups)
+        for scenario in scenarios
+        if (
+            groups := tuple(
+                g for g in plan.wanted(scenario) if own[utterance.id, scenario.id, g] not in found
+            )
+        )
+    ]
+    about = (utterance.id, str(utterance.audio), utterance.start, utterance.duration)
+    return [Task(*about, tuple(left[first : first + CHUNK])) for first in range(0, len(left), CHUNK)]
+
+
+def _rows(plan: _Plan, part: _Part, size: int, results: dict[_Key, Measured]) -> Iterator[tuple[Any, ...]]:
+    absent = "" if "pesq" in plan.marks else f"pesq: {missing_extra('pesq', 'quality')}"
+    for utterance in _first(part.corpus, size):
+        for scenario in part.scenarios:
+            values: list[float | None] = []
+            reasons = [absent] if absent and scenario.perturbation is not None else []
+            for group in plan.groups:
+                one = results.get((utterance.id, scenario.id, group))
+                numbers = one.values if one else None
+                values += numbers if numbers is not None else [None] * len(COLUMNS[group])
+                if one and one.reason:
+                    reasons.append(f"{group}: {one.reason}")
+            missing = "; ".join(reasons) or None
+            yield (utterance.id, utterance.speaker, scenario.id, *values, plan.job.rule, missing)
+
+
+def _schema(groups: Sequence[str]) -> dict[str, type[pl.DataType]]:
+    numbers = {column: pl.Float64 for group in groups for column in COLUMNS[group]}
+    named: dict[str, type[pl.DataType]] = {
+        "utterance": pl.String,
+        "speaker": pl.String,
+        "scenario": pl.String,
+    }
+    return {**named, **numbers, "windows": pl.String, "missing": pl.String}
