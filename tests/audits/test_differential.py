@@ -67,7 +67,8 @@ def test_distances_are_pooled_over_the_longer_transcript() -> None:
     [first, _] = found.view.violations.to_dicts()
     assert (first["group"], first["against"], first["pair"], first["scenario"]) == ("f", "m", "X_Y", "hp:1")
     assert first["gap"] == pytest.approx(2 / 3 - 1 / 6 - 1 / 6)
-    assert first["p"] is None and first["significant"] is None
+    assert first["p"] is None
+    assert first["significant"] is None
     assert "f has 2 speakers and m has 2 speakers; a test needs 5" in found.refusals[0]
 
 
@@ -166,7 +167,8 @@ def test_scenarios_are_read_in_pieces_with_the_same_answer(monkeypatch, tmp_path
     assert sorted(order) == sorted(c.id for c in pieces.view.conditions)
     keys = ["group", "pair", "scenario"]
     assert whole.view.degradations.sort(keys).equals(pieces.view.degradations.sort(keys))
-    assert whole.wer is not None and pieces.wer is not None
+    assert whole.wer is not None
+    assert pieces.wer is not None
     assert whole.wer.degradations.sort(keys).equals(pieces.wer.degradations.sort(keys))
 
 
@@ -200,7 +202,8 @@ def test_without_speakers_only_the_papers_rule_applies() -> None:
     rows = [{k: v for k, v in r.items() if k != "speaker"} for r in small()]
     [found] = differential(pl.DataFrame(rows), "gender")
     assert found.view.counts()["totals"] == {"f": 4, "m": 0}
-    assert found.speakers is None and not found.view.tested
+    assert found.speakers is None
+    assert not found.view.tested
     assert "no p-values: the speakers are unknown" in found.refusals[0]
 
 

@@ -122,7 +122,7 @@ def test_several_tables_are_draws_or_other_recognizers(tmp_path, capsys):
     assert not any(recognizer == "c" for recognizer, _ in spread)
 
 
-def test_runs_of_other_seeds_and_their_durations(tmp_path, capsys):
+def test_runs_of_other_seeds(tmp_path, capsys):
     for seed in (3, 4):
         folder = tmp_path / f"run{seed}"
         folder.mkdir()
@@ -134,6 +134,20 @@ def test_runs_of_other_seeds_and_their_durations(tmp_path, capsys):
         run(tmp_path / "run3", tmp_path / "run3", "--difficulty", "none")
     with pytest.raises(VoxauditError, match=r"no quality\.parquet"):
         run(tmp_path / "run3", "--difficulty", "measured")
+
+
+def test_durations_of_silence_come_from_the_runs_corpus(tmp_path, capsys):
+    (tmp_path / "run.json").write_text(json.dumps({"format": 1, "seed": 0}))
+    heard = table(recognizers=("a",)).filter(pl.col("scenario") == "clean")
+    silent = heard.with_columns(
+        scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64), errors=pl.lit(1, pl.Int64)
+    )
+    pl.concat([heard, silent]).write_parquet(tmp_path / "scores.parquet")
+    ids = [f"u{i}" for i in range(8)]
+    pl.DataFrame({"id": ids, "duration": [15.0] * 8}).write_parquet(tmp_path / "corpus.parquet")
+    assert run(tmp_path, "--difficulty", "none", "--json", "--resamples", 200) == 0
+    (row,) = json.loads(capsys.readouterr().out)["inserted"]
+    assert (row["scenario"], row["minutes"], row["per_minute"]) == ("silence", 2.0, 4.0)
 
 
 def test_model_facts_are_read(scores, tmp_path, capsys):

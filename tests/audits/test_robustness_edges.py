@@ -119,12 +119,12 @@ def test_clean_speech_alone_is_no_question_of_robustness():
 
 
 def test_silence_scored_against_speech_is_refused():
-    rows = plain(scenarios=("clean", "echo:1"))
-    silent = rows.filter(pl.col("scenario") == "echo:1").with_columns(
-        words=pl.lit(0), scenario=pl.lit("hush")
+    found = robustness(plain(scenarios=("clean", "silence")).with_columns(duration=pl.lit(3.0)))
+    assert any(
+        refusal.about == "silence" and "score the run again" in refusal.reason for refusal in found.refusals
     )
-    found = robustness(pl.concat([rows, silent], how="vertical_relaxed"))
-    assert any(refusal.about == "hush" and "duration" in refusal.reason for refusal in found.refusals)
+    assert found.inserted.is_empty()
+    assert "silence" not in found.levels["name"].to_list()
 
 
 def test_three_kinds_of_errors_are_added_up():

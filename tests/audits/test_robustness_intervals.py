@@ -52,7 +52,6 @@ def test_intervals_of_the_degradation_cover(scenario, which, natural):
         row = found.filter((pl.col("level") == "scenario") & (pl.col("name") == scenario)).row(0, named=True)
         hit += row["werd_low"] <= target <= row["werd_high"]
     # 95 % promised; few skewed speakers cost a little. 500 repeats have a standard error of 1 %.
-    print(f"{scenario}: {hit} of {repeats} intervals cover")
     assert 0.90 <= hit / repeats <= 0.98
 
 

@@ -7,12 +7,13 @@ from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario, parse_scenarios
 
-EVERY = [
+SEVERITIES = [
     f"{name}:{n + 1}"
     for name in PERTURBATIONS.names()
     for n in range(len(PERTURBATIONS.load(name).severities))
 ]
-EVERY += [scenario for suite in SUITES.values() for scenario in suite.scenarios]
+PLAIN = ["telephone", "mulaw", "alaw", "silence"]
+EVERY = [scenario.id for scenario in parse_scenarios([*SEVERITIES, *PLAIN, *SUITES]) if scenario.perturbation]
 
 
 def speech(count: int = 4000, seed: int = 1) -> np.ndarray:
@@ -74,9 +75,19 @@ def test_the_stream_is_pinned():
 )
 def test_silence_stays_silence_and_one_sample_works(scenario, samples):
     out = apply(scenario, samples)
-    assert len(out) == len(samples)
+    perturbation = parse_scenario(scenario).perturbation
+    assert len(out) == perturbation.length(len(samples), 16000)
     assert np.isfinite(out).all()
-    assert samples.any() or not out.any()
+    # Noise alone is heard wherever nobody speaks.
+    assert samples.any() or not perturbation.speech or not out.any()
+
+
+@pytest.mark.parametrize("scenario", EVERY)
+@pytest.mark.parametrize("rate", [8000, 44100, 48000])
+def test_any_rate_works(scenario, rate):
+    out = apply(scenario, speech(), rate=rate)
+    assert len(out) == parse_scenario(scenario).perturbation.length(4000, rate)
+    assert np.isfinite(out).all()
 
 
 @pytest.mark.parametrize(

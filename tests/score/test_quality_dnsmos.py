@@ -32,11 +32,10 @@ def noise(seconds: float, rate: int = RATE, seed: int = 0) -> Audio:
 
 def by_package(length: int) -> list[int]:
     """The package's loop over slices, as its source does the arithmetic."""
-    kept = []
-    for hop in range(int(np.floor(length / RATE) - 9.01) + 1):
-        if len(range(*slice(int(hop * RATE), int((hop + 9.01) * RATE)).indices(length))) >= int(9.01 * RATE):
-            kept.append(hop)
-    return kept
+    slices = {
+        hop: slice(hop * RATE, int((hop + 9.01) * RATE)) for hop in range(int(length // RATE - 9.01) + 1)
+    }
+    return [hop for hop, part in slices.items() if len(range(*part.indices(length))) >= int(9.01 * RATE)]
 
 
 @given(st.integers(LENGTH, 200 * RATE))

@@ -78,7 +78,7 @@ class _Worker:
         try:
             if self._process is None:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "voxaudit.align.worker"],
+                    [sys.executable, "-c", "from voxaudit.align.worker import main; main()"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                 )

@@ -46,8 +46,8 @@ def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
-if __name__ == "__main__":
-    # What a library prints must not get between the answers.
+def main() -> None:
+    """Serve on standard input and output; what a library prints goes to standard error, not between the answers."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as channel:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         serve(sys.stdin.buffer, channel)

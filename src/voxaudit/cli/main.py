@@ -21,10 +21,12 @@ COMMANDS = {
     "score": "word and character error rates of transcripts you already have",
     "disparity": "compare groups by a regression that knows about speakers and confounders",
     "parity": "compare groups speaker by speaker, with all else fixed and crossed; say what the data cannot show",
+    "differential": "find groups that disturbed speech hurts more, and what survives a test; no references needed",
     "localize": "name the words that get lost, for whom, when speech is disturbed; no references needed",
     "power": "how many speakers a comparison of groups needs, and what yours can show",
     "simulate": "repeat the simulations behind the disparity audit beside the published figures",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
+    "stutter": "can people who stutter use it? a search for stuttered speech that is misheard",
     "recognizers": "check that a recognizer answers the same whatever the batch, order or history",
     "list": "list scenarios, suites, recognizers, corpora, normalizers",
 }

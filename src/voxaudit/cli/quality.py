@@ -153,9 +153,8 @@ def _corpus_of_files(files: list[Path]) -> Corpus:
             raise VoxauditError(f"{file}: no such audio file")
     seconds = ("start", "duration")
     schema = {column: pl.Float64 if column in seconds else pl.String for column in COLUMNS}
-    names = [str(file) for file in dict.fromkeys(files)]
-    paths = [str(file.absolute()) for file in dict.fromkeys(files)]
-    return Corpus("files", "files", pl.DataFrame({"id": names, "audio": paths}, schema=schema))
+    rows = [{"id": str(file), "audio": str(file.absolute())} for file in dict.fromkeys(files)]
+    return Corpus("files", "files", pl.DataFrame(rows, schema=schema))
 
 
 def _sample(text: str | None) -> int | None:

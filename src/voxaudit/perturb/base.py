@@ -19,8 +19,8 @@ class Perturbation(ABC):
 
     A subclass is a frozen dataclass with numeric fields, and perhaps a `source` of noise or rooms. `severities`
     gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings give
-    other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where `speech` is False nothing
-    is left of what was said: a recognizer must stay silent, and is scored against an empty reference.
+    other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where `speech`
+    is False nothing is left of what was said: a recognizer must stay silent, and is scored against an empty reference.
     """
 
     name: ClassVar[str]

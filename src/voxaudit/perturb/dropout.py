@@ -96,7 +96,8 @@ class PacketLoss(Perturbation):
     def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
         """Return the share of the packets with any sound in them that were lost, `loss_percent`."""
         size = max(PACKET * rate, 1.0)
-        starts = np.unique(np.rint(np.arange(0.0, len(before), size)).astype(np.intp))
+        starts = np.rint(np.arange(0.0, len(before), size)).astype(np.intp)
+        starts = starts[starts < len(before)]
         sounding = np.logical_or.reduceat(before != 0.0, starts)
         arrived = np.logical_or.reduceat(after != 0.0, starts)
         if not sounding.any():
@@ -126,7 +127,7 @@ def silence_chunks(samples: Samples, size: float, share: float, generator: np.ra
     size = max(size, 1.0)
     chunks = int(np.ceil(len(samples) / size))
     candidates = np.arange(1, chunks, 2)
-    count = min(int(np.floor(share * chunks + 0.5)), len(candidates))
+    count = min(int(np.floor(round(share * chunks, 9) + 0.5)), len(candidates))
     kept = samples.copy()
     for chunk in generator.choice(candidates, count, replace=False):
         kept[round(chunk * size) : round((chunk + 1) * size)] = 0.0

@@ -7,7 +7,7 @@ and kept on disk; where no folder can be written, it is compiled again in every 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
@@ -20,10 +20,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 def _compiled(function: _Function) -> _Function:
     try:
-        fast: _Function = njit(cache=True, nogil=True)(function)
+        fast = njit(cache=True, nogil=True)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache can be written
         fast = njit(nogil=True)(function)
-    return fast
+    return cast(_Function, fast)
 
 
 @_compiled

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from voxaudit.audio import Samples
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb.base import Perturbation
 
 SEGMENT = 30.0
@@ -18,6 +19,9 @@ SEARCH_SHARE = 1.0 / 5.587
 
 OVERLAP_SHARE = 1.0 / 6.833
 """Length of the cross-fade between two segments, as a share of the segment."""
+
+STEPS = np.float32(2**24)
+"""Steps from silence to full scale in which SoX keeps the sound here; a recording of 16 bits loses nothing."""
 
 
 @dataclass(frozen=True)
@@ -86,14 +90,19 @@ def change_tempo(samples: Samples, rate: int, factor: float) -> Samples:
     search = max(_round(SEGMENT * SEARCH_SHARE / 1000.0 * rate), 1)
     overlap = 8 * max(_round(SEGMENT * OVERLAP_SHARE / 1000.0 * rate / 8.0), 1)  # SoX takes multiples of 8
     if segment <= overlap:
-        raise ValueError(f"a sampling rate of {rate} Hz is too low for a change of tempo")
+        raise VoxauditError(
+            f"{rate} Hz is too low a sampling rate to change the tempo: resample to 8000 Hz or more"
+        )
     step = segment - overlap
     count = _length(len(samples), factor)
     starts = np.floor(factor * np.arange(-(-count // step)) * step + 0.5).astype(np.int64)
     before = search // 2
     end = max(int(starts[-1]) + search + segment if count else 0, before + len(samples))
     padded = np.zeros(end, np.float32)
-    np.clip(samples, np.float32(-1.0), np.float32(1.0), out=padded[before : before + len(samples)])
+    heard = padded[before : before + len(samples)]
+    np.rint(np.multiply(samples, STEPS, out=heard), out=heard)
+    np.clip(heard, -STEPS, STEPS, out=heard)
+    heard *= 1.0 / STEPS
     return overlap_similar(padded, starts, count, segment, overlap, search)
 
 

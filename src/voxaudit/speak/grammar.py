@@ -294,9 +294,9 @@ _LEXICON = {
     "of": "of",
     "conjunction": "because when but and while so if although until since then where cause",
     "or": "or",
-    "be": "is was isnt wasnt",
-    "be_plural": "are were arent werent",
-    "modal": "will would can could should might must cant wont wouldnt couldnt didnt gonna",
+    "be": "is was",
+    "be_plural": "are were",
+    "modal": "will would can could should might must gonna",
     "have": "have had",
     "has": "has",
     "number": "two three four five six seven eight nine ten twelve twenty hundred",
@@ -310,6 +310,17 @@ PART_OF_SPEECH: dict[str, str] = {}
 for _part, _words in _LEXICON.items():
     for _word in _words.split():
         PART_OF_SPEECH.setdefault(_word, _part)
+
+
+def glue_words() -> set[str]:
+    """Return the words that the frames themselves are made of: nobody can write sentences without them."""
+    return {
+        _plain(word)
+        for frames in FRAMES.values()
+        for frame in frames
+        for word in frame.split()
+        if "{" not in word
+    }
 
 
 def part_of_speech(word: str) -> str:

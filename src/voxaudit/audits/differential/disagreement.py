@@ -205,14 +205,15 @@ def _compared(sides: Sequence[tuple[IntArray, IntArray]], texts: Sequence[str], 
 def _speaker_sums(now: _Edits, then: _Edits, people: _People) -> list[FloatArray]:
     """Return edits, words, clean edits, clean words by (pair, scenario, speaker), over what is known in both."""
     both = now.known & then.known
-    speakers = len(people.speakers)
+    scenarios, pairs, _ = both.shape
+    shape = (scenarios, pairs, len(people.speakers))
     out = []
     for values in (now.edits, now.words, then.edits, then.words):
         kept = np.where(both, values, 0)
-        rows = kept.reshape(-1, kept.shape[-1])
-        summed = [np.bincount(people.of_utterance, row, speakers) for row in rows] if kept.size else []
-        shaped = np.array(summed, dtype=np.float64).reshape(*kept.shape[:2], speakers)
-        out.append(shaped.transpose(1, 0, 2))
+        summed = np.zeros(shape)
+        for at in np.ndindex(scenarios, pairs):
+            summed[at] = np.bincount(people.of_utterance, kept[at], shape[2])
+        out.append(summed.transpose(1, 0, 2))
     return out
 
 

@@ -35,13 +35,10 @@ def read_ratings(path: str | Path) -> Ratings:
         raise VoxauditError(
             f"{path}, row {bad[0] + 1}, column rating: '{table['rating'][bad[0]]}' is not a number"
         )
-    means = table.with_columns(rating).group_by("transformation", "theta").agg(pl.col("rating").mean())
-    return Ratings(
-        {
-            (str(transformation).strip().lower(), parse_theta(theta)): mean
-            for transformation, theta, mean in means.iter_rows()
-        }
-    )
+    cells: dict[tuple[str, float | str | None], list[float]] = {}
+    for transformation, theta, value in zip(table["transformation"], table["theta"], rating, strict=True):
+        cells.setdefault((str(transformation).strip().lower(), parse_theta(theta)), []).append(value)
+    return Ratings({cell: sum(values) / len(values) for cell, values in cells.items()})
 
 
 def published_ratings() -> Ratings:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from voxaudit.audits.localize.result import Localization
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
+from voxaudit.speak.grammar import MENTION, part_of_speech
+from voxaudit.stats.cells import FloatArray
 
 By = Literal["loss", "drop"]
 
@@ -34,8 +38,9 @@ def choose_words(
     """Return a recognizer's `count` most and `count` least robust words under a transformation, all groups pooled.
 
     By `loss`, the aligned losses at the worst theta, or by `drop`, Algorithm 2's, both as a share of the word's
-    occurrences on clean speech. Words with fewer than five occurrences, or (where known) three speakers, do not
-    count; a word is never both. Ties go to the word that was said more often.
+    occurrences on clean speech. Few occurrences can all be lost by chance, so words are ranked by that end of the
+    share's 95 % Wilson interval which speaks against choosing them. Words with fewer than five occurrences or (where known) three
+    speakers do not count, nor words that the grammar cannot use in a sentence; a word is never both.
     """
     words = found.words.filter(recognizer=recognizer)
     if words.is_empty():
@@ -67,16 +72,22 @@ def choose_words(
     )
     if people:
         pooled = pooled.filter(pl.col("speakers") >= FEWEST_SPEAKERS)
-    ranked = pooled.with_columns((pl.col("lost") / pl.col("original")).alias("rate"))
+    usable = pooled["word"].map_elements(
+        lambda word: part_of_speech(word) != MENTION, return_dtype=pl.Boolean
+    )
+    pooled = pooled.filter(usable)
+    low, high = _wilson(pooled["lost"].to_numpy(), pooled["original"].to_numpy())
+    rate = (pl.col("lost") / pl.col("original")).alias("rate")
+    ranked = pooled.with_columns(rate, pl.Series("low", low), pl.Series("high", high))
     count = min(count, ranked.height // 2)
     if count < 1:
         raise VoxauditError(
-            f"{recognizer}, {transformation}: fewer than two words occur {FEWEST_OCCURRENCES} times; give more speech"
+            f"{recognizer}, {transformation}: fewer than two usable words occur {FEWEST_OCCURRENCES} times;"
+            " give more speech"
         )
-    worst = ranked.sort("rate", "original", "word", descending=[True, True, False])[:count]
-    best = ranked.sort("rate", "original", "word", descending=[False, True, False])[:count]
-    if best["rate"].max() >= worst["rate"].min():  # type: ignore[operator]
-        best = best.filter(pl.col("rate") < worst["rate"].min())
+    worst = ranked.sort("low", "word", descending=[True, False])[:count]
+    best = ranked.sort("high", "word")[:count]
+    best = best.filter(pl.col("rate") < worst["rate"].min(), ~pl.col("word").is_in(worst["word"].to_list()))
     if best.is_empty():
         raise VoxauditError(
             f"{recognizer}, {transformation}: all words are lost equally often; give more speech"
@@ -86,3 +97,11 @@ def choose_words(
         for kind, table in ((ROBUST, best), (NON_ROBUST, worst))
         for word, original, rate in table.select("word", "original", "rate").iter_rows()
     ]
+
+
+def _wilson(lost: NDArray[np.int64], said: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of the 95 % Wilson interval of `lost / said`."""
+    z = 1.959963984540054
+    centre = (lost + z * z / 2) / (said + z * z)
+    half = z / (said + z * z) * np.sqrt(lost * (said - lost) / said + z * z / 4)
+    return centre - half, centre + half

@@ -25,7 +25,7 @@ from voxaudit.score.align import align_words
 from voxaudit.score.normalize import Normalizer, normalizer
 from voxaudit.speak import made
 from voxaudit.speak.base import Voice, speak
-from voxaudit.speak.grammar import part_of_speech, sentences
+from voxaudit.speak.grammar import glue_words, part_of_speech, sentences
 from voxaudit.stats.ratio_bootstrap import ratio_bootstrap
 
 SCENARIO = "noise:theta=2"
@@ -111,12 +111,14 @@ def validate(
 ) -> Validation:
     """Speak `each` sentences around every chosen word, add noise, and compare the errors of the two kinds.
 
-    Sentences, audio and transcripts are kept in `out`; called again, nothing is heard twice.
+    A sentence has one chosen word, and others only where no sentence does without them (`the`); errors are counted on its
+    own word alone. Sentences, audio and transcripts are kept in `out`; called again, nothing is heard twice.
     """
     voice = voice or Voice("hibari")
     norm = normalizer(rule)
     folder = Path(out)
-    avoid = [word.word for word in chosen]
+    glue = glue_words()
+    avoid = [word.word for word in chosen if word.word not in glue]
     texts = [(word, text) for word in chosen for text in sentences(word.word, each, avoid=avoid, seed=seed)]
     manifest = _speak(folder / "corpus", voice, texts)
     run = run_trials(

@@ -51,7 +51,7 @@ def spliced(samples: Samples, at: int, clip: Samples, rate: int) -> Samples:
 
 
 def repeated(samples: Samples, start: int, stop: int, copies: int, rate: int) -> Samples:
-    """Return `copies` copies of `samples[start:stop]` in a row: exactly that many samples. The last one ends as it is."""
+    """Return `copies` copies of `samples[start:stop]` joined in a row; the last one ends as it is."""
     unit = samples[start:stop]
     length = min(round(FADE * rate), len(unit) // 2)
     joined = unit.astype(np.float64)

@@ -61,7 +61,9 @@ def _most_like(natural: NDArray[np.float64], around: NDArray[np.float64], middle
     if float(energy.max()) <= 1e-12 or float(natural @ natural) <= 1e-12:
         return middle
     likeness = products / np.sqrt(np.maximum(energy, 1e-3 * float(energy.max())))
-    return int(np.argmax(likeness))
+    # Of several periods that fit alike the nearest is taken, so that little is left to spread at the end.
+    far = np.abs(np.arange(len(likeness)) - middle) / max(middle, 1)
+    return int(np.argmax(np.where(likeness > 0, likeness * (1 - 0.1 * far), likeness)))
 
 
 def _crossfade(old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,265 @@
+"""The stutter audit: align, search, hear, score, classify. Everything lands in one folder and resumes there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voxaudit.align import align_corpus
+from voxaudit.audits.stutter.cases import NORMALIZER, Recording, Settings
+from voxaudit.audits.stutter.dose import Dose, dose_response
+from voxaudit.audits.stutter.queue import (
+    Suspicious,
+    false_positive_rate,
+    kind_counts,
+    read_labels,
+    suspicious_cases,
+    write_queue,
+)
+from voxaudit.audits.stutter.scoring import Change, all_rates, by_mutator, change, rates, trial_table
+from voxaudit.audits.stutter.search import Found, Progress, search
+from voxaudit.corpus import Corpus
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb import CLEAN
+from voxaudit.perturb.stutter import Clip
+from voxaudit.perturb.stutter.scenarios import StutterScenarios
+from voxaudit.recognize import AnswersById, Recognizer, require
+from voxaudit.run.local import Limits
+from voxaudit.run.session import Session
+from voxaudit.score.meaning import Meaning, encoder
+from voxaudit.score.normalize import normalizer
+from voxaudit.tables import write_atomically
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Stutter:
+    """What a stutter audit found.
+
+    `table` has one row per trial (an original has an empty chain); `suspicious` are the cases for people to judge,
+    least similar first; `skipped` says why a recording was left out; `dose` is the response to the rate of stuttering.
+    """
+
+    settings: Settings
+    table: pl.DataFrame
+    suspicious: list[Suspicious]
+    skipped: Mapping[str, str]
+    dose: Dose | None
+    labels: Mapping[str, str]
+    trials_heard: int
+
+    def changes(self) -> dict[str, Change | None]:
+        """Return, for each recognizer, how its errors change under stuttering."""
+        return {name: change(part) for name, part in self._parts()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings as plain values, as `--json` prints them. Rates are shares; similarity is -1 to 1."""
+        return {
+            "settings": asdict(self.settings) | {"normalizer": normalizer(NORMALIZER).id},
+            "recordings": self.table["utterance"].n_unique(),
+            "cases": self.table.filter(pl.col("chain") != "").select("utterance", "chain").unique().height,
+            "recognizers": {name: _recognizer(part) for name, part in self._parts()},
+            "mutators": self._mutators(),
+            "suspicious": [
+                {
+                    "utterance": one.utterance,
+                    "recognizer": one.recognizer,
+                    "chain": one.chain,
+                    "intended": one.intended,
+                    "surface": one.surface,
+                    "transcripts": {"original": one.original, "case": one.transcript},
+                    "similarity": one.similarity,
+                    "kind": one.kind,
+                    "span": one.span,
+                }
+                for one in self.suspicious
+            ],
+            "kinds": kind_counts(self.suspicious),
+            "kinds_by_recognizer": {
+                name: kind_counts(one for one in self.suspicious if one.recognizer == name)
+                for name, _ in self._parts()
+            },
+            "labels": false_positive_rate(self.labels.values()),
+            "dose": None if self.dose is None else self.dose.to_list(),
+            "skipped": dict(self.skipped),
+        }
+
+    def _parts(self) -> list[tuple[str, pl.DataFrame]]:
+        names = self.table["recognizer"].unique(maintain_order=True).to_list()
+        return [(name, self.table.filter(pl.col("recognizer") == name)) for name in names]
+
+    def _mutators(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for mutator, part in by_mutator(self.table, self.settings.mutators).items():
+            found[mutator] = {
+                name: _recognizer(own)
+                for name, _ in self._parts()
+                if not (own := part.filter(pl.col("recognizer") == name)).is_empty()
+            }
+        return found
+
+
+def stutter(
+    corpus: Corpus,
+    recognizers: Mapping[str, Recognizer],
+    *,
+    out: str | Path,
+    settings: Settings = Settings(),  # noqa: B008 (frozen)
+    doses: Sequence[float] = (),
+    mixture: str = "sep28k",
+    clips: Sequence[Clip] = (),
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    cache: bool | str | Path = True,
+    labels: str | Path | None = None,
+    only_agreed: bool = False,
+    progress: Progress | None = None,
+    say: Say | None = None,
+) -> Stutter:
+    """Audit recognizers with stuttered speech made from a corpus (ASTER).
+
+    Recordings without a reference text are aligned with what the first recognizer heard. `doses` are rates of
+    stuttering (events per 100 words) to measure a dose response at, with the kinds in the shares of `mixture`.
+    `only_agreed` takes only recordings that all recognizers hear alike, as the paper does. The folder `out` holds the
+    store, `cases.parquet`, `suspicious.jsonl` (the review queue) and `stutter.json`; the same call again hears nothing
+    twice.
+    """
+    tell = say or (lambda _: None)
+    for name, recognizer in recognizers.items():
+        if isinstance(recognizer, AnswersById):
+            raise VoxauditError(
+                f"recognizer '{name}' only looks up transcripts; a search needs one that listens"
+            )
+        require(recognizer)
+    if not recognizers:
+        raise VoxauditError("no recognizer given. `voxaudit list recognizers` shows what there is")
+    meaning = Meaning(encoder(settings.embeddings))
+    folder = Path(out)
+    recordings, skipped = _recordings(corpus, recognizers, folder, limits, cache)
+    if not recordings:
+        first = next(iter(skipped.values()), "the corpus is empty")
+        raise VoxauditError(f"{corpus.source or corpus.name}: no recording can be stuttered ({first})")
+    tell(f"{len(recordings)} of {len(corpus)} recordings aligned")
+    scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings}, tuple(clips))
+    with Session(folder, recognizers, scenarios, seed=settings.seed, limits=limits, cache=cache) as session:
+        if only_agreed:
+            recordings = _agreed(recordings, session, skipped)
+            tell(f"{len(recordings)} recordings are heard alike by all recognizers")
+        found = search(recordings, session, meaning, settings, clips=clips, progress=progress)
+        dose = (
+            dose_response(
+                recordings,
+                session,
+                doses,
+                mixture,
+                seed=settings.seed,
+                severity=settings.severity,
+                clips=clips,
+            )
+            if doses
+            else None
+        )
+        heard = session.heard
+    return _finish(folder, recordings, found, skipped, settings, dose, labels, heard)
+
+
+def _finish(
+    folder: Path,
+    recordings: Sequence[Recording],
+    found: Found,
+    skipped: Mapping[str, str],
+    settings: Settings,
+    dose: Dose | None,
+    labels: str | Path | None,
+    heard: int,
+) -> Stutter:
+    normalize = normalizer(NORMALIZER)
+    texts = {r.utterance.id: normalize(r.text) for r in recordings}
+    originals = {id_: dict(said) for id_, said in found.originals.items()}
+    table = trial_table(found.cases, originals, texts)
+    if table.is_empty():
+        reason = next(iter(found.skipped.values()), "every case failed")
+        raise VoxauditError(f"no stuttered case could be heard ({reason})")
+    suspects = suspicious_cases(found.cases, originals, settings.threshold)
+    queue = write_queue(folder, suspects)
+    given = read_labels(labels or queue)
+    audit = Stutter(settings, table, suspects, {**skipped, **found.skipped}, dose, given, heard)
+    write_atomically(folder / "cases.parquet", table.write_parquet)
+    document = json.dumps(audit.to_dict(), indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / "stutter.json", lambda path: path.write_text(document, encoding="utf-8"))
+    return audit
+
+
+def _recordings(
+    corpus: Corpus,
+    recognizers: Mapping[str, Recognizer],
+    folder: Path,
+    limits: Limits,
+    cache: bool | str | Path,
+) -> tuple[list[Recording], dict[str, str]]:
+    """Align the corpus; texts that are missing are taken from the first recognizer's transcripts."""
+    utterances = list(corpus)
+    texts = {u.id: u.text for u in utterances if u.text}
+    untold = [u for u in utterances if not u.text]
+    if untold:
+        name, first = next(iter(recognizers.items()))
+        with Session(folder, {name: first}, StutterScenarios({}), limits=limits, cache=cache) as session:
+            heard = session.hear([(u, CLEAN) for u in untold])[name]
+        texts |= {
+            u.id: o.transcript.text for u, o in zip(untold, heard, strict=True) if o.transcript is not None
+        }
+    recordings, skipped = [], {}
+    for utterance, timings in align_corpus(utterances, texts=texts, workers=limits.workers):
+        if isinstance(timings, str):
+            skipped[utterance.id] = timings
+        else:
+            recordings.append(Recording(utterance, timings, texts[utterance.id]))
+    return recordings, skipped
+
+
+def _agreed(recordings: Sequence[Recording], session: Session, skipped: dict[str, str]) -> list[Recording]:
+    normalize = normalizer(NORMALIZER)
+    heard = session.hear([(r.utterance, CLEAN) for r in recordings])
+    kept = []
+    for number, recording in enumerate(recordings):
+        said = {
+            None if (t := outcomes[number].transcript) is None else normalize(t.text)
+            for outcomes in heard.values()
+        }
+        if said == {normalize(recording.text)}:
+            kept.append(recording)
+        else:
+            skipped[recording.utterance.id] = "the recognizers do not all hear the original as its text"
+    if not kept:
+        raise VoxauditError("no recording is heard alike by all recognizers; leave --only-agreed out")
+    return kept
+
+
+def _recognizer(table: pl.DataFrame) -> dict[str, Any]:
+    """Return the rates of one recognizer before and after, and how sure the difference is."""
+    after, before = table.filter(pl.col("chain") != ""), table.filter(pl.col("chain") == "")
+    plain, original = rates(after), rates(before)
+    kept = rates(after.filter("kept"))
+    moved = change(table)
+    return {
+        "wer": plain.wer,
+        "mer": plain.mer,
+        "wil": plain.wil,
+        "wer_original": original.wer,
+        "mer_original": original.mer,
+        "wil_original": original.wil,
+        "wer_selected": kept.wer,
+        "mer_selected": kept.mer,
+        "wil_selected": kept.wil,
+        "against": {
+            target: {f"fillers_{fillers}": asdict(one) for fillers, one in ways.items()}
+            for target, ways in all_rates(after).items()
+        },
+        "cases": after.height,
+        **({} if moved is None else asdict(moved)),
+    }

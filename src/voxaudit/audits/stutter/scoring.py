@@ -1,0 +1,216 @@
+"""Error rates before and after: against what is meant and against what can be heard, fillers kept or removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+from voxaudit.audits.stutter.cases import Case
+from voxaudit.perturb.stutter.interjection import FILLER_WORDS
+from voxaudit.score.align import word_counts
+from voxaudit.score.counts import Counts
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, speaker_weights, widened_tail
+
+TARGETS = ("intended", "surface")
+FILLERS = ("kept", "removed")
+
+RESAMPLES = 10_000
+_EXACT = 14  # speakers whose signs are all tried: 16,384 arrangements
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Word error rate, match error rate and word information lost: pooled counts, shares from 0 (WER may exceed 1).
+
+    `MER = (S+D+I) / (H+S+D+I)`, `WIL = 1 - (H/N_ref) (H/N_hyp)`; the paper prints both wrongly.
+    """
+
+    wer: float | None
+    mer: float | None
+    wil: float | None
+    words: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a recognizer's errors change under stuttering, recordings paired with their own originals.
+
+    `werd` is WER after minus before (pooled), `low` and `high` its 95 % speaker-bootstrap interval (None under
+    five speakers). `p` flips the signs of whole speakers' mean differences (two-sided; exact up to 14 speakers). `u`,
+    `p_u` and `effect` are the paper's Mann-Whitney test of recordings' error rates after against before; the
+    effect is the probability of superiority minus its opposite, -1 to 1.
+    """
+
+    werd: float
+    low: float | None
+    high: float | None
+    p: float | None
+    speakers: int
+    recordings: int
+    u: float
+    p_u: float
+    effect: float
+
+
+def without_fillers(text: str) -> str:
+    """Return a normalised text without um, uh, er and the like."""
+    return " ".join(word for word in text.split() if word not in FILLER_WORDS)
+
+
+def trial_table(
+    cases: Iterable[Case], originals: Mapping[str, Mapping[str, str | None]], texts: Mapping[str, str]
+) -> pl.DataFrame:
+    """Return one row per (case or original, recognizer): who said it, what is meant, what can be heard, what was heard.
+
+    `texts` are the intended texts by utterance; the chain of an original is empty. Failed trials are left out.
+    """
+    rows = []
+    speakers: dict[str, str | None] = {}
+    for case in cases:
+        speakers[case.utterance] = case.speaker
+        rows += [
+            (
+                case.utterance,
+                case.speaker,
+                name,
+                case.chain,
+                case.mutator,
+                case.kept,
+                case.intended,
+                case.surface,
+                heard,
+            )
+            for name, heard in case.transcripts.items()
+            if heard is not None
+        ]
+    rows += [
+        (id_, speakers[id_], name, "", "", False, texts[id_], texts[id_], heard)
+        for id_, said in originals.items()
+        if id_ in speakers
+        for name, heard in said.items()
+        if heard is not None
+    ]
+    names = ("utterance", "speaker", "recognizer", "chain", "mutator", "kept", "intended", "surface", "heard")
+    schema = {name: pl.Boolean if name == "kept" else pl.String for name in names}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def rates(table: pl.DataFrame, target: str = "intended", fillers: str = "kept") -> Rates:
+    """Return the pooled rates of a trial table against the intended or the surface text."""
+    counts = _counts(table, target, fillers).sum()
+    if counts.is_empty() or counts["hits"][0] is None:
+        return Rates(None, None, None, 0)
+    total = Counts(*(int(counts[name][0]) for name in ("hits", "substitutions", "deletions", "insertions")))
+    return Rates(total.wer, total.mer, total.wil, total.words)
+
+
+def all_rates(table: pl.DataFrame) -> dict[str, dict[str, Rates]]:
+    """Return {target: {fillers: rates}} for all four ways of scoring."""
+    return {t: {f: rates(table, t, f) for f in FILLERS} for t, _ in product(TARGETS, FILLERS)}
+
+
+def change(table: pl.DataFrame, *, seed: int = 0) -> Change | None:
+    """Return how one recognizer's trials differ between originals and cases; None where there is nothing to pair."""
+    counted = pl.concat([table, _counts(table, "intended", "kept")], how="horizontal").with_columns(
+        errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
+        words=pl.sum_horizontal("hits", "substitutions", "deletions"),
+        after=pl.col("chain") != "",
+    )
+    sums = counted.group_by("utterance", "after").agg(
+        pl.col("speaker").first(), pl.col("errors").sum(), pl.col("words").sum()
+    )
+    pairs = (
+        sums.filter("after")
+        .join(sums.filter(~pl.col("after")), on="utterance", suffix="_before")
+        .filter((pl.col("words") > 0) & (pl.col("words_before") > 0))
+        .sort("utterance")
+    )
+    if pairs.is_empty():
+        return None
+    after = (pairs["errors"] / pairs["words"]).to_numpy()
+    before = (pairs["errors_before"] / pairs["words_before"]).to_numpy()
+    u, p_u, effect = _mann_whitney(after, before)
+    # An unknown speaker is taken for a person of their own.
+    people = pairs.with_columns(pl.coalesce("speaker", pl.concat_str(pl.lit("\0"), "utterance")))
+    by_speaker = people.group_by("speaker", maintain_order=True).agg(
+        pl.col("errors", "words", "errors_before", "words_before").sum(),
+        difference=(
+            pl.col("errors") / pl.col("words") - pl.col("errors_before") / pl.col("words_before")
+        ).mean(),
+    )
+    low, high = _interval(by_speaker, seed)
+    known = pairs["speaker"].null_count() == 0
+    return Change(
+        werd=int(pairs["errors"].sum()) / int(pairs["words"].sum())
+        - int(pairs["errors_before"].sum()) / int(pairs["words_before"].sum()),
+        low=low if known else None,
+        high=high if known else None,
+        p=sign_flip(by_speaker["difference"].to_numpy(), seed) if known else None,
+        speakers=by_speaker.height,
+        recordings=pairs.height,
+        u=u,
+        p_u=p_u,
+        effect=effect,
+    )
+
+
+def sign_flip(differences: np.ndarray, seed: int = 0) -> float | None:
+    """Return the two-sided p-value that speakers' mean differences are symmetric about zero; None under five speakers.
+
+    All sign arrangements up to 14 speakers, 10,000 random ones (the observed one counted in) beyond.
+    """
+    count = len(differences)
+    if count < FEWEST_SPEAKERS:
+        return None
+    if count <= _EXACT:
+        bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
+        sums = np.abs((1 - 2 * bits) @ differences)
+    else:
+        generator = np.random.Generator(np.random.PCG64(seed))
+        signs = generator.choice((-1.0, 1.0), size=(RESAMPLES, count))
+        sums = np.append(np.abs(signs @ differences), abs(differences.sum()))
+    return float(np.mean(sums >= abs(differences.sum()) * (1 - 1e-12)))
+
+
+def _interval(by_speaker: pl.DataFrame, seed: int) -> tuple[float | None, float | None]:
+    count = by_speaker.height
+    if count < FEWEST_SPEAKERS:
+        return None, None
+    weights = speaker_weights(count, RESAMPLES, np.random.Generator(np.random.PCG64(seed)))
+    sums = weights @ by_speaker.select("errors", "words", "errors_before", "words_before").to_numpy()
+    drawn = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
+    tail = widened_tail(count, 0.95)
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+def _mann_whitney(after: np.ndarray, before: np.ndarray) -> tuple[float, float, float]:
+    from scipy.stats import mannwhitneyu
+
+    u, p = mannwhitneyu(after, before, alternative="two-sided")
+    return float(u), float(p), float(2 * u / (len(after) * len(before)) - 1)
+
+
+def _counts(table: pl.DataFrame, target: str, fillers: str) -> pl.DataFrame:
+    said, heard = table[target], table["heard"]
+    if fillers == "removed":
+        said = said.map_elements(without_fillers, return_dtype=pl.String)
+        heard = heard.map_elements(without_fillers, return_dtype=pl.String)
+    return word_counts(said, heard)
+
+
+def by_mutator(table: pl.DataFrame, mutators: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Return, for each mutator, the cases that hold no other kind of stuttering, with their originals."""
+    kinds = table["chain"].str.extract_all(r"(?:^|;)([a-z_]+):").list.eval(pl.element().str.strip_chars(";:"))
+    found = {}
+    for name in mutators:
+        only = kinds.list.eval(pl.element() == name).list.all() & (kinds.list.len() > 0)
+        cases = table.filter(only)
+        ids = cases["utterance"].unique()
+        before = table.filter((pl.col("chain") == "") & pl.col("utterance").is_in(ids.implode()))
+        found[name] = pl.concat([cases, before])
+    return found

@@ -1,0 +1,188 @@
+"""The search for stuttered test cases that recognizers disagree on and people still understand (ASTER, Algorithm 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from voxaudit.align import Timings
+from voxaudit.audio import Audio, AudioError, read
+from voxaudit.audits.stutter.cases import NORMALIZER, Case, Recording, Settings
+from voxaudit.perturb import CLEAN, trial_generator
+from voxaudit.perturb.stutter import Chain, Clip, StutterError, applicable, sample_operation
+from voxaudit.run.session import Session
+from voxaudit.score.meaning import Meaning
+from voxaudit.score.normalize import normalizer
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found: all cases in the order they were made, and the transcripts of the originals."""
+
+    cases: tuple[Case, ...]
+    originals: Mapping[str, Mapping[str, str | None]]
+    skipped: Mapping[str, str]
+
+
+def search(
+    recordings: Sequence[Recording],
+    session: Session,
+    meaning: Meaning,
+    settings: Settings,
+    *,
+    clips: Sequence[Clip] = (),
+    progress: Progress | None = None,
+) -> Found:
+    """Make `settings.budget` new cases of every recording and hear them.
+
+    All recordings go forward together, a case of each at a time, so that the recognizers are kept busy. What is drawn
+    depends on the seed, the recording and the transcripts only: a search that was stopped goes on to the same end.
+    """
+    normalize = normalizer(NORMALIZER)
+    heard = session.hear([(recording.utterance, CLEAN) for recording in recordings])
+    pools: list[_Pool] = []
+    skipped: dict[str, str] = {}
+    originals: dict[str, dict[str, str | None]] = {}
+    for number, recording in enumerate(recordings):
+        said = {name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()}
+        id_ = recording.utterance.id
+        originals[id_] = said
+        kinds = [kind for kind in settings.mutators if kind in applicable(recording.timings, clips)]
+        if not kinds:
+            skipped[id_] = f"no place for {', '.join(settings.mutators)} in this recording"
+            continue
+        if all(text is None for text in said.values()):
+            skipped[id_] = "no recognizer answered on the original"
+            continue
+        try:
+            audio = _audio(recording)
+        except AudioError as error:
+            skipped[id_] = str(error)
+            continue
+        pools.append(_Pool(recording, audio, kinds, said, normalize(recording.text), meaning))
+    cases: list[Case] = []
+    for turn in range(settings.budget):
+        made = []
+        for pool in pools:
+            id_ = pool.recording.utterance.id
+            generator = trial_generator(settings.seed, f"stutter:{settings.selection}:{turn}", id_)
+            parent = pool.seeds[int(generator.integers(len(pool.seeds)))]
+            kind = pool.kinds[int(generator.integers(len(pool.kinds)))]
+            try:
+                operation = sample_operation(
+                    kind, pool.recording.timings, generator, settings.severity, clips=clips
+                )
+                chain = Chain.parse(parent.chain).then(operation)
+                surface = normalize(pool.after(chain, clips).surface)
+            except (
+                StutterError
+            ):  # a place that an earlier edit used up: this turn is lost, the next draws anew
+                continue
+            made.append((pool, parent, kind, str(chain), surface))
+        asked = [(pool.recording.utterance, case) for pool, _, _, case, _ in made]
+        answers = session.hear(asked)
+        for number, (pool, parent, kind, case, surface) in enumerate(made):
+            texts = {
+                name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
+            }
+            cases.append(pool.judge(parent, kind, case, surface, texts))
+            pool.update(cases[-1], keep_all=settings.selection == "random")
+        if progress is not None:
+            progress(len(pools))
+    kept = {(pool.recording.utterance.id, seed.chain) for pool in pools for seed in pool.seeds}
+    marked = tuple(replace(case, kept=(case.utterance, case.chain) in kept) for case in cases)
+    return Found(marked, originals, skipped)
+
+
+def agreement(texts: Sequence[str], meaning: Meaning) -> float:
+    """Return the mean pairwise similarity of transcripts, `M1` (Eq. 1); 1 where there is but one."""
+    pairs = list(combinations(texts, 2))
+    if not pairs:
+        return 1.0
+    meaning.add(texts)
+    return sum(meaning.similarity(*pair) for pair in pairs) / len(pairs)
+
+
+def front(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Say of each (m1, m2) whether it lies on the Pareto front: no other has a smaller m1 and a larger m2 (Eq. 4)."""
+    return [not any(m1 < own1 and m2 > own2 for m1, m2 in points) for own1, own2 in points]
+
+
+class _Pool:
+    """The seeds of one recording."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        audio: Audio,
+        kinds: Sequence[str],
+        original: Mapping[str, str | None],
+        intended: str,
+        meaning: Meaning,
+    ) -> None:
+        self.recording = recording
+        self.kinds = kinds
+        self._audio = audio
+        self._original = original
+        self._intended = intended
+        self._meaning = meaning
+        first = self._case("", "", "", intended, original)
+        self.seeds = [first]
+
+    def after(self, chain: Chain, clips: Sequence[Clip]) -> Timings:
+        """Return the timings after a chain."""
+        _, timings = chain(self._audio.samples, self._audio.rate, self.recording.timings, clips)
+        return timings
+
+    def judge(
+        self, parent: Case, kind: str, chain: str, surface: str, texts: Mapping[str, str | None]
+    ) -> Case:
+        """Return the case with its two objectives and how much each recognizer still says the same."""
+        return self._case(chain, parent.chain, kind, surface, texts)
+
+    def update(self, case: Case, *, keep_all: bool) -> None:
+        """Put a case among the seeds; unless all are kept, those that another one dominates leave."""
+        if not any(seed.chain == case.chain for seed in self.seeds):
+            self.seeds.append(case)
+        if not keep_all:
+            on_front = front([(seed.m1, seed.m2) for seed in self.seeds])
+            self.seeds = [seed for seed, stays in zip(self.seeds, on_front, strict=True) if stays]
+
+    def _case(
+        self, chain: str, parent: str, kind: str, surface: str, texts: Mapping[str, str | None]
+    ) -> Case:
+        answered = [text for text in texts.values() if text is not None]
+        similarity = {
+            name: self._meaning.similarity(text, before)
+            for name, text in texts.items()
+            if text is not None and (before := self._original[name]) is not None
+        }
+        # With one recognizer there is nobody to disagree with: it is compared with itself before.
+        m1 = agreement(answered, self._meaning) if len(texts) > 1 else min(similarity.values(), default=1.0)
+        utterance = self.recording.utterance
+        return Case(
+            utterance.id,
+            utterance.speaker,
+            chain,
+            parent,
+            kind,
+            self._intended,
+            surface,
+            dict(texts),
+            m1,
+            self._meaning.similarity(surface, self._intended),
+            similarity,
+        )
+
+
+def _audio(recording: Recording) -> Audio:
+    utterance = recording.utterance
+    return read(utterance.audio, start=utterance.start, duration=utterance.duration)
+
+
+def _text(transcript: object, normalize: Callable[[str], str]) -> str | None:
+    text = getattr(transcript, "text", None)
+    return None if text is None else normalize(text)

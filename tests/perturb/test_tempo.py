@@ -1,0 +1,104 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from voxaudit.audio import Audio
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb import parse_scenario
+from voxaudit.perturb.kernels import most_similar
+
+TEMPI = [f"{name}:{n}" for name in ("tempo_up", "tempo_down") for n in (1, 2, 3, 4)]
+
+
+def apply(scenario, samples, rate=16000):
+    return parse_scenario(scenario).apply(Audio(samples, rate), seed=1, utterance="u").samples
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    count=st.integers(1, 20_000),
+    rate=st.sampled_from([8000, 11025, 16000, 44100, 48000]),
+    level=st.sampled_from([0.001, 0.1, 1.0]),
+    seed=st.integers(0, 99),
+)
+@pytest.mark.parametrize("scenario", TEMPI)
+def test_audio_stays_finite_within_full_scale_and_as_long_as_declared(scenario, count, rate, level, seed):
+    samples = np.random.default_rng(seed).uniform(-level, level, count).astype(np.float32)
+    before = samples.copy()
+    out = apply(scenario, samples, rate)
+    assert out.dtype == np.float32
+    assert np.isfinite(out).all()
+    assert np.abs(out).max() <= 1.0
+    assert len(out) == parse_scenario(scenario).perturbation.length(count, rate)
+    assert np.array_equal(out, apply(scenario, samples, rate))
+    assert np.array_equal(samples, before)
+
+
+@pytest.mark.parametrize("scenario", TEMPI)
+@pytest.mark.parametrize("count", [1, 2, 479, 480, 5000])
+def test_silence_stays_silence(scenario, count):
+    assert not apply(scenario, np.zeros(count, np.float32)).any()
+
+
+@pytest.mark.parametrize(
+    ("count", "factor", "expected"), [(16000, 1.25, 12800), (3, 2, 2), (16000, 0.875, 18286)]
+)
+def test_length_is_rounded_half_upwards(count, factor, expected):
+    name = "tempo_up" if factor > 1 else "tempo_down"
+    assert len(apply(f"{name}:factor={factor}", np.full(count, 0.1, np.float32))) == expected
+
+
+@pytest.mark.parametrize("scenario", TEMPI)
+@pytest.mark.parametrize("rate", [8000, 44100])
+def test_pitch_stays(scenario, rate):
+    samples = (0.3 * np.sin(2 * np.pi * 400 * np.arange(2 * rate) / rate)).astype(np.float32)
+    out = apply(scenario, samples, rate)
+    spectrum = np.abs(np.fft.rfft(out * np.hanning(len(out)), 4 * rate))
+    assert np.argmax(spectrum) / 4 == pytest.approx(400, abs=1.0)
+
+
+@pytest.mark.parametrize("scenario", TEMPI)
+def test_a_click_lies_where_the_mapping_of_time_says(scenario):
+    generator = np.random.default_rng(3)
+    samples = (0.001 * generator.standard_normal(32_000)).astype(np.float32)
+    samples[16_000:16_400] += 0.5 * np.hanning(400).astype(np.float32)
+    expected = parse_scenario(scenario).perturbation.map_time(16_200 / 16_000)
+    loudest = np.argmax(np.convolve(apply(scenario, samples), np.ones(400), "same")) / 16_000
+    assert loudest == pytest.approx(expected, abs=0.03)  # a segment
+
+
+def test_the_first_segment_is_left_as_it_is():
+    samples = np.round(np.random.default_rng(0).uniform(-1, 1, 4000) * 1000).astype(np.float32) / 1024
+    assert np.array_equal(apply("tempo_up:2", samples)[:408], samples[:408])
+
+
+def test_the_most_similar_place_is_found_and_the_first_of_equals_taken():
+    window = np.zeros(12, np.float32)
+    tail = np.array([1, 2, 3, 4], np.float32)
+    window[3:7] = tail
+    errors = np.empty(8, np.float32)
+    assert most_similar(window, tail, errors) == 3
+    assert errors[3] == 0.0
+    assert errors[0] == 1 + 4 + 9 + 9
+    assert most_similar(np.zeros(12, np.float32), tail, errors) == 0
+
+
+@pytest.mark.parametrize(
+    ("scenario", "message"),
+    [
+        ("tempo_up:factor=1", "factor must be above 1"),
+        ("tempo_up:factor=0.5", "factor must be above 1"),
+        ("tempo_down:factor=1", "below 1"),
+        ("tempo_down:factor=0.01", "at least 0.1"),
+    ],
+)
+def test_settings_out_of_range_are_refused_in_one_line(scenario, message):
+    with pytest.raises(VoxauditError, match=message) as refusal:
+        parse_scenario(scenario)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_rate_too_low_is_refused():
+    with pytest.raises(VoxauditError, match="too low a sampling rate"):
+        apply("tempo_up:1", np.full(100, 0.1, np.float32), 200)
