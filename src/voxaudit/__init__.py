@@ -11,8 +11,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from voxaudit.audits.accuracy import accuracy as accuracy
+    from voxaudit.audits.differential import differential as differential
     from voxaudit.audits.disparity import disparity as disparity
+    from voxaudit.audits.localize import localize as localize
     from voxaudit.audits.parity import parity as parity
+    from voxaudit.audits.robustness import robustness as robustness
+    from voxaudit.audits.stutter import stutter as stutter
     from voxaudit.config import AuditConfig as AuditConfig
     from voxaudit.config import load_config as load_config
     from voxaudit.corpus import Corpus as Corpus
@@ -34,16 +38,20 @@ _HOMES = {
     "VoxauditError": "voxaudit.errors",
     "accuracy": "voxaudit.audits.accuracy",
     "count_words": "voxaudit.score",
+    "differential": "voxaudit.audits.differential",
     "disparity": "voxaudit.audits.disparity",
     "load_config": "voxaudit.config",
+    "localize": "voxaudit.audits.localize",
     "make_recognizer": "voxaudit.recognize",
     "open_run": "voxaudit.run",
     "parity": "voxaudit.audits.parity",
     "parse_scenario": "voxaudit.perturb",
     "read_corpus": "voxaudit.corpus",
+    "robustness": "voxaudit.audits.robustness",
     "run_audit": "voxaudit.pipeline",
     "run_trials": "voxaudit.run",
     "score_run": "voxaudit.score.run",
+    "stutter": "voxaudit.audits.stutter",
 }
 
 __all__ = ["__version__", *_HOMES]

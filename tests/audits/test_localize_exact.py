@@ -35,10 +35,10 @@ def test_equal_chances_are_binomial_and_few_speakers_are_refused():
     assert p[3] == 1.0  # lost less than other words
 
 
-def test_fractions_are_rounded_down():
-    share = np.array([1.0, 1.0, 1.0, 0.5, 0.4])
+def test_between_whole_speakers_the_tail_is_interpolated():
+    share = np.array([1.0, 1.0, 1.0, 0.5, 0.25])
     p = excess_loss(np.zeros(5, dtype=np.int64), 1, share, np.full(5, 0.1))
-    assert p[0] == pytest.approx(binom.sf(2, 5, 0.1))
+    assert p[0] == pytest.approx(0.25 * binom.sf(2, 5, 0.1) + 0.75 * binom.sf(3, 5, 0.1))
 
 
 def test_groups_are_compared_by_fisher():

@@ -1,7 +1,7 @@
 """Runs torchaudio's own transforms for test_torchaudio.py: `python torchaudio_reference.py JOBS.npz OUT.npz`.
 
 A program of its own, so that torch need not be installed beside voxaudit. JOBS holds `samples` and `rate`; OUT gets
-one array per transform and the CPU seconds of each (`seconds:NAME`).
+one array per transform and the CPU seconds of its second call (`seconds:NAME`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main(jobs: str, out: str) -> None:
         down = transforms.Resample(rate, int(factor * rate))
         up = transforms.Resample(int(factor * rate), rate)
         keep(f"resample:{factor:g}", lambda down=down, up=up: up(down(samples)))
-    # The other steps are compared before they are resampled: for them torchaudio fills gigabytes with taps, nearly all of them zero.
+    # The other steps are compared before they are resampled: their filters take gigabytes in torchaudio.
     for steps in (9, 12, -12):
         shift = transforms.PitchShift(rate, steps)
         keep(f"pitch:{steps}", lambda shift=shift: shift(samples))

@@ -72,7 +72,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=SPEC",
         help="the recognizer that NAME in the input stands for (default: the run's own, or the engine of that name)",
     )
-    checks.add_argument("--validate-transformation", default="noise", metavar="NAME", help="default: noise")
+    checks.add_argument(
+        "--validate-transformation",
+        default="noise",
+        metavar="NAME",
+        help="choose words by it (default: noise)",
+    )
+    checks.add_argument(
+        "--validate-scenario",
+        default="noise:theta=2",
+        metavar="ID",
+        help="hear them in it (default: %(default)s)",
+    )
     checks.add_argument(
         "--validate-by",
         choices=("loss", "drop"),
@@ -181,6 +192,7 @@ def _validate(args: argparse.Namespace, found: Localization, name: str) -> Valid
         out=args.validate_out / _folder(name),
         each=args.validate_sentences,
         voice=Voice(engine),
+        scenario=args.validate_scenario,
         rule=found.normalizer or "basic",
         workers=args.workers,
     )

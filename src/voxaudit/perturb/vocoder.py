@@ -65,7 +65,7 @@ def _vocode(
     rise = np.diff(magnitude, axis=0)
     silent = magnitude == 0.0
     spectrum[silent] = 1.0
-    phasor = spectrum / (magnitude + silent)
+    phasor = spectrum * (1.0 / (magnitude + silent))
     advance = phasor[1:] * phasor[:-1].conj()
     phases = np.concatenate([phasor[:1] if phase is None else phase, advance[frame]])
     np.multiply.accumulate(phases, axis=0, out=phases)

@@ -39,8 +39,8 @@ def choose_words(
 
     By `loss`, the aligned losses at the worst theta, or by `drop`, Algorithm 2's, both as a share of the word's
     occurrences on clean speech. Few occurrences can all be lost by chance, so words are ranked by that end of the
-    share's 95 % Wilson interval which speaks against choosing them. Words with fewer than five occurrences or (where known) three
-    speakers do not count, nor words that the grammar cannot use in a sentence; a word is never both.
+    share's 95 % Wilson interval which speaks against choosing them. Words with fewer than five occurrences or (where
+    known) three speakers do not count, nor those that the grammar cannot use in a sentence; a word is never both.
     """
     words = found.words.filter(recognizer=recognizer)
     if words.is_empty():

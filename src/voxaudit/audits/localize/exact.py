@@ -3,7 +3,8 @@
 For speaker s let X_s be the share of the word's occurrences that were lost, and q_s what that share would be if the
 losses of each utterance had fallen on its words at random (lost words / words). Under the null hypothesis X_s has mean
 q_s. However the occurrences of one speaker hang together, the sum of X_s over speakers spreads at most as much as a
-sum of independent yes-or-no draws with chances q_s: that distribution (Poisson-binomial) gives the p-value.
+sum of independent yes-or-no draws with chances q_s: that distribution (Poisson-binomial) gives the p-value, exact where
+each speaker loses all occurrences or none, conservative otherwise.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ def excess_loss(cell: IntArray, cells: int, share: FloatArray, chance: FloatArra
     """Return, for each of `cells` words of a group, the p-value that its speakers lost it no more than other words.
 
     `cell` says which word (of which group) a row belongs to, a row for each speaker who said it; `share` is X_s and
-    `chance` q_s. The sum of shares is rounded down: in favour of the null. NaN with fewer than five speakers; 1 where
+    `chance` q_s. Between whole numbers of speakers the tail is interpolated. NaN with fewer than five speakers; 1 where
     the loss is not even half a standard deviation above what is expected (the p-value would be large anyway).
     """
     speakers = np.bincount(cell, minlength=cells)
-    total = np.floor(np.bincount(cell, share, cells) + _ROUNDING).astype(np.int64)
+    total = np.asarray(np.bincount(cell, share, cells), dtype=np.float64) + _ROUNDING
     mean = np.bincount(cell, chance, cells)
     deviation = np.sqrt(np.bincount(cell, chance * (1.0 - chance), cells))
     p = np.where(speakers >= FEWEST_SPEAKERS, 1.0, np.nan)
@@ -44,7 +45,10 @@ def excess_loss(cell: IntArray, cells: int, share: FloatArray, chance: FloatArra
         filled = np.arange(longest) < speakers[some][:, np.newaxis]
         at = (starts[some][:, np.newaxis] + np.arange(longest))[filled]
         chances[filled] = chance[order[at]]
-        p[some] = poisson_binomial_tail(chances, total[some])
+        whole = np.floor(total[some]).astype(np.int64)
+        part = total[some] - whole
+        tails = [poisson_binomial_tail(chances, at_least) for at_least in (whole, whole + 1)]
+        p[some] = (1.0 - part) * tails[0] + part * tails[1]
         chosen = chosen[len(some) :]
     return p
 

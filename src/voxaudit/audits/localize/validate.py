@@ -111,8 +111,8 @@ def validate(
 ) -> Validation:
     """Speak `each` sentences around every chosen word, add noise, and compare the errors of the two kinds.
 
-    A sentence has one chosen word, and others only where no sentence does without them (`the`); errors are counted on its
-    own word alone. Sentences, audio and transcripts are kept in `out`; called again, nothing is heard twice.
+    A sentence has one chosen word, and others only where no sentence does without them (`the`); only its own word is
+    judged. Sentences, audio and transcripts are kept in `out`; called again, nothing is heard twice.
     """
     voice = voice or Voice("hibari")
     norm = normalizer(rule)

@@ -1,0 +1,142 @@
+"""Choosing words, and the experiment that speaks them: by hand, and once for real."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from voxaudit.audits.localize import localize, localize_counts
+from voxaudit.audits.localize.choose import NON_ROBUST, ROBUST, choose_words
+from voxaudit.audits.localize.validate import compare, recognizer_settings, validate
+from voxaudit.cli.main import main
+from voxaudit.errors import VoxauditError
+from voxaudit.recognize import make_recognizer
+from voxaudit.recognize.files import installed
+from voxaudit.speak.base import Voice
+
+WORDS = ["door", "window", "dog", "house"]
+
+
+def spoken(lost=("dog", "house"), speakers=6):
+    """Each speaker says four words twice; in noise `lost` are gone."""
+    kept = " ".join(word for word in WORDS if word not in lost)
+    return pl.DataFrame(
+        [
+            {"utterance": f"{speaker}-{number}", "speaker": f"s{speaker}", "recognizer": "moonshine"}
+            | {"scenario": scenario, "text": text, "side": "left" if speaker % 2 else "right"}
+            for speaker in range(speakers)
+            for number in range(2)
+            for scenario, text in (("clean", " ".join(WORDS) + " rare"), ("noise:theta=2", kept))
+        ]
+    )
+
+
+@pytest.mark.parametrize("by", ["loss", "drop"])
+def test_the_words_are_chosen_over_all_groups(by):
+    found = localize(spoken(), group="side", phonemes=False)
+    chosen = choose_words(found, "moonshine", "noise", by=by, count=2)
+    assert {(word.word, word.kind) for word in chosen} == {
+        *(("dog", NON_ROBUST), ("house", NON_ROBUST), ("door", ROBUST), ("window", ROBUST)),
+    }
+    assert all(word.occurrences == 12 and word.rate == (word.kind == NON_ROBUST) for word in chosen)
+
+
+def test_more_evidence_goes_first():
+    counts = [("door", 100, 10), ("window", 5, 0), ("dog", 100, 90), ("house", 5, 5), ("rare", 4, 4)]
+    rows = [
+        ("r", *row)
+        for word, said, lost in counts
+        for row in (("Original", "", "g", word, said), ("n", "1", "g", word, said - lost))
+    ]
+    table = pl.DataFrame(
+        rows, schema=["asr", "transformation", "theta", "group", "word", "count"], orient="row"
+    )
+    chosen = choose_words(localize_counts(table), "r", "n", by="drop", count=1)
+    assert [word.word for word in chosen] == ["door", "dog"]
+    with pytest.raises(VoxauditError, match="no aligned losses"):
+        choose_words(localize_counts(table), "r", "n", by="loss")
+
+
+def test_what_cannot_be_chosen():
+    found = localize(spoken(), phonemes=False)
+    with pytest.raises(VoxauditError, match="Did you mean: moonshine"):
+        choose_words(found, "moonshin", "noise")
+    with pytest.raises(VoxauditError, match="--validate-transformation: noise"):
+        choose_words(found, "moonshine", "clipping")
+    with pytest.raises(VoxauditError, match="lost equally often"):
+        choose_words(localize(spoken(lost=()), words=WORDS, phonemes=False), "moonshine", "noise")
+    with pytest.raises(VoxauditError, match="give more speech"):
+        choose_words(localize(spoken(speakers=2), phonemes=False), "moonshine", "noise")
+
+
+def test_the_comparison_by_hand():
+    missed = np.array([1, 1, 1, 0, 1, 0, 0, 0.0])
+    kinds = np.array([NON_ROBUST] * 4 + [ROBUST] * 4)
+    found = compare(missed, kinds, np.arange(8) // 2)
+    assert (found.non_robust_errors, found.robust_errors, found.ratio) == (3, 1, 3.0)
+    assert found.p == pytest.approx(17 / 70)  # (16 + 1) of the 70 ways to place four errors
+    assert found.words_low is None  # two words of a kind are too few
+    assert compare(missed[:4], kinds[:4], np.arange(4)).ratio is None
+
+
+def test_a_runs_own_settings_are_used():
+    config = {"recognizers": {"mine": {"settings": {"threads": 2}, "fingerprint": {"engine": "moonshine"}}}}
+    assert recognizer_settings(config, "mine") == {"engine": "moonshine", "threads": 2}
+
+
+@pytest.mark.skipif(
+    not (installed("moonshine_voice") and installed("py_nanotts")), reason="needs the demo's packages"
+)
+def test_the_experiment_for_real(tmp_path):
+    chosen = choose_words(localize(spoken(), phonemes=False), "moonshine", "noise", count=1)
+    options = {"out": tmp_path, "each": 2, "voice": Voice("pico"), "workers": 1, "progress": False}
+    found = validate(make_recognizer("moonshine"), "moonshine", chosen, **options)
+    assert [(word.kind, word.sentences) for word in found.words] == [(ROBUST, 2), (NON_ROBUST, 2)]
+    assert found.errors.robust_sentences == found.errors.non_robust_sentences == 2
+    manifest = pl.read_csv(tmp_path / "corpus" / "manifest.csv")
+    assert all(word in text.lower() for word, text in manifest.select("word", "text").iter_rows())
+    assert validate(make_recognizer("moonshine"), "moonshine", chosen, **options) == found
+
+
+def test_the_command(tmp_path, capsys):
+    path = tmp_path / "transcripts.csv"
+    spoken().write_csv(path)
+    assert main(["localize", str(path), "--group", "side", "--json", "--no-phonemes"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    dog = next(row for row in document["words"] if row["word"] == "dog" and row["group"] == "left")
+    assert (dog["recognizer"], dog["transformation"]) == ("moonshine", "noise")
+    assert (dog["original"], dog["minimum"], dog["drop"], dog["counts"]) == (6, 0, 6, {"2": 0})
+    assert document["average_drop"]["by_group"] == {
+        "left": pytest.approx(18 / 5),
+        "right": pytest.approx(18 / 5),
+    }
+    assert {"utterance", "scenario", "recognizer", "word"} <= set(document["examples"][0])
+    assert main(["localize", str(path), "--no-phonemes"]) == 0
+    assert "dog" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--group", "sides"], "Did you mean: side"),
+        (["--words", "nowhere.txt"], "nowhere.txt: cannot read"),
+        (["--normalizer", "basics"], "Did you mean: basic"),
+        (["--validate", "--validate-with", "moonshine"], "takes NAME=SPEC"),
+        (["--validate", "--validate-words", "0"], "must be at least 1"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, capsys, arguments, message):
+    path = tmp_path / "transcripts.csv"
+    spoken().write_csv(path)
+    assert main(["localize", str(path), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_recognizer_nobody_knows_cannot_be_validated(tmp_path, capsys):
+    path = tmp_path / "transcripts.csv"
+    spoken().with_columns(recognizer=pl.lit("cloud")).write_csv(path)
+    assert main(["localize", str(path), "--validate"]) == 2
+    assert "--validate-with 'cloud=moonshine'" in capsys.readouterr().err

@@ -1,0 +1,297 @@
+"""The search, the scores and the queue of the stutter audit, on recordings and recognizers made for the purpose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import soundfile
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voxaudit.align.timings import Syllable, Timings, Word
+from voxaudit.audits.stutter.cases import Case, Recording, Settings
+from voxaudit.audits.stutter.dose import dose_response
+from voxaudit.audits.stutter.queue import (
+    false_positive_rate,
+    kind_counts,
+    read_labels,
+    suspicious_cases,
+    write_queue,
+)
+from voxaudit.audits.stutter.scoring import all_rates, by_mutator, change, rates, sign_flip, trial_table
+from voxaudit.audits.stutter.search import agreement, front, search
+from voxaudit.corpus import Utterance
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb.stutter.scenarios import StutterScenarios
+from voxaudit.recognize import make_recognizer
+from voxaudit.run.session import Session
+from voxaudit.score.meaning import Meaning
+
+RATE = 16_000
+ENGINE = '''
+"""Recognizers that hear how long a recording is: one word for every quarter of a second."""
+
+def exact(samples, rate):
+    return "table " + " ".join(["top"] * round(len(samples) / rate * 4))
+
+def deaf(samples, rate):
+    return "table top"
+
+def moody(samples, rate):
+    if len(samples) > 1.5 * rate:
+        raise ValueError("too long for me")
+    return "table top"
+'''
+
+
+def letters(texts):
+    """Embed a text by how often each letter occurs: enough to tell texts apart."""
+    vectors = np.array([[text.count(chr(97 + i)) + 0.01 for i in range(26)] for text in texts])
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def timings() -> Timings:
+    table = (Syllable("ta", 0.1, 0.3), Syllable("ble", 0.3, 0.5))
+    return Timings((Word("table", 0.1, 0.5, table), Word("top", 0.5, 0.9, (Syllable("top", 0.5, 0.9),))), 1.0)
+
+
+@pytest.fixture
+def material(tmp_path):
+    (tmp_path / "engine.py").write_text(ENGINE)
+    generator = np.random.default_rng(1)
+    recordings = []
+    for number in range(6):
+        tone = 0.2 * np.sin(2 * np.pi * (150 + 20 * number) * np.arange(RATE) / RATE)
+        samples = (tone + 0.01 * generator.standard_normal(RATE)).astype(np.float32)
+        path = tmp_path / f"{number}.wav"
+        soundfile.write(path, samples, RATE, subtype="FLOAT")
+        utterance = Utterance(f"u{number}", path, speaker=f"s{number}", text="table top")
+        recordings.append(Recording(utterance, timings(), "Table top."))
+    names = ("exact", "deaf", "moody")
+    engines = {
+        name: make_recognizer({"engine": "python", "callable": f"{tmp_path / 'engine.py'}:{name}"})
+        for name in names
+    }
+    return recordings, engines
+
+
+def hear(material, out: Path, settings: Settings, names=("exact", "deaf")):
+    recordings, engines = material
+    scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings})
+    chosen = {name: engines[name] for name in names}
+    with Session(out, chosen, scenarios, cache=False) as session:
+        found = search(recordings, session, Meaning(letters), settings)
+        return found, session.heard
+
+
+KINDS = ("block", "prolongation", "sound_repetition", "word_repetition")
+
+
+def test_the_budget_is_spent_and_cases_replay(material, tmp_path):
+    found, heard = hear(material, tmp_path / "out", Settings(budget=4, mutators=KINDS))
+    assert len(found.cases) == 6 * 4
+    assert heard == 2 * (6 + len({(case.utterance, case.chain) for case in found.cases}))
+    assert {case.mutator for case in found.cases} == set(KINDS)
+    for case in found.cases:
+        assert case.chain.startswith(case.parent)
+        assert case.transcripts["deaf"] == "table top"
+        assert case.similarity["deaf"] == 1.0
+        assert case.intended == "table top"
+        if case.mutator == "word_repetition":
+            assert len(case.surface.split()) > 2
+
+
+def test_the_same_seed_gives_the_same_cases_and_a_resumed_search_hears_nothing_twice(material, tmp_path):
+    settings = Settings(budget=3, mutators=KINDS, seed=5)
+    first, heard = hear(material, tmp_path / "a", settings)
+    short, _ = hear(material, tmp_path / "b", Settings(budget=1, mutators=KINDS, seed=5))
+    again, rest = hear(material, tmp_path / "b", settings)  # goes on where it was stopped
+    assert again.cases == first.cases
+    assert [c.chain for c in short.cases] == [c.chain for c in first.cases[: len(short.cases)]]
+    assert rest < heard
+    _, none = hear(material, tmp_path / "b", settings)
+    assert none == 0
+    other, _ = hear(material, tmp_path / "c", Settings(budget=3, mutators=KINDS, seed=6))
+    assert [case.chain for case in other.cases] != [case.chain for case in first.cases]
+
+
+def test_random_keeps_every_case_as_a_seed_and_the_front_does_not(material, tmp_path):
+    everything, _ = hear(material, tmp_path / "r", Settings(budget=6, mutators=KINDS, selection="random"))
+    assert all(case.kept for case in everything.cases)
+    chosen, _ = hear(material, tmp_path / "m", Settings(budget=6, mutators=KINDS))
+    assert not all(case.kept for case in chosen.cases)
+
+
+def test_a_recognizer_that_fails_costs_its_own_answers(material, tmp_path):
+    found, _ = hear(
+        material, tmp_path / "out", Settings(budget=5, mutators=("prolongation",)), ("deaf", "moody")
+    )
+    failed = [case for case in found.cases if case.transcripts["moody"] is None]
+    assert failed
+    assert all("moody" not in case.similarity and case.m1 == 1.0 for case in failed)
+    table = trial_table(found.cases, found.originals, dict.fromkeys(found.originals, "table top"))
+    assert table.filter(pl.col("recognizer") == "moody").height < table.height / 2
+
+
+def test_what_has_no_place_is_said_and_skipped(material, tmp_path):
+    recordings, engines = material
+    one = Timings((Word("top", 0.1, 0.9, (Syllable("top", 0.1, 0.9),)),), 1.0)
+    recordings[0] = Recording(recordings[0].utterance, one, "top")
+    found, _ = hear((recordings, engines), tmp_path / "out", Settings(budget=2, mutators=("block",)))
+    assert found.skipped == {"u0": "no place for block in this recording"}
+    assert {case.utterance for case in found.cases} == {f"u{n}" for n in range(1, 6)}
+
+
+points = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)
+
+
+@given(points)
+def test_the_front_is_what_nothing_beats_in_both(cloud):
+    on_front = front(cloud)
+    assert any(on_front)
+    for (m1, m2), stays in zip(cloud, on_front, strict=True):
+        beaten = any(a < m1 and b > m2 for a, b in cloud)
+        assert stays is not beaten
+
+
+def test_agreement_is_the_mean_over_pairs():
+    meaning = Meaning(lambda texts: np.array([[1.0, 0.0] if "a" in t else [0.0, 1.0] for t in texts]))
+    assert agreement(["a", "b", "ab"], meaning) == pytest.approx(1 / 3)
+    assert agreement(["a"], meaning) == 1.0
+
+
+def case(utterance: str, chain: str, surface: str, heard: str, similarity: float = 1.0, **more) -> Case:
+    return Case(
+        utterance,
+        more.get("speaker", f"s{utterance}"),
+        chain,
+        "",
+        chain.partition(":")[0],
+        "how is the weather",
+        surface,
+        {"mine": heard},
+        1.0,
+        1.0,
+        {"mine": similarity},
+    )
+
+
+def test_scores_by_hand():
+    cases = [
+        case("1", "word_repetition:word=2", "how is the the weather", "how is the the weather"),
+        case("1", "block:word=3,syllable=1,ms=90", "how is the weather", "how is weather um"),
+    ]
+    originals = {"1": {"mine": "how is the weather"}, "9": {"mine": "not among the cases"}}
+    table = trial_table(cases, originals, {"1": "how is the weather"})
+    assert table.height == 3
+    after = table.filter(pl.col("chain") != "")
+    intended = rates(after)
+    # Four hits and an insertion; two hits and two substitutions. Nine words were heard.
+    assert (intended.wer, intended.mer) == (3 / 8, 3 / 9)
+    assert intended.wil == pytest.approx(1 - (6 / 8) * (6 / 9))
+    ways = all_rates(after)
+    assert ways["surface"]["kept"].wer == 2 / 9
+    assert ways["intended"]["removed"].wer == 2 / 8
+    alone = by_mutator(table, ("block", "word_repetition", "prolongation"))
+    assert [part.height for part in alone.values()] == [2, 2, 0]
+
+
+def test_a_chain_of_two_kinds_belongs_to_neither():
+    mixed = case("1", "block:word=3,syllable=1,ms=90;word_repetition:word=0", "how how is the weather", "how")
+    table = trial_table([mixed], {"1": {"mine": "how is the weather"}}, {"1": "how is the weather"})
+    assert all(part.is_empty() for part in by_mutator(table, ("block", "word_repetition")).values())
+
+
+def test_the_change_is_paired_and_by_speaker():
+    cases, originals, texts = [], {}, {}
+    for number in range(8):
+        id_ = str(number)
+        cases.append(case(id_, "block:word=3,syllable=1,ms=90", "how is the weather", "how is the"))
+        originals[id_] = {"mine": "how is the weather"}
+        texts[id_] = "how is the weather"
+    moved = change(trial_table(cases, originals, texts))
+    assert moved.werd == pytest.approx(0.25)
+    assert (moved.low, moved.high) == (0.25, 0.25)
+    assert moved.p == pytest.approx(2 / 2**8)  # all eight speakers worse: two of 256 sign arrangements
+    assert moved.effect == 1.0
+    assert (moved.speakers, moved.recordings) == (8, 8)
+
+
+def test_few_speakers_give_no_interval_and_no_p():
+    cases = [case(n, "block:word=3,syllable=1,ms=90", "how is the weather", "how") for n in "123"]
+    originals = {n: {"mine": "how is the weather"} for n in "123"}
+    moved = change(trial_table(cases, originals, dict.fromkeys("123", "how is the weather")))
+    assert moved.low is moved.high is moved.p is None
+    assert moved.werd == 0.75
+
+
+def test_sign_flips_hold_their_level():
+    generator = np.random.default_rng(0)
+    small = [sign_flip(generator.standard_normal(8)) for _ in range(400)]
+    assert np.mean(np.array(small) <= 0.05) < 0.08
+    many = sign_flip(np.full(20, 0.1))
+    assert many == pytest.approx(1 / 10_001, abs=3e-4)
+
+
+def test_the_queue_keeps_labels_and_gives_the_false_positive_rate(tmp_path):
+    originals = {n: {"mine": "how is the weather"} for n in "12"}
+    cases = [
+        case("1", "word_repetition:word=2", "how is the the weather", "how is the the weather", 0.7),
+        case("2", "block:word=3,syllable=1,ms=90", "how is the weather", "how is weather", 0.3),
+        case("2", "block:word=3,syllable=1,ms=91", "how is the weather", "how is the weather", 0.9),
+    ]
+    found = suspicious_cases(cases, originals, 0.8)
+    assert [(one.utterance, one.kind) for one in found] == [("2", "word_omission"), ("1", "word_repetition")]
+    assert kind_counts(found)["word_repetition"] == 1
+    queue = write_queue(tmp_path, found)
+    assert read_labels(queue) == {}
+    rows = [json.loads(line) for line in queue.read_text().splitlines()]
+    rows[0]["label"] = "real_fault"
+    rows[1]["label"] = "malformed"
+    queue.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_queue(tmp_path, found)  # the audit again: nobody's work is lost
+    labels = read_labels(queue)
+    assert labels == {found[0].id: "real_fault", found[1].id: "malformed"}
+    rate = false_positive_rate(labels.values())
+    assert rate["rate"] == 0.5
+    assert rate["low"] < 0.2 < 0.8 < rate["high"]
+    assert false_positive_rate([])["rate"] is None
+
+
+@pytest.mark.parametrize("text", ["no json", '{"label": "fine"}', '{"id": "x", "label": "good"}', "[]"])
+def test_a_broken_queue_is_one_line(tmp_path, text):
+    path = tmp_path / "suspicious.jsonl"
+    path.write_text(text + "\n")
+    with pytest.raises(VoxauditError, match="line 1"):
+        read_labels(path)
+
+
+def test_more_stuttering_is_heard_as_more(material, tmp_path):
+    recordings, engines = material
+    scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings})
+    with Session(tmp_path / "out", {"exact": engines["exact"]}, scenarios, cache=False) as session:
+        dose = dose_response(recordings, session, (0, 50, 100), "even")
+    rates_ = [point.wer for point in dose.points]
+    assert rates_[0] < rates_[1] < rates_[2]
+    assert dose.points[0].events == 0
+    assert dose.points[2].events == pytest.approx(100)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"budget": 0},
+        {"selection": "best"},
+        {"severity": 5},
+        {"threshold": 0.0},
+        {"mutators": ("blok",)},
+        {"mutators": ()},
+    ],
+)
+def test_settings_are_checked(wrong):
+    with pytest.raises(VoxauditError):
+        Settings(**wrong)
