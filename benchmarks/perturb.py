@@ -73,6 +73,11 @@ def audiomentations_peer(perturbation: Perturbation, rate: int) -> Callable[[np.
     def resampled(*rates: float) -> Any:
         return a.Compose([fixed(a.Resample, "sample_rate", int(to)) for to in rates])
 
+    def amplified(factor: float) -> Any:  # its Gain alone would leave samples beyond full scale
+        return a.Compose(
+            [fixed(a.Gain, "gain_db", 20 * np.log10(factor)), a.Clip(a_min=-1.0, a_max=1.0, p=1.0)]
+        )
+
     def filtered(kind: Any, frequency: float) -> Any:
         return fixed(kind, "cutoff_freq", frequency, min_rolloff=12, max_rolloff=12)
 
@@ -82,8 +87,8 @@ def audiomentations_peer(perturbation: Perturbation, rate: int) -> Callable[[np.
     peers: dict[str, Callable[[], Any]] = {
         "gaussian_noise": lambda: fixed(a.AddGaussianSNR, "snr_db", p.snr),
         "noise": lambda: fixed(a.AddGaussianSNR, "snr_db", p.theta),
-        "gain": lambda: fixed(a.Gain, "gain_db", 20 * np.log10(p.factor)),
-        "amp": lambda: fixed(a.Gain, "gain_db", 20 * np.log10(p.theta)),
+        "gain": lambda: amplified(p.factor),
+        "amp": lambda: amplified(p.theta),
         "clipping": lambda: a.Clip(a_min=-p.theta, a_max=p.theta, p=1.0),
         "lowpass": lambda: filtered(a.LowPassFilter, p.frequency),
         "highpass": lambda: filtered(a.HighPassFilter, p.frequency),
@@ -241,11 +246,12 @@ def compare(clips: list[Audio], wanted: list[str], rounds: int, folder: Path) ->
         sums: dict[str, float] = {}
         first = 0.0
         paired = 0.0
+        draw = np.random.default_rng(1)
         for id_ in ids:
             scenario = parse_scenario(id_)
             calls: dict[str, Call] = {
-                "voxaudit": lambda place, scenario=scenario: scenario.apply(
-                    clips[place], seed=1, utterance="u"
+                "voxaudit": lambda place, p=scenario.perturbation: p(
+                    clips[place].samples, clips[place].rate, draw
                 )
             }
             if name in SOX and program:

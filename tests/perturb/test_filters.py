@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.signal import freqz
+from scipy.signal import freqz, lfilter
 
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
@@ -69,6 +69,15 @@ def test_treble_is_the_mirror_image_of_bass(severity, gain):
     _, response = freqz(numerator, denominator, worN=[0.001, 3000.0, 7999.99], fs=16000)
     assert 20 * np.log10(np.abs(response)) == pytest.approx([0.0, gain / 2, gain], abs=0.01)
     assert gain_db(f"treble:{severity}", 3000) == pytest.approx(gain / 2, abs=0.05)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 7, 8, 101, 5003])
+@pytest.mark.parametrize("low", [True, False])
+def test_four_parts_side_by_side_equal_one_filter(count, low):
+    samples = np.random.default_rng(count).uniform(-0.01, 0.01, count).astype(np.float32)
+    numerator, denominator = shelf_coefficients(16000, 30.0, 100.0 if low else 3000.0, 0.5, low=low)
+    whole = np.clip(lfilter(numerator, denominator, samples.astype(np.float64)), -1.0, 1.0)
+    assert np.allclose(apply("bass:2" if low else "treble:gain=30", samples), whole, rtol=1e-6, atol=1e-7)
 
 
 def test_a_shelf_beyond_half_the_rate():

@@ -130,12 +130,10 @@ def _check_frequency(frequency: float) -> None:
 
 
 def _shelf(samples: Samples, rate: int, gain: float, frequency: float, slope: float, *, low: bool) -> Samples:
-    from scipy.signal import lfilter
+    from voxaudit.perturb.kernels import second_order
 
     numerator, denominator = shelf_coefficients(rate, gain, frequency, slope, low=low)
-    filtered = lfilter(numerator, denominator, samples.astype(np.float64))
-    limited: Samples = np.clip(filtered, -1.0, 1.0, out=filtered).astype(np.float32)
-    return limited
+    return second_order(np.ascontiguousarray(samples), numerator, denominator)
 
 
 def shelf_coefficients(

@@ -52,6 +52,66 @@ def feedback_delay(
 
 
 @_compiled
+def silent_steps(a1: float, a2: float, steps: int) -> tuple[float, float, float, float]:
+    """Return what `steps` samples of silence make of a filter's memory: [[-a1, 1], [-a2, 0]] to that power, by rows."""
+    k, l, m, n = 1.0, 0.0, 0.0, 1.0  # noqa: E741
+    p, q, r, s = -a1, 1.0, -a2, 0.0
+    while steps > 0:
+        if steps % 2:
+            k, l, m, n = k * p + l * r, k * q + l * s, m * p + n * r, m * q + n * s  # noqa: E741
+        p, q, r, s = p * p + q * r, p * q + q * s, r * p + s * r, r * q + s * s
+        steps //= 2
+    return k, l, m, n
+
+
+@_compiled
+def second_order(
+    samples: Samples, numerator: NDArray[np.float64], denominator: NDArray[np.float64]
+) -> Samples:
+    """Return the samples through a filter of order 2 (`denominator[0]` is 1), limited to [-1, 1].
+
+    A recursion waits for its last value while the processor could do more: so the recording is cut into four parts
+    that run side by side. A first pass finds the memory (two numbers) that each part leaves to the next; the second
+    starts every part with it.
+    """
+    b0, a1, a2 = numerator[0], denominator[1], denominator[2]
+    c1, c2 = numerator[1] - a1 * b0, numerator[2] - a2 * b0
+    count = len(samples)
+    part = count // 4
+    first, second = samples[:part], samples[part : 2 * part]
+    third, fourth = samples[2 * part : 3 * part], samples[3 * part : 4 * part]
+    q1 = q2 = r1 = r2 = s1 = s2 = 0.0
+    for i in range(part):
+        w, x, y = np.float64(first[i]), np.float64(second[i]), np.float64(third[i])
+        q1, q2 = c1 * w + q2 - a1 * q1, c2 * w - a2 * q1
+        r1, r2 = c1 * x + r2 - a1 * r1, c2 * x - a2 * r1
+        s1, s2 = c1 * y + s2 - a1 * s1, c2 * y - a2 * s1
+    # The filter is linear: a part's memory is what it leaves by itself, and what is left of the memory before it.
+    k, l, m, n = silent_steps(a1, a2, part)  # noqa: E741
+    r1, r2 = r1 + k * q1 + l * q2, r2 + m * q1 + n * q2
+    s1, s2 = s1 + k * r1 + l * r2, s2 + m * r1 + n * r2
+    p1 = p2 = 0.0
+    out = np.empty(count, np.float32)
+    first_out, second_out = out[:part], out[part : 2 * part]
+    third_out, fourth_out = out[2 * part : 3 * part], out[3 * part : 4 * part]
+    for i in range(part):
+        w, x, y, z = np.float64(first[i]), np.float64(second[i]), np.float64(third[i]), np.float64(fourth[i])
+        first_out[i] = min(max(b0 * w + p1, -1.0), 1.0)
+        second_out[i] = min(max(b0 * x + q1, -1.0), 1.0)
+        third_out[i] = min(max(b0 * y + r1, -1.0), 1.0)
+        fourth_out[i] = min(max(b0 * z + s1, -1.0), 1.0)
+        p1, p2 = c1 * w + p2 - a1 * p1, c2 * w - a2 * p1
+        q1, q2 = c1 * x + q2 - a1 * q1, c2 * x - a2 * q1
+        r1, r2 = c1 * y + r2 - a1 * r1, c2 * y - a2 * r1
+        s1, s2 = c1 * z + s2 - a1 * s1, c2 * z - a2 * s1
+    for i in range(4 * part, count):
+        z = np.float64(samples[i])
+        out[i] = min(max(b0 * z + s1, -1.0), 1.0)
+        s1, s2 = c1 * z + s2 - a1 * s1, c2 * z - a2 * s1
+    return out
+
+
+@_compiled
 def most_similar(window: Samples, tail: Samples, errors: Samples) -> int:
     """Return the offset in `window` at which it differs least from `tail`, by least squares; the first of equals.
 

@@ -22,8 +22,11 @@ from voxaudit.audits.differential.sums import FloatArray, IntArray, SpeakerSums
 ENUMERATED = 20_000
 """Up to so many ways of dealing the speakers, every one is tried."""
 
-_ROWS = 128  # permutations worked on at a time: more leaves the processor's cache and wakes other threads
-_CLAIMS = 64  # claims worked on at a time
+_PRODUCT = 250_000
+"""Multiplications in a matrix product. Larger ones leave the processor's cache, and BLAS splits them over threads that
+wait for each other: on a busy machine that is many times slower than one thread."""
+_SHAPE = (128, 64)
+"""At most so many permutations and claims are worked on at a time."""
 _TIE = 1e-9
 
 
@@ -64,13 +67,14 @@ def exceedances(
     size = int((sums.group_of == first).sum())
     real = np.zeros((1, len(speakers)))
     real[0, :size] = 1.0
+    rows, step = _block(len(speakers))
     chunks = [
-        _moments(sums, speakers, size, claims[np.arange(start, min(start + _CLAIMS, len(claims)))])
-        for start in range(0, len(claims), _CLAIMS)
+        _moments(sums, speakers, size, claims[np.arange(start, min(start + step, len(claims)))])
+        for start in range(0, len(claims), step)
     ]
     signs = [
-        np.where(claims.against[start : start + _CLAIMS] == 0, 1.0, -1.0)
-        for start in range(0, len(claims), _CLAIMS)
+        np.where(claims.against[start : start + step] == 0, 1.0, -1.0)
+        for start in range(0, len(claims), step)
     ]
     observed = [sign * _studentised(real, chunk, size) for chunk, sign in zip(chunks, signs, strict=True)]
     bars = [
@@ -79,7 +83,7 @@ def exceedances(
     ]
     counts = [np.zeros(bar.shape[1], dtype=np.int64) for bar in bars]
     tried = 0
-    for dealt in _deals(len(speakers), size, permutations, generator):
+    for dealt in _deals(len(speakers), size, permutations, rows, generator):
         tried += len(dealt)
         for chunk, sign, bar, count in zip(chunks, signs, bars, counts, strict=True):
             # What cannot be computed counts against the claim: nan is not below the bar.
@@ -87,21 +91,30 @@ def exceedances(
     return np.concatenate(counts) if counts else np.zeros(0, dtype=np.int64), tried
 
 
+def _block(speakers: int) -> tuple[int, int]:
+    """Return how many permutations and claims are worked on at a time."""
+    cells = _PRODUCT // speakers
+    if cells < 256:  # so many speakers that threads pay
+        return _SHAPE
+    rows = min(_SHAPE[0], int(cells**0.5))
+    return rows, min(_SHAPE[1], cells // rows)
+
+
 def _deals(
-    speakers: int, size: int, permutations: int, generator: np.random.Generator
+    speakers: int, size: int, permutations: int, rows: int, generator: np.random.Generator
 ) -> Iterator[FloatArray]:
     """Yield blocks of rows, each with `size` ones among `speakers` places."""
     if is_exact(size, speakers - size):
         chosen = np.array(list(combinations(range(speakers), size)), dtype=np.int64)
         dealt = np.zeros((len(chosen), speakers))
         np.put_along_axis(dealt, chosen, 1.0, axis=1)
-        for start in range(0, len(dealt), _ROWS):
-            yield dealt[start : start + _ROWS]
+        for start in range(0, len(dealt), rows):
+            yield dealt[start : start + rows]
         return
     pattern = np.zeros((1, speakers), dtype=np.int8)
     pattern[0, :size] = 1
-    for start in range(0, permutations, _ROWS):
-        block = np.repeat(pattern, min(_ROWS, permutations - start), axis=0)
+    for start in range(0, permutations, rows):
+        block = np.repeat(pattern, min(rows, permutations - start), axis=0)
         yield generator.permuted(block, axis=1).astype(np.float64)
 
 

@@ -66,7 +66,7 @@ def find_audio(path: str | Path, part: str) -> Found:
 
     A missing or empty folder, or a collection without such a part, raises one line.
     """
-    root = Path(path).absolute()
+    root = Path(path).resolve()
     if not root.is_dir():
         raise VoxauditError(f"{root}: no such folder. Give the folder of a sound collection in [sources]")
     title, folder = f"folder {root}", root

@@ -38,8 +38,8 @@ MIXTURES: dict[str, dict[str, float]] = {
         "interjection": 27.3,
     },
 }
-"""Weights of the kinds. `even`: every kind alike, as ASTER draws them. `sep28k` and `fluencybank`: the percentage of
-3 s clips with each kind in podcasts with people who stutter and in interviews (Lea et al. 2021, Table 1)."""
+"""Weights of the kinds. `even`: every kind alike, as ASTER draws them. `sep28k` and `fluencybank`: approximate shares
+of the kinds among labelled 3 s clips of people who stutter, in podcasts and in interviews, after Lea et al. (2021)."""
 
 
 def applicable(timings: Timings, clips: Sequence[Clip] = ()) -> tuple[str, ...]:
