@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="utterances to measure, spread over the speakers, or all; as many as the intervals need if not given",
     )
     parser.add_argument(
-        "--p835", action="store_true", help="also signal, background and overall MOS, at 25 times the cost"
+        "--p835", action="store_true", help="also signal, background and overall MOS, at 12 times the cost"
     )
     parser.add_argument(
         "--windows",

@@ -1,7 +1,7 @@
 """DNSMOS: what listeners would say of a recording's quality, 1 (bad) to 5 (excellent), without a clean twin.
 
 Two models of Reddy et al. (2021, 2022), whose weights come inside the package `speechmos`; its code is never imported.
-`P808` gives one overall score; `P835` gives speech signal, background and overall, at 25 times the cost. The windows
+`P808` gives one overall score; `P835` gives speech signal, background and overall, at 12 times the cost. The windows
 of P835 overlap by 8 of 9 seconds: its convolutions are computed once over all of them, and only the frames at a
 window's two ends, where the model sees the padding, again for each window. Scores differ from window-by-window ones by
 rounding (1e-6).
