@@ -4,8 +4,9 @@
     python benchmarks/differential.py calibration --figure docs/differential_calibration.png [--run RUN --group gender]
 
 `speed` writes a table of transcripts and audits it in a process of its own; seconds are wall time from the file to the
-findings (and processor time, which other work on the machine does not stretch), memory is the peak of that process less what it had after its imports. `calibration` shuffles the group labels
-of speakers (made-up ones, and those of a run if given) and counts audits with any claim; then it plants gaps.
+findings, and processor time, which other work on the machine does not stretch; memory is the peak of that process less
+what it had after its imports. `calibration` shuffles the group labels of speakers (made-up ones, and those of a run if
+given) and counts audits with any claim; then it plants gaps.
 """
 
 from __future__ import annotations

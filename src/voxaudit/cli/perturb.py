@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from voxaudit.perturb.scenario import Scenario
+    from voxaudit.corpus import Corpus
+    from voxaudit.perturb.sources import Source
 
 EXAMPLE = "voxaudit perturb speech.wav noisy.wav gaussian_noise:3"
 
@@ -30,6 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="PCM_16",
         help="sample format (default: PCM_16)",
     )
+    parser.add_argument(
+        "--source",
+        type=Path,
+        metavar="FOLDER",
+        help="recordings of noise or rooms for this scenario (default: built in; crosstalk: the corpus's own speakers)",
+    )
     parser.add_argument("--format", help="the corpus format (see: voxaudit list corpora)")
     parser.add_argument("--columns", metavar="NAME=COLUMN,...", default="", help="which column is which")
     parser.add_argument("--json", action="store_true", help="print what was written and measured as JSON")
@@ -42,25 +49,34 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.perturb import parse_scenario
     from voxaudit.perturb.export import export_file
 
-    if args.source.suffix.lower() in SUFFIXES and not args.source.is_dir():
-        scenario = parse_scenario(args.scenario)
-        achieved = export_file(args.source, args.target, scenario, seed=args.seed, subtype=args.subtype)
+    if args.input.suffix.lower() in SUFFIXES and not args.input.is_dir():
+        scenario = parse_scenario(args.scenario, _sources(args))
+        achieved = export_file(args.input, args.target, scenario, seed=args.seed, subtype=args.subtype)
         if args.json:
             print_json({"file": str(args.target), "scenario": scenario.id, "achieved": achieved})
         else:
             measured = ", ".join(f"{key} {value:.2f}" for key, value in achieved.items())
             note(f"{args.target}: {scenario.id}{f' (measured: {measured})' if measured else ''}")
         return 0
-    return _corpus(args, parse_scenario(args.scenario))
+    return _corpus(args)
 
 
-def _corpus(args: argparse.Namespace, scenario: Scenario) -> int:
+def _sources(args: argparse.Namespace, corpus: Corpus | None = None) -> dict[str, Source]:
+    from voxaudit.perturb.sources import open_sources
+
+    name = args.scenario.partition(":")[0]
+    return open_sources({name: args.source} if args.source else {}, [name], corpus)
+
+
+def _corpus(args: argparse.Namespace) -> int:
     from voxaudit.cli.output import note, print_json
     from voxaudit.corpus import parse_columns, read_corpus
+    from voxaudit.perturb import parse_scenario
     from voxaudit.perturb.export import export_corpus
     from voxaudit.run.progress import Progress
 
-    corpus = read_corpus(args.source, format=args.format, columns=parse_columns(args.columns) or None)
+    corpus = read_corpus(args.input, format=args.format, columns=parse_columns(args.columns) or None)
+    scenario = parse_scenario(args.scenario, _sources(args, corpus))
     with Progress(not args.json) as bars:
         bars.begin(scenario.id, len(corpus))
         done = export_corpus(

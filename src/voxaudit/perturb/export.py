@@ -66,7 +66,8 @@ def export_corpus(
     """Write a corpus as a scenario disturbs it: `audio/*.wav` and `metadata.csv`, a Hugging Face audiofolder.
 
     The audio is what a run with the same seed would hear. Columns: file_name, id, speaker, text, scenario, seed,
-    what was measured (`achieved_snr_db` ...), then the attributes. A recording that cannot be read is named in `failures`.
+    what was measured (`achieved_snr_db` ...), then the attributes. A recording that cannot be read is named in
+    `failures`.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
