@@ -1,6 +1,6 @@
 """Speed of the perturbations beside the sox program, libsox in this process, and audiomentations, in one run.
 
-    python benchmarks/perturb.py                       about three minutes, on generated clips
+    python benchmarks/perturb.py                       about two minutes, on generated clips
     python benchmarks/perturb.py --audio FOLDER        on recordings
     python benchmarks/perturb.py --json results.json
 
@@ -217,7 +217,7 @@ def recordings(folder: Path, count: int = 12) -> list[Audio]:
 
 
 def scenarios(wanted: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield every deterministic perturbation, and those with a peer, with its severities or thetas."""
+    """Yield every perturbation with its severities, or its thetas where it has none."""
     thetas = SUITES["aequevox"].scenarios
     for name in PERTURBATIONS.names():
         if wanted and name not in wanted:
@@ -242,11 +242,11 @@ def compare(clips: list[Audio], wanted: list[str], rounds: int, folder: Path) ->
     program = SoxProgram(folder, clips) if shutil.which("sox") else None
     bindings, transforms = installed("soxbindings"), installed("audiomentations")
     audio_seconds = sum(len(clip.samples) / clip.rate for clip in clips)
+    draw = np.random.default_rng(1)
     for name, ids in scenarios(wanted):
         sums: dict[str, float] = {}
         first = 0.0
         paired = 0.0
-        draw = np.random.default_rng(1)
         for id_ in ids:
             scenario = parse_scenario(id_)
             calls: dict[str, Call] = {

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -130,3 +133,9 @@ def test_settings_out_of_range_are_refused_in_one_line(scenario, message):
     with pytest.raises(VoxauditError, match=message) as refusal:
         parse_scenario(scenario)
     assert "\n" not in str(refusal.value)
+
+
+def test_the_compiler_is_imported_by_those_who_need_it_only():
+    modules = "voxaudit.cli.main, voxaudit.perturb.effect, voxaudit.perturb.filter, voxaudit.perturb.tempo"
+    code = f"import sys, {modules}; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

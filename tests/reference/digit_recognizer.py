@@ -12,11 +12,11 @@ from voxaudit.audio import read
 from voxaudit.audits.attack.ctc import CtcModule
 
 RATE = 8000
-TOKENS = "abcdefghijklmnopqrstuvwxyz"
+TOKENS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 class DigitNet(torch.nn.Module):
-    """Log-mel in torch, three convolutions, a GRU, letters. What it hears does not depend on padding."""
+    """Log-mel in torch, three convolutions, a GRU, words. What it hears does not depend on padding."""
 
     def __init__(self, channels: int = 64) -> None:
         super().__init__()
@@ -26,6 +26,7 @@ class DigitNet(torch.nn.Module):
         self.convolutions = torch.nn.ModuleList(
             torch.nn.Conv1d(i, o, 5, stride=s, padding=2) for i, o, s in sizes
         )
+        self.scales = torch.nn.ModuleList(torch.nn.BatchNorm1d(o) for _, o, _ in sizes)
         self.recurrent = torch.nn.GRU(channels, channels, batch_first=True)
         self.head = torch.nn.Linear(channels, 1 + len(TOKENS))
 
@@ -37,8 +38,8 @@ class DigitNet(torch.nn.Module):
         x = torch.log(torch.einsum("mf,bft->bmt", self.mel, power) + 1e-4)
         frames = lengths // 80 + 1
         x = (x + 3.0) / 4.0
-        for convolution in self.convolutions:
-            x = convolution(x * self._mask(x, frames)).relu()
+        for convolution, scale in zip(self.convolutions, self.scales, strict=True):
+            x = scale(convolution(x * self._mask(x, frames))).relu()
             if convolution.stride[0] == 2:
                 frames = (frames + 1) // 2
         x, _ = self.recurrent(x.transpose(1, 2))
@@ -76,7 +77,7 @@ def train(
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
     net = DigitNet(channels)
-    model = CtcModule(net, TOKENS, RATE)
+    model = CtcModule(net, TOKENS, RATE, words=True)
     optimizer = torch.optim.Adam(net.parameters(), lr=3e-3)
     batches = (len(clips) + 31) // 32
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 5e-3, total_steps=epochs * batches)

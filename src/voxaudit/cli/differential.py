@@ -176,6 +176,11 @@ def _show_significant(view: View, fdr: float) -> None:
     cells = rows.sort("tau", descending=True).unique(
         ["group", "against", "pair", "scenario"], keep="first", maintain_order=True
     )
+    if not cells.height:
+        print(
+            f"No violation survives at a false-discovery rate of {fdr:g} ({view.family} questions asked).\n"
+        )
+        return
     shown = cells.sort(["tau", "gap"], descending=True).head(_MOST_ROWS)
     title = f"violations that survive at a false-discovery rate of {fdr:g}: {cells.height} cells"
     if cells.height > shown.height:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +15,15 @@ BLANK = 0
 class CtcModule:
     """A module `(waveforms, lengths) -> (logits, frames)` whose class 0 is CTC's blank.
 
-    `logits` are utterances x frames x (1 + tokens), `frames` how many of them belong to each utterance. Tokens are
-    characters: `tokens[k]` is class k + 1. Texts are lower- or upper-cased as the tokens are, and characters
-    without a token are left out.
+    `logits` are utterances x frames x (1 + tokens), `frames` how many of them belong to each utterance; `tokens[k]`
+    is class k + 1: a character, or a word where `words` is set. Texts are lower- or upper-cased as the tokens are,
+    and what has no token is left out.
     """
 
     module: Any
-    tokens: str
+    tokens: Sequence[str]
     rate: int
+    words: bool = False
     device: str = "cpu"
 
     def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
@@ -33,18 +34,22 @@ class CtcModule:
     def transcribe(self, waveforms: Tensor, lengths: Tensor) -> list[str]:
         """Return the greedy transcript of each utterance."""
         logits, frames = self.module(waveforms, lengths)
-        return greedy(logits, frames, lambda kept: "".join(self.tokens[k - 1] for k in kept), BLANK)
+        between = " " if self.words else ""
+        return greedy(logits, frames, lambda kept: between.join(self.tokens[k - 1] for k in kept), BLANK)
 
     def encode(self, text: str) -> list[int]:
         """Return the classes of a text."""
-        return [self.tokens.index(letter) + 1 for letter in in_case(text, self.tokens) if letter in self.tokens]
+        cased = in_case(text, self.tokens)
+        known = {token: number for number, token in enumerate(self.tokens, start=1)}
+        return [known[part] for part in (cased.split() if self.words else cased) if part in known]
 
 
-def in_case(text: str, tokens: str) -> str:
-    """Return a text in the case that single-character tokens have: a vocabulary often has only one."""
-    if tokens == tokens.upper():
+def in_case(text: str, tokens: Iterable[str]) -> str:
+    """Return a text in the case that all tokens have, if it is one: vocabularies of letters often have only one."""
+    joined = "".join(tokens)
+    if joined == joined.upper():
         return text.upper()
-    return text.lower() if tokens == tokens.lower() else text
+    return text.lower() if joined == joined.lower() else text
 
 
 def ctc_losses(logits: Tensor, frames: Tensor, labels: Sequence[Sequence[int]], blank: int) -> Tensor:
