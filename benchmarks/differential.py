@@ -185,7 +185,7 @@ def _real(
     for column in columns.split(","):
         sums = measure_disagreement(open_source(folder, column), normalizer("basic")).between
         shuffled = (replace(sums, group_of=generator.permutation(sums.group_of)) for _ in range(audits))
-        rates[f"{Path(folder).name}, {column} shuffled"] = null_rates(shuffled)
+        rates[f"{Path(folder).stem}, {column} shuffled"] = null_rates(shuffled)
     return rates
 
 

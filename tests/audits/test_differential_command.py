@@ -121,3 +121,20 @@ def test_mistakes_are_one_line(planted, capsys, arguments, message) -> None:
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert message in captured.err
+
+
+def test_a_runs_folder_gives_the_same_as_its_table(planted, capsys, tmp_path) -> None:
+    table = pl.read_parquet(planted)
+    known = table.select("utterance", "speaker", "reference", "gender").unique(
+        "utterance", maintain_order=True
+    )
+    known.rename({"utterance": "id", "reference": "text"}).with_columns(
+        audio=pl.lit(""), start=pl.lit(None, dtype=pl.Float64), duration=pl.lit(None, dtype=pl.Float64)
+    ).write_parquet(tmp_path / "corpus.parquet")
+    table.select("utterance", "scenario", "recognizer", "text").with_columns(
+        seconds=pl.lit(0.1), failure=pl.lit(None, dtype=pl.String)
+    ).write_parquet(tmp_path / "transcripts.parquet")
+    (tmp_path / "run.json").write_text('{"format": 1}')
+    of_run, of_table = (document(capsys, source, "--group", "gender") for source in (tmp_path, planted))
+    assert of_run.pop("input") != of_table.pop("input")
+    assert of_run == of_table

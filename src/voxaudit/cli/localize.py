@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.localize.validate import Validation
     from voxaudit.recognize import Recognizer
 
-EXAMPLE = "voxaudit localize runs/mine --group gender --exclude scale:0.6 --exclude scale:0.5"
+EXAMPLE = "voxaudit localize runs/mine --group gender --exclude scale:0.6 scale:0.5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,10 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--exclude",
-        action="append",
+        nargs="+",
+        action="extend",
         default=[],
         metavar="TRANSFORMATION:THETA",
-        help="leave a theta out (noise:2), or a whole transformation; may be repeated",
+        help="leave these out: scale:0.6 scale:0.5, or a whole transformation",
     )
     parser.add_argument("--normalizer", metavar="NAME", help="default: basic (voxaudit list normalizers)")
     parser.add_argument("--words", metavar="FILE", help="count only these words, one a line")
