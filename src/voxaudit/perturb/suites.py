@@ -46,8 +46,8 @@ SUITES = {
             "quick",
             "one scenario of each family, at a setting people still understand",
             (
-                *("gaussian_noise:2", "environment_musan:2", "crosstalk:2", "rir:2", "echo:1", "lowpass:2"),
-                *("tempo_up:2", "gain:1", "telephone", "packet_loss:2"),
+                *("gaussian_noise:2", "rir:2", "echo:1", "lowpass:2", "tempo_up:2", "gain:1"),
+                *("telephone", "packet_loss:3"),
             ),
         ),
         Suite(
