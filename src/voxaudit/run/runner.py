@@ -234,7 +234,7 @@ def _prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> N
                 )
         config["created"] = before["created"]
     # Tables of an earlier state would contradict the new configuration until they are written again.
-    for stale in ("transcripts.parquet", "scores.parquet"):
+    for stale in ("transcripts.parquet", "scores.parquet", "quality.parquet"):
         (folder / stale).unlink(missing_ok=True)
     write_atomically(folder / "corpus.parquet", join_tables(plan.corpus, plan.natural).write_parquet)
     write_config(folder, config)

@@ -14,6 +14,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.run.folder import read_config
 from voxaudit.score.quality import difficulties, published_difficulties
+from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS
 from voxaudit.tables import read_table
 
 PUBLISHED, MEASURED, NONE = "published", "measured", "none"
@@ -66,7 +67,10 @@ def choose_difficulty(
             " first, or use --difficulty published"
         )
     if measured is not None and choice in (None, MEASURED):
-        return difficulties(read_table(measured)), f"measured ({measured})"
+        quality = read_table(measured)
+        # Difficulties are relative to each other: of one or two scenarios there are none.
+        if choice == MEASURED or quality["scenario"].n_unique() >= FEWEST_SCENARIOS:
+            return difficulties(quality), f"measured ({measured})"
     if choice in (None, PUBLISHED):
         table = published_difficulties()
         some = table.filter(pl.col("scenario").is_in([name for name in scenarios if name != CLEAN]))

@@ -16,6 +16,7 @@ from voxaudit.audio import AudioError, content_hash
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.perturb import Scenario, parse_scenarios
+from voxaudit.perturb.sources import open_sources, reopen_sources
 from voxaudit.recognize.files import installed
 from voxaudit.run.cache import default_cache_folder
 from voxaudit.run.folder import Run
@@ -107,7 +108,9 @@ def measure_quality(
         parts = _parts_of_run(source, scenarios)
         place = Path(store) if store else source.folder / "quality.sqlite"
     else:
-        parts = (_Part(source, parse_scenarios(scenarios or ())),)
+        asked = scenarios or ()
+        names = [scenario.id.partition(":")[0] for scenario in parse_scenarios(asked)]
+        parts = (_Part(source, parse_scenarios(asked, open_sources({}, names, source))),)
         place = Path(store) if store else default_cache_folder() / "quality.sqlite"
     groups = ("p808", *(("p835",) if p835 else ()), "pesq", "snr")
     known = {group: fingerprint(group, windows) for group in groups if group != "pesq" or installed("pesq")}
@@ -130,7 +133,9 @@ def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...
     roles: dict[str, Any] = config.get("corpora", {})
     asked = [id_ for id_ in config["scenarios"] if id_ not in roles] if scenarios is None else scenarios
     size = int(config["corpus"]["utterances"])
-    parts = [_Part(_corpus(config["corpus"]["name"], run.corpus.head(size)), parse_scenarios(asked))]
+    corpus = _corpus(config["corpus"]["name"], run.corpus.head(size))
+    sources = reopen_sources(config.get("sources", {}), corpus)
+    parts = [_Part(corpus, parse_scenarios(asked, sources))]
     for role, about in roles.items() if scenarios is None else ():
         rows = run.corpus.slice(size, int(about["utterances"]))
         parts.append(_Part(_corpus(role, rows), (Scenario(role, None),)))
