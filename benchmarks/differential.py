@@ -197,7 +197,7 @@ def _draw(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4), constrained_layout=True)
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 4), constrained_layout=True)
     places = np.arange(len(null))
     left.barh(
         places - 0.2,
@@ -215,13 +215,13 @@ def _draw(
     left.set_yticks(places, list(null))
     left.invert_yaxis()
     left.set_xlabel("share of audits of data without a gap")
-    left.legend(loc="lower right", framealpha=0.95)
+    left.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=3, fontsize="small")
     for gap, shares in power.items():
         right.plot(sizes, shares, marker="o", label=f"planted gap {gap:g}")
     right.set_xlabel("speakers in each group")
     right.set_ylabel("share of scenarios significant at tau 0.01")
     right.set_ylim(-0.02, 1.02)
-    right.legend()
+    right.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small")
     figure.savefig(path, dpi=110)
 
 

@@ -219,4 +219,4 @@ def test_calibration(sizes, spreads) -> None:
 def test_power_by_speakers() -> None:
     shares = [power(speakers, 40) for speakers in (6, 10, 20, 40)]
     assert shares == sorted(shares)
-    assert shares[-1] > 0.95
+    assert shares[-1] > 0.8
