@@ -28,8 +28,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _scenarios() -> list[dict[str, Any]]:
+    from dataclasses import MISSING
+
     from voxaudit.perturb import CLEAN, PERTURBATIONS
     from voxaudit.perturb.scenario import parameters
+    from voxaudit.perturb.slots import SLOTS
 
     rows: list[dict[str, Any]] = [
         {"scenario": CLEAN, "family": "", "setting": "", "what": "The recording as it is; always heard."}
@@ -42,9 +45,18 @@ def _scenarios() -> list[dict[str, Any]]:
             rows.append(
                 {"scenario": f"{name}:{number}", "family": kind.family, "setting": text, "what": what}
             )
-        free = ",".join(f"{field.name}=VALUE" for field in parameters(kind))
-        rows.append({"scenario": f"{name}:{free}", "family": kind.family, "setting": "any", "what": what})
-    return rows
+        free = parameters(kind)
+        if not kind.severities and all(field.default is not MISSING for field in free):
+            text = ", ".join(f"{field.name}={field.default:g}" for field in free)
+            rows.append({"scenario": name, "family": kind.family, "setting": text, "what": what})
+        if free:
+            own = ",".join(f"{field.name}=VALUE" for field in free)
+            rows.append({"scenario": f"{name}:{own}", "family": kind.family, "setting": "any", "what": what})
+    slots = (
+        {"scenario": id_, "family": "slot", "setting": "", "what": f"Needs {why}."}
+        for id_, why in SLOTS.items()
+    )
+    return [*rows, *slots]
 
 
 def _suites() -> list[dict[str, Any]]:

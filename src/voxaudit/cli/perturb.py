@@ -15,9 +15,7 @@ EXAMPLE = "voxaudit perturb speech.wav noisy.wav gaussian_noise:3"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "source", metavar="IN", type=Path, help="an audio file, a folder of them, or a corpus"
-    )
+    parser.add_argument("input", metavar="IN", type=Path, help="an audio file, a folder of them, or a corpus")
     parser.add_argument(
         "target", metavar="OUT", type=Path, help="a .wav or .flac file; for folders and corpora a new folder"
     )

@@ -166,7 +166,7 @@ def _sample(text: str | None) -> int | None:
         return 2**62
     if not text.isdecimal():
         raise VoxauditError(f"--sample: a number of utterances or all, not '{text}'")
-    return int(text)
+    return min(int(text), 2**62)
 
 
 def _check_out(path: str | None) -> Path | None:
@@ -228,7 +228,7 @@ def _notes(document: dict[str, Any]) -> list[str]:
     lines = []
     reaches = [(row["high"] - row["low"]) / 2 for row in document["scenarios"] if row.get("low") is not None]
     if reaches:
-        resampled = document["scenarios"][0]["resampled"]
+        resampled = next(row["resampled"] for row in document["scenarios"] if row.get("low") is not None)
         lines.append(
             f"Difficulty is relative to these scenarios; 95 % intervals by resampling {resampled},"
             f" the widest ±{max(reaches):.1f} points."

@@ -42,30 +42,23 @@ def _overall(found: Robustness) -> None:
         ranks = found.ranking.filter(pl.col("name") == name)
         if ranks.is_empty():
             continue
-        levels = found.levels.filter((pl.col("level") == "overall") & (pl.col("name") == name))
         labels = _labels(ranks)
-        rows = []
-        for row in ranks.iter_rows(named=True):
-            own = levels.filter(*(pl.col(key) == row[key] for key in (*labels, "recognizer"))).row(
-                0, named=True
-            )
-            rows.append(
-                [
-                    *(row[label] for label in labels),
-                    _rank(row["rank"], row["rank_worst"]),
-                    row["recognizer"],
-                    percent(row["clean_wer"]),
-                    percent(own["wer"]),
-                    *(
-                        _measured(own, m)
-                        for m in (["werd"] if row["measure"] == "werd" else ["werd", "nwerd"])
-                    ),
-                    row["scenarios"],
-                    row["speakers"] or "-",
-                ]
-            )
         by = NAMES[ranks["measure"][0]]
         shown = ["WERD"] if by == "WERD" else ["WERD", "NWERD"]
+        rows = [
+            [
+                *(row[label] for label in labels),
+                _rank(row["rank"], row["rank_worst"]),
+                row["recognizer"],
+                percent(row["clean_wer"]),
+                percent(row["wer"]),
+                _measured(row, "werd"),
+                *([_normalised(row)] if len(shown) > 1 else []),
+                row["scenarios"],
+                row["speakers"] or "-",
+            ]
+            for row in ranks.iter_rows(named=True)
+        ]
         print_table(
             f"{title}: ranked by {by}, the less the better",
             [*labels, "rank", "recognizer", "clean WER", "WER", *shown, "scenarios", "speakers"],
@@ -79,6 +72,11 @@ def _rank(best: int | None, worst: int | None) -> str:
 
 def _measured(row: dict[str, Any], measure: str) -> str:
     return percent_interval(row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
+
+
+def _normalised(row: dict[str, Any]) -> str:
+    """Return what a recognizer is ranked by where that is NWERD; a language may have no difficulties."""
+    return percent_interval(row["estimate"], row["low"], row["high"]) if row["measure"] == "nwerd" else "-"
 
 
 def _categories(found: Robustness) -> None:

@@ -1,0 +1,197 @@
+"""`voxaudit attack`: how little noise, chosen by an adversary, is enough to make a recognizer fail?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from voxaudit.audits.attack.audit import Attack
+    from voxaudit.audits.attack.plan import Plan
+
+EXAMPLE = (
+    "voxaudit attack manifest.csv --recognizer hf:models/wav2vec2 --method pgd --snr 30,20 --out runs/attack"
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("corpus", metavar="CORPUS", help="a corpus with reference texts")
+    parser.add_argument(
+        "--recognizer",
+        action="append",
+        required=True,
+        metavar="R",
+        help="file.py:object or module:object with gradients, hf:FOLDER, or (blackbox) any engine; repeat for several",
+    )
+    parser.add_argument(
+        "--method",
+        choices=("pgd", "universal", "blackbox"),
+        default="pgd",
+        help="noise for each utterance by gradient (default), one noise for all, or by transcripts alone",
+    )
+    parser.add_argument(
+        "--snr", metavar="DB,...", default="40,30,20,10", help="bounds on the noise (default: 40,30,20,10)"
+    )
+    parser.add_argument("--target", metavar="TEXT", help="pgd: make it hear this")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for audio and tables")
+    parser.add_argument(
+        "--transfer",
+        action="append",
+        default=[],
+        metavar="R",
+        help="let this one hear the result; repeatable",
+    )
+    parser.add_argument("--norm", choices=("l2", "linf"), default="l2", help="pgd: bound in (default: l2)")
+    parser.add_argument("--steps", type=int, default=50, metavar="N", help="pgd: steps (default: 50)")
+    parser.add_argument(
+        "--restarts", type=int, default=0, metavar="N", help="pgd: further random starts (default: 0)"
+    )
+    parser.add_argument(
+        "--dev", metavar="CORPUS", help="universal: found on this corpus, not on half of the speakers"
+    )
+    parser.add_argument("--epochs", type=int, default=10, metavar="N", help="universal: default 10")
+    parser.add_argument(
+        "--queries",
+        type=int,
+        default=200,
+        metavar="N",
+        help="blackbox: transcripts an utterance (default: 200)",
+    )
+    parser.add_argument("--utterances", type=int, metavar="N", help="attack N utterances drawn at random")
+    parser.add_argument(
+        "--batch", type=int, default=16, metavar="N", help="utterances at a time (default: 16)"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
+    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    import os
+    from dataclasses import asdict
+
+    from voxaudit.audits.attack.audit import attack
+    from voxaudit.audits.attack.victims import open_victim
+    from voxaudit.cli.output import note, print_json
+    from voxaudit.corpus import read_corpus
+    from voxaudit.errors import VoxauditError
+    from voxaudit.run.progress import Progress
+
+    if len(set(args.recognizer)) < len(args.recognizer):
+        raise VoxauditError("--recognizer: the same recognizer is named twice")
+    if args.workers is not None and args.workers < 1:
+        raise VoxauditError(f"--workers must be at least 1, not {args.workers}")
+    plan = _plan(args)
+    corpus = read_corpus(args.corpus)
+    if args.utterances is not None:
+        if args.utterances < 1:
+            raise VoxauditError(f"--utterances must be at least 1, not {args.utterances}")
+        from dataclasses import replace
+
+        size = min(args.utterances, len(corpus))
+        corpus = replace(corpus, table=corpus.table.sample(size, seed=args.seed))
+    victims = [open_victim(spec) for spec in args.recognizer]
+    if plan.method != "blackbox":
+        for victim in victims:
+            victim.differentiable(plan.method)
+    listeners = [open_victim(spec) for spec in args.transfer]
+    with Progress(not args.json and sys.stderr.isatty()) as bars:
+        each = {"pgd": 1, "universal": args.epochs, "blackbox": 2 * args.queries}[plan.method]
+        bars.begin(plan.method, len(corpus) * len(victims) * len(plan.snrs) * each)
+        found = attack(
+            corpus,
+            victims,
+            plan,
+            out=args.out,
+            listeners=listeners,
+            workers=args.workers or os.cpu_count() or 1,
+            cache=not args.no_cache,
+            progress=lambda count: bars.advance(count, heard=True),
+        )
+    if args.json:
+        print_json([asdict(row) for row in found.rows])
+    else:
+        _show(found, args.out)
+    for text in found.notes:
+        note(text)
+    for why, count in found.left_out.items():
+        note(f"left out: {count} utterances ({why})")
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    from voxaudit.audits.attack.pgd import Pgd
+    from voxaudit.audits.attack.plan import Plan
+    from voxaudit.audits.attack.universal import UniversalSettings
+    from voxaudit.corpus import read_corpus
+    from voxaudit.errors import VoxauditError
+
+    try:
+        snrs = tuple(float(part) for part in args.snr.split(",") if part.strip())
+    except ValueError as error:
+        raise VoxauditError(f"--snr: numbers of dB with commas between them, not '{args.snr}'") from error
+    return Plan(
+        method=args.method,
+        snrs=snrs,
+        target=args.target,
+        pgd=Pgd(20.0, args.norm, args.steps, restarts=args.restarts, batch=args.batch),
+        universal=UniversalSettings(20.0, epochs=args.epochs, batch=args.batch),
+        dev=read_corpus(args.dev) if args.dev and args.method == "universal" else None,
+        queries=args.queries,
+        seed=args.seed,
+    )
+
+
+def _show(found: Attack, out: Path) -> None:
+    from voxaudit.cli.output import note, print_table
+    from voxaudit.report.numbers import percent, percent_interval
+
+    rows = [
+        [
+            row.recognizer,
+            row.scenario,
+            f"{row.snr_asked:g}",
+            "-" if row.snr_measured_median is None else f"{row.snr_measured_median:.2f}",
+            percent(row.wer_clean),
+            percent(row.wer_noise),
+            percent(row.wer_attacked),
+            percent_interval(row.werd, row.werd_low, row.werd_high),
+            percent(row.success_rate),
+            row.utterances,
+        ]
+        for row in found.rows
+    ]
+    noise = "best white noise" if any(row.method == "blackbox" for row in found.rows) else "white noise"
+    columns = ["recognizer", "scenario", "SNR asked", "measured (median)", "clean WER", f"WER, {noise}"]
+    print_table("Attacks", [*columns, "WER, attack", "WERD (95 %)", "succeeded", "utterances"], rows)
+    rows = [
+        [
+            row.recognizer,
+            row.scenario,
+            name,
+            *(percent(one[key]) for key in ("wer_clean", "wer_attacked", "werd")),
+        ]
+        for row in found.rows
+        for name, one in row.transfer.items()
+    ]
+    if rows:
+        print_table(
+            "Transfer: made on one, heard by another",
+            ["made on", "scenario", "heard by", "clean WER", "WER", "WERD"],
+            rows,
+        )
+    if any(row.interval_by == "utterance" for row in found.rows):
+        note("Intervals are over utterances: fewer than five known speakers.")
+    for row in found.rows:
+        for why, count in row.failures.items():
+            note(f"{row.recognizer}, {row.scenario}: {count} utterances not attacked ({why})")
+    note(
+        f"Written to {out}: audio, transcripts.parquet, scores.parquet (for voxaudit robustness), attack.json"
+    )
