@@ -1,8 +1,10 @@
 import argparse
 import json
 
+import numpy as np
 import polars as pl
 import pytest
+import soundfile
 
 from voxaudit.cli import robustness as command
 from voxaudit.errors import VoxauditError
@@ -177,3 +179,57 @@ def test_curves_are_drawn(scores, tmp_path, capsys):
 def test_a_missing_file_is_one_line(tmp_path):
     with pytest.raises(VoxauditError, match="no such file"):
         run(tmp_path / "nothing.csv")
+
+
+def test_durations_that_nobody_wrote_down_are_the_recordings(tmp_path, capsys):
+    (tmp_path / "run.json").write_text(json.dumps({"format": 1, "seed": 0}))
+    heard = table(recognizers=("a",)).filter(pl.col("scenario") == "clean")
+    silent = heard.with_columns(
+        scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64), errors=pl.lit(1, pl.Int64)
+    )
+    pl.concat([heard, silent]).write_parquet(tmp_path / "scores.parquet")
+    soundfile.write(tmp_path / "a.wav", np.zeros(4000), 1000)
+    rows = [
+        {"id": f"u{i}", "audio": str(tmp_path / "a.wav"), "start": 1.0 if i else None, "duration": None}
+        for i in range(8)
+    ]
+    kinds = {"id": pl.String, "audio": pl.String, "start": pl.Float64, "duration": pl.Float64}
+    pl.DataFrame(rows, schema=kinds).write_parquet(tmp_path / "corpus.parquet")
+    assert run(tmp_path, "--difficulty", "none", "--json", "--resamples", 200) == 0
+    (row,) = json.loads(capsys.readouterr().out)["inserted"]
+    assert row["minutes"] == pytest.approx((4.0 + 7 * 3.0) / 60)
+
+
+def test_the_ranking_shows_what_it_ranks(tmp_path, capsys):
+    """A recognizer that heard a harsh scenario alone is not shown with it beside others that did not."""
+    part = table().filter(
+        (pl.col("recognizer") == "a") | (pl.col("scenario").is_in(["clean", "gaussian_noise:1"]))
+    )
+    part.write_csv(tmp_path / "part.csv")
+    assert run(tmp_path / "part.csv", "--difficulty", "published", "--resamples", 200, "--json") == 0
+    ranking = json.loads(capsys.readouterr().out)["ranking"]
+    assert [row["scenarios"] for row in ranking] == [1, 1]
+    assert run(tmp_path / "part.csv", "--difficulty", "published", "--resamples", 200) == 0
+    out = capsys.readouterr().out
+    table_ = out[: out.index("By category")]
+    for row in ranking:
+        assert row["wer"] - row["clean_wer"] == pytest.approx(row["werd"])
+        for shown in ("wer", "werd", "estimate"):
+            assert f"{100 * row[shown]:.1f} %" in table_
+
+
+def test_a_table_given_twice_is_no_second_draw(scores):
+    with pytest.raises(VoxauditError, match="given twice"):
+        run(scores, scores)
+
+
+def test_a_run_says_where_its_noise_came_from_and_what_it_did_not_hear(tmp_path, capsys):
+    about = {"music": {"description": "folder tunes: 3 clips", "fingerprint": "x", "folder": "tunes"}}
+    config = {"format": 1, "seed": 0, "sources": about, "not_heard": {"accented": "a corpus in that role"}}
+    (tmp_path / "run.json").write_text(json.dumps(config))
+    table().write_parquet(tmp_path / "scores.parquet")
+    assert run(tmp_path, "--difficulty", "none", "--json", "--resamples", 200) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["sources"] == {"music": "folder tunes: 3 clips"}
+    assert "music: folder tunes: 3 clips" in err
+    assert "not heard: accented; run.json says what each needs" in err

@@ -1,5 +1,7 @@
 """Tables the robustness audit cannot answer from, and what it says then."""
 
+import json
+
 import polars as pl
 import pytest
 
@@ -33,6 +35,13 @@ def plain(speakers=6, scenarios=("clean", "echo:1")):
         (lambda t: pl.concat([t, t.head(1)]), "2 rows for utterance 'u0', scenario 'clean', recognizer 'r'"),
         (lambda t: t.with_columns(errors=pl.lit(-1)), "row 1, column 'errors': '-1.0'"),
         (
+            lambda t: t.with_columns(errors=pl.when(pl.col("utterance") == "u1").then(pl.lit("many"))),
+            "row 2, column 'errors': 'many' is not a number",
+        ),
+        (lambda t: t.with_columns(errors=pl.lit(float("nan"))), "row 1, column 'errors': 'nan'"),
+        (lambda t: t.with_columns(words=pl.lit(float("inf"))), "row 1, column 'words': 'inf'"),
+        (lambda t: t.with_columns(duration=pl.lit("long")), "column 'duration': 'long' is not a number"),
+        (
             lambda t: t.with_columns(words=pl.when(pl.col("utterance") != "u2").then(pl.col("words"))),
             "row 3, column 'words': no value",
         ),
@@ -58,6 +67,8 @@ def test_tables_that_cannot_be_used(change, message):
         ({"by": ["corpus"]}, "no column 'corpus'"),
         ({"confidence": 1.5}, "confidence"),
         ({"resamples": 10}, "resamples"),
+        ({"seed": -1}, "seed must be at least 0"),
+        ({"attributes": ["scenario"]}, "column 'scenario' says which trial a row is"),
         ({"difficulty": pl.DataFrame({"scenario": ["a"]})}, "no column 'difficulty'"),
         (
             {"difficulty": pl.DataFrame({"scenario": ["a", "a"], "difficulty": [1.0, 2.0]})},
@@ -143,3 +154,46 @@ def test_an_attribute_that_is_called_like_a_place_is_compared_not_split():
     found = robustness(rows, attributes=["language"])
     assert "language" not in found.levels.columns
     assert found.groups["group"].unique().to_list() == ["en"]
+
+
+def test_an_attribute_named_twice_is_compared_once():
+    both = plain(12).with_columns(
+        sex=pl.when(pl.col("speaker").str.slice(1).cast(pl.Int64) < 6)
+        .then(pl.lit("f"))
+        .otherwise(pl.lit("m"))
+    )
+    assert robustness(both, attributes=["sex", "sex"]).groups.equals(
+        robustness(both, attributes=["sex"]).groups
+    )
+    assert robustness(both, attributes=["sex"]).groups.height
+
+
+def test_names_may_be_anything():
+    odd = ("clean", "x:99999999999999999999", "x:2", f"y:{'9' * 5000}", "echo:delay=nan", "echo:delay=inf")
+    found = robustness(plain(scenarios=odd), difficulty=None)
+    assert found.levels.filter(level="scenario").height == len(odd)
+    assert json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_far_away_by_formula_is_not_a_conversation():
+    heard = ("clean", "far_field:1", "far_field:2", "far_field_kitchen", "accented_scots", "synthetic")
+    found = robustness(plain(scenarios=heard))
+    category = dict(found.levels.filter(level="scenario").select("name", "category").iter_rows())
+    assert category["far_field:1"] == category["far_field:2"] == "level"
+    assert category["far_field_kitchen"] == "far-field conversation"
+    assert category["accented_scots"] == "accented speech"
+    assert category["synthetic"] == "synthetic speech"
+    assert found.trends["perturbation"].to_list() == ["far_field"]
+
+
+def test_natural_speech_is_not_drawn():
+    draws = [plain(scenarios=("clean", "music:1", "accented")).with_columns(draw=pl.lit(d)) for d in "ab"]
+    found = robustness(pl.concat(draws))
+    assert found.stability.filter(level="scenario")["name"].to_list() == ["music:1"]
+
+
+def test_an_infinite_difficulty_is_none():
+    hard = pl.DataFrame({"scenario": ["echo:1"], "difficulty": [float("inf")]})
+    found = robustness(plain(), difficulty=hard)
+    assert found.measure == "werd"
+    assert [refusal.reason for refusal in found.refusals] == ["no difficulty is known"]

@@ -82,7 +82,7 @@ class _Remembering(_Decoder):
 
 class Remembering(PocketSphinx):
     def load(self):
-        return _Remembering(*self._files())
+        return _Remembering(*self._files(), maxhmmpf=self.maxhmmpf, ds=self.ds)
 
 
 def test_the_check_notices_when_pocketsphinx_remembers(loaded, digits):

@@ -23,8 +23,21 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(rows)
     else:
-        print_table("", list(rows[0]), [["" if v is None else v for v in row.values()] for row in rows])
+        print_table("", list(rows[0]), _cells(rows))
     return 0
+
+
+def _cells(rows: list[dict[str, Any]]) -> list[list[Any]]:
+    """Return the rows as a table shows them: an explanation stands once, at the first row that it explains."""
+    shown = []
+    said = None
+    for row in rows:
+        cells = ["" if value is None else value for value in row.values()]
+        if "what" in row and row["what"] == said:
+            cells[list(row).index("what")] = ""
+        said = row.get("what")
+        shown.append(cells)
+    return shown
 
 
 def _scenarios() -> list[dict[str, Any]]:
@@ -50,8 +63,13 @@ def _scenarios() -> list[dict[str, Any]]:
             text = ", ".join(f"{field.name}={field.default:g}" for field in free)
             rows.append({"scenario": name, "family": kind.family, "setting": text, "what": what})
         if free:
-            own = ",".join(f"{field.name}=VALUE" for field in free)
-            rows.append({"scenario": f"{name}:{own}", "family": kind.family, "setting": "any", "what": what})
+            needed = [field.name for field in free if field.default is MISSING] or [free[0].name]
+            more = ", ".join(field.name for field in free if field.name not in needed)
+            own = ",".join(f"{parameter}=VALUE" for parameter in needed)
+            setting = f"any; also {more}" if more else "any"
+            rows.append(
+                {"scenario": f"{name}:{own}", "family": kind.family, "setting": setting, "what": what}
+            )
     slots = (
         {"scenario": id_, "family": "slot", "setting": "", "what": f"Needs {why}."}
         for id_, why in SLOTS.items()

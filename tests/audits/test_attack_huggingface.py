@@ -1,0 +1,195 @@
+"""Saved Hugging Face models, small and random: what the adapters make of them equals what the library does."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
+transformers = pytest.importorskip("transformers", reason="the adapters need transformers")
+
+from voxaudit.audits.attack.base import AttackError, gradient, hear, pad  # noqa: E402
+from voxaudit.audits.attack.bound import measured  # noqa: E402
+from voxaudit.audits.attack.huggingface import log_mel, open_huggingface  # noqa: E402
+from voxaudit.audits.attack.pgd import Pgd, pgd  # noqa: E402
+from voxaudit.audits.attack.victims import open_victim  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
+
+
+def clips(count=3, seconds=0.3, seed=1):
+    generator = np.random.default_rng(seed)
+    size = round(16000 * seconds)
+    return [(0.1 * generator.standard_normal(size + 700 * k)).astype(np.float32) for k in range(count)]
+
+
+def save_wav2vec2(folder, norm):
+    torch.manual_seed(0)
+    config = transformers.Wav2Vec2Config(
+        vocab_size=12,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=48,
+        conv_dim=(16, 16, 16),
+        conv_kernel=(10, 8, 4),
+        conv_stride=(5, 4, 4),
+        num_feat_extract_layers=3,
+        num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=4,
+        feat_extract_norm=norm,
+        do_stable_layer_norm=norm == "layer",
+        pad_token_id=0,
+    )
+    model = transformers.Wav2Vec2ForCTC(config)
+    torch.nn.init.normal_(model.lm_head.weight, std=1.0)
+    model.save_pretrained(folder)
+    tokens = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFG"]
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
+    tokenizer = transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json"))
+    extractor = transformers.Wav2Vec2FeatureExtractor(
+        sampling_rate=16000, do_normalize=True, return_attention_mask=norm == "layer"
+    )
+    transformers.Wav2Vec2Processor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+    return folder
+
+
+def save_whisper(folder):
+    torch.manual_seed(0)
+    tokens = [*(chr(number) for number in range(33, 127)), "Ġ"]
+    vocabulary = {token: number for number, token in enumerate(tokens)}
+    tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
+    special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|translate|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": [*special, "<|notimestamps|>"]})
+    start, end = (tokenizer.convert_tokens_to_ids(special[k]) for k in (1, 0))
+    config = transformers.WhisperConfig(
+        vocab_size=len(tokenizer),
+        num_mel_bins=16,
+        d_model=32,
+        encoder_layers=1,
+        decoder_layers=1,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        encoder_ffn_dim=48,
+        decoder_ffn_dim=48,
+        max_source_positions=50,
+        max_target_positions=32,
+        decoder_start_token_id=start,
+        pad_token_id=end,
+        bos_token_id=end,
+        eos_token_id=end,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+    )
+    model = transformers.WhisperForConditionalGeneration(config)
+    model.generation_config.max_length = 12
+    model.save_pretrained(folder)
+    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
+    transformers.WhisperProcessor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    for name in ("group", "layer", "whisper"):
+        (folder / name).mkdir()
+    return {
+        "group": save_wav2vec2(folder / "group", "group"),
+        "layer": save_wav2vec2(folder / "layer", "layer"),
+        "whisper": save_whisper(folder / "whisper"),
+    }
+
+
+KINDS = ["group", "layer", "whisper"]
+TEXTS = ["BAD CAB", "FED", "A FACE"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gradient_equals_finite_differences(saved, kind):
+    model = open_huggingface(saved[kind])
+    model.model.double()
+    audio, lengths = pad(clips(2))
+    audio = audio.double().requires_grad_(True)
+    _, slope = gradient(model, audio, lengths, TEXTS[:2], audio)
+    assert float(slope.abs().max()) > 0.0
+    generator = torch.Generator().manual_seed(3)
+    mask = torch.arange(audio.shape[1])[None] < lengths[:, None]
+    for _ in range(3):
+        way = torch.randn(audio.shape, generator=generator, dtype=torch.float64) * mask
+        with torch.no_grad():
+            up = model.loss(audio + 1e-5 * way, lengths, TEXTS[:2]).sum()
+            down = model.loss(audio - 1e-5 * way, lengths, TEXTS[:2]).sum()
+        assert float((up - down) / 2e-5) == pytest.approx(float((slope * way).sum()), rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["group", "layer"])
+def test_ctc_loss_and_transcripts_are_the_librarys(saved, kind):
+    ours = open_huggingface(saved[kind])
+    processor = transformers.AutoProcessor.from_pretrained(saved[kind])
+    model = transformers.AutoModelForCTC.from_pretrained(saved[kind]).eval()
+    heard = clips(3)
+    audio, lengths = pad(heard)
+    with torch.no_grad():
+        losses = ours.loss(audio, lengths, [text.lower() for text in TEXTS])
+    texts = hear(ours, heard)
+    for clip, text, loss, said in zip(heard, TEXTS, losses, texts, strict=True):
+        values = processor(clip, sampling_rate=16000, return_tensors="pt").input_values
+        labels = processor.tokenizer(text, return_tensors="pt").input_ids
+        model.config.ctc_loss_reduction = "sum"
+        with torch.no_grad():
+            answer = model(values, labels=labels)
+        assert float(loss) == pytest.approx(float(answer.loss), rel=1e-3)
+        assert said == processor.decode(answer.logits.argmax(dim=-1)[0])
+
+
+def test_whispers_features_and_loss_are_the_librarys(saved):
+    ours = open_huggingface(saved["whisper"])
+    processor = transformers.AutoProcessor.from_pretrained(saved["whisper"])
+    model = transformers.WhisperForConditionalGeneration.from_pretrained(saved["whisper"]).eval()
+    heard = clips(3)
+    theirs = processor(heard, sampling_rate=16000, return_tensors="pt").input_features
+    audio, lengths = pad(heard)
+    assert torch.allclose(log_mel(audio, lengths, ours.extractor), theirs, atol=1e-4)
+    with torch.no_grad():
+        losses = ours.loss(audio, lengths, TEXTS)
+    for number, text in enumerate(TEXTS):
+        labels = torch.tensor([processor.tokenizer(text).input_ids])
+        assert int(labels[0, 0]) == model.config.decoder_start_token_id
+        with torch.no_grad():
+            answer = model(input_features=theirs[number : number + 1], labels=labels[:, 1:])
+        assert float(losses[number]) == pytest.approx(float(answer.loss), rel=1e-3)
+    expected = processor.batch_decode(model.generate(input_features=theirs), skip_special_tokens=True)
+    assert hear(ours, heard) == [text.strip() for text in expected]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loss_moves_as_asked_within_the_bound(saved, kind):
+    model = open_victim(f"hf:{saved[kind]}").differentiable("pgd")
+    heard = clips(2)
+
+    def loss(samples):
+        with torch.no_grad():
+            return model.loss(*pad(samples), TEXTS[:2]).numpy()
+
+    settings = Pgd(20.0, steps=8, check=0)
+    away = pgd(model, heard, TEXTS[:2], settings)
+    near = pgd(model, heard, ["X", "X"], settings, targets=TEXTS[:2])
+    assert all(one.failure is None for one in [*away, *near])
+    assert (loss([one.samples for one in away]) > loss(heard)).all()
+    assert (loss([one.samples for one in near]) < loss(heard)).all()
+    for x, one in zip([*heard, *heard], [*away, *near], strict=True):
+        assert measured(x, one.samples) >= 20.0
+
+
+def test_folders_that_cannot_serve_are_one_line(saved, tmp_path):
+    with pytest.raises(AttackError, match=r"no config\.json in this folder"):
+        open_huggingface(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "architectures": ["BertModel"]}')
+    with pytest.raises(AttackError, match="cannot be loaded"):
+        open_huggingface(tmp_path)
+    model = open_huggingface(saved["whisper"])
+    with pytest.raises(AttackError, match=r"1\.2 s is longer than this model's window of 1 s"):
+        hear(model, clips(1, seconds=1.2))
