@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -74,6 +75,7 @@ def test_integers_saturate_and_never_wrap(speech):
     [
         (["nowhere.wav", "o.wav", "echo:1"], "no such audio file"),
         (["in/a.wav", "o.mp3", "gain:1"], "name a .wav or .flac file"),
+        (["in/a.wav", "o.flac", "gain:1", "--subtype", "FLOAT"], "o.flac: FLAC has no FLOAT samples"),
         (["in/a.wav", "in/a.wav", "gain:1"], "this is the recording itself"),
         (["in/a.wav", "o.wav", "gian:1"], "gain"),
         (["in/a.wav", "o.wav", "gain:9"], "write gain:1 to gain:4"),
@@ -93,3 +95,46 @@ def test_a_recording_that_cannot_be_read_costs_itself(speech, capsys):
     said = json.loads(capsys.readouterr().out)
     assert said["files"] == 1
     assert list(said["failures"]) == ["b"]
+
+
+def test_a_corpus_disturbed_twice_says_so(speech):
+    assert main(["perturb", "m.csv", "noisy", "gaussian_noise:2"]) == 0
+    assert main(["perturb", "noisy", "twice", "gaussian_noise:3", "--seed", "9"]) == 0
+    table = pl.read_csv("twice/metadata.csv")
+    assert table["scenario"].unique().to_list() == ["gaussian_noise:3"]
+    assert table["seed"].unique().to_list() == [9]
+    assert table["achieved_snr_db"].to_list() == pytest.approx([10, 10], abs=0.01)
+    assert table["source_scenario"].unique().to_list() == ["gaussian_noise:2"]
+    assert table["source_achieved_snr_db"].to_list() == pytest.approx([20, 20], abs=0.01)
+    assert table["accent"].to_list() == ["north", "south"]
+
+
+def test_a_recording_that_cannot_be_disturbed_costs_itself(speech, capsys):
+    soundfile.write(speech / "in" / "b.wav", np.full(200, 0.1, np.float32), 100)
+    assert main(["perturb", "m.csv", "out", "tempo_up:1", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["files"] == 1
+    assert "too low a sampling rate" in said["failures"]["b"]
+
+
+def test_a_missing_file_is_one_line_also_where_the_target_exists(speech, capsys):
+    assert main(["perturb", "in/a.wav", "out.wav", "gain:1"]) == 0
+    capsys.readouterr()
+    assert main(["perturb", "nowhere.wav", "out.wav", "gain:1"]) == 2
+    assert "no such audio file" in capsys.readouterr().err
+
+
+def test_into_a_folder_that_exists(speech, capsys):
+    (speech / "there").mkdir()
+    assert main(["perturb", "in/a.wav", "there", "gain:1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["file"] == str(Path("there/a.wav"))
+    assert (speech / "there" / "a.wav").is_file()
+
+
+def test_noise_of_ones_own(speech, capsys):
+    soundfile.write(speech / "in" / "noise.flac", np.full(500, 0.1), 16000)
+    arguments = ["perturb", "in/a.wav", "out.wav", "music:2", "--source"]
+    assert main([*arguments, "in"]) == 0
+    assert "snr_db 20.00" in capsys.readouterr().err
+    assert main([*arguments, "nowhere"]) == 2
+    assert "no such folder" in capsys.readouterr().err

@@ -1,11 +1,15 @@
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.audio import Audio
+from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario, parse_scenarios
+from voxaudit.perturb.slots import SLOTS
 
 SEVERITIES = [
     f"{name}:{n + 1}"
@@ -116,6 +120,14 @@ def test_ids_are_canonical(text, canonical):
         ("gaussian_noise:snr=x", "finite number"),
         ("clipping:1", "write clipping:theta=VALUE"),
         ("clipping:theta=0", "theta must be above 0"),
+        ("gaussian_noise:snr=-10000", "snr must be from -200 to 200 (dB)"),
+        ("noise:theta=9999", "theta must be from -200 to 200 (dB)"),
+        ("music:snr=-10000", "snr must be from -200 to 200 (dB)"),
+        ("gain:factor=1e39", "factor must be from 0 to 1e6"),
+        ("amp:theta=-1", "theta must be from 0 to 1e6"),
+        ("gain:" + "1" * 5000, "write gain:1 to gain:4"),
+        ("pgd:1", "scenario 'pgd:1' needs an attack"),
+        ("accented", "needs a corpus in that role: [corpora.accented]"),
         ("clean:1", "Unknown perturbation 'clean'"),
         ("", "Unknown perturbation ''"),
     ],
@@ -129,6 +141,17 @@ def test_bad_ids_are_one_clear_line(text, message):
 def test_suites_unfold_and_clean_comes_first_once():
     ids = [scenario.id for scenario in parse_scenarios(["quick", "clean", "gain:1", "gain:3"])]
     assert ids == ["clean", *SUITES["quick"].scenarios, "gain:3"]
+
+
+def test_the_list_names_every_scenario_as_it_is_written(capsys):
+    assert main(["list", "scenarios", "--json"]) == 0
+    listed = [row["scenario"] for row in json.loads(capsys.readouterr().out)]
+    assert len(set(listed)) == len(listed)
+    assert {"clean", "silence", "mulaw", "telephone", "gsm:1", "clipping:theta=VALUE", *SLOTS} <= set(listed)
+    for id_ in listed:
+        if id_ not in SLOTS and "VALUE" not in id_:
+            assert parse_scenario(id_).id == id_
+    assert set(SUITES["srb"].scenarios) <= set(listed)
 
 
 def test_only_random_perturbations_depend_on_seed_and_utterance():

@@ -110,11 +110,15 @@ def layout(root, files):
         ("environment_wham", ["tr/a.wav", "cv/b.wav", "tt/c.wav", "tt/d.wav", "tt/e.wav"], "WHAM!", 3),
         ("environment_musan", ["simulated_rirs/a.wav", "pointsource_noises/b.wav"], "RIRS_NOISES", 1),
         ("environment_wham", ["a.wav", "deep/er/b.wav", "notes.txt", ".hidden.wav"], "folder", 2),
+        ("crosstalk", ["manifest.csv", "audio/anna-1.wav", "audio/bob-1.wav"], "folder", 2),
+        ("environment_esc50", ["manifest.csv", "audio/1-100032-A-0.wav"], "ESC-50", 1),
     ],
 )
 def test_layouts_are_recognised(tmp_path, name, files, collection, count):
     layout(tmp_path, [file for file in files if file.endswith("wav")])
-    if collection == "ESC-50":
+    if "manifest.csv" in files:
+        (tmp_path / "manifest.csv").write_text("audio\n")
+    elif collection == "ESC-50":
         (tmp_path / "meta/esc50.csv").write_text("filename,fold\n")
     source = open_source(name, tmp_path)
     assert source.describe().startswith(f"{collection} ")

@@ -65,7 +65,12 @@ def load_digits(folder: Path) -> list[tuple[np.ndarray, str, str, int]]:
     with (folder / "manifest.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [
-        (read(folder / row["path"]).samples, row["text"], row["speaker"], int(Path(row["path"]).stem.rpartition("_")[2]))
+        (
+            read(folder / row["path"]).samples,
+            row["text"],
+            row["speaker"],
+            int(Path(row["path"]).stem.rpartition("_")[2]),
+        )
         for row in rows
     ]
 
@@ -103,5 +108,7 @@ def train(
 def disturb(clip: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     before, after = generator.integers(0, 1200, 2)
     x = np.pad(clip * 10.0 ** generator.uniform(-0.4, 0.4), (before, after))
-    noise = generator.standard_normal(len(x)) * np.sqrt(np.mean(x**2)) * 10.0 ** (-generator.uniform(15, 40) / 20)
+    noise = (
+        generator.standard_normal(len(x)) * np.sqrt(np.mean(x**2)) * 10.0 ** (-generator.uniform(15, 40) / 20)
+    )
     return (x + noise).astype(np.float32)

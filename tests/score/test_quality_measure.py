@@ -179,6 +179,34 @@ def test_the_sample_grows_until_more_does_not_help(corpus, tmp_path, monkeypatch
     assert found["utterance"].n_unique() == 2
 
 
+def test_a_scenario_that_never_has_an_interval_does_not_keep_it_growing():
+    """Four synthetic voices have no interval, however many of their utterances are measured."""
+    rows = [
+        (f"{scenario}{n}", f"{scenario}{n % voices}", scenario, 3.0 - place + 0.01 * (n % 7))
+        for place, (scenario, voices) in enumerate(
+            {"clean": 8, "music:1": 8, "gain:1": 8, "synthetic": 4}.items()
+        )
+        for n in range(16)
+    ]
+    table = pl.DataFrame(rows, orient="row", schema=["utterance", "speaker", "scenario", "dnsmos"])
+    assert 0.0 < measure._widest(table) < 10.0
+
+
+@needs_dnsmos
+def test_without_any_difficulty_the_sample_stays_small(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "FIRST_SAMPLE", 2)
+    for path in corpus.table["audio"]:
+        audio.write(path, Audio(np.zeros(RATE, np.float32), RATE))
+    found = measure_quality(corpus, ["gain:1", "gain:2"], workers=1, store=tmp_path / "q.sqlite")
+    assert found["utterance"].n_unique() == 2
+
+
+@needs_dnsmos
+def test_a_slot_cannot_be_measured(corpus, tmp_path):
+    with pytest.raises(VoxauditError, match="scenario 'pgd:1' needs an attack"):
+        measure_quality(corpus, ["pgd:1"], workers=1, store=tmp_path / "q.sqlite")
+
+
 @dataclass(frozen=True)
 class Deadly(Perturbation):
     """Kills the process that applies it."""
@@ -240,6 +268,8 @@ def test_a_run_has_its_own_seed_scenarios_and_roles(corpus, tmp_path):
     }
     assert found.filter(scenario="accented")["pesq"].null_count() == 2
     with_seed = measure_quality(corpus, ["gaussian_noise:3"], seed=7, workers=1, store=tmp_path / "q.sqlite")
+    chosen = measure_quality(Run(folder), ["accented"], workers=1)
+    assert chosen["scenario"].unique(maintain_order=True).to_list() == ["clean", "accented"]
     noisy = {"scenario": "gaussian_noise:3"}
     assert sorted(with_seed.filter(**noisy)["dnsmos"]) == sorted(found.filter(**noisy)["dnsmos"])
 

@@ -155,7 +155,7 @@ def _show(found: Attack, out: Path) -> None:
 
     rows = [
         [
-            row.recognizer,
+            _short(row.recognizer),
             row.scenario,
             f"{row.snr_asked:g}",
             "-" if row.snr_measured_median is None else f"{row.snr_measured_median:.2f}",
@@ -173,9 +173,9 @@ def _show(found: Attack, out: Path) -> None:
     print_table("Attacks", [*columns, "WER, attack", "WERD (95 %)", "succeeded", "utterances"], rows)
     rows = [
         [
-            row.recognizer,
+            _short(row.recognizer),
             row.scenario,
-            name,
+            _short(name),
             *(percent(one[key]) for key in ("wer_clean", "wer_attacked", "werd")),
         ]
         for row in found.rows
@@ -195,3 +195,8 @@ def _show(found: Attack, out: Path) -> None:
     note(
         f"Written to {out}: audio, transcripts.parquet, scores.parquet (for voxaudit robustness), attack.json"
     )
+
+
+def _short(recognizer: str) -> str:
+    """Return a recognizer's name without the folders of its file."""
+    return recognizer.replace("\\", "/").rpartition("/")[2] or recognizer

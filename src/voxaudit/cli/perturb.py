@@ -45,16 +45,17 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.audio import SUFFIXES
     from voxaudit.cli.output import note, print_json
     from voxaudit.perturb import parse_scenario
-    from voxaudit.perturb.export import export_file
+    from voxaudit.perturb.export import export_file, file_in
 
     if args.input.suffix.lower() in SUFFIXES and not args.input.is_dir():
         scenario = parse_scenario(args.scenario, _sources(args))
-        achieved = export_file(args.input, args.target, scenario, seed=args.seed, subtype=args.subtype)
+        target = file_in(args.target, args.input)
+        achieved = export_file(args.input, target, scenario, seed=args.seed, subtype=args.subtype)
         if args.json:
-            print_json({"file": str(args.target), "scenario": scenario.id, "achieved": achieved})
+            print_json({"file": str(target), "scenario": scenario.id, "achieved": achieved})
         else:
             measured = ", ".join(f"{key} {value:.2f}" for key, value in achieved.items())
-            note(f"{args.target}: {scenario.id}{f' (measured: {measured})' if measured else ''}")
+            note(f"{target}: {scenario.id}{f' (measured: {measured})' if measured else ''}")
         return 0
     return _corpus(args)
 

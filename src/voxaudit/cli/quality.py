@@ -94,7 +94,7 @@ def summarize(table: pl.DataFrame, found: pl.DataFrame | None, refusal: str | No
 
     numbers = [column for group in COLUMNS.values() for column in group if column in table.columns]
     scenarios = table.group_by("scenario", maintain_order=True).agg(
-        pl.len().alias("utterances"), pl.col(numbers).mean(), pl.col("missing").count()
+        pl.col("dnsmos").count().alias("utterances"), pl.col(numbers).mean(), pl.col("missing").count()
     )
     if found is not None:
         chosen = found.select("scenario", "difficulty", "low", "high", "clusters", "resampled")

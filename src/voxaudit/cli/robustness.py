@@ -55,7 +55,14 @@ def run(args: argparse.Namespace) -> int:
     # The matrices are small: threads would only wait for each other. Set before numpy is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from voxaudit.audits.robustness import robustness
-    from voxaudit.audits.robustness.sources import NONE, choose_difficulty, read_many
+    from voxaudit.audits.robustness.difficulty import listed
+    from voxaudit.audits.robustness.sources import (
+        NONE,
+        choose_difficulty,
+        noise_sources,
+        read_many,
+        slots_left_out,
+    )
     from voxaudit.cli.output import note, print_json
     from voxaudit.cli.robustness_tables import print_findings
     from voxaudit.tables import read_table, require_columns
@@ -84,13 +91,18 @@ def run(args: argparse.Namespace) -> int:
     note(f"note: difficulties: {found.difficulty_source}")
     for line in found.notes:
         note(f"note: {line}")
+    sources = noise_sources(args.tables)
+    for name, description in sources.items():
+        note(f"note: {name}: {description}")
+    if left_out := slots_left_out(args.tables):
+        note(f"note: not heard: {listed(left_out)}; run.json says what each needs")
     if args.plot:
         from voxaudit.audits.robustness.plot import severity_plot
 
         severity_plot(found, args.plot)
         note(f"note: plot written to {args.plot}")
     if args.json:
-        print_json({"tables": list(args.tables), **found.to_dict()})
+        print_json({"tables": list(args.tables), "sources": sources, **found.to_dict()})
     else:
         print_findings(found, worst=max(args.worst, 0))
     return 0

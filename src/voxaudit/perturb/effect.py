@@ -168,7 +168,7 @@ class Tremolo(Perturbation):
         """Return the samples times `1 - depth / 100 * (1 - cos(2 pi speed t)) / 2`."""
         count = len(samples)
         # The wave repeats after a whole number of samples where the speed is a whole number of Hz.
-        whole = self.speed.is_integer()
+        whole = float(self.speed).is_integer()
         wave = _tremolo_wave(
             rate, self.speed, self.depth, rate // math.gcd(rate, int(self.speed)) if whole else count
         )

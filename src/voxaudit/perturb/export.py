@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from voxaudit.audio import Audio, AudioError, read, write
+from voxaudit.audio import Audio, read, write
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.scenario import Scenario
@@ -21,7 +21,9 @@ SUBTYPES = ("PCM_16", "PCM_24", "PCM_32", "FLOAT")
 """Sample formats of the files; the integer ones saturate at full scale."""
 
 METADATA = "metadata.csv"
+_COLUMNS = ("file_name", "id", "speaker", "text", "scenario", "seed")
 _ENDINGS = (".wav", ".flac")
+_FLAC = ("PCM_16", "PCM_24")
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,21 @@ def export_file(
     `target` is a .wav or .flac file, or a folder that exists. The generator is that of an utterance called as the
     file is, without its ending.
     """
-    source, target = Path(source), Path(target)
-    if target.is_dir():
-        target = target / f"{source.stem}.wav"
+    source, target = Path(source), file_in(target, source)
     if target.suffix.lower() not in _ENDINGS:
         raise VoxauditError(f"{target}: name a {' or '.join(_ENDINGS)} file, or a folder that exists")
-    if target.exists() and target.samefile(source):
+    if source.exists() and target.exists() and target.samefile(source):
         raise VoxauditError(f"{target}: this is the recording itself; name another file")
     audio = read(source)
     perturbed = scenario.apply(audio, seed=seed, utterance=source.stem)
     _write(target, perturbed, subtype)
     return scenario.achieved(audio, seed=seed, utterance=source.stem)
+
+
+def file_in(target: str | Path, source: str | Path) -> Path:
+    """Return the file to write for a recording: `target` itself, or one called like the recording in that folder."""
+    target = Path(target)
+    return target / f"{Path(source).stem}.wav" if target.is_dir() else target
 
 
 def export_corpus(
@@ -66,8 +72,8 @@ def export_corpus(
     """Write a corpus as a scenario disturbs it: `audio/*.wav` and `metadata.csv`, a Hugging Face audiofolder.
 
     The audio is what a run with the same seed would hear. Columns: file_name, id, speaker, text, scenario, seed,
-    what was measured (`achieved_snr_db` ...), then the attributes. A recording that cannot be read is named in
-    `failures`.
+    what was measured (`achieved_snr_db` ...), then the attributes, with `source_` before a name that would hide one
+    of these. A recording that cannot be read or disturbed is named in `failures`.
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -78,13 +84,13 @@ def export_corpus(
     for number, utterance in enumerate(corpus, start=1):
         try:
             audio = read(utterance.audio, start=utterance.start, duration=utterance.duration)
-        except AudioError as error:
+            perturbed = scenario.apply(audio, seed=seed, utterance=utterance.id)
+            achieved = scenario.achieved(audio, seed=seed, utterance=utterance.id)
+        except VoxauditError as error:
             failures[utterance.id] = one_line(error)
         else:
-            perturbed = scenario.apply(audio, seed=seed, utterance=utterance.id)
             name = f"audio/{number:0{digits}d}_{_slug(utterance.id)}.wav"
             _write(folder / name, perturbed, subtype)
-            achieved = scenario.achieved(audio, seed=seed, utterance=utterance.id)
             rows.append(
                 {
                     "file_name": name,
@@ -94,7 +100,7 @@ def export_corpus(
                     "scenario": scenario.id,
                     "seed": seed,
                     **{f"achieved_{key}": value for key, value in achieved.items()},
-                    **utterance.attributes,
+                    **{_attribute(key): value for key, value in utterance.attributes.items()},
                 }
             )
         if progress is not None:
@@ -111,6 +117,10 @@ def export_corpus(
 def _write(path: Path, audio: Audio, subtype: str) -> None:
     if subtype not in SUBTYPES:
         raise VoxauditError(f"unknown subtype '{subtype}'. Choose one of {', '.join(SUBTYPES)}")
+    if path.suffix.lower() == ".flac" and subtype not in _FLAC:
+        raise VoxauditError(
+            f"{path}: FLAC has no {subtype} samples. Name a .wav file, or use {' or '.join(_FLAC)}"
+        )
     temporary = path.with_name(f".{os.getpid()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,6 +130,11 @@ def _write(path: Path, audio: Audio, subtype: str) -> None:
         raise VoxauditError(f"{path}: cannot write here ({error.strerror or one_line(error)})") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _attribute(name: str) -> str:
+    """Return the column of an attribute: a corpus that was disturbed before has columns like ours."""
+    return f"source_{name}" if name in _COLUMNS or name.startswith("achieved_") else name
 
 
 def _slug(id_: str) -> str:

@@ -28,6 +28,9 @@ class Gain(Perturbation):
 
     factor: float
 
+    def __post_init__(self) -> None:
+        _check_factor("factor", self.factor)
+
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `factor * samples` limited to [-1, 1]."""
         return amplify(samples, self.factor)
@@ -43,8 +46,7 @@ class Amp(Perturbation):
     theta: float
 
     def __post_init__(self) -> None:
-        if self.theta < 0.0:
-            raise ValueError("theta must be at least 0 (a factor)")
+        _check_factor("theta", self.theta)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `theta * samples` limited to [-1, 1]."""
@@ -112,6 +114,11 @@ class FarField(Perturbation):
     def _factor(self, samples: Samples) -> float:
         rms = _rms(samples.astype(np.float64))
         return _amplitude(SPEECH_LEVEL) / (rms * self.distance) if rms > 0.0 else 0.0
+
+
+def _check_factor(name: str, factor: float) -> None:
+    if not 0.0 <= factor <= 1e6:
+        raise ValueError(f"{name} must be from 0 to 1e6 (a factor)")
 
 
 def _amplitude(level: float) -> float:

@@ -26,6 +26,9 @@ class GaussianNoise(Perturbation):
 
     snr: float
 
+    def __post_init__(self) -> None:
+        check_snr("snr", self.snr)
+
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return speech plus noise; what exceeds full scale is kept, as float audio allows it."""
         return add_at_snr(samples, generator.standard_normal(len(samples)), self.snr)
@@ -45,6 +48,9 @@ class Noise(Perturbation):
 
     theta: float
 
+    def __post_init__(self) -> None:
+        check_snr("theta", self.theta)
+
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return speech plus noise limited to full scale: what exceeds it saturates."""
         noisy = add_at_snr(samples, generator.standard_normal(len(samples)), self.theta)
@@ -53,6 +59,12 @@ class Noise(Perturbation):
     def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
         """Return the signal-to-noise ratio that came out, `snr_db`."""
         return measured_snr(before, after)
+
+
+def check_snr(name: str, snr: float) -> None:
+    """Raise one line unless `snr` is a ratio in dB that samples can hold."""
+    if not -200.0 <= snr <= 200.0:
+        raise ValueError(f"{name} must be from -200 to 200 (dB)")
 
 
 def add_at_snr(samples: Samples, noise: np.ndarray, snr: float) -> Samples:

@@ -9,7 +9,7 @@ import numpy as np
 
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import Perturbation
-from voxaudit.perturb.noise import add_at_snr, measured_snr
+from voxaudit.perturb.noise import add_at_snr, check_snr, measured_snr
 from voxaudit.perturb.sources import builtin
 from voxaudit.perturb.sources.base import IS_SOURCE, NoiseSource
 
@@ -28,6 +28,9 @@ class Recorded(Perturbation):
 
     snr: float
     source: NoiseSource = field(default=builtin.OFFICE, metadata=IS_SOURCE)
+
+    def __post_init__(self) -> None:
+        check_snr("snr", self.snr)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return speech plus noise."""

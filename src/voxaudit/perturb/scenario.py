@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.base import Perturbation, trial_generator
+from voxaudit.perturb.slots import SLOTS
 from voxaudit.registry import Registry, suggest
 
 if TYPE_CHECKING:
@@ -108,16 +109,18 @@ class Scenario:
 
 
 def parse_scenario(text: str, sources: Mapping[str, Source] | None = None) -> Scenario:
-    """Return the scenario that a string names; an unknown name or setting raises one line.
+    """Return the scenario that a string names; an unknown name or setting, or a slot, raises one line.
 
     `sources` says by perturbation where noise or rooms come from; without, they are built in.
     """
     name, colon, setting = text.strip().partition(":")
     if name == CLEAN and not colon:
         return Scenario(CLEAN, None)
+    if text.strip() in SLOTS:
+        raise VoxauditError(f"scenario '{text.strip()}' needs {SLOTS[text.strip()]}")
     kind: type[Perturbation] = PERTURBATIONS.load(name)
     source = {"source": sources[name]} if sources and name in sources else {}
-    if setting.isdecimal():
+    if setting.isdecimal() and len(setting) < 10:
         severity = int(setting)
         if not 1 <= severity <= len(kind.severities):
             raise VoxauditError(f"scenario '{text}': {_choices(kind)}")
@@ -138,7 +141,6 @@ def parse_scenarios(
 
     Slots are left out: `open_slots` says what they need.
     """
-    from voxaudit.perturb.slots import SLOTS
     from voxaudit.perturb.suites import SUITES
 
     chosen = {CLEAN: Scenario(CLEAN, None)}
@@ -153,7 +155,6 @@ def parse_scenarios(
 
 def open_slots(texts: Iterable[str], filled: Iterable[str] = ()) -> dict[str, str]:
     """Return {scenario id: what it needs} of the slots in a list of ids and suites that nothing fills."""
-    from voxaudit.perturb.slots import SLOTS
     from voxaudit.perturb.suites import SUITES
 
     asked = [id_ for text in texts for id_ in (SUITES[text].scenarios if text in SUITES else (text,))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -41,10 +42,9 @@ class Differentiable(Protocol):
 def need_torch() -> Any:
     """Import torch, or raise one line that says how to install it."""
     try:
-        import torch
+        return import_module("torch")
     except ImportError as error:
         raise missing_extra("torch", "attack") from error
-    return torch
 
 
 def pad(clips: Sequence[Samples], device: str = "cpu") -> tuple[Tensor, Tensor]:
@@ -71,7 +71,9 @@ def hear(model: Differentiable, clips: Sequence[Samples], batch: int = 16) -> li
         with torch.no_grad():
             heard = list(model.transcribe(*pad(some, device_of(model))))
         if len(heard) != len(some) or not all(isinstance(text, str) for text in heard):
-            raise AttackError(f"the recognizer's transcribe() must return {len(some)} texts for as many clips")
+            raise AttackError(
+                f"the recognizer's transcribe() must return {len(some)} texts for as many clips"
+            )
         texts += heard
     return texts
 

@@ -29,7 +29,7 @@ def radius(samples: Samples, snr: float, norm: Norm = "l2") -> float:
     With L2 norms this is the SNR as everybody means it. With L-infinity it bounds the noise's peak against the
     speech's peak, and the SNR in power may be lower.
     """
-    return 10.0 ** (-snr / 20.0) * norm_of(samples, norm)
+    return float(10.0 ** (-snr / 20.0)) * norm_of(samples, norm)
 
 
 def measured(samples: Samples, disturbed: Samples, norm: Norm = "l2") -> float | None:
@@ -49,7 +49,9 @@ def fit(samples: Samples, noise: NDArray[Any], snr: float, norm: Norm = "l2") ->
     allowed = radius(samples, snr, norm)
     scale = 1.0
     for _ in range(60):
-        disturbed: Samples = np.clip(samples + scale * noise.astype(np.float64), -limit, limit).astype(np.float32)
+        disturbed: Samples = np.clip(samples + scale * noise.astype(np.float64), -limit, limit).astype(
+            np.float32
+        )
         size = norm_of(disturbed.astype(np.float64) - samples, norm)
         at = measured(samples, disturbed, norm)
         if size <= allowed and (at is None or at >= snr):

@@ -57,7 +57,9 @@ def ctc_losses(logits: Tensor, frames: Tensor, labels: Sequence[Sequence[int]], 
     torch = need_torch()
     scores = logits.log_softmax(dim=-1).transpose(0, 1)
     lengths = torch.tensor([len(label) for label in labels], device=logits.device)
-    flat = torch.tensor([token for label in labels for token in label], dtype=torch.long, device=logits.device)
+    flat = torch.tensor(
+        [token for label in labels for token in label], dtype=torch.long, device=logits.device
+    )
     return torch.nn.functional.ctc_loss(scores, flat, frames, lengths, blank=blank, reduction="none")
 
 

@@ -252,7 +252,9 @@ def _start(jobs: list[_Job], width: int, settings: Pgd, start: int) -> Any:
     drawn = np.zeros((len(jobs), width), np.float32)
     for row, job in zip(drawn, jobs, strict=True):
         words = np.frombuffer(job.clip.tobytes()[:64].ljust(64, b"\0"), np.uint32)
-        generator = np.random.Generator(np.random.PCG64([settings.seed, start, len(job.clip), *map(int, words)]))
+        generator = np.random.Generator(
+            np.random.PCG64([settings.seed, start, len(job.clip), *map(int, words)])
+        )
         row[: len(job.clip)] = generator.standard_normal(len(job.clip))
         row *= job.radius * generator.uniform() / max(float(np.linalg.norm(row)), 1e-30)
     return torch.from_numpy(drawn)

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.audits.attack.base import AttackError, Differentiable, device_of, gradient, hear, need_torch, pad
+from voxaudit.audits.attack.base import (
+    AttackError,
+    Differentiable,
+    device_of,
+    gradient,
+    hear,
+    need_torch,
+    pad,
+)
 from voxaudit.audits.attack.bound import radius
 from voxaudit.score import count_characters, normalizer
 
@@ -43,11 +51,15 @@ class UniversalSettings:
 
 @dataclass(frozen=True, eq=False)
 class UniversalFound:
-    """The noise, its bound on the largest sample, and how it did on the development set, epoch by epoch."""
+    """The noise, its bound on the largest sample, and how it did on the development set, epoch by epoch.
+
+    `used` says how many clips had sound and a finite loss; the others were left out.
+    """
 
     noise: Samples
     epsilon: float
     success_rate: float
+    used: int
     history: tuple[float, ...]
     queries: int
 
@@ -66,9 +78,15 @@ def find_universal(
     while the utterance is not misled yet (Neekhara et al. 2019), which is what is done here. The success rate
     is a share, and the best noise of all epochs is kept.
     """
-    usable = [k for k, clip in enumerate(clips) if radius(clip, settings.snr) > 0.0]
+    usable = [
+        k
+        for k, clip in enumerate(clips)
+        if radius(clip, settings.snr) > 0.0 and _finite(model, clip, texts[k])
+    ]
     if not usable:
-        raise AttackError("no development utterance has any sound: there is nothing to find a perturbation on")
+        raise AttackError(
+            "no development utterance has sound and a finite loss: there is nothing to learn from"
+        )
     clips, texts = [clips[k] for k in usable], [texts[k] for k in usable]
     search = _Search(model, clips, texts, settings)
     best = search.noise.copy()
@@ -78,10 +96,19 @@ def find_universal(
             break
         search.epoch(epoch)
         rates.append(search.success_rate())
-        if rates[-1] > max(rates[:-1]):
+        if rates[-1] >= max(rates[:-1]):
             best = search.noise.copy()
         progress(len(clips))
-    return UniversalFound(best, search.epsilon, max(rates), tuple(rates), search.queries)
+    return UniversalFound(best, search.epsilon, max(rates), len(clips), tuple(rates), search.queries)
+
+
+def _finite(model: Differentiable, clip: Samples, text: str) -> bool:
+    torch = need_torch()
+    try:
+        with torch.no_grad():
+            return bool(torch.isfinite(model.loss(*pad([clip], device_of(model)), [text])).all())
+    except RuntimeError:  # too short for the model's first layer
+        return False
 
 
 class _Search:
@@ -116,7 +143,9 @@ class _Search:
         return counts.errors > self.settings.cer * max(counts.words, 1)
 
     def epoch(self, number: int) -> None:
-        order = np.random.Generator(np.random.PCG64([self.settings.seed, number])).permutation(len(self.clips))
+        order = np.random.Generator(np.random.PCG64([self.settings.seed, number])).permutation(
+            len(self.clips)
+        )
         for first in range(0, len(order), self.settings.batch):
             self._batch([int(k) for k in order[first : first + self.settings.batch]])
 

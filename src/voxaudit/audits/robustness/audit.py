@@ -16,7 +16,7 @@ from voxaudit.audits.robustness.difficulty import check_difficulty, listed
 from voxaudit.audits.robustness.groups import group_rows
 from voxaudit.audits.robustness.levels import ALL, ATTACKED, Node, climb, node_row, scenario_nodes
 from voxaudit.audits.robustness.ranking import rank
-from voxaudit.audits.robustness.resample import Resample, resample_people
+from voxaudit.audits.robustness.resample import Resample, finite, resample_people
 from voxaudit.audits.robustness.result import Refusal, Robustness
 from voxaudit.audits.robustness.settings import Setting
 from voxaudit.audits.robustness.silence import inserted_words
@@ -56,7 +56,10 @@ def robustness(
         raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
     if resamples < 100:
         raise VoxauditError(f"resamples must be at least 100, not {resamples}")
-    trials = read_trials(scores, tuple(attributes), by, where)
+    if seed < 0:
+        raise VoxauditError(f"seed must be at least 0, not {seed}")
+    attributes = tuple(dict.fromkeys(attributes))
+    trials = read_trials(scores, attributes, by, where)
     facts = None if models is None else read_facts(models, trials.recognizers, models_where)
     hard, refusals = (
         ({}, []) if difficulty is None else check_difficulty(difficulty, trials.settings, difficulty_source)
@@ -199,7 +202,12 @@ class _Collected:
             labels = {"name": name} | ({"language": language} if language else {})
             by = "werd" if name == ATTACKED or not any(n.normalized for n in nodes.values()) else "nwerd"
             rows, compared = rank(nodes, by, self.resample, **labels)
-            self.ranking += [{**row, "clean_wer": self.clean[language, row["recognizer"]]} for row in rows]
+            for row in rows:
+                node = nodes[row["recognizer"]]
+                low, high = self.resample.limits(node["werd"], node.speakers)
+                row |= {"clean_wer": self.clean[language, row["recognizer"]], "wer": finite(node["wer"][0])}
+                row |= {"werd": finite(node["werd"][0]), "werd_low": low, "werd_high": high}
+            self.ranking += rows
             self.comparisons += compared
         return measure
 

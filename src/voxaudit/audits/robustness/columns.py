@@ -20,8 +20,8 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "trends": ("perturbation", "steps", "slope", "slope_low", "slope_high", "verdict", "reversals"),
     "ranking": (
-        *("name", "rank", "rank_worst", "measure", "estimate", "low", "high", "clean_wer", "scenarios"),
-        "speakers",
+        *("name", "rank", "rank_worst", "measure", "estimate", "low", "high", "clean_wer", "wer"),
+        *("werd", "werd_low", "werd_high", "scenarios", "speakers"),
     ),
     "comparisons": (
         *("name", "against", "measure", "difference", "difference_low", "difference_high", "verdict"),

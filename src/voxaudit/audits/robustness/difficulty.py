@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 
 import polars as pl
@@ -32,13 +33,11 @@ def check_difficulty(
         raise VoxauditError(f"{where}: scenario '{one_line(str(twice), 80)}' has several rows; keep one")
     given = dict(zip(names.to_list(), table["difficulty"].cast(pl.Float64).to_list(), strict=True))
     wanted = [s for s, setting in settings.items() if setting.speech and not setting.attack]
-    known = {s: float(v) for s in wanted if (v := given.get(s)) is not None and v == v and v > 0}
+    known = {s: float(v) for s in wanted if (v := given.get(s)) is not None and 0 < v < inf}
     refusals = []
     low = [s for s in wanted if s in given and s not in known and given[s] is not None and given[s] <= 0]
     if low:
-        refusals.append(
-            Refusal(f"NWERD of {listed(low)}", "a difficulty of 0 or less: no worse than clean speech")
-        )
+        refusals.append(Refusal(f"NWERD of {listed(low)}", "a difficulty of 0 or less divides nothing"))
     without = [s for s in wanted if s not in known and s not in low and s != CLEAN]
     if without:
         refusals.append(Refusal(f"NWERD of {listed(without)}", "no difficulty is known"))

@@ -13,7 +13,6 @@ from voxaudit.audits.robustness.resample import Resample, finite
 from voxaudit.audits.robustness.settings import Setting
 from voxaudit.perturb import CLEAN
 from voxaudit.score.quality import nwerd
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
 
 MEASURES = ("wer", "cer", "werd", "nwer", "nwerd")
@@ -141,8 +140,3 @@ def node_row(node: Node, resample: Resample, **labels: Any) -> dict[str, Any]:
         low, high = resample.limits(node[measure], node.speakers)
         row[f"{measure}_low"], row[f"{measure}_high"] = low, high
     return row
-
-
-def too_few(node: Node) -> bool:
-    """Say whether a node has no interval for want of known speakers."""
-    return node.speakers < FEWEST_SPEAKERS

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from voxaudit.corpus.roles import ROLES
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN, PERTURBATIONS, Perturbation
 from voxaudit.perturb.suites import AEQUEVOX
@@ -23,12 +25,12 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "audio processing": ("resample", "gain", "lowpass", "highpass"),
     "accented speech": ("accented",),
     "synthetic speech": ("synthetic",),
-    "near-field conversation": ("near_field", "near_field_chime", "near_field_ami"),
-    "far-field conversation": ("far_field", "far_field_chime", "far_field_ami"),
+    "near-field conversation": ("near_field",),
+    "far-field conversation": ("far_field",),
     "utterance-specific attack": ("pgd",),
     "utterance-agnostic attack": ("universal",),
 }
-"""The columns of SRB's Table 1 and the perturbations of its Table 2 in each."""
+"""The columns of SRB's Table 1 and the perturbations of its Table 2, or the roles of natural speech, in each."""
 
 ATTACKS = frozenset({"pgd", "universal"})
 """Made against one recognizer, so their audio has no difficulty that all share: plain WERD (SRB section 3.2)."""
@@ -65,8 +67,9 @@ def describe(scenario: str) -> Setting:
     name, _, setting = scenario.partition(":")
     if scenario == CLEAN:
         return Setting(scenario, CLEAN, CLEAN, random=False)
-    kind = _kind(name)
-    severity = int(setting) if setting.isdecimal() else None
+    role = _role(scenario)
+    kind = None if role else _kind(name)
+    severity = int(setting) if setting.isdecimal() and len(setting) < 10 else None
     main, harsher = _main_parameter(name, kind)
     values = _values(setting)
     if severity is not None and kind is not None and 1 <= severity <= len(kind.severities):
@@ -75,14 +78,14 @@ def describe(scenario: str) -> Setting:
     return Setting(
         scenario=scenario,
         perturbation=name,
-        category=_CATEGORY.get(name) or (kind.family if kind is not None else OTHER),
+        category=_category(name, role, kind),
         severity=severity,
         parameter=parameter,
         value=None if parameter is None else float(values[parameter]),
         harsher=harsher if parameter == main else 0,
         attack=name in ATTACKS,
         speech=kind is None or kind.speech,
-        random=kind is None or kind.random,
+        random=not role and (kind is None or kind.random),
     )
 
 
@@ -99,6 +102,19 @@ def by_harshness(settings: Iterable[Setting]) -> list[Setting]:
     if all(setting.value is not None and setting.harsher for setting in some):
         return sorted(some, key=lambda setting: setting.harsher * (setting.value or 0.0))
     return []
+
+
+def _role(scenario: str) -> str:
+    """Return the role of natural speech: `far_field` and `far_field_ami`, but not `far_field:2`, a perturbation."""
+    return next((role for role in ROLES if scenario == role or scenario.startswith(f"{role}_")), "")
+
+
+def _category(name: str, role: str, kind: type[Perturbation] | None) -> str:
+    if role:
+        return _CATEGORY[role]
+    if name in _CATEGORY and name not in ROLES:
+        return _CATEGORY[name]
+    return kind.family if kind is not None else OTHER
 
 
 def _kind(name: str) -> type[Perturbation] | None:
@@ -128,7 +144,9 @@ def _values(setting: str) -> dict[str, float]:
         key, equals, text = part.partition("=")
         if equals:
             try:
-                values[key.strip()] = float(text)
+                value = float(text)
             except ValueError:
                 continue
+            if math.isfinite(value):
+                values[key.strip()] = value
     return values

@@ -14,7 +14,6 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.run.folder import read_config
 from voxaudit.score.quality import difficulties, published_difficulties
-from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS
 from voxaudit.tables import read_table
 
 PUBLISHED, MEASURED, NONE = "published", "measured", "none"
@@ -28,6 +27,12 @@ def read_many(paths: Sequence[str | Path]) -> pl.DataFrame:
     Of several, a column `draw` tells the runs' seeds apart (files: their own `draw` or `seed`, else their place in
     the list). Durations of utterances are added from a run's corpus where a scenario without speech needs them.
     """
+    files = [Path(path).resolve() for path in paths if not is_run(path)]
+    twice = next((path for place, path in enumerate(files) if path in files[:place]), None)
+    if twice is not None:
+        raise VoxauditError(
+            f"{twice}: this table is given twice; it would count as another random draw of itself"
+        )
     tables = []
     for place, path in enumerate(paths, start=1):
         table = _with_durations(read_scores(path), Path(path))
@@ -49,6 +54,21 @@ def read_many(paths: Sequence[str | Path]) -> pl.DataFrame:
         ) from error
 
 
+def noise_sources(paths: Sequence[str | Path]) -> dict[str, str]:
+    """Return where the noise and rooms of runs came from, by perturbation: built in, a folder, other speakers."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        for name, entry in read_config(Path(path)).get("sources", {}).items() if is_run(path) else ():
+            found.setdefault(name, []).append(str(entry["description"]))
+    return {name: "; ".join(dict.fromkeys(described)) for name, described in found.items()}
+
+
+def slots_left_out(paths: Sequence[str | Path]) -> list[str]:
+    """Return the scenarios that runs were asked for but could not hear: slots that nothing filled."""
+    left = [id_ for path in paths if is_run(path) for id_ in read_config(Path(path)).get("not_heard", {})]
+    return list(dict.fromkeys(left))
+
+
 def choose_difficulty(
     choice: str | None, paths: Sequence[str | Path], scenarios: Sequence[str]
 ) -> tuple[pl.DataFrame | None, str]:
@@ -68,9 +88,11 @@ def choose_difficulty(
         )
     if measured is not None and choice in (None, MEASURED):
         quality = read_table(measured)
-        # Difficulties are relative to each other: of one or two scenarios there are none.
-        if choice == MEASURED or quality["scenario"].n_unique() >= FEWEST_SCENARIOS:
+        try:
             return difficulties(quality), f"measured ({measured})"
+        except VoxauditError:  # too few scenarios: difficulties are relative to each other
+            if choice == MEASURED:
+                raise
     if choice in (None, PUBLISHED):
         table = published_difficulties()
         some = table.filter(pl.col("scenario").is_in([name for name in scenarios if name != CLEAN]))
@@ -78,6 +100,27 @@ def choose_difficulty(
             return None, NONE
         return table, "published (Speech Robust Bench, Table 3)"
     return read_table(str(choice)), str(choice)
+
+
+def _seconds(corpus: pl.DataFrame) -> pl.Series:
+    """Return how long utterances last: as the corpus says, else as long as the recording is; null without either."""
+    known = corpus["duration"].cast(pl.Float64)
+    if not known.null_count() or "audio" not in corpus.columns:
+        return known
+    rows = zip(known, corpus["audio"], corpus["start"], strict=True)
+    return pl.Series(
+        [_length(audio, start) if one is None else one for one, audio, start in rows], dtype=pl.Float64
+    )
+
+
+def _length(path: str, start: float | None) -> float | None:
+    import soundfile
+
+    try:
+        about = soundfile.info(path)
+    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError):
+        return None
+    return max(float(about.frames / about.samplerate) - (start or 0.0), 0.0)
 
 
 def _with_durations(table: pl.DataFrame, path: Path) -> pl.DataFrame:
@@ -89,5 +132,7 @@ def _with_durations(table: pl.DataFrame, path: Path) -> pl.DataFrame:
     corpus = read_table(path / "corpus.parquet")
     if "duration" not in corpus.columns:
         return table
-    durations = corpus.select(utterance=pl.col("id").cast(table.schema["utterance"]), duration="duration")
+    durations = corpus.select(
+        utterance=pl.col("id").cast(table.schema["utterance"]), duration=_seconds(corpus)
+    )
     return table.join(durations, on="utterance", how="left", maintain_order="left")

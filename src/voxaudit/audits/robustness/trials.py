@@ -11,9 +11,10 @@ import polars as pl
 from voxaudit.audits.robustness.settings import Setting, describe_all
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
+from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.tables import require_columns
 
-PARTS = ("substitutions", "deletions", "insertions")
+PARTS: tuple[str, ...] = ("substitutions", "deletions", "insertions")
 COUNTS = ("errors", "words", "character_errors", "characters")
 PLACES = ("language", "corpus")
 """Columns that set results apart where a table has them with more than one value."""
@@ -60,11 +61,17 @@ def read_trials(
     if scores.is_empty():
         raise VoxauditError(f"{where}: the table has no rows")
     require_columns(scores, ["utterance", "speaker", "scenario", "recognizer", "words", *attributes], where)
-    if "errors" not in scores.columns or all(part in scores.columns for part in PARTS):
-        require_columns(scores, PARTS, where)
-        errors = pl.sum_horizontal(*(pl.col(part) for part in PARTS), ignore_nulls=False)
-    else:
-        errors = pl.col("errors")
+    own = next((name for name in attributes if name in TRIAL_COLUMNS), None)
+    if own is not None:
+        raise VoxauditError(
+            f"{where}: column '{own}' says which trial a row is. Name an attribute of the speakers"
+        )
+    counted = PARTS
+    if "errors" in scores.columns and not all(part in scores.columns for part in PARTS):
+        counted = ("errors",)
+    require_columns(scores, counted, where)
+    _check_numbers(scores, (*counted, *COUNTS[1:], "duration"), where)
+    errors = pl.sum_horizontal(*(pl.col(part).cast(pl.Float64) for part in counted), ignore_nulls=False)
     characters = [name for name in COUNTS[2:] if name in scores.columns]
     nothing = pl.lit(None, dtype=pl.Float64)
     places = _places(scores, attributes, by, where)
@@ -75,7 +82,7 @@ def read_trials(
         *(pl.col(name).cast(pl.String).fill_null(UNNAMED).cast(pl.Categorical) for name in places),
         _home(scores),
         *(pl.col(name).cast(pl.String).cast(pl.Categorical) for name in ("utterance", "speaker")),
-        errors.cast(pl.Float64).alias("errors"),
+        errors.alias("errors"),
         pl.col("words").cast(pl.Float64),
         *((pl.col(n).cast(pl.Float64) if n in characters else nothing.alias(n)) for n in COUNTS[2:]),
         *([pl.col("duration").cast(pl.Float64)] if has_duration else []),
@@ -125,15 +132,34 @@ def _places(
     )
 
 
+def _check_numbers(scores: pl.DataFrame, names: Sequence[str], where: str | Path) -> None:
+    """Raise one line where a column of counts or seconds holds something else."""
+    for name in names:
+        if name not in scores.columns or scores[name].dtype.is_numeric():
+            continue
+        column = scores[name]
+        wrong = column.is_not_null()
+        if column.dtype == pl.String:
+            wrong &= column.cast(pl.Float64, strict=False).is_null()
+        if wrong.any():
+            row = int(wrong.arg_max() or 0) + 1
+            found = one_line(str(column[row - 1]), 40)
+            raise VoxauditError(f"{where}: row {row}, column '{name}': '{found}' is not a number")
+
+
 def _check_values(table: pl.DataFrame, where: str | Path) -> None:
     for name in ("recognizer", "scenario", "utterance", "errors", "words"):
         column = table[name]
-        bad = column.is_null() if column.dtype == pl.Categorical else ~(column >= 0).fill_null(False)
+        if column.dtype == pl.Categorical:
+            bad = column.is_null()
+        else:
+            bad = ~((column >= 0) & column.is_finite()).fill_null(False)
         if bad.any():
             row = int(bad.arg_max() or 0) + 1
             found = table[name][row - 1]
             what = "no value" if found is None else f"'{found}'"
-            raise VoxauditError(f"{where}: row {row}, column '{name}': {what}; every trial needs one")
+            need = "one" if column.dtype == pl.Categorical else "a count of 0 or more"
+            raise VoxauditError(f"{where}: row {row}, column '{name}': {what}; every trial needs {need}")
 
 
 def _check_once(table: pl.DataFrame, places: tuple[str, ...], draw: bool, where: str | Path) -> None:

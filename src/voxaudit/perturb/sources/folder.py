@@ -20,7 +20,7 @@ NOISE, MUSIC, SPEECH, SIMULATED, REAL = "noise", "music", "speech", "simulated r
 
 @dataclass(frozen=True)
 class Layout:
-    """A collection that is recognised by what lies in its folder, and where it keeps what.
+    """A collection that is recognised by what lies in its folder (patterns of names), and where it keeps what.
 
     Where a collection has a part for testing, that part is taken, as Speech Robust Bench does.
     """
@@ -32,7 +32,7 @@ class Layout:
 
 LAYOUTS = (
     Layout("ESC-50", ("meta/esc50.csv", "audio"), {NOISE: "audio"}),
-    Layout("ESC-50", ("manifest.csv", "audio"), {NOISE: "audio"}),
+    Layout("ESC-50", ("manifest.csv", "audio/[1-5]-*-[A-Z]-*.*"), {NOISE: "audio"}),
     Layout("MS-SNSD", ("noise_test",), {NOISE: "noise_test"}),
     Layout("MS-SNSD", ("noise_train",), {NOISE: "noise_train"}),
     Layout("MUSAN", ("noise", "music"), {NOISE: "noise", MUSIC: "music", SPEECH: "speech"}),
@@ -71,7 +71,7 @@ def find_audio(path: str | Path, part: str) -> Found:
         raise VoxauditError(f"{root}: no such folder. Give the folder of a sound collection in [sources]")
     title, folder = f"folder {root}", root
     for layout in LAYOUTS:
-        if all((root / mark).exists() for mark in layout.marks):
+        if all(any(root.glob(mark)) for mark in layout.marks):
             if part not in layout.parts or not (root / layout.parts[part]).is_dir():
                 missing = layout.parts.get(part)
                 raise VoxauditError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,8 @@ import polars as pl
 from voxaudit.audio import AudioError, content_hash
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, missing_extra, one_line
-from voxaudit.perturb import Scenario, parse_scenarios
-from voxaudit.perturb.sources import open_sources, reopen_sources
+from voxaudit.perturb import Scenario, open_slots, parse_scenarios
+from voxaudit.perturb.sources import Source, open_sources, reopen_sources
 from voxaudit.recognize.files import installed
 from voxaudit.run.cache import default_cache_folder
 from voxaudit.run.folder import Run
@@ -24,7 +24,7 @@ from voxaudit.run.progress import Progress
 from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS, difficulties
 from voxaudit.score.quality.dnsmos import load_dnsmos
 from voxaudit.score.quality.measures import COLUMNS, Measured, failed, fingerprint
-from voxaudit.score.quality.pool import measure_here, measure_tasks
+from voxaudit.score.quality.pool import DIED, measure_here, measure_tasks
 from voxaudit.score.quality.sample import sampling_order
 from voxaudit.score.quality.store import QualityStore, quality_key
 from voxaudit.score.quality.worker import Job, Task
@@ -89,10 +89,9 @@ def measure_quality(
     not given. Those that leave no speech are not measured. `sample` is a number of utterances, chosen by `seed` and
     spread over the speakers; without it 32 are measured, then twice as many, until every difficulty is known to 2.5
     points either way, more utterances stop helping, or there are no more (all of them where fewer than three
-    scenarios are asked for). `p835` adds
-    the scores of the dearer DNSMOS model; `windows` is the rule by which DNSMOS is averaged over a recording
-    (`every`, `speechmos`). `workers` are processes, as many as cores if not given. Numbers are kept in `store`, an
-    SQLite file: in the run's folder, else in the user's cache folder.
+    scenarios are asked for). `p835` adds the scores of the dearer DNSMOS model; `windows` is the rule by which DNSMOS
+    is averaged over a recording (`every`, `speechmos`). `workers` are processes, as many as cores if not given. Numbers
+    are kept in `store`, an SQLite file: in the run's folder, else in the user's cache folder.
 
     Columns: utterance, speaker, scenario, dnsmos (P.808, overall MOS), with `p835` overall, signal and background,
     pesq (null without a clean twin), snr (dB), windows, missing (what could not be measured, and why). The table of a
@@ -110,7 +109,7 @@ def measure_quality(
     else:
         asked = scenarios or ()
         names = [scenario.id.partition(":")[0] for scenario in parse_scenarios(asked)]
-        parts = (_Part(source, parse_scenarios(asked, open_sources({}, names, source))),)
+        parts = (_Part(source, _without_slots(asked, open_sources({}, names, source))),)
         place = Path(store) if store else default_cache_folder() / "quality.sqlite"
     groups = ("p808", *(("p835",) if p835 else ()), "pesq", "snr")
     known = {group: fingerprint(group, windows) for group in groups if group != "pesq" or installed("pesq")}
@@ -131,16 +130,31 @@ def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...
     """Return the clean corpus and, after it in the run's table, the corpus of every role."""
     config: dict[str, Any] = run.config
     roles: dict[str, Any] = config.get("corpora", {})
-    asked = [id_ for id_ in config["scenarios"] if id_ not in roles] if scenarios is None else scenarios
+    wanted = config["scenarios"] if scenarios is None else scenarios
+    asked = [id_ for id_ in wanted if id_ not in roles]
     size = int(config["corpus"]["utterances"])
     corpus = _corpus(config["corpus"]["name"], run.corpus.head(size))
-    sources = reopen_sources(config.get("sources", {}), corpus)
-    parts = [_Part(corpus, parse_scenarios(asked, sources))]
-    for role, about in roles.items() if scenarios is None else ():
+    recorded = config.get("sources", {})
+    sources = reopen_sources(recorded, corpus)
+    if scenarios is not None:
+        names = {scenario.id.partition(":")[0] for scenario in parse_scenarios(asked)}
+        sources |= open_sources({}, names - set(recorded), corpus)
+    parts = [_Part(corpus, _without_slots(asked, sources))]
+    for role, about in roles.items():
         rows = run.corpus.slice(size, int(about["utterances"]))
-        parts.append(_Part(_corpus(role, rows), (Scenario(role, None),)))
+        if role in wanted:
+            parts.append(_Part(_corpus(role, rows), (Scenario(role, None),)))
         size += int(about["utterances"])
     return tuple(parts)
+
+
+def _without_slots(asked: Sequence[str], sources: Mapping[str, Source]) -> tuple[Scenario, ...]:
+    """Return the scenarios asked for. A suite's slots are left out; one asked for by its own name raises one line."""
+    empty = open_slots(asked)
+    for id_ in asked:
+        if id_ in empty:
+            raise VoxauditError(f"scenario '{id_}' needs {empty[id_]}")
+    return parse_scenarios(asked, sources)
 
 
 def _corpus(name: str, table: pl.DataFrame) -> Corpus:
@@ -167,7 +181,8 @@ def _measure_enough(
         if sample is not None or size >= largest:
             return table
         width = _widest(table)
-        if width <= NARROW or width > (1.0 - WORTHWHILE) * before:
+        # Where there is no interval at all, further utterances give none either.
+        if width <= NARROW or not width < (1.0 - WORTHWHILE) * before:
             return table
         before, size = width, 2 * size
 
@@ -177,12 +192,16 @@ def _cells(plan: _Plan, size: int) -> int:
 
 
 def _widest(table: pl.DataFrame) -> float:
-    """Return how far the widest interval of a difficulty reaches to either side; infinity where there is none."""
+    """Return how far the widest interval of a difficulty reaches to either side; infinity where there is none.
+
+    A scenario with too few speakers for an interval, such as four synthetic voices, does not count: it will never
+    have one.
+    """
     try:
         found = difficulties(table)
     except VoxauditError:
         return math.inf
-    reach = ((found["high"] - found["low"]) / 2.0).fill_null(math.inf).max()
+    reach = ((found["high"] - found["low"]) / 2.0).drop_nulls().max()
     return reach if isinstance(reach, float) else math.inf
 
 
@@ -204,7 +223,8 @@ def _measure_sample(
     for task, answer in answers:
         named = [((task.utterance, scenario, one.group), one) for scenario, some in answer for one in some]
         results.update(named)
-        store.add((keys[key], one) for key, one in named)
+        # A process may have died for want of memory: that is tried again next time.
+        store.add((keys[key], one) for key, one in named if one.reason != DIED)
         bars.advance(len(answer), heard=True)
     rows = [row for part in plan.parts for row in _rows(plan, part, size, results)]
     return pl.DataFrame(rows, schema=_schema(plan.groups), orient="row")

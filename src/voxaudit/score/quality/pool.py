@@ -16,6 +16,9 @@ from pathlib import Path
 from voxaudit.score.quality.measures import failed
 from voxaudit.score.quality.worker import Answer, Job, Task, measure_task
 
+DIED = "the measuring process died"
+"""Why there are no numbers where a process died twice over a scenario."""
+
 
 def measure_tasks(job: Job, tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Answer]]:
     """Yield every task with its answer, as they come; the processes end when the caller stops listening.
@@ -87,8 +90,7 @@ class _Worker:
     def _ask_again(self, task: Task) -> Answer:
         answer = self._ask(task)
         if answer is None:
-            reason = "the measuring process died"
-            answer = [(scenario.id, failed(groups, reason)) for scenario, groups in task.wanted]
+            answer = [(scenario.id, failed(groups, DIED)) for scenario, groups in task.wanted]
         return answer
 
     def _ask(self, task: Task) -> Answer | None:

@@ -1,0 +1,223 @@
+"""What an attack found: one row per recognizer and signal-to-noise ratio, and the tables other audits read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from voxaudit.perturb.universal import SEVERITIES
+from voxaudit.score import score_columns
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, ratio_intervals
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One utterance under attack: what was heard clean, attacked, and in plain noise (None where nothing could be).
+
+    `failure` says why it was not attacked; it is then in no rate.
+    """
+
+    utterance: str
+    speaker: str | None
+    reference: str
+    clean: str | None
+    attacked: str | None
+    noise: str | None = None
+    snr: float | None = None
+    success: bool = False
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """The outcome of one attack on one recognizer at one SNR (dB). Rates and differences are fractions.
+
+    `wer_noise` is the WER under white noise at the same SNR: one draw, or for `blackbox` the best of as many draws as
+    the attack had queries; `werd_over_noise` is what the attack adds to that. Intervals are 95 %, over
+    speakers, or over utterances (`interval_by`) where there are fewer than five speakers. `queries` are all losses
+    and transcripts asked of the recognizer. `transfer` has the same rates for recognizers that only listened.
+    """
+
+    recognizer: str
+    method: str
+    scenario: str
+    snr_asked: float
+    snr_measured_median: float | None
+    snr_measured_min: float | None
+    wer_clean: float | None
+    wer_attacked: float | None
+    werd: float | None
+    werd_low: float | None
+    werd_high: float | None
+    wer_noise: float | None
+    werd_over_noise: float | None
+    werd_over_noise_low: float | None
+    werd_over_noise_high: float | None
+    interval_by: str | None
+    cer: float | None
+    success_rate: float | None
+    queries: int
+    seconds: float
+    utterances: int
+    speakers: int
+    failures: dict[str, int] = field(default_factory=dict)
+    transfer: dict[str, dict[str, float | None]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def scenario_id(method: str, snr: float, norm: str = "l2", target: str | None = None) -> str:
+    """Return the scenario's id: SRB's `pgd:1` to `universal:4` where it is one of them."""
+    plain = norm == "l2" and target is None
+    severity = next((number for number, value in SEVERITIES.items() if value == snr), None)
+    if plain and severity is not None and method in ("pgd", "universal"):
+        return f"{method}:{severity}"
+    name = method + ("_linf" if norm == "linf" else "") + ("_targeted" if target is not None else "")
+    return f"{name}:snr={snr:.12g}"
+
+
+def summarise(
+    tried: Sequence[Tried],
+    *,
+    recognizer: str,
+    method: str,
+    scenario: str,
+    snr: float,
+    queries: int,
+    seconds: float,
+    settings: dict[str, Any],
+    transfer: dict[str, dict[str, float | None]] | None = None,
+) -> Row:
+    """Return the row of an attack: rates are ratios of sums over the utterances that could be attacked."""
+    done = [
+        one for one in tried if one.failure is None and one.clean is not None and one.attacked is not None
+    ]
+    failures: dict[str, int] = {}
+    for one in tried:
+        if one.failure is not None:
+            failures[one.failure] = failures.get(one.failure, 0) + 1
+    clean, attacked = (_counts(done, [getattr(one, kind) for one in done]) for kind in ("clean", "attacked"))
+    noisy = bool(done) and all(one.noise is not None for one in done)
+    noise = _counts(done, [one.noise for one in done]) if noisy else None
+    low, high, by = _interval(done, attacked, clean)
+    over_low, over_high, _ = _interval(done, attacked, noise) if noise is not None else (None, None, None)
+    snrs = [one.snr for one in done if one.snr is not None]
+    return Row(
+        recognizer=recognizer,
+        method=method,
+        scenario=scenario,
+        snr_asked=snr,
+        snr_measured_median=float(np.median(snrs)) if snrs else None,
+        snr_measured_min=min(snrs) if snrs else None,
+        wer_clean=_wer(clean),
+        wer_attacked=_wer(attacked),
+        werd=_less(_wer(attacked), _wer(clean)),
+        werd_low=low,
+        werd_high=high,
+        wer_noise=None if noise is None else _wer(noise),
+        werd_over_noise=None if noise is None else _less(_wer(attacked), _wer(noise)),
+        werd_over_noise_low=over_low,
+        werd_over_noise_high=over_high,
+        interval_by=by,
+        cer=_share(attacked, "character_errors", "characters"),
+        success_rate=float(np.mean([one.success for one in done])) if done else None,
+        queries=queries,
+        seconds=seconds,
+        utterances=len(done),
+        speakers=len({one.speaker for one in done if one.speaker is not None}),
+        failures=failures,
+        transfer=transfer or {},
+        settings=settings,
+    )
+
+
+def rates(
+    references: Sequence[str], clean: Sequence[str | None], heard: Sequence[str | None]
+) -> dict[str, float | None]:
+    """Return WER clean and attacked, and their difference, on the utterances that were heard both ways."""
+    rows = [
+        (r, c, h) for r, c, h in zip(references, clean, heard, strict=True) if c is not None and h is not None
+    ]
+    before = _wer(_count_texts([r for r, _, _ in rows], [c for _, c, _ in rows]))
+    after = _wer(_count_texts([r for r, _, _ in rows], [h for _, _, h in rows]))
+    return {"wer_clean": before, "wer_attacked": after, "werd": _less(after, before)}
+
+
+def _counts(done: Sequence[Tried], texts: Sequence[str | None]) -> pl.DataFrame:
+    return _count_texts([one.reference for one in done], [text or "" for text in texts])
+
+
+def _count_texts(said: Sequence[str], heard: Sequence[str]) -> pl.DataFrame:
+    table = score_columns(
+        pl.Series("said", said, dtype=pl.String), pl.Series("heard", heard, dtype=pl.String)
+    )
+    return table.with_columns(errors=pl.sum_horizontal("substitutions", "deletions", "insertions"))
+
+
+def _share(counts: pl.DataFrame, errors: str, of: str) -> float | None:
+    total = int(counts[of].sum())
+    return int(counts[errors].sum()) / total if total else None
+
+
+def _wer(counts: pl.DataFrame) -> float | None:
+    return _share(counts, "errors", "words")
+
+
+def _less(left: float | None, right: float | None) -> float | None:
+    return None if left is None or right is None else left - right
+
+
+def _interval(
+    done: Sequence[Tried], after: pl.DataFrame, before: pl.DataFrame
+) -> tuple[float | None, float | None, str | None]:
+    """Return the bootstrap interval of the difference of two error rates on the same utterances."""
+    speakers = {one.speaker for one in done}
+    by = "speaker" if None not in speakers and len(speakers) >= FEWEST_SPEAKERS else "utterance"
+    table = pl.DataFrame(
+        {
+            "unit": [one.speaker if by == "speaker" else one.utterance for one in done],
+            "errors": (after["errors"] - before["errors"]).to_list(),
+            "words": after["words"].to_list(),
+        },
+        schema={"unit": pl.String, "errors": pl.Int64, "words": pl.Int64},
+    ).with_columns(all=pl.lit("all"))
+    if table.is_empty():
+        return None, None, None
+    limits = ratio_intervals(table, ["all"], speaker="unit")
+    low, high = limits["ci_low"][0], limits["ci_high"][0]
+    return low, high, None if low is None else by
+
+
+TRANSCRIPTS = {
+    "utterance": pl.String,
+    "scenario": pl.String,
+    "recognizer": pl.String,
+    "text": pl.String,
+    "seconds": pl.Float64,
+    "failure": pl.String,
+}
+"""Columns of the transcripts table, as a run has them."""
+
+
+def transcript_rows(
+    row: Row, tried: Sequence[Tried]
+) -> list[tuple[str, str, str, str | None, float, str | None]]:
+    """Return the transcripts of an attack: the clean ones, those under attack and those in noise of the same SNR."""
+    noise = (
+        f"noise:theta={row.snr_asked:.12g}"
+        if row.method != "blackbox"
+        else f"best_noise:snr={row.snr_asked:.12g}"
+    )
+    rows: list[tuple[str, str, str, str | None, float, str | None]] = []
+    for one in tried:
+        told = one.failure or ("the recognizer failed" if one.clean is None or one.attacked is None else None)
+        rows.append(
+            (one.utterance, "clean", row.recognizer, one.clean, 0.0, told if one.clean is None else None)
+        )
+        rows.append((one.utterance, row.scenario, row.recognizer, None if told else one.attacked, 0.0, told))
+        if one.noise is not None:
+            rows.append((one.utterance, noise, row.recognizer, one.noise, 0.0, None))
+    return rows
