@@ -47,9 +47,23 @@ class Summary:
             f"{row['recognizer']}: {row['trials']} trials failed, the first with: {row['example']}"
             for row in self.failures.iter_rows(named=True)
         ]
+        lines += self._made_of()
         few = self.rates["ci_low"].null_count() if self.rates.height else 0
         if few:
             lines.append("No interval is shown where fewer than five speakers are known.")
+        return lines
+
+    def _made_of(self) -> list[str]:
+        """Return where noise and rooms came from, and what of the suites was not heard, with what it needs."""
+        lines = []
+        sources = self.config.get("sources", {})
+        if sources:
+            said = "; ".join(f"{name}: {about['description']}" for name, about in sources.items())
+            lines.append(f"Noise and rooms: {said}.")
+        missing: dict[str, list[str]] = {}
+        for id_, need in self.config.get("not_heard", {}).items():
+            missing.setdefault(need.replace(id_, "ROLE"), []).append(id_)
+        lines += [f"Not heard: {', '.join(ids)} (each needs {need})." for need, ids in missing.items()]
         return lines
 
     def _clean(self, recognizer: str) -> str:
@@ -58,7 +72,8 @@ class Summary:
         if clean.is_empty():
             return f"{recognizer}: no error rate on clean speech (nothing to score)."
         line = f"{recognizer} gets {_rate(clean.row(0, named=True))} of the words wrong on clean speech"
-        worst = rates.filter(pl.col("scenario") != CLEAN).sort("wer", descending=True, nulls_last=True)
+        heard = (pl.col("scenario") != CLEAN) & pl.col("wer").is_not_null()
+        worst = rates.filter(heard).sort("wer", descending=True)
         if worst.is_empty():
             return line + "."
         row = worst.row(0, named=True)

@@ -43,8 +43,10 @@ class Plan:
 
     def parts_of(self, recognizer: str) -> list[tuple[Corpus, tuple[Scenario, ...]]]:
         """Return the corpora a recognizer hears, each with its scenarios."""
-        natural = [(corpus, (Scenario(role, None),)) for role, corpus in self.natural.items()]
-        return [(self.corpus, self.scenarios_of(recognizer)), *natural]
+        clean = (self.corpus, self.scenarios_of(recognizer))
+        if isinstance(self.recognizers[recognizer], AnswersById):
+            return [clean]
+        return [clean, *((corpus, (Scenario(role, None),)) for role, corpus in self.natural.items())]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,167 @@
+"""`voxaudit attack` on models with gradients: a file of the user's own, from the corpus to the tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import soundfile
+
+torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
+
+from voxaudit.audio import read  # noqa: E402
+from voxaudit.audits.attack.base import hear  # noqa: E402
+from voxaudit.audits.attack.bound import measured  # noqa: E402
+from voxaudit.audits.attack.victims import open_victim  # noqa: E402
+from voxaudit.audits.robustness import robustness  # noqa: E402
+from voxaudit.cli.attack import add_arguments, run  # noqa: E402
+from voxaudit.corpus import read_corpus  # noqa: E402
+from voxaudit.errors import VoxauditError  # noqa: E402
+from voxaudit.perturb.universal import open_universal  # noqa: E402
+
+MODEL = """
+import torch
+from voxaudit.audits.attack.ctc import CtcModule
+
+class Linear(torch.nn.Module):
+    def __init__(self, seed):
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.first = torch.nn.Parameter(2.0 * torch.randn(20, 16, generator=generator))
+        self.second = torch.nn.Parameter(torch.randn(16, 5, generator=generator))
+
+    def forward(self, waveforms, lengths):
+        frames = torch.nn.functional.pad(waveforms, (0, -waveforms.shape[1] % 20)).unfold(1, 20, 20)
+        return torch.tanh(frames @ self.first) @ self.second, -(-lengths // 20)
+
+def first():
+    return CtcModule(Linear(0), "abc ", 8000)
+
+def second():
+    return CtcModule(Linear(1), "abc ", 8000)
+
+def broken():
+    raise FileNotFoundError("weights.pt")
+
+def plain(samples, rate):
+    return "abc"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "model.py").write_text(MODEL)
+    model = open_victim(f"{tmp_path / 'model.py'}:first").model
+    generator = np.random.default_rng(0)
+    rows = ["path,speaker,text"]
+    for number in range(12):
+        samples = (0.2 * generator.standard_normal(300 + 40 * number)).astype(np.float32)
+        soundfile.write(tmp_path / f"{number}.wav", samples, 8000, subtype="FLOAT")
+        rows.append(f"{number}.wav,s{number % 6},{hear(model, [samples])[0]}")
+    (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path
+
+
+def command(folder, *arguments, model="first"):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    given = [
+        folder / "manifest.csv",
+        "--out",
+        folder / "out",
+        "--recognizer",
+        f"{folder / 'model.py'}:{model}",
+    ]
+    return run(parser.parse_args([str(one) for one in [*given, *arguments]]))
+
+
+def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
+    other = f"{folder / 'model.py'}:second"
+    plain = f"python:{folder / 'model.py'}:plain"
+    options = ["--snr", "30,10", "--steps", "12", "--no-cache", "--workers", "1", "--json"]
+    assert command(folder, *options, "--recognizer", other, "--transfer", plain) == 0
+    rows = json.loads(capsys.readouterr().out)
+    mine = [row for row in rows if row["recognizer"].endswith("first")]
+    assert [row["scenario"] for row in mine] == ["pgd:2", "pgd:4"]
+    mild, harsh = mine
+    assert mild["wer_clean"] == harsh["wer_clean"] == 0.0
+    assert harsh["wer_attacked"] >= mild["wer_attacked"] > 0.0
+    assert harsh["werd"] > harsh["wer_noise"]
+    assert harsh["snr_measured_min"] >= 10.0
+    assert (harsh["interval_by"], harsh["speakers"], harsh["utterances"]) == ("speaker", 6, 12)
+    assert harsh["werd_low"] <= harsh["werd"] <= harsh["werd_high"]
+    assert set(harsh["transfer"]) == {other, plain}
+    # It says the same whatever it hears, so nothing changes.
+    assert harsh["transfer"][plain]["werd"] == 0.0
+    # The audio on disk is the audio that was measured and heard.
+    model = open_victim(f"{folder / 'model.py'}:first").model
+    (made,) = (folder / "out" / "audio").glob("*first/pgd_4/manifest.csv")
+    heard = []
+    for before, after in zip(read_corpus(folder / "manifest.csv"), read_corpus(made), strict=True):
+        x, y = read(before.audio), read(after.audio)
+        assert measured(x.samples, y.samples) >= 10.0
+        assert (before.id, before.text, before.speaker) == (after.id, after.text, after.speaker)
+        heard.append(hear(model, [y.samples])[0])
+    transcripts = pl.read_parquet(folder / "out" / "transcripts.parquet")
+    kept = transcripts.filter((pl.col("scenario") == "pgd:4") & pl.col("recognizer").str.ends_with("first"))
+    assert kept["text"].to_list() == heard
+    levels = robustness(pl.read_parquet(folder / "out" / "scores.parquet")).levels
+    found = levels.filter((pl.col("name") == "pgd:4") & pl.col("recognizer").str.ends_with("first"))
+    assert found["werd"][0] == pytest.approx(harsh["werd"])
+
+
+def test_a_target_and_a_table_for_people(folder, capsys):
+    assert command(folder, "--snr", "0", "--steps", "100", "--target", "ab", "--utterances", "5") == 0
+    shown = capsys.readouterr()
+    assert "pgd_targeted:snr=0" in shown.out
+    assert "model.py:first" in shown.out
+    document = json.loads((folder / "out" / "attack.json").read_text())
+    (row,) = document["attacks"]
+    assert row["settings"]["target"] == "ab"
+    assert 0.0 < row["success_rate"] <= 1.0
+    assert row["utterances"] == 5
+
+
+def test_universal_is_found_on_some_speakers_and_tried_on_others(folder, capsys):
+    assert command(folder, "--method", "universal", "--snr", "5", "--epochs", "3", "--json") == 0
+    shown = capsys.readouterr()
+    (row,) = json.loads(shown.out)
+    assert "universal: found on speakers s" in shown.err
+    assert (row["utterances"], row["speakers"], row["settings"]["dev_utterances"]) == (6, 3, 6)
+    assert row["interval_by"] == "utterance"
+    assert row["snr_measured_median"] == pytest.approx(5.0, abs=1e-3)
+    (saved,) = (folder / "out" / "universal").rglob("5dB.wav")
+    noise = open_universal(saved).noises[5.0]
+    assert noise.rate == 8000
+    assert np.abs(noise.samples.astype(np.float64)).max() <= row["settings"]["epsilon"]
+
+
+def test_a_corpus_of_one_speaker_needs_a_development_corpus(folder):
+    (folder / "manifest.csv").write_text("path,speaker,text\n0.wav,a,abc\n1.wav,a,abc\n")
+    with pytest.raises(VoxauditError, match="Give a development corpus: --dev CORPUS"):
+        command(folder, "--method", "universal")
+
+
+def test_the_black_box_works_on_models_with_gradients_too(folder, capsys):
+    assert command(folder, "--method", "blackbox", "--snr", "10", "--queries", "8", "--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["snr_measured_min"] >= 10.0
+    assert row["queries"] == 96
+    assert row["wer_attacked"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("broken", "cannot be made (FileNotFoundError: weights.pt)"),
+        ("plain", "cannot be made (TypeError"),
+        ("frist", "no 'frist' in"),
+    ],
+)
+def test_models_that_cannot_serve_are_one_line(folder, model, message):
+    with pytest.raises(VoxauditError) as caught:
+        command(folder, model=model)
+    assert message in str(caught.value)
