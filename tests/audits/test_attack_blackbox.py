@@ -131,7 +131,7 @@ def test_the_command_attacks_an_ordinary_engine(corpus, capsys):
         errors += 5 - len(hear([Audio(y.samples, y.rate)])[0].text.split())
     assert errors / 20 == pytest.approx(row["wer_attacked"])
     scores = pl.read_parquet(out / "scores.parquet")
-    assert set(scores["scenario"]) == {"clean", "blackbox:snr=10", "best_noise:snr=10"}
+    assert set(scores["scenario"]) == {"clean", "blackbox:snr=10"}
     # The store remembers, and the answer is the same.
     assert command(*arguments, *options, "--json") == 0
     (again,) = json.loads(capsys.readouterr().out)
@@ -146,6 +146,7 @@ def test_the_command_attacks_an_ordinary_engine(corpus, capsys):
         (["--method", "pgd"], "gives no gradient, so --method pgd cannot attack it. Use --method blackbox"),
         (["--method", "universal"], "gives no gradient, so --method universal"),
         (["--method", "blackbox", "--target", "no"], "--target needs --method pgd"),
+        (["--method", "blackbox", "--dev", "x.csv"], "--dev is for --method universal"),
         (["--method", "blackbox", "--snr", "loud"], "--snr: numbers of dB"),
         (["--method", "blackbox", "--snr", "nan"], "all finite"),
         (["--method", "blackbox", "--utterances", "0"], "--utterances must be at least 1"),

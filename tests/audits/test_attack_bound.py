@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import voxaudit
 from voxaudit.audits.attack.bound import fit, measured, norm_of, radius
 
 
@@ -56,6 +59,16 @@ def test_the_bound_is_used_up_where_the_noise_is_loud():
 def test_silence_has_no_room_for_noise():
     x = np.zeros(10, np.float32)
     assert not fit(x, np.ones(10), 10.0).any()
+
+
+def test_only_attacks_know_torch():
+    home = Path(voxaudit.__file__).parent
+    named = {
+        path
+        for path in home.rglob("*.py")
+        if re.search(r"import torch|import_module\(\"t", path.read_text("utf-8"))
+    }
+    assert {path.parent.relative_to(home).as_posix() for path in named} == {"audits/attack"}
 
 
 def test_torch_is_imported_only_when_an_attack_runs():

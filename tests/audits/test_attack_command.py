@@ -54,6 +54,7 @@ def plain(samples, rate):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
+    (tmp_path / "plain.py").write_text("def plain(samples, rate):\n    return 'abc'\n")
     model = open_victim(f"{tmp_path / 'model.py'}:first").model
     generator = np.random.default_rng(0)
     rows = ["path,speaker,text"]
@@ -80,7 +81,7 @@ def command(folder, *arguments, model="first"):
 
 def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
     other = f"{folder / 'model.py'}:second"
-    plain = f"python:{folder / 'model.py'}:plain"
+    plain = f"python:{folder / 'plain.py'}:plain"
     options = ["--snr", "30,10", "--steps", "12", "--no-cache", "--workers", "1", "--json"]
     assert command(folder, *options, "--recognizer", other, "--transfer", plain) == 0
     rows = json.loads(capsys.readouterr().out)
@@ -108,6 +109,9 @@ def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
     transcripts = pl.read_parquet(folder / "out" / "transcripts.parquet")
     kept = transcripts.filter((pl.col("scenario") == "pgd:4") & pl.col("recognizer").str.ends_with("first"))
     assert kept["text"].to_list() == heard
+    assert set(transcripts["scenario"]) == {
+        *("clean", "pgd:2", "pgd:4", "gaussian_noise:snr=30", "gaussian_noise:snr=10")
+    }
     levels = robustness(pl.read_parquet(folder / "out" / "scores.parquet")).levels
     found = levels.filter((pl.col("name") == "pgd:4") & pl.col("recognizer").str.ends_with("first"))
     assert found["werd"][0] == pytest.approx(harsh["werd"])

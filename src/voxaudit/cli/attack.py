@@ -137,13 +137,17 @@ def _plan(args: argparse.Namespace) -> Plan:
         snrs = tuple(float(part) for part in args.snr.split(",") if part.strip())
     except ValueError as error:
         raise VoxauditError(f"--snr: numbers of dB with commas between them, not '{args.snr}'") from error
+    if args.dev and args.method != "universal":
+        raise VoxauditError(
+            "--dev is for --method universal: the other methods learn from nothing but the utterance"
+        )
     return Plan(
         method=args.method,
         snrs=snrs,
         target=args.target,
         pgd=Pgd(20.0, args.norm, args.steps, restarts=args.restarts, batch=args.batch),
         universal=UniversalSettings(20.0, epochs=args.epochs, batch=args.batch),
-        dev=read_corpus(args.dev) if args.dev and args.method == "universal" else None,
+        dev=read_corpus(args.dev) if args.dev else None,
         queries=args.queries,
         seed=args.seed,
     )

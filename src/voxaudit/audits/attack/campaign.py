@@ -17,12 +17,12 @@ from voxaudit.audits.attack.bound import measured
 from voxaudit.audits.attack.listen import Listener, keep_audio, safe_name
 from voxaudit.audits.attack.pgd import pgd
 from voxaudit.audits.attack.plan import Plan
-from voxaudit.audits.attack.result import Row, Tried, rates, scenario_id, summarise
+from voxaudit.audits.attack.result import Row, Tried, noise_id, rates, scenario_id, summarise
 from voxaudit.audits.attack.universal import find_universal
 from voxaudit.audits.attack.victims import Victim, hear_each
 from voxaudit.corpus import Utterance
-from voxaudit.perturb import trial_generator
-from voxaudit.perturb.noise import add_at_snr, measured_snr
+from voxaudit.perturb import parse_scenario
+from voxaudit.perturb.noise import measured_snr
 from voxaudit.perturb.universal import Universal, UniversalNoise, save_universal
 from voxaudit.score import count_words, normalizer
 
@@ -79,7 +79,7 @@ class Campaign:
             start = time.perf_counter()
             found = pgd(model, clips, texts, settings, targets=targets, progress=self.progress)
             seconds = time.perf_counter() - start
-            noise = hear_each(model, self._noisy(utterances, clips, snr), settings.batch)
+            noise = hear_each(model, self._noisy(utterances, clips, model.rate, snr), settings.batch)
             tried = [
                 Tried(u.id, u.speaker, u.text or "", c, one.text, n, one.snr, one.success, one.failure)
                 for u, c, one, n in zip(utterances, clean, found, noise, strict=True)
@@ -140,7 +140,7 @@ class Campaign:
             generator = np.random.Generator(np.random.PCG64(0))  # draws nothing
             after = [perturbation(clip, model.rate, generator) for clip in clips]
             heard = hear_each(model, after, batch)
-            white = hear_each(model, self._noisy(test, clips, snr), batch)
+            white = hear_each(model, self._noisy(test, clips, model.rate, snr), batch)
             tried = [
                 Tried(
                     u.id,
@@ -228,11 +228,13 @@ class Campaign:
         )
         return row, tried
 
-    def _noisy(self, utterances: Sequence[Utterance], clips: Sequence[Samples], snr: float) -> list[Samples]:
+    def _noisy(
+        self, utterances: Sequence[Utterance], clips: Sequence[Samples], rate: int, snr: float
+    ) -> list[Samples]:
+        """Return the clips in white noise of the same SNR, as the scenario `gaussian_noise:snr=...` makes it."""
+        scenario = parse_scenario(noise_id(snr))
         return [
-            add_at_snr(
-                clip, trial_generator(self.plan.seed, f"noise {snr:g}", u.id).standard_normal(len(clip)), snr
-            )
+            scenario.apply(Audio(clip, rate), seed=self.plan.seed, utterance=u.id).samples
             for u, clip in zip(utterances, clips, strict=True)
         ]
 

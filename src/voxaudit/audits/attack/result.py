@@ -202,15 +202,18 @@ TRANSCRIPTS = {
 """Columns of the transcripts table, as a run has them."""
 
 
+def noise_id(snr: float) -> str:
+    """Return the id of the scenario an attack is compared with: white noise at the same SNR."""
+    return f"gaussian_noise:snr={snr:.12g}"
+
+
 def transcript_rows(
     row: Row, tried: Sequence[Tried]
 ) -> list[tuple[str, str, str, str | None, float, str | None]]:
-    """Return the transcripts of an attack: the clean ones, those under attack and those in noise of the same SNR."""
-    noise = (
-        f"noise:theta={row.snr_asked:.12g}"
-        if row.method != "blackbox"
-        else f"best_noise:snr={row.snr_asked:.12g}"
-    )
+    """Return the transcripts of an attack: the clean ones, those under attack, and those in noise of the same SNR.
+
+    The best of many noises is no scenario of its own: a table must not take it for one.
+    """
     rows: list[tuple[str, str, str, str | None, float, str | None]] = []
     for one in tried:
         told = one.failure or ("the recognizer failed" if one.clean is None or one.attacked is None else None)
@@ -218,6 +221,6 @@ def transcript_rows(
             (one.utterance, "clean", row.recognizer, one.clean, 0.0, told if one.clean is None else None)
         )
         rows.append((one.utterance, row.scenario, row.recognizer, None if told else one.attacked, 0.0, told))
-        if one.noise is not None:
-            rows.append((one.utterance, noise, row.recognizer, one.noise, 0.0, None))
+        if one.noise is not None and row.method != "blackbox":
+            rows.append((one.utterance, noise_id(row.snr_asked), row.recognizer, one.noise, 0.0, None))
     return rows
