@@ -25,9 +25,9 @@ def clips(count=3, seconds=0.3, seed=1):
     return [(0.1 * generator.standard_normal(size + 700 * k)).astype(np.float32) for k in range(count)]
 
 
-def save_wav2vec2(folder, norm):
+def save_ctc(folder, norm, family="Wav2Vec2"):
     torch.manual_seed(0)
-    config = transformers.Wav2Vec2Config(
+    config = getattr(transformers, f"{family}Config")(
         vocab_size=12,
         hidden_size=32,
         num_hidden_layers=2,
@@ -43,7 +43,7 @@ def save_wav2vec2(folder, norm):
         do_stable_layer_norm=norm == "layer",
         pad_token_id=0,
     )
-    model = transformers.Wav2Vec2ForCTC(config)
+    model = getattr(transformers, f"{family}ForCTC")(config)
     torch.nn.init.normal_(model.lm_head.weight, std=1.0)
     model.save_pretrained(folder)
     tokens = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFG"]
@@ -97,8 +97,8 @@ def saved(tmp_path_factory):
     for name in ("group", "layer", "whisper"):
         (folder / name).mkdir()
     return {
-        "group": save_wav2vec2(folder / "group", "group"),
-        "layer": save_wav2vec2(folder / "layer", "layer"),
+        "group": save_ctc(folder / "group", "group"),
+        "layer": save_ctc(folder / "layer", "layer"),
         "whisper": save_whisper(folder / "whisper"),
     }
 
@@ -182,6 +182,51 @@ def test_the_loss_moves_as_asked_within_the_bound(saved, kind):
     assert (loss([one.samples for one in near]) < loss(heard)).all()
     for x, one in zip([*heard, *heard], [*away, *near], strict=True):
         assert measured(x, one.samples) >= 20.0
+
+
+@pytest.mark.parametrize("family", ["Hubert", "WavLM", "Data2VecAudio"])
+def test_other_ctc_families_are_opened_and_attacked(tmp_path, family):
+    model = open_huggingface(save_ctc(tmp_path, "layer", family))
+    heard = clips(2)
+    away = pgd(model, heard, TEXTS[:2], Pgd(20.0, steps=5, check=0))
+    with torch.no_grad():
+        before, after = (model.loss(*pad(some), TEXTS[:2]) for some in (heard, [one.samples for one in away]))
+    assert bool((after > before).all())
+    assert all(measured(x, one.samples) >= 20.0 for x, one in zip(heard, away, strict=True))
+    # Company and padding are not heard.
+    with torch.no_grad():
+        alone = torch.cat([model.loss(*pad([x]), [text]) for x, text in zip(heard, TEXTS, strict=False)])
+    assert torch.allclose(alone, before, rtol=1e-3)
+
+
+def test_an_encoder_decoder_that_takes_waveforms(tmp_path):
+    tokenizers = pytest.importorskip("tokenizers", reason="comes with transformers")
+    torch.manual_seed(0)
+    sizes = {f"{part}_num_hidden_layers": 1 for part in ("encoder", "decoder")}
+    heads = {f"{part}_num_attention_heads": 2 for part in ("encoder", "decoder")}
+    special = {"bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1, "pad_token_id": 2}
+    config = transformers.MoonshineConfig(
+        vocab_size=12, hidden_size=32, intermediate_size=48, **sizes, **heads, **special
+    )
+    model = transformers.MoonshineForConditionalGeneration(config)
+    model.generation_config.max_length = 8
+    model.save_pretrained(tmp_path)
+    vocabulary = {token: number for number, token in enumerate(["<unk>", "<s>", "</s>", *"ABCDEFG"])}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
+    )
+    extractor = transformers.Wav2Vec2FeatureExtractor(do_normalize=False, return_attention_mask=True)
+    transformers.Wav2Vec2Processor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(tmp_path)
+    ours = open_huggingface(tmp_path)
+    heard, texts = clips(2), ["A", "B"]
+    away = pgd(ours, heard, texts, Pgd(20.0, steps=5, check=0))
+    with torch.no_grad():
+        before, after = (ours.loss(*pad(some), texts) for some in (heard, [one.samples for one in away]))
+        alone = torch.cat([ours.loss(*pad([x]), [text]) for x, text in zip(heard, texts, strict=True)])
+    assert bool((after > before).all())
+    assert torch.allclose(alone, before, rtol=1e-5)
+    assert len(hear(ours, heard)) == 2
 
 
 def test_folders_that_cannot_serve_are_one_line(saved, tmp_path):

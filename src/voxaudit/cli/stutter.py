@@ -207,6 +207,12 @@ def _show(audit: Stutter, out: Path) -> None:
         [kind.replace("_", " "), *(by[kind] for by in found["kinds_by_recognizer"].values())]
         for kind in found["kinds"]
     ]
+    correct = [
+        sum(one.kind is None for one in audit.suspicious if one.recognizer == name)
+        for name in found["kinds_by_recognizer"]
+    ]
+    if any(correct):
+        rows.append(["none: the text is right, the original's was not", *correct])
     print_table(
         f"{len(audit.suspicious)} suspicious answers (similarity below {audit.settings.threshold:g}), by kind of fault",
         ["kind", *found["kinds_by_recognizer"]],

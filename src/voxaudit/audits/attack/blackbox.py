@@ -16,6 +16,9 @@ Hearing = Callable[[Sequence[tuple[Utterance, str]]], list[str | None]]
 EXPLORE = 0.3
 """Share of the queries spent on fresh noises before the best is built upon."""
 
+MIXED = (True, False, True, False)
+"""What a round tries for each utterance: a new noise mixed into the best so far, or by itself."""
+
 LONGEST = 24
 """Noises in a chain: making one takes a moment each."""
 
@@ -63,8 +66,8 @@ def search(
 ) -> list[Best | None]:
     """Return, for each utterance, the noise with the most word errors (then character errors) of `queries` noises.
 
-    The first noises are drawn afresh; after that a new one is mixed into the best so far and kept where it is not
-    worse. None where the recognizer answered nothing at all.
+    The first noises are drawn afresh; after that half of them are mixed into the best so far, which they replace
+    where they are not worse. None where the recognizer answered nothing at all.
     """
     states = [_State(normalizer("basic")(utterance.text or "")) for utterance in utterances]
     fresh = max(1, round(EXPLORE * settings.queries))
@@ -72,11 +75,16 @@ def search(
         state.asked = [(number,) for number in range(fresh)]
     _ask(hear, utterances, states, settings, white=False)
     progress(fresh * len(states))
-    for number in range(fresh, settings.queries):
+    for first in range(fresh, settings.queries, len(MIXED)):
+        numbers = range(first, min(first + len(MIXED), settings.queries))
         for state in states:
-            state.asked = [(*state.chain, number) if 0 < len(state.chain) < LONGEST else (number,)]
+            can_mix = 0 < len(state.chain) < LONGEST
+            state.asked = [
+                (*state.chain, number) if mixed and can_mix else (number,)
+                for number, mixed in zip(numbers, MIXED, strict=False)
+            ]
         _ask(hear, utterances, states, settings, white=False)
-        progress(len(states))
+        progress(len(numbers) * len(states))
     return _best(states, settings, white=False)
 
 

@@ -91,8 +91,14 @@ class HuggingFaceCtc:
         return int(self.model.config.pad_token_id)
 
     def _alone(self, lengths: Tensor) -> bool:
-        """Say whether utterances must be taken one by one: models without a mask hear the padding."""
-        return bool((lengths != lengths.max()).any()) and not self.extractor.return_attention_mask
+        """Say whether utterances must be taken one by one: some models hear the padding.
+
+        Those without a mask, and data2vec, whose stacked positional convolutions reach into it in spite of the mask.
+        """
+        heard = not self.extractor.return_attention_mask or self.model.config.model_type.startswith(
+            "data2vec"
+        )
+        return heard and bool((lengths != lengths.max()).any())
 
     def _encode(self, text: str) -> list[int]:
         letters = [token for token in self.tokenizer.get_vocab() if len(token) == 1]
@@ -153,11 +159,8 @@ class HuggingFaceSeq2Seq:
         return texts
 
     def _alone(self, lengths: Tensor) -> bool:
-        return (
-            not self._mel
-            and bool((lengths != lengths.max()).any())
-            and not self.extractor.return_attention_mask
-        )
+        """Say whether utterances must be taken one by one: models that take waveforms hear the padding."""
+        return not self._mel and bool((lengths != lengths.max()).any())
 
     @property
     def _mel(self) -> bool:

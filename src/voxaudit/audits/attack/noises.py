@@ -23,7 +23,7 @@ class SearchNoise(Perturbation):
     """Noise at `snr` dB: number `chain[0]`, into which the other numbers of the chain were mixed one after another.
 
     Numbers stand for draws of a generator seeded by (seed, utterance, number). `white` noise is plain Gaussian;
-    other noise is shaped by the speech it hides in: its long-term spectrum or a band, its envelope or a moment.
+    other noise may be gathered in a band or tilted, and in a moment or where the speech is loud.
     """
 
     name: ClassVar[str] = "blackbox"
@@ -72,25 +72,21 @@ def _unit(noise: Signal) -> Signal:
 
 
 def _shape(noise: Signal, samples: Samples, rate: int, generator: np.random.Generator) -> Signal:
-    by_pitch, by_time = generator.integers(3, size=2)
-    middle, width = generator.uniform(size=2)
-    if by_pitch:
-        spectrum = np.fft.rfft(noise)
-        if by_pitch == 1:  # where the speech itself has its power
-            weight = _smooth(np.abs(np.fft.rfft(samples)), max(3, len(spectrum) // 100))
-        else:  # a band of 0.5 to 2 octaves between 200 Hz and 4 kHz
-            hertz = np.fft.rfftfreq(len(samples), 1.0 / rate)
-            centre = 200.0 * 20.0**middle
-            octaves = np.abs(np.log2(np.maximum(hertz, 1.0) / centre))
-            weight = np.exp(-0.5 * (octaves / (0.25 + 0.75 * width)) ** 2)
-        noise = np.fft.irfft(spectrum * (weight + 1e-9 * weight.max()), len(samples))
-    if by_time == 1:  # where the speech is loud
-        noise = noise * _smooth(np.abs(samples.astype(np.float64)), max(1, rate // 50))
-    elif by_time == 2:  # for a moment of 5 to 50 % of the clip
+    """Return noise gathered where it may harm most: in pitch (mostly broad), and in time (mostly a moment)."""
+    in_pitch, in_time = generator.uniform(size=2)
+    if in_pitch > 0.6:
+        hertz = np.maximum(np.fft.rfftfreq(len(samples), 1.0 / rate), 50.0)
+        if in_pitch > 0.85:  # a band of 0.5 to 2 octaves between 200 Hz and 4 kHz
+            octaves = np.log2(hertz / (200.0 * 20.0 ** generator.uniform()))
+            weight = np.exp(-0.5 * (octaves / generator.uniform(0.25, 1.0)) ** 2)
+        else:  # tilted, -3 to +6 dB an octave
+            weight = (hertz / 1000.0) ** generator.uniform(-0.5, 1.0)
+        noise = np.fft.irfft(np.fft.rfft(noise) * weight, len(samples))
+    if in_time > 0.4:  # for a moment of 5 to 50 % of the clip
         at = np.arange(len(samples)) / len(samples)
-        noise = noise * np.exp(
-            -0.5 * ((at - generator.uniform()) / (0.025 + 0.225 * generator.uniform())) ** 2
-        )
+        noise = noise * np.exp(-0.5 * ((at - generator.uniform()) / generator.uniform(0.025, 0.25)) ** 2)
+    elif in_time > 0.2:  # where the speech is loud
+        noise = noise * _smooth(np.abs(samples.astype(np.float64)), max(1, rate // 50))
     return noise
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from voxaudit.score.align import align_words
+from voxaudit.score.align import Edit, align_words
 
 KINDS = ("word_injection", "incorrect_word", "word_repetition", "word_omission", "syllable_repetition")
 """The five kinds, in the order of the paper's table."""
@@ -37,17 +37,22 @@ class Fault:
 def find_faults(intended: str, heard: str) -> tuple[Fault, ...]:
     """Return the faults of a transcript against what the person meant to say, in the order of the transcript.
 
-    Both texts are normalised already. Where repetitions can be taken out of the transcript so that the intended words
-    remain, they are repetitions; what is left is aligned word by word.
+    Both texts are normalised already. They are aligned word by word; inserted words that say the intended word beside
+    them again, or a piece of it, are repetitions; others are injections, unless they touch a substituted word: then
+    one word was heard as several, and all of them are incorrect.
     """
     faults: list[Fault] = []
     words = heard.split()
-    for edit in align_words(intended, heard):
+    edits = align_words(intended, heard)
+    for number, edit in enumerate(edits):
         first = edit.hypothesis_start
         if edit.kind == "delete":
             faults.append(Fault("word_omission", edit.reference, (), (first, first)))
         elif edit.kind == "insert":
-            faults += _inserted(words, first, len(edit.hypothesis))
+            beside = edits[max(number - 1, 0) : number] + edits[number + 1 : number + 2]
+            split = any(other.kind == "substitute" for other in beside)
+            near = _near(edits, number)
+            faults += _inserted(words, first, len(edit.hypothesis), near, split=split)
         elif edit.kind == "substitute":
             faults += [
                 Fault(_substituted(meant, instead), (meant,), (instead,), (first + i, first + i + 1))
@@ -57,30 +62,38 @@ def find_faults(intended: str, heard: str) -> tuple[Fault, ...]:
 
 
 def main_kind(faults: Sequence[Fault]) -> str | None:
-    """Return the kind most words are affected by; the paper's order decides between equals. None without faults."""
+    """Return the kind most words are affected by, of equals the more telling one. None without faults."""
     if not faults:
         return None
     weight = {kind: sum(max(1, len(f.heard)) for f in faults if f.kind == kind) for kind in KINDS}
-    return max(KINDS, key=lambda kind: weight[kind])
+    return max(_TELLING, key=lambda kind: weight[kind])
 
 
-def _inserted(words: Sequence[str], first: int, count: int) -> list[Fault]:
+_TELLING = ("word_repetition", "syllable_repetition", "word_omission", "incorrect_word", "word_injection")
+
+
+def _near(edits: Sequence[Edit], number: int) -> tuple[str, ...]:
+    """Return the intended words just before and just after an insertion."""
+    before = edits[number - 1].reference[-1:] if number else ()
+    after = edits[number + 1].reference[:1] if number + 1 < len(edits) else ()
+    return (*before, *after)
+
+
+def _inserted(
+    words: Sequence[str], first: int, count: int, near: tuple[str, ...], *, split: bool
+) -> list[Fault]:
     """Return the faults of a run of inserted words, `count` of them from `first` on."""
     faults: list[Fault] = []
     position, end = first, first + count
     while position < end:
-        size = _repeated_run(words, position, first, end)
-        if size:
+        size = _repeated_run(words, position, first, end) or 1
+        word = words[position]
+        if size > 1 or word in near or [word] in (words[first - 1 : first], words[end : end + 1]):
             kind = "word_repetition"
-        elif any(_is_piece(words[position], whole) for whole in words[end : end + 1]):
-            kind, size = "syllable_repetition", 1
-        elif words[position : position + 1] in (
-            words[position + 1 : position + 2],
-            words[position - 1 : position],
-        ):
-            kind, size = "word_repetition", 1
+        elif any(_is_piece(word, whole) for whole in near):
+            kind = "syllable_repetition"
         else:
-            kind, size = "word_injection", 1
+            kind = "incorrect_word" if split else "word_injection"
         faults.append(Fault(kind, (), tuple(words[position : position + size]), (position, position + size)))
         position += size
     return faults
@@ -97,13 +110,19 @@ def _repeated_run(words: Sequence[str], position: int, first: int, end: int) -> 
 
 
 def _is_piece(piece: str, whole: str) -> bool:
+    """Say whether a word is a piece of the one beside it: wea of weather, king of talking, taught of talking."""
     letters = piece.strip("-'")
-    if not letters or len(letters) >= len(whole):
+    if not letters or letters == whole:
         return False
-    if whole.startswith(letters) or _repeats(letters, whole[: len(letters)]):
+    if len(letters) < len(whole) and (
+        whole.startswith(letters) or (len(letters) > 2 and whole.endswith(letters))
+    ):
         return True
-    # A recogniser spells a sound its own way: "ki" heard before "kids" may be written "key".
-    return len(letters) <= 4 and len(whole) > 3 and letters[:2] == whole[:2]
+    part = whole[: max(2, len(letters) // 2)]
+    if len(letters) % len(part) == 0 and letters == part * (len(letters) // len(part)):  # tata of talking
+        return True
+    # A recogniser spells a sound its own way: "tal" of "talking" may be written "taught".
+    return len(whole) > 3 and len(letters) <= len(whole) and letters[:2] == whole[:2]
 
 
 def _substituted(meant: str, heard: str) -> str:
