@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from voxaudit.align import AlignmentError, read_ctm, read_lhotse, read_textgrid
+from voxaudit.align import AlignmentError, read_alignments, read_ctm, read_lhotse, read_textgrid
 
 WORDS = [(0.0, 0.5, ""), (0.5, 0.7, "the"), (0.7, 1.1, "weather"), (1.1, 1.5, "<eps>")]
 PHONES = [
@@ -143,3 +143,28 @@ def test_bad_lhotse_lines_are_refused(tmp_path, text):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(AlignmentError, match=r"a\.jsonl"):
         read_lhotse(path)
+
+
+def test_a_folder_of_textgrids_by_name_and_a_broken_one_costs_itself(tmp_path):
+    (tmp_path / "anna").mkdir()
+    (tmp_path / "anna" / "a1.TextGrid").write_text(long_grid({"words": WORDS, "phones": PHONES}))
+    (tmp_path / "b1.TextGrid").write_text("nonsense")
+    found = read_alignments(tmp_path)
+    check(found["a1"])
+    assert list(found) == ["a1", "b1"]
+    assert str(tmp_path / "b1.TextGrid") in found["b1"]
+    check(read_alignments(tmp_path / "anna" / "a1.TextGrid")["a1"])
+
+
+def test_ctm_and_other_files_by_ending(tmp_path):
+    (tmp_path / "words.ctm").write_text("a1 1 0.5 0.2 the\na1 1 0.7 0.4 weather\n")
+    assert read_alignments(tmp_path / "words.ctm")["a1"].text == "the weather"
+    (tmp_path / "words.txt").write_text("a1")
+    (tmp_path / "empty").mkdir()
+    for name, message in (
+        ("words.txt", "unknown alignment"),
+        ("empty", "no TextGrid"),
+        ("x", "no such file"),
+    ):
+        with pytest.raises(AlignmentError, match=message):
+            read_alignments(tmp_path / name)

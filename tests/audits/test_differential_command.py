@@ -113,6 +113,8 @@ def test_csv_and_failed_trials(planted, capsys, tmp_path) -> None:
         (["--group", "gender", "--fdr", "2"], "fdr must lie between 0 and 1"),
         (["--group", "gender", "--ratings", "nowhere.csv"], "nowhere.csv: no such file"),
         (["--group", "gender", "--dataset", "x"], "--dataset chooses among"),
+        (["--group", "gender", "--seed", "-1"], "the seed must be 0 or more"),
+        (["--group", "gender", "--min-comprehensibility", "nan"], "must be a number, not nan"),
     ],
 )
 def test_mistakes_are_one_line(planted, capsys, arguments, message) -> None:
@@ -121,6 +123,39 @@ def test_mistakes_are_one_line(planted, capsys, arguments, message) -> None:
     assert captured.out == ""
     assert captured.err.count("\n") == 1
     assert message in captured.err
+
+
+@pytest.mark.parametrize("column", ["utterance", "scenario", "recognizer"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_row_that_does_not_say_what_it_is_about(planted, capsys, tmp_path, column, ending) -> None:
+    table = pl.read_parquet(planted)
+    table[3, column] = None
+    path = tmp_path / f"t.{ending}"
+    table.write_csv(path) if ending == "csv" else table.write_parquet(path)
+    assert main(["differential", str(path), "--group", "gender"]) == 2
+    assert capsys.readouterr().err == (
+        f"voxaudit: error: {path}, row 4: column {column} is empty; fill it in or leave the row out\n"
+    )
+
+
+def test_a_file_that_is_no_parquet(capsys, tmp_path) -> None:
+    (tmp_path / "t.parquet").write_text("nonsense")
+    assert main(["differential", str(tmp_path / "t.parquet"), "--group", "gender"]) == 2
+    assert "cannot read this table" in capsys.readouterr().err
+
+
+def test_ratings_without_a_threshold_are_refused(planted, capsys, tmp_path) -> None:
+    (tmp_path / "ratings.csv").write_text("transformation,theta,rating\nnoise,2,9\n")
+    arguments = [str(planted), "--group", "gender", "--ratings", str(tmp_path / "ratings.csv")]
+    assert main(["differential", *arguments]) == 2
+    assert "--min-comprehensibility" in capsys.readouterr().err
+
+
+def test_many_refusals_do_not_fill_the_screen(planted, capsys) -> None:
+    assert main(["differential", str(planted), "--group", "speaker"]) == 0
+    err = capsys.readouterr().err
+    assert err.count("are not tested: ") == 5
+    assert f"{24 * 23 // 2 - 5} more comparisons are not tested" in err
 
 
 def test_a_runs_folder_gives_the_same_as_its_table(planted, capsys, tmp_path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxaudit.audits.localize import localize, localize_counts
+from voxaudit.audits.localize import localize, localize_counts, localize_file
 from voxaudit.audits.localize.occurrences import clean_words, hear, sample
 from voxaudit.audits.localize.thetas import plain_theta, remaining, split_scenario
 from voxaudit.errors import VoxauditError
@@ -198,6 +198,7 @@ def with_row(**changes):
         (with_row(), "counted twice"),
         (with_row(word=""), "row 7: one of"),
         (COUNTS.with_columns(count=pl.lit("many")), "row 2, column 'count': 'many'"),
+        (COUNTS.with_columns(count=pl.lit("inf")), "row 2, column 'count': 'inf'"),
         (with_row(transformation="Noise", theta="2", group="h"), "no rows of clean speech for r and group h"),
         (
             with_row(group="h").vstack(with_row(group="h", transformation="Noise", theta="2")[-1:]),
@@ -223,6 +224,22 @@ def test_counts_that_cannot_be_used(table, message):
         (trials(TEXTS), {"fdr": 1.5}, "between 0 and 1"),
         (trials(TEXTS).with_columns(text=pl.lit("")), {}, "all clean transcripts are empty"),
         (pl.concat([trials(TEXTS)] * 2), {}, "'a' is there twice"),
+        (trials(TEXTS), {"examples": -1}, "examples must be 0 or more"),
+        (trials(TEXTS), {"group": "recognizer"}, "says nothing about a speaker"),
+        (
+            trials(TEXTS).with_columns(scenario=pl.col("scenario").replace("noise:theta=10", "noise:2.0")),
+            {},
+            r"the same transformation and theta \(noise:2.0, noise:theta=2\)",
+        ),
+        (
+            trials(TEXTS).with_columns(scenario=pl.col("scenario").replace("noise:theta=10", "Original")),
+            {},
+            r"several scenarios \(clean, Original\) of clean speech",
+        ),
+        *(
+            (trials(TEXTS).with_columns(pl.lit(None, pl.String).alias(name)), {}, f"row 1: column {name} is")
+            for name in ("utterance", "scenario", "recognizer")
+        ),
         (
             trials(TEXTS, place=dict.fromkeys("abc", "")),
             {"group": "place"},
@@ -233,6 +250,19 @@ def test_counts_that_cannot_be_used(table, message):
 def test_transcripts_that_cannot_be_used(table, options, message):
     with pytest.raises(VoxauditError, match=message):
         localize(table, **options)
+
+
+def test_clean_speech_may_be_called_original_and_case_does_not_matter_to_exclude():
+    renamed = trials(TEXTS).with_columns(scenario=pl.col("scenario").replace("clean", "Original"))
+    found = localize(renamed, exclude=["NOISE:2"])
+    assert found.words.equals(localize(trials(TEXTS), exclude=["noise:2"]).words)
+
+
+def test_ids_in_text_files_stay_as_they_are(tmp_path):
+    numbered = {f"00{number}": by for number, by in enumerate(TEXTS.values())}
+    trials(numbered).write_csv(tmp_path / "t.csv")
+    found = localize_file(tmp_path / "t.csv", omega=0)
+    assert set(found.examples["utterance"]) == set(numbered)
 
 
 def test_empty_answers_lose_everything():

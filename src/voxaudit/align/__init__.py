@@ -3,6 +3,7 @@
 from voxaudit.align.base import Aligner, AlignmentError
 from voxaudit.align.corpus import align_corpus
 from voxaudit.align.ctm import read_ctm
+from voxaudit.align.files import read_alignments
 from voxaudit.align.lhotse import read_lhotse
 from voxaudit.align.pocketsphinx import PocketSphinxAligner
 from voxaudit.align.textgrid import read_textgrid
@@ -17,6 +18,7 @@ __all__ = [
     "Timings",
     "Word",
     "align_corpus",
+    "read_alignments",
     "read_ctm",
     "read_lhotse",
     "read_textgrid",

@@ -38,23 +38,40 @@ def read_transcripts(path: str | Path) -> pl.DataFrame:
     """
     path = Path(path)
     if not is_run(path):
-        table = read_table(path)
+        # In text files nothing is guessed: the id 007 is not 7.
+        table = read_table(path, strings=path.suffix.lower() in (".csv", ".tsv"))
         require_columns(table, TRANSCRIPT_KEYS, path)
-        return _answered(table.with_columns(pl.col(name).cast(pl.String) for name in TRANSCRIPT_KEYS))
+        return answered(table.lazy().with_columns(pl.col(TRANSCRIPT_KEYS).cast(pl.String))).collect()
     run = open_run(path)
-    names = attribute_names(run.corpus.columns)
-    about = run.corpus.select(
-        pl.col("id").alias("utterance"),
-        pl.col("speaker"),
-        pl.col("text").alias("reference"),
-        *(pl.col(column).alias(name) for column, name in names.items()),
-    )
-    table = _answered(run.transcripts).select(*TRANSCRIPT_KEYS)
+    table = answered(run.transcripts.lazy()).select(TRANSCRIPT_KEYS).collect()
+    about = about_utterances(run.corpus)
     return table.join(about, on="utterance", how="left", maintain_order="left")
 
 
-def _answered(table: pl.DataFrame) -> pl.DataFrame:
-    if "failure" not in table.columns:
+def about_utterances(corpus: pl.DataFrame) -> pl.DataFrame:
+    """Return what the table of a run's corpus knows: utterance, speaker, reference, then the attributes."""
+    return corpus.select(
+        pl.col("id").alias("utterance"),
+        pl.col("speaker"),
+        pl.col("text").alias("reference"),
+        *(pl.col(column).alias(name) for column, name in attribute_names(corpus.columns).items()),
+    )
+
+
+def answered(table: pl.LazyFrame) -> pl.LazyFrame:
+    """Return transcripts whose text is null where a column `failure` says that the recognizer failed; without it."""
+    if "failure" not in table.collect_schema().names():
         return table
     failed = pl.col("failure").cast(pl.String).fill_null("") != ""
     return table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text")).drop("failure")
+
+
+def require_trials(table: pl.LazyFrame, where: str | Path) -> None:
+    """Raise one line where a row does not say which utterance, scenario or recognizer it is about."""
+    names = TRANSCRIPT_KEYS[:-1]
+    found = table.select(pl.col(names).is_null().arg_true().first()).collect().row(0)
+    for name, row in zip(names, found, strict=True):
+        if row is not None:
+            raise VoxauditError(
+                f"{where}, row {row + 1}: column {name} is empty; fill it in or leave the row out"
+            )

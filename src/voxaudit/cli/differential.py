@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 EXAMPLE = "voxaudit differential RUN --group gender --exclude scale:0.6 scale:0.5"
 _MOST_ROWS = 15
+_MOST_REFUSALS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,8 +117,10 @@ def _show(findings: Findings, group: str) -> None:
         _show_agreement(findings)
     for what, count in findings.left_out.items():
         note(f"left out: {count} {what}")
-    for text in (*findings.notes, *findings.refusals):
+    for text in (*findings.notes, *findings.refusals[:_MOST_REFUSALS]):
         note(f"note: {text}")
+    if len(findings.refusals) > _MOST_REFUSALS:
+        note(f"note: {len(findings.refusals) - _MOST_REFUSALS} more comparisons are not tested (all: --json)")
 
 
 def _show_groups(findings: Findings, title: str) -> None:

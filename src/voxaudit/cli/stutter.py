@@ -67,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="minilm (default) or a sentence-transformers model",
     )
     parser.add_argument(
+        "--alignments",
+        metavar="PATH",
+        help="timings by another aligner: a folder of TextGrids, a CTM or a lhotse file (default: PocketSphinx aligns)",
+    )
+    parser.add_argument(
         "--filler-voice",
         action="store_true",
         help="where a recording has no filler of its own, interject one of a synthetic voice (extra speak)",
@@ -99,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
 def _audit(args: argparse.Namespace) -> int:
     import os
 
+    from voxaudit.align import read_alignments
     from voxaudit.audits.stutter.audit import stutter
     from voxaudit.audits.stutter.cases import Settings
     from voxaudit.cli.output import note, print_json
@@ -142,6 +148,7 @@ def _audit(args: argparse.Namespace) -> int:
             clips=_filler_clips() if args.filler_voice else (),
             limits=Limits(workers=args.workers or os.cpu_count() or 1),
             cache=not args.no_cache,
+            alignments=read_alignments(args.alignments) if args.alignments else None,
             labels=args.labels,
             only_agreed=args.only_agreed,
             progress=lambda count: bars.advance(count, heard=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,14 @@ def differential(
     for name, value in (("fdr", fdr), ("confidence", confidence)):
         if not 0.0 < value < 1.0:
             raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}")
+    if seed < 0:
+        raise VoxauditError(f"the seed must be 0 or more, not {seed}")
+    if ratings is not None and min_comprehensibility is None:
+        raise VoxauditError(
+            "ratings of your own are used with --min-comprehensibility: say how much is enough"
+        )
+    if min_comprehensibility is not None and not isfinite(min_comprehensibility):
+        raise VoxauditError(f"the least comprehensibility must be a number, not {min_comprehensibility}")
     rated = ratings or (published_ratings() if min_comprehensibility is not None else None)
     exclude = tuple(exclude)
     given = _distances(table)
@@ -150,7 +159,11 @@ def _distances(table: str | Path | pl.DataFrame) -> pl.DataFrame | None:
         return None
     path = Path(table)
     if path.suffix.lower() == ".parquet" and path.is_file():
-        return read_table(path) if is_distances(pl.scan_parquet(path).collect_schema().names()) else None
+        try:
+            columns = pl.scan_parquet(path).collect_schema().names()
+        except pl.exceptions.PolarsError:
+            return None  # no Parquet file after all: the reader of transcripts says so
+        return read_table(path) if is_distances(columns) else None
     if path.suffix.lower() in (".csv", ".tsv") and path.is_file():
         with path.open(encoding="utf-8", errors="replace") as lines:
             if "distance" not in lines.readline():

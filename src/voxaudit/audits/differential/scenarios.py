@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 ORIGINALS = ("clean", "original")
 """Names, in any case, of speech that was left as it is."""
@@ -39,9 +40,10 @@ def parse_theta(setting: str | float | int | None) -> Theta:
     if not text:
         return None
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return text
+    return number if isfinite(number) else text  # `nan` equals nothing, not even itself
 
 
 def show_theta(theta: Theta) -> str:

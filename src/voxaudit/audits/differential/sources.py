@@ -9,11 +9,17 @@ from pathlib import Path
 import polars as pl
 
 from voxaudit.audits.differential.scenarios import is_original
-from voxaudit.audits.inputs import TRANSCRIPT_KEYS, is_run, read_transcripts
+from voxaudit.audits.inputs import (
+    TRANSCRIPT_KEYS,
+    about_utterances,
+    answered,
+    is_run,
+    read_transcripts,
+    require_trials,
+)
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
 from voxaudit.run.folder import open_run
-from voxaudit.score.table import attribute_names
 from voxaudit.tables import require_columns
 
 ROWS_AT_A_TIME = 400_000
@@ -72,6 +78,7 @@ def open_source(
             for name, column in wanted.items()
         ),
     )
+    require_trials(trials, where)
     kinds = trials.group_by("scenario", "recognizer", maintain_order=True).len().collect()
     if kinds.height == 0:
         raise VoxauditError(f"{where}: there are no transcripts in it")
@@ -111,13 +118,7 @@ def _parts(table: str | Path | pl.DataFrame) -> tuple[str, pl.LazyFrame, pl.Data
         require_columns(table, TRANSCRIPT_KEYS, where)
     elif is_run(table):
         run = open_run(table)
-        names = attribute_names(run.corpus.columns)
-        about = run.corpus.select(
-            pl.col("id").alias("utterance"),
-            "speaker",
-            pl.col("text").alias("reference"),
-            *(pl.col(column).alias(name) for column, name in names.items()),
-        )
+        about = about_utterances(run.corpus)
         return str(table), _trials(pl.scan_parquet(run.folder / "transcripts.parquet")), about, about.columns
     elif Path(table).suffix.lower() == ".parquet" and Path(table).is_file():
         where, whole = str(table), pl.scan_parquet(table)
@@ -137,10 +138,7 @@ def _parts(table: str | Path | pl.DataFrame) -> tuple[str, pl.LazyFrame, pl.Data
 
 
 def _trials(whole: pl.LazyFrame) -> pl.LazyFrame:
-    text = pl.col("text").cast(pl.String)
-    if "failure" in whole.collect_schema().names():
-        text = pl.when(pl.col("failure").cast(pl.String).fill_null("") == "").then(text).alias("text")
-    return whole.select(pl.col("utterance", "scenario", "recognizer").cast(pl.String), text)
+    return answered(whole).select(pl.col(TRANSCRIPT_KEYS).cast(pl.String))
 
 
 def _clean_scenario(where: str, scenarios: list[str], asked: str | None) -> str:

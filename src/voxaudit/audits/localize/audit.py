@@ -101,10 +101,12 @@ def localize(
     """
     if not 0.0 < fdr < 1.0:
         raise VoxauditError(f"the false-discovery rate must lie between 0 and 1, not {fdr:g}")
+    if examples < 0:
+        raise VoxauditError(f"the number of examples must be 0 or more, not {examples}")
     rule = _rule(normalizer)
     trials = arrange(transcripts, where, group=group, exclude=exclude)
     allowed = _allowed(trials, rule, words, reference_only, where)
-    settings = Settings(trials.speakers_known, trials.speakers_in_one_group, max(0, examples))
+    settings = Settings(trials.speakers_known, trials.speakers_in_one_group, examples)
     work = _Work(trials, rule, allowed, settings, _omega(omega), phonemes)
     for heard in trials.recognizers:
         work.hear(heard)
@@ -212,7 +214,8 @@ def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
 
 def _chosen_examples(examples: pl.DataFrame, words: pl.DataFrame, most: int, fdr: float) -> pl.DataFrame:
     """Keep the examples of words that are non-robust or significant; those of the worst theta come first."""
-    wanted = words.filter(pl.col("non_robust") | (pl.col("q") <= fdr).fill_null(False))
+    significant = (pl.min_horizontal("q", "q_group") <= fdr).fill_null(False)
+    wanted = words.filter(pl.col("non_robust") | significant)
     wanted = wanted.select(*CELL, "word", pl.col("lost_theta").alias("worst"))
     kept = examples.join(wanted, on=[*CELL, "word"], maintain_order="left")
     kept = kept.sort(pl.col("theta") != pl.col("worst"), maintain_order=True).drop("worst")

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
+from voxaudit.audits.differential.scenarios import ORIGINALS
 from voxaudit.audits.localize.drops import CELL
 from voxaudit.audits.localize.thetas import plain_theta, remaining
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.tables import require_columns
-
-ORIGINAL = "original"
-"""What the transformation of clean speech is called (in any case), besides `clean`."""
 
 COLUMNS = ("recognizer", "transformation", "theta", "group", "word", "count")
 
@@ -43,7 +41,7 @@ def read_counts(
         raise VoxauditError(
             f"{where}: counted twice: {one_line(row, 150)}. Leave one row for each word and cell"
         )
-    clean = pl.col("transformation").str.to_lowercase().is_in([ORIGINAL, "clean"])
+    clean = pl.col("transformation").str.to_lowercase().is_in(ORIGINALS)
     originals, counts = table.filter(clean), table.filter(~clean)
     if originals.is_empty():
         raise VoxauditError(
@@ -62,7 +60,7 @@ def read_counts(
 
 def _typed(table: pl.DataFrame, where: str | Path) -> pl.DataFrame:
     counted = table["count"].cast(pl.Float64, strict=False)
-    bad = counted.is_null() | counted.is_nan() | (counted < 0) | (counted != counted.round())
+    bad = counted.is_null() | ~counted.is_finite() | (counted < 0) | (counted != counted.round())
     if bad.any():
         row = bad.arg_true()[0]
         raise VoxauditError(
@@ -113,6 +111,6 @@ def _check_cells(originals: pl.DataFrame, counts: pl.DataFrame, where: str | Pat
     if missing.height:
         recognizer, transformation, theta, group = missing.select(columns).row(0)
         raise VoxauditError(
-            f"{where}: {recognizer} has no counts for group {group} at {transformation} {theta},"
+            f"{where}: {recognizer} has no counts for group {group} at {transformation} {theta}."
             f" Add rows (a count may be 0), or --exclude {transformation}:{theta}"
         )

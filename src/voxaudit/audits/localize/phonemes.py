@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 import polars as pl
 
+from voxaudit.align.pronounce import dictionary
 from voxaudit.errors import VoxauditError
-from voxaudit.recognize.files import package_folder
 from voxaudit.stats.cells import FloatArray
 
 NO_DICTIONARY = "no phonemes: their dictionary comes with pocketsphinx, in the extra 'voxaudit[pocketsphinx]'"
@@ -27,15 +27,9 @@ class Sounds:
 @cache
 def pronunciations() -> dict[str, tuple[str, ...]]:
     """Return the first pronunciation of every word in ARPAbet, without stress; 'don't' is also found as 'dont'."""
-    package = package_folder("pocketsphinx")
-    path = package / "model" / "en-us" / "cmudict-en-us.dict" if package else None
-    if path is None or not path.is_file():
+    found = {word: tuple(sounds.split()) for word, sounds in dictionary().items()}
+    if not found:
         raise VoxauditError(NO_DICTIONARY)
-    found: dict[str, tuple[str, ...]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        word, *sounds = line.split()
-        if sounds and "(" not in word:  # are(2) is a second pronunciation
-            found[word] = tuple(sounds)
     for word in [word for word in found if "'" in word]:
         found.setdefault(word.replace("'", ""), found[word])
     return found

@@ -19,7 +19,7 @@ class Localization:
     recognizer, group and transformation. `phonemes`: the losses of the words that contain each, or None.
     `examples`: utterances in which a non-robust word was lost, to listen to. `thetas`: of each transformation.
     `left_out`: utterances not counted for a recognizer and transformation because one of its scenarios has no
-    answer. `tests` says which tests could be made, or why not; `notes` what a reader should know.
+    answer. `notes`: what a reader should know, such as why there are no tests.
     """
 
     words: pl.DataFrame

@@ -36,11 +36,13 @@ def plain_theta(theta: str) -> str:
 def remaining(present: Settings, exclude: Iterable[str]) -> dict[str, list[str]]:
     """Return the transformations and thetas without those that `exclude` names (`TRANSFORMATION:THETA`).
 
-    A transformation alone leaves out all of its thetas. Something that is not there raises one line.
+    A transformation alone leaves out all of its thetas; case does not matter. Something that is not there raises one
+    line.
     """
     kept = {transformation: list(thetas) for transformation, thetas in present.items()}
     for text in exclude:
-        name, colon, _ = text.strip().partition(":")
+        asked, colon, _ = text.strip().partition(":")
+        name = next((own for own in present if own.lower() == asked.lower()), asked)
         if name not in present:
             raise VoxauditError(
                 f"--exclude {one_line(text, 60)}: no transformation '{one_line(name, 40)}' there."

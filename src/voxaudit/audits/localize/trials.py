@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from voxaudit.audits.differential.scenarios import ORIGINALS, is_original
+from voxaudit.audits.inputs import TRANSCRIPT_KEYS, require_trials
 from voxaudit.audits.localize.thetas import remaining, split_scenario
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb import CLEAN
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.stats.cells import IntArray
 from voxaudit.tables import require_columns
@@ -59,14 +60,17 @@ def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclud
     A recognizer without any clean transcript, a column of groups that is not there, or a trial that is there twice
     raises one line. Utterances without a group are left out.
     """
-    require_columns(
-        table, ["utterance", "scenario", "recognizer", "text", *([group] if group else [])], where
-    )
+    require_columns(table, [*TRANSCRIPT_KEYS, *([group] if group else [])], where)
+    if group in TRANSCRIPT_KEYS[1:]:
+        raise VoxauditError(
+            f"{where}: column '{group}' says nothing about a speaker; group by one that does, e.g. gender"
+        )
+    require_trials(table.lazy(), where)
     kinds = pl.col(group).cast(pl.String).str.strip_chars() if group else pl.lit(EVERYBODY)
     speaker = pl.col("speaker").cast(pl.String) if "speaker" in table.columns else pl.lit(None, pl.String)
     reference = pl.col(REFERENCE).cast(pl.String) if REFERENCE in table.columns else pl.lit(None, pl.String)
     table = table.select(
-        pl.col("utterance", "scenario", "recognizer", "text").cast(pl.String),
+        pl.col(TRANSCRIPT_KEYS).cast(pl.String),
         kinds.alias("group"),
         speaker.alias("speaker"),
         reference.alias(REFERENCE),
@@ -87,13 +91,13 @@ def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclud
         own = places.filter(pl.col("recognizer") == name)
         _check_once(own, table, where)
         rows = dict(own.select("scenario", "row").iter_rows())
-        if CLEAN not in rows:
-            raise VoxauditError(
-                f"{where}: recognizer '{one_line(name, 60)}' has no transcripts of clean speech (scenario '{CLEAN}'):"
-                " without them nothing can be lost. Add them"
-            )
-        clean = table[np.array(rows.pop(CLEAN))]
+        clean = table[np.array(rows.pop(_original(rows, name, where)))]
         scenarios = {_id(*split_scenario(scenario)): np.array(row) for scenario, row in rows.items()}
+        if len(scenarios) < len(rows):
+            raise VoxauditError(
+                f"{where}: several scenarios of recognizer '{one_line(name, 60)}' are the same transformation and"
+                f" theta ({_same(rows)}). Leave one of them"
+            )
         if scenarios:
             heard.append(Heard(name, clean, scenarios, _ids(rows)))
             settings[name] = _settings(rows)
@@ -147,6 +151,25 @@ def reference_words(table: pl.DataFrame, rule: Normalizer) -> set[str]:
 def _split(texts: pl.Series) -> Iterator[str]:
     for text in texts.to_list():
         yield from text.split()
+
+
+def _original(scenarios: Iterable[str], recognizer: str, where: str | Path) -> str:
+    found = [scenario for scenario in scenarios if is_original(scenario)]
+    if len(found) != 1:
+        what = f"several scenarios ({', '.join(found)})" if found else "no transcripts"
+        raise VoxauditError(
+            f"{where}: recognizer '{one_line(recognizer, 60)}' has {what} of clean speech (scenario"
+            f" '{ORIGINALS[0]}'): what is lost is measured from it. There must be one"
+        )
+    return found[0]
+
+
+def _same(scenarios: Iterable[str]) -> str:
+    """Return the ids of the first scenarios that mean the same."""
+    by_meaning: dict[str, list[str]] = {}
+    for scenario in scenarios:
+        by_meaning.setdefault(_id(*split_scenario(scenario)), []).append(scenario)
+    return one_line(next(", ".join(ids) for ids in by_meaning.values() if len(ids) > 1), 120)
 
 
 def _id(transformation: str, theta: str) -> str:

@@ -45,6 +45,9 @@ def severity_plot(found: Robustness, path: str | Path) -> None:
             _dress(axis, own, name)
         for axis in axes[len(names) :]:
             axis.set_visible(False)
+        # One scale for all, up to the highest curve: a band may end above it.
+        highest = table["wer"].drop_nulls().drop_nans().max()
+        axes[0].set_ylim(0, 110 * max(float(highest or 0.0), 0.05))  # type: ignore[arg-type]
         figure.supylabel("word error rate (%)", fontsize=8)
         handles, labels = axes[0].get_legend_handles_labels()
         if len(series) > 1:
@@ -89,7 +92,6 @@ def _dress(axis: Any, own: pl.DataFrame, name: str) -> None:
     axis.set_title(
         f"{name}{f' ({parameter})' if parameter else ''}".replace("$", r"\$"), fontsize=8, loc="left"
     )
-    axis.set_ylim(bottom=0)
     axis.grid(axis="y", color="#e4e7eb", linewidth=0.6)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from voxaudit.align import align_corpus
+from voxaudit.align import Timings, align_corpus
 from voxaudit.audits.stutter.cases import NORMALIZER, Recording, Settings
 from voxaudit.audits.stutter.dose import Dose, dose_response
 from voxaudit.audits.stutter.queue import (
+    QUEUE,
     Suspicious,
     false_positive_rate,
     kind_counts,
@@ -23,8 +24,8 @@ from voxaudit.audits.stutter.queue import (
 )
 from voxaudit.audits.stutter.scoring import Change, all_rates, by_mutator, change, rates, trial_table
 from voxaudit.audits.stutter.search import Found, Progress, search
-from voxaudit.corpus import Corpus
-from voxaudit.errors import VoxauditError
+from voxaudit.corpus import Corpus, Utterance
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.stutter import Clip
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
@@ -116,6 +117,7 @@ def stutter(
     clips: Sequence[Clip] = (),
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     cache: bool | str | Path = True,
+    alignments: Mapping[str, Timings | str] | None = None,
     labels: str | Path | None = None,
     only_agreed: bool = False,
     progress: Progress | None = None,
@@ -123,7 +125,8 @@ def stutter(
 ) -> Stutter:
     """Audit recognizers with stuttered speech made from a corpus (ASTER).
 
-    Recordings without a reference text are aligned with what the first recognizer heard. `doses` are rates of
+    Recordings without a reference text are aligned with what the first recognizer heard. `alignments` are timings by
+    another aligner (`read_alignments`), by utterance id or by the name of a whole recording's file. `doses` are rates of
     stuttering (events per 100 words) to measure a dose response at, with the kinds in the shares of `mixture`.
     `only_agreed` takes only recordings that all recognizers hear alike, as the paper does. The folder `out` holds the
     store, `cases.parquet`, `suspicious.jsonl` (the review queue) and `stutter.json`; the same call again hears nothing
@@ -138,9 +141,14 @@ def stutter(
         require(recognizer)
     if not recognizers:
         raise VoxauditError("no recognizer given. `voxaudit list recognizers` shows what there is")
-    meaning = Meaning(encoder(settings.embeddings))
     folder = Path(out)
-    recordings, skipped = _recordings(corpus, recognizers, folder, limits, cache)
+    # A mistake in somebody's labels is told before the search, not after it.
+    if labels is not None:
+        read_labels(labels)
+    if (folder / QUEUE).exists():
+        read_labels(folder / QUEUE)
+    meaning = Meaning(encoder(settings.embeddings))
+    recordings, skipped = _recordings(corpus, recognizers, folder, limits, cache, alignments or {})
     if not recordings:
         first = next(iter(skipped.values()), "the corpus is empty")
         raise VoxauditError(f"{corpus.source or corpus.name}: no recording can be stuttered ({first})")
@@ -201,11 +209,20 @@ def _recordings(
     folder: Path,
     limits: Limits,
     cache: bool | str | Path,
+    alignments: Mapping[str, Timings | str],
 ) -> tuple[list[Recording], dict[str, str]]:
-    """Align the corpus; texts that are missing are taken from the first recognizer's transcripts."""
+    """Align what no other aligner did; texts that are missing are taken from the first recognizer's transcripts."""
     utterances = list(corpus)
-    texts = {u.id: u.text for u in utterances if u.text}
-    untold = [u for u in utterances if not u.text]
+    brought = {u.id: timings for u in utterances if (timings := _brought(u, alignments)) is not None}
+    if alignments and not brought:
+        raise VoxauditError(
+            f"none of the {len(alignments)} alignments is called like an utterance or its audio file"
+            f" (first: '{one_line(next(iter(alignments)), 60)}')"
+        )
+    rest = [u for u in utterances if u.id not in brought]
+    texts = {id_: timings.text for id_, timings in brought.items() if isinstance(timings, Timings)}
+    texts |= {u.id: u.text for u in utterances if u.text}
+    untold = [u for u in rest if not u.text]
     if untold:
         name, first = next(iter(recognizers.items()))
         with Session(folder, {name: first}, StutterScenarios({}), limits=limits, cache=cache) as session:
@@ -213,13 +230,25 @@ def _recordings(
         texts |= {
             u.id: o.transcript.text for u, o in zip(untold, heard, strict=True) if o.transcript is not None
         }
+    normalize = normalizer(NORMALIZER)
     recordings, skipped = [], {}
-    for utterance, timings in align_corpus(utterances, texts=texts, workers=limits.workers):
+    found = dict(brought)
+    if rest:
+        found |= {u.id: answer for u, answer in align_corpus(rest, texts=texts, workers=limits.workers)}
+    for utterance in utterances:
+        timings, text = found[utterance.id], texts.get(utterance.id, "")
         if isinstance(timings, str):
             skipped[utterance.id] = timings
+        elif utterance.id in brought and normalize(timings.text) != normalize(text):
+            skipped[utterance.id] = "the alignment that was given has other words than the text"
         else:
-            recordings.append(Recording(utterance, timings, texts[utterance.id]))
+            recordings.append(Recording(utterance, timings, text))
     return recordings, skipped
+
+
+def _brought(utterance: Utterance, alignments: Mapping[str, Timings | str]) -> Timings | str | None:
+    whole = utterance.start == 0 and utterance.duration is None
+    return alignments.get(utterance.id) or (alignments.get(utterance.audio.stem) if whole else None)
 
 
 def _agreed(recordings: Sequence[Recording], session: Session, skipped: dict[str, str]) -> list[Recording]:
@@ -261,5 +290,5 @@ def _recognizer(table: pl.DataFrame) -> dict[str, Any]:
             for target, ways in all_rates(after).items()
         },
         "cases": after.height,
-        **({} if moved is None else asdict(moved)),
+        **(dict.fromkeys(field.name for field in fields(Change)) if moved is None else asdict(moved)),
     }
