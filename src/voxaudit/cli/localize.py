@@ -116,7 +116,10 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from voxaudit.audits.localize import localize_file
     from voxaudit.cli.output import note, print_json
+    from voxaudit.errors import VoxauditError
 
+    if args.top < 1:
+        raise VoxauditError(f"--top must be at least 1, not {args.top}")
     found = localize_file(
         args.input,
         group=args.group,

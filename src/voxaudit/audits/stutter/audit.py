@@ -126,8 +126,8 @@ def stutter(
     """Audit recognizers with stuttered speech made from a corpus (ASTER).
 
     Recordings without a reference text are aligned with what the first recognizer heard. `alignments` are timings by
-    another aligner (`read_alignments`), by utterance id or by the name of a whole recording's file. `doses` are rates of
-    stuttering (events per 100 words) to measure a dose response at, with the kinds in the shares of `mixture`.
+    another aligner (`read_alignments`), by utterance id or by the name of a whole recording's file. `doses` are rates
+    of stuttering (events per 100 words) to measure a dose response at, with the kinds in the shares of `mixture`.
     `only_agreed` takes only recordings that all recognizers hear alike, as the paper does. The folder `out` holds the
     store, `cases.parquet`, `suspicious.jsonl` (the review queue) and `stutter.json`; the same call again hears nothing
     twice.
