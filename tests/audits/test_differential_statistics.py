@@ -89,6 +89,8 @@ def test_drawn_permutations_come_close_to_all_of_them(monkeypatch) -> None:
     monkeypatch.setattr("voxaudit.audits.differential.permutation.ENUMERATED", 0)
     _, drawn = judged(sums)
     assert not drawn.comparisons[0].exact
+    # So few questions need no further draws: 10,000 ways, the real one among them.
+    assert drawn.comparisons[0].smallest_p == pytest.approx(1e-4)
     assert np.abs(exact.p - drawn.p).max() < 0.02
     assert drawn.p.min() > 0
 

@@ -60,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="Q",
         help="share of false claims among the significant ones that is put up with (default: 0.05)",
     )
-    parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="default: 0.95")
+    parser.add_argument(
+        "--confidence", type=float, default=0.95, metavar="C", help="of the gaps' intervals (default: 0.95)"
+    )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of permutations (default: 0)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

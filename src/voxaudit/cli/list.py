@@ -54,6 +54,8 @@ def _scenarios() -> list[dict[str, Any]]:
         kind = PERTURBATIONS.load(name)
         what = (kind.__doc__ or "").strip().splitlines()[0]
         for number, setting in enumerate(kind.severities, start=1):
+            if f"{name}:{number}" in SLOTS:  # listed below, with what it needs
+                continue
             text = ", ".join(f"{key}={value:g}" for key, value in setting.items())
             rows.append(
                 {"scenario": f"{name}:{number}", "family": kind.family, "setting": text, "what": what}

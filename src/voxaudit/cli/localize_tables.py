@@ -49,6 +49,7 @@ def _words(found: Localization, top: int) -> None:
         order = words.sort(
             "q", "p", "drop", descending=[False, False, True], nulls_last=True, maintain_order=True
         )
+        title = "Words lost, the surest first"
         columns = [*_CELL, "said", "speakers", "drop", "lost", "at", "q", "q group"]
         rows = [
             [
@@ -65,12 +66,13 @@ def _words(found: Localization, top: int) -> None:
         ]
     else:
         order = words.sort("drop", descending=True, maintain_order=True)
+        title = "Words lost most"
         columns = [*_CELL, "said", "minimum", "drop", "at"]
         rows = [
             [*_cell(row), row["original"], row["minimum"], row["drop"], row["theta"]]
             for row in order.head(top).to_dicts()
         ]
-    print_table(f"Words lost most ({len(rows)} of {words.height})", columns, rows)
+    print_table(f"{title} ({len(rows)} of {words.height})", columns, rows)
 
 
 def _phonemes(found: Localization, table: pl.DataFrame, top: int) -> None:

@@ -26,6 +26,7 @@ COMMANDS = {
     "differential": "find groups that disturbed speech hurts more, and what survives a test; no references needed",
     "localize": "name the words that get lost, for whom, when speech is disturbed; no references needed",
     "stutter": "can people who stutter use it? a search for stuttered speech that is misheard",
+    "attack": "how little noise, chosen by an adversary, makes a recognizer fail? by gradient or by transcripts alone",
     "power": "how many speakers a comparison of groups needs, and what yours can show",
     "simulate": "repeat the simulations behind the disparity audit beside the published figures",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",

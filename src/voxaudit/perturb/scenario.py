@@ -68,6 +68,7 @@ PERTURBATIONS = Registry(
         "far_field": "voxaudit.perturb.level:FarField",
         "silence": "voxaudit.perturb.absence:Silence",
         "noise_only": "voxaudit.perturb.absence:NoiseOnly",
+        "universal": "voxaudit.perturb.universal:Universal",
     },
     group="voxaudit.perturbations",
 )
@@ -116,10 +117,14 @@ def parse_scenario(text: str, sources: Mapping[str, Source] | None = None) -> Sc
     name, colon, setting = text.strip().partition(":")
     if name == CLEAN and not colon:
         return Scenario(CLEAN, None)
-    if text.strip() in SLOTS:
+    if text.strip() in SLOTS and name not in (sources or {}):
         raise VoxauditError(f"scenario '{text.strip()}' needs {SLOTS[text.strip()]}")
     kind: type[Perturbation] = PERTURBATIONS.load(name)
     source = {"source": sources[name]} if sources and name in sources else {}
+    if not source and any(
+        field.metadata.get("source") and field.default is MISSING for field in fields(kind)
+    ):
+        raise VoxauditError(f"scenario '{text}' needs {SLOTS[f'{name}:1']}")
     if setting.isdecimal() and len(setting) < 10:
         severity = int(setting)
         if not 1 <= severity <= len(kind.severities):
@@ -139,14 +144,14 @@ def parse_scenarios(
 ) -> tuple[Scenario, ...]:
     """Return the scenarios of a list of ids and suite names, `clean` first, each once.
 
-    Slots are left out: `open_slots` says what they need.
+    Slots are left out unless a source fills them: `open_slots` says what they need.
     """
     from voxaudit.perturb.suites import SUITES
 
     chosen = {CLEAN: Scenario(CLEAN, None)}
     for text in texts:
         for id_ in SUITES[text].scenarios if text in SUITES else (text,):
-            if id_ in SLOTS:
+            if id_ in SLOTS and id_.partition(":")[0] not in (sources or {}):
                 continue
             scenario = parse_scenario(id_, sources)
             chosen.setdefault(scenario.id, scenario)

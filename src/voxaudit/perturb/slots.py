@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-_ATTACK = "an attack on a recognizer that gives gradients: `voxaudit attack`"
+_ATTACK = "an attack on a recognizer that gives gradients: `voxaudit attack --method pgd`"
+_UNIVERSAL = (
+    "a saved perturbation, from an attack on a recognizer that gives gradients (`voxaudit attack --method universal`):"
+    " universal = FILE or FOLDER in [sources]"
+)
 
 SLOTS = {
     **{f"pgd:{severity}": _ATTACK for severity in (1, 2, 3, 4)},
-    **{f"universal:{severity}": _ATTACK for severity in (1, 2, 3, 4)},
+    **{f"universal:{severity}": _UNIVERSAL for severity in (1, 2, 3, 4)},
     **{
         name: f"a corpus in that role: [corpora.{name}] in audit.toml"
         for name in (

@@ -69,9 +69,10 @@ def run_trials(
     """
     natural = in_roles(corpora or {})
     used = {scenario.perturbation.name for scenario in parse_scenarios(scenarios) if scenario.perturbation}
+    used |= {id_.partition(":")[0] for id_ in open_slots(scenarios)}
     opened = open_sources(sources or {}, used, corpus)
     plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios, opened), seed, natural)
-    not_heard = open_slots(scenarios, natural)
+    not_heard = open_slots(scenarios, [*natural, *(scenario.id for scenario in plan.scenarios)])
     for id_ in scenarios:
         if id_ in not_heard:
             raise VoxauditError(f"scenario '{id_}' needs {not_heard[id_]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import ceil, comb
 
@@ -23,7 +23,11 @@ RARE = 20
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two groups: how many speakers, how many ways of dealing them were tried, the smallest p there can be."""
+    """Two groups: how many speakers, how many ways of dealing them were tried, the smallest p there can be.
+
+    Where not all ways are tried, `permutations` are those of every question; `smallest_p` is with the further ones that
+    rare claims get.
+    """
 
     group: str
     against: str
@@ -70,9 +74,8 @@ def judge_violations(
         tried = 0 if refusal else min(ways, PERMUTATIONS)
         exact = not refusal and is_exact(sizes[g], sizes[h])
         tried = ways if exact else tried
-        floor = None if refusal else 1.0 / (ways if exact else MOST_PERMUTATIONS + 1)
         comparisons.append(
-            Comparison(sums.groups[g], sums.groups[h], sizes[g], sizes[h], tried, exact, floor, refusal)
+            Comparison(sums.groups[g], sums.groups[h], sizes[g], sizes[h], tried, exact, None, refusal)
         )
         if refusal:
             continue
@@ -96,7 +99,12 @@ def judge_violations(
         ]
         _try(sums, found, taus, undecided, more, generator, counts, tries, p)
         q = _adjusted(p, family)
-    return Tested(p, q, q <= fdr, family, tuple(comparisons))
+    most = PERMUTATIONS + max(more, 0)
+    settled = (
+        one if one.refusal else replace(one, smallest_p=1.0 / (one.permutations if one.exact else most + 1))
+        for one in comparisons
+    )
+    return Tested(p, q, q <= fdr, family, tuple(settled))
 
 
 def _too_few(groups: tuple[str, ...], sizes: list[int], g: int, h: int) -> str | None:

@@ -32,7 +32,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
 }
 """The columns of SRB's Table 1 and the perturbations of its Table 2, or the roles of natural speech, in each."""
 
-ATTACKS = frozenset({"pgd", "universal"})
+ATTACKS = frozenset({"pgd", "universal", "blackbox", "pgd_linf", "pgd_targeted", "pgd_linf_targeted"})
 """Made against one recognizer, so their audio has no difficulty that all share: plain WERD (SRB section 3.2)."""
 
 OTHER = "other"

@@ -22,6 +22,10 @@ _ROOMS = {"rir": (folder.SIMULATED, "RT60"), "real_rir": (folder.REAL, "SRMR")}
 def open_source(name: str, path: str | Path) -> Source:
     """Return a folder as the source of the perturbation called `name`; a folder that cannot serve raises one line."""
     _check(name)
+    if name == "universal":
+        from voxaudit.perturb.universal import open_universal
+
+        return open_universal(path)
     if name in _ROOMS:
         from voxaudit.perturb.sources.responses import open_rooms
 
@@ -45,7 +49,7 @@ def open_sources(
             sources[name] = source
         elif name in wanted:
             sources[name] = open_source(name, source)
-        elif not Path(source).is_dir():
+        elif not Path(source).is_dir() and not (name == "universal" and Path(source).is_file()):
             raise VoxauditError(f"{Path(source).absolute()}: no such folder, for {name} in [sources]")
     if corpus is not None and "crosstalk" in wanted and "crosstalk" not in sources:
         from voxaudit.perturb.sources.talkers import other_speakers
@@ -94,5 +98,5 @@ def _check(name: str) -> None:
 
 _KNOWN = (
     *("environment_ms_snsd", "environment_esc50", "environment_musan", "environment_wham"),
-    *("music", "crosstalk", "rir", "real_rir"),
+    *("music", "crosstalk", "rir", "real_rir", "universal"),
 )

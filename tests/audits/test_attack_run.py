@@ -1,0 +1,69 @@
+"""Universal perturbations in an ordinary run: a slot of the suite that a source fills."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxaudit import run_trials
+from voxaudit.audio import Audio
+from voxaudit.corpus import read_corpus
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb import parse_scenario, parse_scenarios
+from voxaudit.perturb.universal import open_universal, save_universal
+
+ENGINE = """
+def hear(samples, rate):
+    return f"{abs(samples).max():.3f}"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "engine.py").write_text(ENGINE)
+    soundfile.write(tmp_path / "a.wav", np.full(1600, 0.1, np.float32), 8000, subtype="FLOAT")
+    (tmp_path / "manifest.csv").write_text("path,speaker,text\na.wav,s,hello\n")
+    noise = Audio(np.tile(np.array([0.01, -0.01], np.float32), 50), 8000)
+    save_universal(tmp_path / "u.wav", noise, {"snr": 10.0, "recognizer": "mine"})
+    return tmp_path
+
+
+def run(folder, scenarios, **settings):
+    engine = f"python:{folder / 'engine.py'}:hear,rate=none"
+    corpus = read_corpus(folder / "manifest.csv")
+    return run_trials(
+        corpus,
+        {"mine": engine},
+        scenarios,
+        out=folder / "run",
+        cache=False,
+        progress=False,
+        workers=1,
+        **settings,
+    )
+
+
+def test_a_saved_perturbation_fills_its_slots(folder):
+    done = run(folder, ["universal:3", "universal:4"], sources={"universal": folder / "u.wav"})
+    heard = dict(done.transcripts.select("scenario", "text").iter_rows())
+    assert heard == {"clean": "0.100", "universal:3": "0.110", "universal:4": "0.132"}
+    assert done.config["sources"]["universal"]["fingerprint"].startswith("universal ")
+    assert not any(id_.startswith("universal") for id_ in done.config["not_heard"])
+
+
+def test_without_one_the_slots_say_what_they_need(folder):
+    with pytest.raises(VoxauditError, match="scenario 'universal:3' needs a saved perturbation"):
+        run(folder, ["universal:3"])
+    with pytest.raises(VoxauditError, match="scenario 'universal:snr=15' needs a saved perturbation"):
+        parse_scenario("universal:snr=15")
+    with pytest.raises(VoxauditError, match=r"none\.wav"):
+        run(folder, ["universal:3"], sources={"universal": folder / "none.wav"})
+
+
+def test_the_suite_takes_it_where_it_is_given(folder):
+    source = {"universal": open_universal(folder / "u.wav")}
+    without, with_it = (
+        {scenario.id for scenario in parse_scenarios(["srb"], given)} for given in (None, source)
+    )
+    assert with_it - without == {f"universal:{severity}" for severity in (1, 2, 3, 4)}
