@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,18 +47,6 @@ def test_by_hand(heard, kinds):
     assert [fault.kind for fault in find_faults("how is the weather", heard)] == kinds
 
 
-def test_agreement_with_labels_given_by_hand():
-    table = pl.read_csv(Path(__file__).parent / "data" / "stutter_labels.csv")
-    assert table.height >= 60
-    assert set(table["label"]) == set(KINDS)
-    found = [
-        main_kind(find_faults(intended, heard))
-        for intended, heard in table.select("intended", "heard").iter_rows()
-    ]
-    agreed = sum(ours == theirs for ours, theirs in zip(found, table["label"], strict=True))
-    assert agreed / table.height >= 0.85  # docs/stutter.md states the figure
-
-
 def test_most_words_decide_the_main_kind():
     faults = find_faults("how is the weather", "how is is is the whether")
     assert [(fault.kind, fault.heard) for fault in faults] == [
@@ -84,3 +72,16 @@ def test_every_error_belongs_to_one_fault(intended, heard):
     spans = [fault.span for fault in faults]
     assert spans == sorted(spans)
     assert all(heard.split()[slice(*fault.span)] == list(fault.heard) for fault in faults)
+
+
+def test_agreement_with_hand_labels():
+    """Real transcripts of stuttered cases, labelled before the rule saw them (held-out) or while it was made."""
+    path = Path(__file__).parent / "data" / "stutter_labels.csv"
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    assert {row["label"] for row in rows} == set(KINDS)
+    agreed = {"development": [0, 0], "held-out": [0, 0]}
+    for row in rows:
+        agreed[row["part"]][0] += main_kind(find_faults(row["intended"], row["heard"])) == row["label"]
+        agreed[row["part"]][1] += 1
+    assert agreed["development"] == [57, 64]
+    assert agreed["held-out"] == [39, 47]
