@@ -125,6 +125,20 @@ def test_mistakes_are_one_line(planted, capsys, arguments, message) -> None:
     assert message in captured.err
 
 
+def test_a_reference_in_some_rows_of_an_utterance_is_found_and_two_are_refused(
+    planted, capsys, tmp_path
+) -> None:
+    table, path = pl.read_parquet(planted), tmp_path / "t.parquet"
+    whole = document(capsys, planted, "--group", "gender")["wer"]
+    clean = pl.when(pl.col("scenario") == "clean").then("reference").alias("reference")
+    table.with_columns(clean).reverse().write_parquet(path)
+    assert document(capsys, path, "--group", "gender")["wer"]["totals"] == whole["totals"]
+    table[5, "reference"] = "something else"
+    table.write_parquet(path)
+    assert main(["differential", str(path), "--group", "gender"]) == 2
+    assert "has several references" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("column", ["utterance", "scenario", "recognizer"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_row_that_does_not_say_what_it_is_about(planted, capsys, tmp_path, column, ending) -> None:

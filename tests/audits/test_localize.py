@@ -211,6 +211,11 @@ def test_counts_that_cannot_be_used(table, message):
         localize_counts(table)
 
 
+def test_words_that_were_not_counted():
+    with pytest.raises(VoxauditError, match="none of the words asked for"):
+        localize_counts(COUNTS, words=["nowhere"])
+
+
 @pytest.mark.parametrize(
     ("table", "options", "message"),
     [

@@ -82,6 +82,11 @@ def test_one_file(spoken, tmp_path, capsys):
         (["stutter", "manifest.csv", "--out", "o", "--mutators", "blok"], "Did you mean: block"),
         (["stutter", "manifest.csv", "--out", "o", "--dose", "x"], "--dose takes numbers"),
         (["stutter", "nowhere.csv", "--out", "o"], "no such file"),
+        (
+            ["stutter", "manifest.csv", "--out", "o", "--alignments", "nowhere"],
+            "nowhere: no such file or folder",
+        ),
+        (["stutter", "manifest.csv", "--out", "o", "--alignments", "0.wav"], "unknown alignment format"),
         (["stutter", "make", "0.wav", "--text", "x"], "make needs two files"),
         (
             ["stutter", "make", "0.wav", "o.wav", "--text", "日本語", "--mutators", "block"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def open_source(
     table: str | Path | pl.DataFrame, group: str, *, speaker: str = "speaker", clean: str | None = None
 ) -> Source:
     """Open transcripts: a run's folder, a file or a table with the columns of `read_transcripts`."""
-    where, trials, about, columns = _parts(table)
+    where, trials, about, columns = _parts(table, ("utterance", group, speaker, "reference"))
     if group not in columns:
         raise VoxauditError(
             f"{where}: no column '{one_line(group, 80)}' to group by.{suggest(group, columns)}"
@@ -96,23 +96,33 @@ def open_source(
         raise VoxauditError(
             f"{where}: there is only undisturbed speech (scenario '{original}'). Run with a suite, e.g. aequevox"
         )
-    _check_groups(where, known, group)
-    once = known.unique("utterance", keep="first", maintain_order=True)
-    return Source(where, trials, once, recognizers, original, disturbed)
+    return Source(where, trials, _once(where, known, group), recognizers, original, disturbed)
 
 
-def _check_groups(where: str, known: pl.DataFrame, group: str) -> None:
-    pairs = known.select("utterance", "group", "speaker").unique()
-    if pairs.height > pairs["utterance"].n_unique():
-        twice = pairs.filter(pl.col("utterance").is_duplicated())["utterance"].sort()[0]
-        raise VoxauditError(
-            f"{where}: utterance '{one_line(str(twice), 80)}' has several values in column '{one_line(group, 80)}' or"
-            " several speakers; ids must be unique"
-        )
+def _once(where: str, known: pl.DataFrame, group: str) -> pl.DataFrame:
+    """Return one row an utterance; its reference may stand in some of its rows only, as those of clean speech."""
+    kinds = {
+        "group": f"values in column '{one_line(group, 80)}'",
+        "speaker": "speakers",
+        "reference": "references",
+    }
+    for column, what in kinds.items():
+        pairs = known.select("utterance", column).unique()
+        pairs = pairs.drop_nulls() if column == "reference" else pairs
+        if pairs["utterance"].n_unique() < pairs.height:
+            twice = pairs.filter(pl.col("utterance").is_duplicated())["utterance"].sort()[0]
+            raise VoxauditError(
+                f"{where}: utterance '{one_line(str(twice), 80)}' has several {what}; ids must be unique"
+            )
+    return known.group_by("utterance", maintain_order=True).agg(
+        pl.col("group", "speaker").first(), pl.col("reference").drop_nulls().first()
+    )
 
 
-def _parts(table: str | Path | pl.DataFrame) -> tuple[str, pl.LazyFrame, pl.DataFrame, list[str]]:
-    """Return a name, the trials, a table about utterances (perhaps with repeated rows) and its columns."""
+def _parts(
+    table: str | Path | pl.DataFrame, wanted: Collection[str]
+) -> tuple[str, pl.LazyFrame, pl.DataFrame, list[str]]:
+    """Return a name, the trials, what is `wanted` about utterances (perhaps with repeated rows), all such columns."""
     if isinstance(table, pl.DataFrame):
         where, whole = "the table", table.lazy()
         require_columns(table, TRANSCRIPT_KEYS, where)
@@ -133,7 +143,8 @@ def _parts(table: str | Path | pl.DataFrame) -> tuple[str, pl.LazyFrame, pl.Data
         for name in whole.collect_schema().names()
         if name not in ("scenario", "recognizer", "text", "seconds", "failure")
     ]
-    about = whole.select(columns).unique(maintain_order=True).collect()
+    # Other columns may differ from trial to trial: to keep them would be to keep the whole table.
+    about = whole.select(name for name in columns if name in wanted).unique(maintain_order=True).collect()
     return where, _trials(whole), about, columns
 
 

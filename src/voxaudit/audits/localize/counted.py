@@ -35,6 +35,10 @@ def read_counts(
     table = _typed(table.select(COLUMNS), where)
     if words is not None:
         table = table.filter(pl.col("word").is_in(list(words)))
+        if table.is_empty():
+            raise VoxauditError(
+                f"{where}: none of the words asked for is counted there; write them as it does"
+            )
     twice = table.filter(pl.struct(COLUMNS[:-1]).is_duplicated())
     if twice.height:
         row = ", ".join(str(value) for value in twice.row(0)[:-1])
