@@ -108,6 +108,13 @@ def resample(audio: Audio, rate: int) -> Audio:
     return Audio(np.ascontiguousarray(samples, dtype=np.float32), rate)
 
 
+def pcm16(samples: Samples) -> NDArray[np.int16]:
+    """Return samples as 16-bit integers, 1.0 being full scale; what exceeds it saturates."""
+    scaled = np.rint(samples * np.float32(32768.0))
+    limited: NDArray[np.int16] = np.clip(scaled, -32768, 32767).astype(np.int16)
+    return limited
+
+
 def content_hash(path: str | Path) -> str:
     """Return the SHA-256 of a file's bytes: the identity of a recording, wherever it lies."""
     try:

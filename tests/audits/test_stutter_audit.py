@@ -257,6 +257,8 @@ def test_the_queue_keeps_labels_and_gives_the_false_positive_rate(tmp_path):
     write_queue(tmp_path, found)  # the audit again: nobody's work is lost
     labels = read_labels(queue)
     assert labels == {found[0].id: "real_fault", found[1].id: "malformed"}
+    write_queue(tmp_path, found[:1])  # another threshold: what was judged stays judged
+    assert read_labels(queue) == labels
     rate = false_positive_rate(labels.values())
     assert rate["rate"] == 0.5
     assert rate["low"] < 0.2 < 0.8 < rate["high"]

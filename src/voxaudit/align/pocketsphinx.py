@@ -18,7 +18,7 @@ from voxaudit.align.build import word_from_phones
 from voxaudit.align.pronounce import dictionary_path, guess, spoken_words
 from voxaudit.align.snap import snapped
 from voxaudit.align.timings import Phone, Timings, Word
-from voxaudit.audio import Audio, content_hash, resample
+from voxaudit.audio import Audio, content_hash, pcm16, resample
 from voxaudit.errors import missing_extra, one_line
 
 METHOD = 1
@@ -72,7 +72,7 @@ class PocketSphinxAligner:
         with _decoder(str(hmm), str(words)) as decoder:
             keys = [[_entry(decoder, part, shown) for part in parts] for shown, parts in wanted]
             flat = [key for group in keys for key in group]
-            if (found := _force(decoder, _pcm(samples), flat)) is None:
+            if (found := _force(decoder, pcm16(samples).tobytes(), flat)) is None:
                 raise AlignmentError(
                     f"the text ({len(flat)} words) does not fit the recording ({audio.duration:.3g} s):"
                     " it was not said, or is too long for it"
@@ -161,11 +161,6 @@ def _entry(decoder: Any, word: str, shown: str) -> str:
             )
         decoder.add_word(key, " ".join(phones), True)
     return key
-
-
-def _pcm(samples: Any) -> bytes:
-    scaled: bytes = np.clip(np.rint(samples * 32768.0), -32768, 32767).astype("<i2").tobytes()
-    return scaled
 
 
 def _force(decoder: Any, pcm: bytes, words: Sequence[str]) -> list[_Found] | None:

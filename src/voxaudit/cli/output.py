@@ -26,11 +26,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     from rich.text import Text
 
     table = Table(
-        title=printable(title) or None, box=box.SIMPLE_HEAD, title_justify="left", title_style="bold"
+        title=Text(printable(title)) if title else None,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        title_style="bold",
     )
     for number, column in enumerate(columns):
         numeric = bool(rows) and all(_numeric(row[number]) for row in rows)
-        table.add_column(printable(column), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(printable(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
     # Piped output is not cut to a terminal's width that is not there.

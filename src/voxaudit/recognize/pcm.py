@@ -6,16 +6,8 @@ import io
 import wave
 
 import numpy as np
-from numpy.typing import NDArray
 
-from voxaudit.audio import Audio, Samples
-
-
-def pcm16(samples: Samples) -> NDArray[np.int16]:
-    """Return samples as 16-bit integers, 1.0 being full scale; what exceeds it saturates."""
-    scaled = np.rint(samples * np.float32(32768.0))
-    limited: NDArray[np.int16] = np.clip(scaled, -32768, 32767).astype(np.int16)
-    return limited
+from voxaudit.audio import Audio, Samples, pcm16
 
 
 def wav_bytes(audio: Audio) -> bytes:

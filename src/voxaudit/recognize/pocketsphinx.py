@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from voxaudit.audio import Audio
+from voxaudit.audio import Audio, pcm16
 from voxaudit.errors import missing_extra, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
 from voxaudit.recognize.files import package_folder, package_version, sha256
-from voxaudit.recognize.pcm import at_least, pcm16
+from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.settings import setting
 
 DECODING = 1

@@ -81,9 +81,14 @@ def kind_counts(found: Iterable[Suspicious]) -> dict[str, int]:
 
 
 def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
-    """Write the queue, one JSON object a line; labels that people gave an earlier one are kept."""
+    """Write the queue, one JSON object a line; labels that people gave an earlier one are kept.
+
+    A case that has a label but is no longer suspicious (another seed, another threshold) stays at the end.
+    """
     path = folder / QUEUE
     before = read_labels(path) if path.exists() else {}
+    ids = {one.id for one in found}
+    judged = [line for line in _lines(path) if (id_ := json.loads(line)["id"]) in before and id_ not in ids]
     lines = [
         json.dumps(
             {
@@ -104,9 +109,13 @@ def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
         )
         for one in found
     ]
-    text = "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line}\n" for line in (*lines, *judged))
     write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
     return path
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def read_labels(path: str | Path) -> dict[str, str]:
