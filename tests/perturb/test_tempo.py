@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from bank_properties import LEVELS, RATES, SEEDS, apply, check_audio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.kernels import most_similar
@@ -11,28 +11,11 @@ from voxaudit.perturb.kernels import most_similar
 TEMPI = [f"{name}:{n}" for name in ("tempo_up", "tempo_down") for n in (1, 2, 3, 4)]
 
 
-def apply(scenario, samples, rate=16000):
-    return parse_scenario(scenario).apply(Audio(samples, rate), seed=1, utterance="u").samples
-
-
 @settings(deadline=None, max_examples=25)
-@given(
-    count=st.integers(1, 20_000),
-    rate=st.sampled_from([8000, 11025, 16000, 44100, 48000]),
-    level=st.sampled_from([0.001, 0.1, 1.0]),
-    seed=st.integers(0, 99),
-)
+@given(count=st.integers(1, 20_000), rate=RATES, level=LEVELS, seed=SEEDS)
 @pytest.mark.parametrize("scenario", TEMPI)
 def test_audio_stays_finite_within_full_scale_and_as_long_as_declared(scenario, count, rate, level, seed):
-    samples = np.random.default_rng(seed).uniform(-level, level, count).astype(np.float32)
-    before = samples.copy()
-    out = apply(scenario, samples, rate)
-    assert out.dtype == np.float32
-    assert np.isfinite(out).all()
-    assert np.abs(out).max() <= 1.0
-    assert len(out) == parse_scenario(scenario).perturbation.length(count, rate)
-    assert np.array_equal(out, apply(scenario, samples, rate))
-    assert np.array_equal(samples, before)
+    check_audio(scenario, count, rate, level, seed)
 
 
 @pytest.mark.parametrize("scenario", TEMPI)

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxaudit.cli.arguments import names
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -114,8 +116,8 @@ def run(args: argparse.Namespace) -> int:
         words=args.words,
         speaker=args.speaker,
         reference=args.reference,
-        covariates=_names(args.covariates),
-        by=_names(args.by),
+        covariates=names(args.covariates),
+        by=names(args.by),
         interaction=args.interaction,
         interaction_reference=args.interaction_reference,
         random=not args.no_random,
@@ -164,10 +166,6 @@ def _with_texts(table: pl.DataFrame, column: str, folder: Path | None) -> pl.Dat
     require_columns(corpus, ["id", column], folder / "corpus.parquet")
     texts = corpus.select(utterance="id", **{column: column})
     return table.join(texts, on="utterance", how="left", maintain_order="left")
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _print(result: Disparity) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from voxaudit.cli.arguments import names
+
 if TYPE_CHECKING:
     from voxaudit.audits.parity import Columns, Settings
 
@@ -96,11 +98,6 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="default: 0.95")
     parser.add_argument("--power", type=float, default=0.8, metavar="P", help="default: 0.8")
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Return the parts of a list with commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def columns_of(args: argparse.Namespace) -> Columns:

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxaudit.cli.arguments import add_corpus_arguments, read_corpus_as_asked
+
 if TYPE_CHECKING:
     from voxaudit.corpus import Corpus
     from voxaudit.perturb.sources import Source
@@ -35,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help="recordings of noise or rooms for this scenario (default: built in; crosstalk: the corpus's own speakers)",
     )
-    parser.add_argument("--format", help="the corpus format (see: voxaudit list corpora)")
-    parser.add_argument("--columns", metavar="NAME=COLUMN,...", default="", help="which column is which")
-    parser.add_argument("--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping")
+    add_corpus_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print what was written and measured as JSON")
 
 
@@ -70,17 +70,11 @@ def _sources(args: argparse.Namespace, corpus: Corpus | None = None) -> dict[str
 
 def _corpus(args: argparse.Namespace) -> int:
     from voxaudit.cli.output import note, print_json
-    from voxaudit.corpus import parse_columns, read_corpus
     from voxaudit.perturb import parse_scenario
     from voxaudit.perturb.export import export_corpus
     from voxaudit.run.progress import Progress
 
-    corpus = read_corpus(
-        args.input,
-        format=args.format,
-        columns=parse_columns(args.columns) or None,
-        skip_bad_rows=args.skip_bad_rows,
-    )
+    corpus = read_corpus_as_asked(args.input, args)
     scenario = parse_scenario(args.scenario, _sources(args, corpus))
     with Progress(not args.json) as bars:
         bars.begin(scenario.id, len(corpus))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.parity import add_table_arguments, columns_of, names, settings_of
+from voxaudit.cli.arguments import names
+from voxaudit.cli.parity import add_table_arguments, columns_of, settings_of
 
 if TYPE_CHECKING:
     from voxaudit.stats.power_simulation import SimulatedPower

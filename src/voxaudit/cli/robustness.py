@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 
+from voxaudit.cli.arguments import names
+
 EXAMPLE = "voxaudit robustness RUN --group gender --plot curves.png"
 
 
@@ -74,14 +76,14 @@ def run(args: argparse.Namespace) -> int:
     where = ", ".join(args.tables)
     scores = read_many(args.tables)
     require_columns(scores, ["scenario"], where)
-    names = [str(name) for name in scores["scenario"].unique().to_list()]
-    difficulty, source = choose_difficulty(args.difficulty, args.tables, names)
+    scenarios = [str(name) for name in scores["scenario"].unique().to_list()]
+    difficulty, source = choose_difficulty(args.difficulty, args.tables, scenarios)
     found = robustness(
         scores,
         difficulty=difficulty,
         difficulty_source=source,
-        attributes=_names(args.group),
-        by=None if args.by is None else () if args.by == NONE else _names(args.by),
+        attributes=names(args.group),
+        by=None if args.by is None else () if args.by == NONE else names(args.by),
         models=read_table(args.models) if args.models else None,
         models_where=args.models or "models",
         resamples=args.resamples,
@@ -106,7 +108,3 @@ def run(args: argparse.Namespace) -> int:
     else:
         print_findings(found, worst=max(args.worst, 0))
     return 0
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]

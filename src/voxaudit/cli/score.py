@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.cli.arguments import names
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -72,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         hypothesis=args.hypothesis,
         missing=args.missing,
     )
-    by = [name.strip() for name in args.by.split(",") if name.strip()]
+    by = names(args.by)
     document = _document(pairs, chosen.id, by, args.speaker, args.alignments)
     for line in pairs.notes:
         note(f"note: {line}")

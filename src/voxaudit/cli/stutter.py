@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.cli.arguments import add_corpus_arguments, names, read_corpus_as_asked
+
 if TYPE_CHECKING:
     from voxaudit.audits.stutter.audit import Stutter
 
@@ -85,9 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", metavar="TEXT", help="for make: what is said in the file")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the audit's folder; the same again resumes")
-    parser.add_argument("--format", help="the corpus format (see: voxaudit list corpora)")
-    parser.add_argument("--columns", metavar="NAME=COLUMN,...", default="", help="which column is which")
-    parser.add_argument("--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping")
+    add_corpus_arguments(parser)
     parser.add_argument(
         "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
     )
@@ -108,7 +108,6 @@ def _audit(args: argparse.Namespace) -> int:
     from voxaudit.audits.stutter.audit import stutter
     from voxaudit.audits.stutter.cases import Settings
     from voxaudit.cli.output import note, print_json
-    from voxaudit.corpus import parse_columns, read_corpus
     from voxaudit.errors import VoxauditError
     from voxaudit.perturb.stutter import MUTATORS
     from voxaudit.recognize import make_recognizer
@@ -121,7 +120,7 @@ def _audit(args: argparse.Namespace) -> int:
         raise VoxauditError("name a folder for what is found: --out DIR")
     settings = Settings(
         budget=args.budget,
-        mutators=_names(args.mutators) or tuple(MUTATORS),
+        mutators=names(args.mutators) or tuple(MUTATORS),
         selection=args.selection,
         seed=args.seed,
         threshold=args.threshold,
@@ -129,13 +128,8 @@ def _audit(args: argparse.Namespace) -> int:
         embeddings=args.embeddings,
     )
     doses = _rates(args.dose)
-    corpus = read_corpus(
-        args.corpus,
-        format=args.format,
-        columns=parse_columns(args.columns) or None,
-        skip_bad_rows=args.skip_bad_rows,
-    )
-    recognizers = {name: make_recognizer(name) for name in _names(args.recognizers)}
+    corpus = read_corpus_as_asked(args.corpus, args)
+    recognizers = {name: make_recognizer(name) for name in names(args.recognizers)}
     with Progress(not args.json and sys.stderr.isatty()) as bars:
         bars.begin("stuttered cases", len(corpus) * settings.budget)
         audit = stutter(
@@ -155,7 +149,7 @@ def _audit(args: argparse.Namespace) -> int:
             say=lambda text: None if args.json else note(text),
         )
     if args.json:
-        print_json(audit.to_dict())
+        print_json(audit.findings)
     else:
         _show(audit, args.out)
     return 0
@@ -165,7 +159,7 @@ def _show(audit: Stutter, out: Path) -> None:
     from voxaudit.cli.output import note, print_table, printable
     from voxaudit.report.numbers import percent
 
-    found = audit.to_dict()
+    found = audit.findings
     rows = []
     for name, one in found["recognizers"].items():
         rows += [
@@ -261,7 +255,7 @@ def _make(args: argparse.Namespace) -> int:
     generator = trial_generator(args.seed, "stutter-make", source.stem)
     clips = _filler_clips() if args.filler_voice else ()
     chain = Chain()
-    for kind in _names(args.mutators):
+    for kind in names(args.mutators):
         chain = chain.then(sample_operation(kind, timings, generator, args.severity, clips=clips))
     samples, after = chain(audio.samples, audio.rate, timings, clips)
     write(target, Audio(samples, audio.rate))
@@ -288,15 +282,11 @@ def _filler_clips() -> tuple[Any, ...]:
     return tuple(Clip(text, speak(Voice(), spelt)) for text, spelt in (("um", "um"), ("uh", "uh")))
 
 
-def _names(text: str | None) -> tuple[str, ...]:
-    return tuple(name.strip() for name in (text or "").split(",") if name.strip())
-
-
 def _rates(text: str) -> tuple[float, ...]:
     from voxaudit.errors import VoxauditError
 
     try:
-        rates = tuple(float(part) for part in _names(text))
+        rates = tuple(float(part) for part in names(text))
     except ValueError as error:
         raise VoxauditError(f"--dose takes numbers, events per 100 words, not '{text}'") from error
     if any(not 0 <= rate <= 500 for rate in rates):

@@ -12,16 +12,21 @@ from voxaudit.perturb.base import Perturbation
 
 
 @dataclass(frozen=True)
-class Hp(Perturbation):
-    """Butterworth high-pass of order 2 at `theta` Hz: a small loudspeaker (AequeVox)."""
-
-    name: ClassVar[str] = "hp"
+class _Butterworth(Perturbation):
     family: ClassVar[str] = "filter"
 
     theta: float
 
     def __post_init__(self) -> None:
-        _check(self.theta)
+        if self.theta <= 0.0:
+            raise ValueError("theta must be above 0 (a frequency in Hz)")
+
+
+@dataclass(frozen=True)
+class Hp(_Butterworth):
+    """Butterworth high-pass of order 2 at `theta` Hz: a small loudspeaker (AequeVox)."""
+
+    name: ClassVar[str] = "hp"
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies above `theta` Hz: nothing where that is beyond half the rate."""
@@ -31,27 +36,16 @@ class Hp(Perturbation):
 
 
 @dataclass(frozen=True)
-class Lp(Perturbation):
+class Lp(_Butterworth):
     """Butterworth low-pass of order 2 at `theta` Hz: speech through a wall (AequeVox)."""
 
     name: ClassVar[str] = "lp"
-    family: ClassVar[str] = "filter"
-
-    theta: float
-
-    def __post_init__(self) -> None:
-        _check(self.theta)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies below `theta` Hz: everything where that is beyond half the rate."""
         if self.theta >= rate / 2:
             return samples.copy()
         return _filter(samples, self.theta, rate, "lowpass")
-
-
-def _check(theta: float) -> None:
-    if theta <= 0.0:
-        raise ValueError("theta must be above 0 (a frequency in Hz)")
 
 
 def _filter(samples: Samples, frequency: float, rate: int, kind: str) -> Samples:

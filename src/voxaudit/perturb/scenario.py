@@ -146,25 +146,31 @@ def parse_scenarios(
 
     Slots are left out unless a source fills them: `open_slots` says what they need.
     """
-    from voxaudit.perturb.suites import SUITES
-
     chosen = {CLEAN: Scenario(CLEAN, None)}
-    for text in texts:
-        for id_ in SUITES[text].scenarios if text in SUITES else (text,):
-            if id_ in SLOTS and id_.partition(":")[0] not in (sources or {}):
-                continue
-            scenario = parse_scenario(id_, sources)
-            chosen.setdefault(scenario.id, scenario)
+    for id_ in written_out(texts):
+        if id_ in SLOTS and id_.partition(":")[0] not in (sources or {}):
+            continue
+        scenario = parse_scenario(id_, sources)
+        chosen.setdefault(scenario.id, scenario)
     return tuple(chosen.values())
 
 
 def open_slots(texts: Iterable[str], filled: Iterable[str] = ()) -> dict[str, str]:
     """Return {scenario id: what it needs} of the slots in a list of ids and suites that nothing fills."""
+    have = set(filled)
+    return {id_: SLOTS[id_] for id_ in written_out(texts) if id_ in SLOTS and id_ not in have}
+
+
+def perturbation_names(texts: Iterable[str]) -> set[str]:
+    """Return the names of the perturbations and slots in a list of ids and suites: what may need a source."""
+    return {id_.partition(":")[0] for id_ in written_out(texts)}
+
+
+def written_out(texts: Iterable[str]) -> list[str]:
+    """Return a list of ids and suite names with the suites replaced by their ids."""
     from voxaudit.perturb.suites import SUITES
 
-    asked = [id_ for text in texts for id_ in (SUITES[text].scenarios if text in SUITES else (text,))]
-    have = set(filled)
-    return {id_: SLOTS[id_] for id_ in asked if id_ in SLOTS and id_ not in have}
+    return [id_ for text in texts for id_ in (SUITES[text].scenarios if text in SUITES else (text,))]
 
 
 def parameters(kind: type[Perturbation]) -> list[Field[Any]]:

@@ -25,25 +25,17 @@ STEPS = np.float32(2**24)
 
 
 @dataclass(frozen=True)
-class TempoUp(Perturbation):
-    """Speak `factor` times as fast at the same pitch: a hurried speaker (SRB Table 2)."""
-
-    name: ClassVar[str] = "tempo_up"
+class _Tempo(Perturbation):
     family: ClassVar[str] = "time_pitch"
-    severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
 
     factor: float
-
-    def __post_init__(self) -> None:
-        if not 1.0 < self.factor <= 100.0:
-            raise ValueError("factor must be above 1 and at most 100 (the new tempo over the old)")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples at the new tempo."""
         return change_tempo(samples, rate, self.factor)
 
     def map_time(self, seconds: float) -> float:
-        """Return the moment in the shortened audio."""
+        """Return `seconds / factor`."""
         return seconds / self.factor
 
     def length(self, samples: int, rate: int) -> int:
@@ -52,30 +44,27 @@ class TempoUp(Perturbation):
 
 
 @dataclass(frozen=True)
-class TempoDown(Perturbation):
+class TempoUp(_Tempo):
+    """Speak `factor` times as fast at the same pitch: a hurried speaker (SRB Table 2)."""
+
+    name: ClassVar[str] = "tempo_up"
+    severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
+
+    def __post_init__(self) -> None:
+        if not 1.0 < self.factor <= 100.0:
+            raise ValueError("factor must be above 1 and at most 100 (the new tempo over the old)")
+
+
+@dataclass(frozen=True)
+class TempoDown(_Tempo):
     """Speak at `factor` of the tempo, at the same pitch: a slow speaker (SRB Table 2)."""
 
     name: ClassVar[str] = "tempo_down"
-    family: ClassVar[str] = "time_pitch"
     severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
-
-    factor: float
 
     def __post_init__(self) -> None:
         if not 0.1 <= self.factor < 1.0:
             raise ValueError("factor must be at least 0.1 and below 1 (the new tempo over the old)")
-
-    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
-        """Return the samples at the new tempo."""
-        return change_tempo(samples, rate, self.factor)
-
-    def map_time(self, seconds: float) -> float:
-        """Return the moment in the lengthened audio."""
-        return seconds / self.factor
-
-    def length(self, samples: int, rate: int) -> int:
-        """Return the number of samples at the new tempo."""
-        return _length(samples, self.factor)
 
 
 def change_tempo(samples: Samples, rate: int, factor: float) -> Samples:

@@ -21,6 +21,7 @@ from voxaudit.corpus import Corpus
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import open_slots, parse_scenarios
+from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
@@ -68,9 +69,7 @@ def run_trials(
     place of the built-in ones; crosstalk is other speakers of the corpus unless a folder is given.
     """
     natural = in_roles(corpora or {})
-    used = {scenario.perturbation.name for scenario in parse_scenarios(scenarios) if scenario.perturbation}
-    used |= {id_.partition(":")[0] for id_ in open_slots(scenarios)}
-    opened = open_sources(sources or {}, used, corpus)
+    opened = open_sources(sources or {}, perturbation_names(scenarios), corpus)
     plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios, opened), seed, natural)
     not_heard = open_slots(scenarios, [*natural, *(scenario.id for scenario in plan.scenarios)])
     for id_ in scenarios:

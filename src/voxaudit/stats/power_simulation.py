@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.errors import VoxauditError
+from voxaudit.stats.proportions import wilson_of
 
 FloatArray = NDArray[np.float64]
 Test = Literal["t", "mixed"]
@@ -134,7 +135,7 @@ def simulate_power(
         study = _draw(population, np.tile(rate, count), generator)
         p = (_t_tests if test == "t" else _mixed_tests)(study, count, speakers, people)
         found += int((p < 1.0 - confidence).sum())
-    low, high = _wilson(found, simulations)
+    low, high = wilson_of(found, simulations)
     return SimulatedPower(found / simulations, low, high, simulations, speakers, other_speakers, test)
 
 
@@ -226,11 +227,3 @@ def _mixed_tests(study: _Study, count: int, speakers: int, people: int) -> Float
         # A side without errors has no Wald test: such a study finds nothing.
         p[number] = float(normal_tails(estimate / error)) if math.isfinite(estimate) else 1.0
     return p
-
-
-def _wilson(found: int, count: int) -> tuple[float, float]:
-    z = 1.959963984540054
-    share = found / count
-    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
-    reach = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    return max(0.0, middle - reach), min(1.0, middle + reach)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, widened_tail
 from voxaudit.stats.cells import FloatArray, IntArray
 
 _BLOCK = 4_000_000  # numbers drawn at a time: bounds memory
@@ -62,7 +61,7 @@ def ratio_bootstrap(
             fewest = min(len(group[0]) for group in groups)
             if fewest >= FEWEST_SPEAKERS:
                 rates = _speaker_rates(groups, resamples, generator)
-                speakers = _limits(rates[0] / rates[1], _tail(fewest))
+                speakers = _limits(rates[0] / rates[1], widened_tail(fewest, 0.95))
     return RatioBootstrap(ratio, utterances, speakers)
 
 
@@ -125,10 +124,3 @@ def _limits(ratios: FloatArray, tail: float) -> Limits | None:
         known, [tail, 1.0 - tail], method="inverted_cdf"
     )  # quantiles that may be infinite
     return Limits(float(low), float(high))
-
-
-def _tail(speakers: int) -> float:
-    """Return the percentile that widens the interval to the t distribution's (Hesterberg 2015)."""
-    from scipy.special import ndtr, stdtrit
-
-    return float(ndtr(-math.sqrt(speakers / (speakers - 1)) * float(stdtrit(speakers - 1, 0.975))))

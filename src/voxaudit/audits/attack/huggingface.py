@@ -49,9 +49,7 @@ def open_huggingface(folder: str | Path) -> Differentiable:
 
 
 @dataclass(frozen=True)
-class HuggingFaceCtc:
-    """A CTC model that takes waveforms."""
-
+class _Loaded:
     model: Any
     extractor: Any
     tokenizer: Any
@@ -65,6 +63,11 @@ class HuggingFaceCtc:
     def device(self) -> str:
         """Where the model is."""
         return str(self.model.device)
+
+
+@dataclass(frozen=True)
+class HuggingFaceCtc(_Loaded):
+    """A CTC model that takes waveforms."""
 
     def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
         """Return the CTC loss of each utterance."""
@@ -114,22 +117,8 @@ class HuggingFaceCtc:
 
 
 @dataclass(frozen=True)
-class HuggingFaceSeq2Seq:
+class HuggingFaceSeq2Seq(_Loaded):
     """An encoder-decoder model: Whisper, whose log-mel features are made in torch, or one that takes waveforms."""
-
-    model: Any
-    extractor: Any
-    tokenizer: Any
-
-    @property
-    def rate(self) -> int:
-        """The sample rate in Hz."""
-        return int(self.extractor.sampling_rate)
-
-    @property
-    def device(self) -> str:
-        """Where the model is."""
-        return str(self.model.device)
 
     def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
         """Return the mean cross-entropy of each utterance's tokens."""

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from voxaudit.audits.localize.result import Localization
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
 from voxaudit.speak.grammar import MENTION, part_of_speech
-from voxaudit.stats.cells import FloatArray
+from voxaudit.stats.proportions import wilson
 
 By = Literal["loss", "drop"]
 
@@ -76,7 +74,7 @@ def choose_words(
         lambda word: part_of_speech(word) != MENTION, return_dtype=pl.Boolean
     )
     pooled = pooled.filter(usable)
-    low, high = _wilson(pooled["lost"].to_numpy(), pooled["original"].to_numpy())
+    low, high = wilson(pooled["lost"].to_numpy(), pooled["original"].to_numpy())
     rate = (pl.col("lost") / pl.col("original")).alias("rate")
     ranked = pooled.with_columns(rate, pl.Series("low", low), pl.Series("high", high))
     count = min(count, ranked.height // 2)
@@ -97,11 +95,3 @@ def choose_words(
         for kind, table in ((ROBUST, best), (NON_ROBUST, worst))
         for word, original, rate in table.select("word", "original", "rate").iter_rows()
     ]
-
-
-def _wilson(lost: NDArray[np.int64], said: NDArray[np.int64]) -> tuple[FloatArray, FloatArray]:
-    """Return the limits of the 95 % Wilson interval of `lost / said`."""
-    z = 1.959963984540054
-    centre = (lost + z * z / 2) / (said + z * z)
-    half = z / (said + z * z) * np.sqrt(lost * (said - lost) / said + z * z / 4)
-    return centre - half, centre + half

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,9 @@ class Stutter:
     labels: Mapping[str, str]
     trials_heard: int
 
-    def changes(self) -> dict[str, Change | None]:
-        """Return, for each recognizer, how its errors change under stuttering."""
-        return {name: change(part) for name, part in self._parts()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the findings as plain values, as `--json` prints them. Rates are shares; similarity is -1 to 1."""
+    @cached_property
+    def findings(self) -> dict[str, Any]:
+        """The findings as plain values, as `--json` prints them. Rates are shares; similarity is -1 to 1."""
         return {
             "settings": asdict(self.settings) | {"normalizer": normalizer(NORMALIZER).id},
             "recordings": self.table["utterance"].n_unique(),
@@ -198,7 +196,7 @@ def _finish(
     given = read_labels(labels or queue)
     audit = Stutter(settings, table, suspects, {**skipped, **found.skipped}, dose, given, heard)
     write_atomically(folder / "cases.parquet", table.write_parquet)
-    document = json.dumps(audit.to_dict(), indent=1, ensure_ascii=False) + "\n"
+    document = json.dumps(audit.findings, indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / "stutter.json", lambda path: path.write_text(document, encoding="utf-8"))
     return audit
 

@@ -12,6 +12,7 @@ from typing import Any
 from voxaudit.audits.stutter.cases import Case
 from voxaudit.audits.stutter.taxonomy import KINDS, find_faults, main_kind
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.stats.proportions import wilson_of
 from voxaudit.tables import write_atomically
 
 QUEUE = "suspicious.jsonl"
@@ -151,14 +152,12 @@ def false_positive_rate(labels: Iterable[str]) -> dict[str, Any]:
     total = sum(counted.values())
     if not total:
         return {"labelled": 0, "rate": None, "low": None, "high": None}
-    from scipy.stats import binomtest
-
     wrong = counted["malformed"] + counted["fine"]
-    interval = binomtest(wrong, total).proportion_ci(method="wilson")
+    low, high = wilson_of(wrong, total)
     return {
         "labelled": total,
         **{label: counted[label] for label in LABELS},
         "rate": wrong / total,
-        "low": float(interval.low),
-        "high": float(interval.high),
+        "low": low,
+        "high": high,
     }

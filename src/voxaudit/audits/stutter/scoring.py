@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import polars as pl
 
 from voxaudit.audits.stutter.cases import Case
+from voxaudit.perturb.stutter import Chain
 from voxaudit.perturb.stutter.interjection import FILLER_WORDS
 from voxaudit.score.align import word_counts
 from voxaudit.score.counts import Counts
@@ -110,7 +110,7 @@ def rates(table: pl.DataFrame, target: str = "intended", fillers: str = "kept") 
 
 def all_rates(table: pl.DataFrame) -> dict[str, dict[str, Rates]]:
     """Return {target: {fillers: rates}} for all four ways of scoring."""
-    return {t: {f: rates(table, t, f) for f in FILLERS} for t, _ in product(TARGETS, FILLERS)}
+    return {target: {fillers: rates(table, target, fillers) for fillers in FILLERS} for target in TARGETS}
 
 
 def change(table: pl.DataFrame, *, seed: int = 0) -> Change | None:
@@ -205,11 +205,12 @@ def _counts(table: pl.DataFrame, target: str, fillers: str) -> pl.DataFrame:
 
 def by_mutator(table: pl.DataFrame, mutators: Sequence[str]) -> dict[str, pl.DataFrame]:
     """Return, for each mutator, the cases that hold no other kind of stuttering, with their originals."""
-    kinds = table["chain"].str.extract_all(r"(?:^|;)([a-z_]+):").list.eval(pl.element().str.strip_chars(";:"))
+    chains = table["chain"].unique().to_list()
+    kinds = {chain: {operation.kind for operation in Chain.parse(chain).operations} for chain in chains}
     found = {}
     for name in mutators:
-        only = kinds.list.eval(pl.element() == name).list.all() & (kinds.list.len() > 0)
-        cases = table.filter(only)
+        alone = [chain for chain in chains if kinds[chain] == {name}]
+        cases = table.filter(pl.col("chain").is_in(alone))
         ids = cases["utterance"].unique()
         before = table.filter((pl.col("chain") == "") & pl.col("utterance").is_in(ids.implode()))
         found[name] = pl.concat([cases, before])

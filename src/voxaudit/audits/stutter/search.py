@@ -11,9 +11,10 @@ from voxaudit.audio import Audio, AudioError, read
 from voxaudit.audits.stutter.cases import NORMALIZER, Case, Recording, Settings
 from voxaudit.perturb import CLEAN, trial_generator
 from voxaudit.perturb.stutter import Chain, Clip, StutterError, applicable, sample_operation
+from voxaudit.recognize import Transcript
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import Meaning
-from voxaudit.score.normalize import normalizer
+from voxaudit.score.normalize import Normalizer, normalizer
 
 Progress = Callable[[int], None]
 
@@ -183,6 +184,5 @@ def _audio(recording: Recording) -> Audio:
     return read(utterance.audio, start=utterance.start, duration=utterance.duration)
 
 
-def _text(transcript: object, normalize: Callable[[str], str]) -> str | None:
-    text = getattr(transcript, "text", None)
-    return None if text is None else normalize(text)
+def _text(transcript: Transcript | None, normalize: Normalizer) -> str | None:
+    return None if transcript is None else normalize(transcript.text)

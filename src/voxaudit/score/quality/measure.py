@@ -16,6 +16,7 @@ from voxaudit.audio import AudioError, content_hash
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.perturb import Scenario, open_slots, parse_scenarios
+from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, open_sources, reopen_sources
 from voxaudit.recognize.files import installed
 from voxaudit.run.cache import default_cache_folder
@@ -108,8 +109,8 @@ def measure_quality(
         place = Path(store) if store else source.folder / "quality.sqlite"
     else:
         asked = scenarios or ()
-        names = [scenario.id.partition(":")[0] for scenario in parse_scenarios(asked)]
-        parts = (_Part(source, _without_slots(asked, open_sources({}, names, source))),)
+        opened = open_sources({}, perturbation_names(asked), source)
+        parts = (_Part(source, _without_slots(asked, opened)),)
         place = Path(store) if store else default_cache_folder() / "quality.sqlite"
     groups = ("p808", *(("p835",) if p835 else ()), "pesq", "snr")
     known = {group: fingerprint(group, windows) for group in groups if group != "pesq" or installed("pesq")}
@@ -137,8 +138,7 @@ def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...
     recorded = config.get("sources", {})
     sources = reopen_sources(recorded, corpus)
     if scenarios is not None:
-        names = {scenario.id.partition(":")[0] for scenario in parse_scenarios(asked)}
-        sources |= open_sources({}, names - set(recorded), corpus)
+        sources |= open_sources({}, perturbation_names(asked) - set(recorded), corpus)
     parts = [_Part(corpus, _without_slots(asked, sources))]
     for role, about in roles.items():
         rows = run.corpus.slice(size, int(about["utterances"]))

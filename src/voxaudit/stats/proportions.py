@@ -1,0 +1,23 @@
+"""Intervals of shares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from voxaudit.stats.cells import FloatArray
+
+Z95 = 1.959963984540054
+"""The 97.5 % point of the normal distribution."""
+
+
+def wilson(found: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of the 95 % Wilson interval of `found / count`, element by element; counts are above 0."""
+    centre = (found + Z95**2 / 2) / (count + Z95**2)
+    half = Z95 / (count + Z95**2) * np.sqrt(found * (count - found) / count + Z95**2 / 4)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def wilson_of(found: int, count: int) -> tuple[float, float]:
+    """Return the limits of the 95 % Wilson interval of one share."""
+    low, high = wilson(np.array(float(found)), np.array(float(count)))
+    return float(low), float(high)
