@@ -23,6 +23,7 @@ STAGES = [
     "stats",
     "audits",
     "report",
+    "review",
     "pipeline",
     "cli",
 ]
