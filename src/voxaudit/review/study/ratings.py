@@ -1,0 +1,207 @@
+"""Comprehensibility: what people's ratings of disturbed speech say (AequeVox, RQ2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from voxaudit.audits.differential.scenarios import parse_theta, show_theta
+from voxaudit.errors import VoxauditError
+from voxaudit.review.study.study import HIGHEST, LOWEST
+from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_counts
+from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.ttests import one_sample
+from voxaudit.tables import read_table, require_columns
+
+RATINGS = ("transformation", "theta", "participant", "rating")
+"""The columns of a file of ratings: what `voxaudit differential --ratings` reads."""
+COMPREHENSIBLE = 7.0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A scenario's mean rating (1 to 10) with a 95 % interval over participants (t distribution).
+
+    `degradation` is what is lost against the original, in percent: `10 (10 - mean)`.
+    """
+
+    transformation: str
+    theta: str
+    participants: int
+    mean: float
+    low: float | None
+    high: float | None
+    degradation: float
+
+
+@dataclass(frozen=True)
+class Drop:
+    """From the mildest to the strongest setting of a transformation, in points of the degradation in percent.
+
+    The t-test is paired over the participants who rated both; `p` is Holm's over transformations.
+    """
+
+    transformation: str
+    mildest: str
+    strongest: str
+    degradation_mildest: float
+    degradation_strongest: float
+    drop: float
+    low: float | None
+    high: float | None
+    t: float | None
+    p: float | None
+
+
+@dataclass(frozen=True)
+class Comprehensibility:
+    """All answers of a comprehensibility study. `kappa_linear` and `kappa_quadratic`: agreement of participants."""
+
+    cells: tuple[Cell, ...]
+    drops: tuple[Drop, ...]
+    ratings: int
+    participants: int
+    lowest: Cell
+    above: float
+    """Share of scenarios with a mean rating above 7."""
+    degradation_mildest: float
+    degradation_strongest: float
+    kappa_linear: Kappa
+    kappa_quadratic: Kappa
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {"kind": "comprehensibility", **asdict(self)}
+
+
+def read_ratings_table(path: str | Path) -> pl.DataFrame:
+    """Read ratings that somebody collected: columns transformation, theta, participant, rating (1 to 10)."""
+    table = read_table(path, strings=Path(path).suffix.lower() in (".csv", ".tsv"))
+    require_columns(table, RATINGS, path)
+    table = table.select(
+        pl.col("transformation", "theta", "participant").cast(pl.String).str.strip_chars(),
+        pl.col("rating").cast(pl.Float64, strict=False),
+    )
+    inside = pl.col("rating").is_between(LOWEST, HIGHEST).fill_null(False)
+    bad = table.select((~inside).arg_true().first()).item()
+    if bad is not None:
+        raise VoxauditError(
+            f"{path}, row {bad + 1}, column rating: a rating lies between {LOWEST} and {HIGHEST}"
+        )
+    if table.is_empty():
+        raise VoxauditError(f"{path}: no ratings in this table")
+    return table
+
+
+def analyze_ratings(table: pl.DataFrame, leave_out: Iterable[str] = ()) -> Comprehensibility:
+    """Return means, degradations and agreement of a table of ratings (columns `RATINGS`).
+
+    Settings of a transformation are taken in the order of the table, the mildest first. Several ratings of a
+    participant in one cell (several recordings) are averaged first: people are the sample. `leave_out` names cells as
+    `transformation:theta`.
+    """
+    left = {_key(*name.partition(":")[::2]) for name in leave_out}
+    cells_there = table.select("transformation", "theta").unique(maintain_order=True)
+    if unknown := sorted(left - {_key(*row) for row in cells_there.iter_rows()}):
+        raise VoxauditError(f"nobody rated {unknown[0][0]}:{unknown[0][1]}, so it cannot be left out")
+    kept = cells_there.filter([_key(*row) not in left for row in cells_there.iter_rows()])
+    own = table.join(
+        kept, on=["transformation", "theta"], how="semi", nulls_equal=True, maintain_order="left"
+    )
+    counted = own.height
+    own = own.group_by("transformation", "theta", "participant", maintain_order=True).agg(
+        pl.col("rating").mean()
+    )
+    if own.is_empty():
+        raise VoxauditError("no ratings are left")
+    cells = tuple(
+        _cell(str(name), str(theta or ""), part)
+        for (name, theta), part in own.group_by("transformation", "theta", maintain_order=True)
+    )
+    drops = _drops(own, cells)
+    counts = rating_counts(_matrix(own), HIGHEST - LOWEST + 1)
+    return Comprehensibility(
+        cells=cells,
+        drops=drops,
+        ratings=counted,
+        participants=own["participant"].n_unique(),
+        lowest=min(cells, key=lambda cell: cell.mean),
+        above=sum(cell.mean > COMPREHENSIBLE for cell in cells) / len(cells),
+        degradation_mildest=float(np.mean([drop.degradation_mildest for drop in drops])),
+        degradation_strongest=float(np.mean([drop.degradation_strongest for drop in drops])),
+        kappa_linear=kappa_interval(counts, "linear"),
+        kappa_quadratic=kappa_interval(counts, "quadratic"),
+    )
+
+
+def _key(transformation: str | None, theta: str | None) -> tuple[str, str]:
+    return (transformation or "").strip().lower(), show_theta(parse_theta(theta))
+
+
+def _cell(transformation: str, theta: str, part: pl.DataFrame) -> Cell:
+    ratings = part["rating"].to_numpy()
+    mean, low, high, _, _ = _over_people(ratings)
+    return Cell(transformation, theta, len(ratings), mean, low, high, 10.0 * (HIGHEST - mean))
+
+
+def _drops(own: pl.DataFrame, cells: tuple[Cell, ...]) -> tuple[Drop, ...]:
+    by_name: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_name.setdefault(cell.transformation, []).append(cell)
+    found = []
+    for name, settings in by_name.items():
+        first, last = settings[0], settings[-1]
+        sides = [
+            own.filter(
+                (pl.col("transformation") == name) & (pl.col("theta").fill_null("") == cell.theta)
+            ).select("participant", "rating")
+            for cell in (first, last)
+        ]
+        both = sides[0].join(sides[1], on="participant", suffix="_last")
+        less = 10.0 * (both["rating"] - both["rating_last"]).to_numpy()
+        _, low, high, t, p = _over_people(less) if len(settings) > 1 else (0.0, None, None, None, None)
+        found.append(
+            (
+                name,
+                first.theta,
+                last.theta,
+                first.degradation,
+                last.degradation,
+                last.degradation - first.degradation,
+                low,
+                high,
+                t,
+                p,
+            )
+        )
+    adjusted = holm([row[-1] for row in found])
+    return tuple(Drop(*row[:-1], p) for row, p in zip(found, adjusted, strict=True))
+
+
+def _over_people(
+    values: np.ndarray[Any, Any],
+) -> tuple[float, float | None, float | None, float | None, float | None]:
+    """Return mean, interval, t and p of a sample of people; no interval for fewer than two or without any spread."""
+    mean = float(np.mean(values)) if len(values) else 0.0
+    if len(values) < 2:
+        return mean, None, None, None, None
+    test = one_sample(len(values), mean, float(np.var(values, ddof=1)), 0.0)
+    numbers = (float(number) for number in (test.low, test.high, test.t, test.p))
+    low, high, t, p = (number if np.isfinite(number) else None for number in numbers)
+    return mean, low, high, t, p
+
+
+def _matrix(own: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Return ratings as cells x participants, whole numbers from 0; a mean of several is rounded."""
+    cells = own.select("transformation", "theta").unique(maintain_order=True).with_row_index("row")
+    people = own.select("participant").unique(maintain_order=True).with_row_index("column")
+    placed = own.join(cells, on=["transformation", "theta"], nulls_equal=True).join(people, on="participant")
+    matrix = np.full((cells.height, people.height), MISSING, dtype=np.int64)
+    rating = np.floor(placed["rating"].to_numpy() + 0.5).astype(np.int64) - LOWEST
+    matrix[placed["row"].to_numpy(), placed["column"].to_numpy()] = rating
+    return matrix

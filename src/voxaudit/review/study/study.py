@@ -1,0 +1,161 @@
+"""A study on disk: `study.json` (what is asked), `audio/`, `participants.json` (the links), `answers.sqlite`."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.tables import write_atomically
+
+Kind = Literal["comprehensibility", "realism"]
+KINDS: tuple[Kind, ...] = ("comprehensibility", "realism")
+FORMAT = 1
+LOWEST, HIGHEST = 1, 10
+"""The scale of comprehensibility: not comprehensible at all, to just as comprehensible as the original."""
+CONFIDENCES = ("very uncertain", "uncertain", "neither", "certain", "very certain")
+"""How sure a person is of having found the real recording; weighted 0 to 1 in equal steps."""
+
+QUESTIONS: dict[str, str] = {
+    "comprehensibility": "How comprehensible is the second recording, compared with the first?",
+    "realism": "One of the two recordings is real, the other was made by a computer. Which one is real?",
+}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question: two sound files. Comprehensibility: the original, then the disturbed one; realism: any order.
+
+    `check` marks an attention check and says what an attentive person answers: `high`, `low`, or `real`. `real` is
+    the place (0, 1) of the real recording. `scenario`, `transformation` and `theta` say what was done to it.
+    """
+
+    id: str
+    files: tuple[str, str]
+    utterance: str = ""
+    scenario: str = ""
+    transformation: str = ""
+    theta: str = ""
+    real: int | None = None
+    check: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is asked of whom. `each` is how many questions a participant gets, attention checks not counted."""
+
+    folder: Path
+    kind: Kind
+    seed: int
+    each: int
+    items: tuple[Item, ...]
+
+    @property
+    def questions(self) -> tuple[Item, ...]:
+        """The items without the attention checks."""
+        return tuple(item for item in self.items if not item.check)
+
+    @property
+    def checks(self) -> tuple[Item, ...]:
+        """The attention checks."""
+        return tuple(item for item in self.items if item.check)
+
+    def order_for(self, number: int) -> list[Item]:
+        """Return what participant `number` (from 0) is asked, in an order of their own that is always the same.
+
+        Participants take consecutive parts of one shuffled ring of questions, so that all questions are asked equally
+        often; every participant gets all attention checks, none of them first.
+        """
+        ring = np.random.Generator(np.random.PCG64([self.seed, 0])).permutation(len(self.questions))
+        taken = [self.questions[ring[(number * self.each + step) % len(ring)]] for step in range(self.each)]
+        own = np.random.Generator(np.random.PCG64([self.seed, 1, number]))
+        order = [taken[place] for place in own.permutation(len(taken))]
+        for check in self.checks:
+            order.insert(int(own.integers(1, len(order) + 1)), check)
+        return order
+
+    def swapped(self, number: int, item: Item) -> bool:
+        """Say whether participant `number` hears the two recordings of a pair in the other order."""
+        if self.kind == "comprehensibility":
+            return False
+        place = next(place for place, one in enumerate(self.items) if one.id == item.id)
+        return bool(np.random.Generator(np.random.PCG64([self.seed, 2, number, place])).integers(2))
+
+
+@dataclass(frozen=True)
+class Participant:
+    """Somebody with a link; nothing is known about them but the name that we gave them."""
+
+    name: str
+    token: str
+
+
+def write_study(study: Study) -> None:
+    """Write `study.json`."""
+    document = {
+        "format": FORMAT,
+        "kind": study.kind,
+        "seed": study.seed,
+        "each": study.each,
+        "items": [asdict(item) for item in study.items],
+    }
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(study.folder / "study.json", lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def read_study(folder: str | Path) -> Study:
+    """Read a study's folder; anything else raises one line."""
+    folder = Path(folder)
+    path = folder / "study.json"
+    if not path.is_file():
+        raise VoxauditError(
+            f"{folder}: not a study (it has no study.json). `voxaudit study create` makes one"
+        )
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if document["format"] != FORMAT or document["kind"] not in KINDS:
+            raise VoxauditError(f"{path}: written by another version of voxaudit (format {FORMAT} expected)")
+        items = tuple(Item(**{**item, "files": tuple(item["files"])}) for item in document["items"])
+        study = Study(folder, document["kind"], int(document["seed"]), int(document["each"]), items)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise VoxauditError(f"{path}: not the description of a study ({one_line(error, 120)})") from error
+    for item in items:
+        if any(Path(name).name != name or name in ("", ".", "..") for name in item.files):
+            raise VoxauditError(f"{path}: item {one_line(item.id, 40)} names a file outside of audio/")
+    if not 1 <= study.each <= len(study.questions):
+        raise VoxauditError(f"{path}: 'each' must lie between 1 and the {len(study.questions)} questions")
+    return study
+
+
+def participants(study: Study, at_least: int = 0) -> tuple[Participant, ...]:
+    """Return the participants, made up to `at_least` of them; links given out before stay as they are.
+
+    The file of their tokens can be read by its owner only.
+    """
+    path = study.folder / "participants.json"
+    known: list[Participant] = []
+    if path.exists():
+        try:
+            known = [Participant(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+        except (OSError, ValueError, TypeError) as error:
+            raise VoxauditError(f"{path}: not a list of participants ({one_line(error, 120)})") from error
+    if len(known) >= at_least:
+        return tuple(known)
+    known += [
+        Participant(f"p{number + 1:03d}", secrets.token_urlsafe(18)) for number in range(len(known), at_least)
+    ]
+    write_atomically(path, lambda target: _write_private(target, known))
+    return tuple(known)
+
+
+def _write_private(path: Path, known: Sequence[Participant]) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump([asdict(one) for one in known], file, indent=1)
