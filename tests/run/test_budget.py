@@ -1,0 +1,146 @@
+"""Budgets and dry runs: what services would hear is counted before and kept to."""
+
+import numpy as np
+import pytest
+import soundfile
+from billed_recognizer import Billed
+from toy_recognizers import Toy
+
+from voxaudit.corpus import read_corpus
+from voxaudit.errors import VoxauditError
+from voxaudit.run import run_trials
+from voxaudit.run.estimate import estimate
+from voxaudit.run.runner import make_plan
+from voxaudit.run.store import Store
+
+RATE = 8000
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Six recordings of 1.5 s: 2 s each on the bill, 0.02 dollars each."""
+    lines = ["path,text"]
+    for number in range(6):
+        soundfile.write(
+            tmp_path / f"{number}.wav", 0.1 * np.sin(np.arange(12_000) * (0.1 + 0.01 * number)), RATE
+        )
+        lines.append(f"{number}.wav,heard")
+    (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
+    return read_corpus(tmp_path / "manifest.csv")
+
+
+def heard(folder):
+    store = Store(folder / "trials.sqlite")
+    try:
+        return store._database.execute("select count(*) from trials where recognizer = 'service'").fetchone()[
+            0
+        ]
+    finally:
+        store.close()
+
+
+def go(corpus, out, **limits):
+    return run_trials(
+        corpus, {"service": Billed()}, ["clean"], out=out, workers=1, cache=False, progress=False, **limits
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "fits", "message"),
+    [
+        ({"max_minutes": 0.1}, 3, "0.1 of 0.1 minutes are heard"),
+        ({"max_minutes": 0.0}, 0, "0.0 of 0 minutes"),
+        ({"max_cost": 0.05}, 2, "0.04 of 0.05 US dollars are spent"),
+        ({"max_cost": 0.12}, 6, None),
+        ({"max_cost": 1.0, "max_minutes": 0.17}, 5, "minutes are heard"),
+    ],
+)
+def test_a_budget_stops_cleanly_and_the_run_goes_on_later(corpus, tmp_path, limits, fits, message):
+    if message is None:
+        go(corpus, tmp_path / "run", **limits)
+    else:
+        with pytest.raises(VoxauditError, match=message) as caught:
+            go(corpus, tmp_path / "run", **limits)
+        assert "\n" not in str(caught.value)
+        assert not (tmp_path / "run" / "transcripts.parquet").exists()
+    assert heard(tmp_path / "run") == fits
+    run = go(corpus, tmp_path / "run")
+    assert run.transcripts["text"].to_list() == ["heard"] * 6
+
+
+def test_what_is_on_this_machine_costs_nothing(corpus, tmp_path):
+    with pytest.raises(VoxauditError, match="budget is used up"):
+        run_trials(
+            corpus,
+            {"service": Billed(), "mine": Toy()},
+            ["clean"],
+            out=tmp_path / "run",
+            workers=1,
+            cache=False,
+            progress=False,
+            max_minutes=0.04,
+        )
+    store = Store(tmp_path / "run" / "trials.sqlite")
+    rows = dict(store._database.execute("select recognizer, count(*) from trials group by 1"))
+    store.close()
+    assert rows == {"service": 1, "mine": 6}
+
+
+@pytest.mark.parametrize(
+    ("recognizer", "limits", "message"),
+    [
+        (Toy(), {"max_cost": 1.0}, "no recognizer here is one"),
+        (Billed(price_per_minute=0.0), {"max_cost": 1.0}, "price_per_minute"),
+        (Billed(), {"max_minutes": -1.0}, "0 or more"),
+        (Billed(), {"max_cost": float("nan")}, "0 or more"),
+    ],
+)
+def test_a_limit_that_cannot_be_kept_is_refused(corpus, tmp_path, recognizer, limits, message):
+    with pytest.raises(VoxauditError, match=message):
+        run_trials(corpus, {"one": recognizer}, ["clean"], out=tmp_path / "run", progress=False, **limits)
+
+
+def test_a_dry_run_counts_calls_minutes_and_money_and_hears_nothing(corpus, tmp_path):
+    plan, _ = make_plan(corpus, {"service": Billed(), "mine": Toy()}, ["clean", "speed_up:4"])
+    service, mine = estimate(plan, tmp_path / "run", cache=False)
+    assert not (tmp_path / "run").exists()
+    assert (service.trials, service.finished, service.cached, service.left.trials) == (12, 0, 0, 12)
+    fast = plan.scenarios[1].perturbation.length(24_000, 16_000) / 16_000
+    assert fast < 1.5
+    assert service.left.seconds == pytest.approx(6 * 1.5 + 6 * fast)
+    assert service.left.billed_seconds == 6 * 2 + 6 * np.ceil(fast)
+    assert service.left.cost == pytest.approx(service.left.billed_seconds / 60 * 0.6)
+    assert (mine.left.trials, mine.left.billed_seconds, mine.left.cost) == (12, 0.0, 0.0)
+
+
+def test_a_dry_run_knows_what_is_done(corpus, tmp_path):
+    with pytest.raises(VoxauditError, match="budget"):
+        go(corpus, tmp_path / "run", max_minutes=0.1)
+    plan, _ = make_plan(corpus, {"service": Billed()}, ["clean"])
+    (found,) = estimate(plan, tmp_path / "run", cache=False)
+    assert (found.finished, found.left.trials) == (3, 3)
+    run_trials(
+        corpus,
+        {"service": Billed()},
+        ["clean"],
+        out=tmp_path / "other",
+        cache=tmp_path / "cache",
+        progress=False,
+    )
+    (found,) = estimate(plan, tmp_path / "new", cache=tmp_path / "cache")
+    assert (found.finished, found.cached, found.left.trials) == (0, 6, 0)
+
+
+def test_a_price_nobody_knows_is_no_cost_of_nothing(corpus, tmp_path):
+    plan, _ = make_plan(corpus, {"service": Billed(price_per_minute=0.0)}, ["clean"])
+    (found,) = estimate(plan, tmp_path / "run", cache=False)
+    assert found.left.cost is None
+    assert found.left.billed_seconds == 12.0
+
+
+def test_recordings_that_cannot_be_read_are_not_billed(corpus, tmp_path):
+    (tmp_path / "3.wav").write_bytes(b"nothing")
+    plan, _ = make_plan(corpus, {"service": Billed()}, ["clean"])
+    (found,) = estimate(plan, tmp_path / "run", cache=False)
+    assert found.left.trials + found.unreadable == 6
+    assert found.left.billed_seconds <= 11.0
