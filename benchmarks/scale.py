@@ -4,8 +4,8 @@
     python benchmarks/scale.py --sizes 10000,100000
 
 A recognizer that answers at once stands for yours: what is measured is voxaudit's own cost. Utterances are segments of
-a few hundred recordings. Every stage runs in a process of its own, so that its peak memory is its own; memory is that of
-the driver.
+a few hundred recordings. Every stage runs in a process of its own, so that its peak memory is its own: that of the
+driver, not of the workers.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ FEWEST_SPEAKERS = 5
 """With fewer speakers no interval is given: resampling four people says little about a fifth."""
 
 _BLOCK = 2_000_000  # resamples x conditions worked on at a time: bounds memory
+_DRAWS = 4_000_000  # resamples x speakers drawn at a time
 
 
 def ratio_intervals(
@@ -55,14 +56,21 @@ def ratio_intervals(
     word_sums[at] = cells[words].to_numpy()
     enough = ((frame["speakers"] >= FEWEST_SPEAKERS) & frame["_unnamed"].is_null()).to_numpy()
     low, high = np.full(shape[1], np.nan), np.full(shape[1], np.nan)
-    generator = np.random.Generator(np.random.PCG64(seed))
-    weights = speaker_weights(shape[0], resamples, generator) if shape[0] else np.zeros((resamples, 0))
     chosen = np.flatnonzero(enough)
+    # Draws are made a block at a time: a million utterances have tens of thousands of speakers.
+    block = max(1, min(resamples, _DRAWS // max(shape[0], 1)))
     step = max(1, _BLOCK // resamples)
     for first in range(0, len(chosen), step):
         some = chosen[first : first + step]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratios = (weights @ error_sums[:, some]) / (weights @ word_sums[:, some])
+        above, below = error_sums[:, some], word_sums[:, some]
+        ratios = np.empty((resamples, len(some)))
+        generator = np.random.Generator(
+            np.random.PCG64(seed)
+        )  # every block of conditions sees the same draws
+        for begin in range(0, resamples, block):
+            weights = speaker_weights(shape[0], min(block, resamples - begin), generator)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                ratios[begin : begin + block] = (weights @ above) / (weights @ below)
         for column, condition in enumerate(some):
             tail = widened_tail(int(frame["speakers"][int(condition)]), confidence)
             drawn = ratios[:, column]
