@@ -52,14 +52,15 @@ def compare(
     change, words = _matrices(sums, tested)
     flips = sign_flips(change, words, margin=margin, alpha=alpha, seed=seed)
     places = iter(range(tested.height))
-    slices = tuple(
+    slices = [
         _slice(row, limit, flips, next(places) if usable else None, alpha)
         for row, limit, usable in zip(
             facts.iter_rows(named=True), limits.iter_rows(named=True), able, strict=True
         )
-    )
+    ]
+    order = {name: place for place, name in enumerate(pairs.recognizers)}
     return Comparison(
-        slices=slices,
+        slices=tuple(sorted(slices, key=lambda one: order[one.recognizer])),
         recognizers=pairs.recognizers,
         attributes=attributes,
         alpha=alpha,
