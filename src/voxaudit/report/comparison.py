@@ -49,8 +49,8 @@ def gate(comparison: Comparison) -> GateResult:
     worst = comparison.regressions
     if not worst:
         return GateResult(GATE, True, "No slice is shown to be worse than in the base run.", 0.0, 0.0)
-    said = "; ".join(_sentence(one, comparison) for one in worst[:5])
-    more = f" and {len(worst) - 5} further slices" if len(worst) > 5 else ""
+    said = "; ".join(_sentence(one, comparison) for one in worst[:3])
+    more = f"; and {len(worst) - 3} further slices" if len(worst) > 3 else ""
     return GateResult(GATE, False, f"{said}{more}", 0.0, float(len(worst)))
 
 
@@ -100,7 +100,9 @@ def _summary(comparison: Comparison) -> list[str]:
             else f"{ties} slices are ties: their differences are within the noise."
         )
     if undecided:
-        lines.append(f"Too few speakers to show any change: {undecided} slice{'' if undecided == 1 else 's'}.")
+        lines.append(
+            f"Too few speakers to show any change: {undecided} slice{'' if undecided == 1 else 's'}."
+        )
     return lines
 
 
@@ -164,7 +166,7 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
                 )
                 for one in known
             ),
-            "WER new minus base (right: worse)",
+            "WER new minus base, in points (right: worse)",
             no_difference=0.0,
             log=False,
         ),

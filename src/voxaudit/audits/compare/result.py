@@ -62,13 +62,17 @@ class Comparison:
 
     @property
     def regressions(self) -> tuple[Slice, ...]:
-        """The slices that are shown to be worse."""
-        return tuple(one for one in self.slices if one.outcome == "worse")
+        """The slices that are shown to be worse, the largest change first."""
+        return self._with("worse")
 
     @property
     def improvements(self) -> tuple[Slice, ...]:
-        """The slices that are shown to be better."""
-        return tuple(one for one in self.slices if one.outcome == "better")
+        """The slices that are shown to be better, the largest change first."""
+        return self._with("better")
+
+    def _with(self, outcome: Outcome) -> tuple[Slice, ...]:
+        chosen = [one for one in self.slices if one.outcome == outcome]
+        return tuple(sorted(chosen, key=lambda one: -abs(one.difference or 0.0)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
