@@ -10,6 +10,7 @@ import voxaudit
 STAGES = [
     "errors",
     "registry",
+    "files",
     "tables",
     "audio",
     "config",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from voxaudit import files
 from voxaudit.errors import VoxauditError, one_line
 
 Samples = NDArray[np.float32]
@@ -32,44 +35,58 @@ class Audio:
 
 
 def read(
-    path: str | Path, *, rate: int | None = None, start: float = 0.0, duration: float | None = None
+    path: str | Path,
+    *,
+    rate: int | None = None,
+    start: float = 0.0,
+    duration: float | None = None,
+    fetch: Callable[[str], bytes] = files.read_bytes,
 ) -> Audio:
     """Read an audio file (WAV, FLAC, MP3, Ogg Vorbis or Opus, AIFF ...) as mono float32.
 
     Channels are averaged. `start` and `duration` (seconds) cut a segment out of a longer recording.
-    With `rate` (Hz) the audio is resampled. What cannot be used (missing, broken, empty, not finite)
-    raises `AudioError` with one line that names the file.
+    With `rate` (Hz) the audio is resampled. A URL (`s3://...`) is read with `fetch`. What cannot be used
+    (missing, broken, empty, not finite) raises `AudioError` with one line that names the file.
     """
     import soundfile
 
+    url = files.url_of(path)
     path = Path(path)
-    if not path.is_file():
+    source: Path | io.BytesIO = path
+    if url is not None:
+        try:
+            source = io.BytesIO(fetch(url))
+        except files.RemoteError as error:
+            raise AudioError(str(error)) from error
+    elif not path.is_file():
         raise AudioError(f"{path}: no such audio file")
+    name = url or str(path)
     try:
-        with soundfile.SoundFile(path) as file:
+        with soundfile.SoundFile(source) as file:
             own_rate = int(file.samplerate)
             first = round(start * own_rate)
             if first > file.frames:
                 raise AudioError(
-                    f"{path}: the segment starts at {start:g} s but the file ends at {file.frames / own_rate:g} s"
+                    f"{name}: the segment starts at {start:g} s but the file ends at {file.frames / own_rate:g} s"
                 )
             if first:
                 file.seek(first)
             frames = -1 if duration is None else max(round(duration * own_rate), 0)
             data = file.read(frames, dtype="float32", always_2d=True)
     except (soundfile.SoundFileError, OSError, RuntimeError, TypeError) as error:
-        reason = one_line(error, 200).replace(str(path), "").replace("Error opening '':", "").strip(" :")
+        reason = one_line(error, 200).replace(repr(source), "''").replace(name, "")
+        reason = reason.replace("Error opening '':", "").strip(" :")
         hint = (
             ""
             if path.suffix.lower() in SUFFIXES
             else " Convert it to WAV or FLAC first, for example with ffmpeg."
         )
-        raise AudioError(f"{path}: cannot read this audio ({reason.rstrip('.')}).{hint}") from error
+        raise AudioError(f"{name}: cannot read this audio ({reason.rstrip('.')}).{hint}") from error
     samples: Samples = data[:, 0] if data.shape[1] == 1 else data.mean(axis=1, dtype=np.float32)
     if len(samples) == 0:
-        raise AudioError(f"{path}: no samples in this audio")
+        raise AudioError(f"{name}: no samples in this audio")
     if not np.isfinite(samples).all():
-        raise AudioError(f"{path}: the audio has NaN or infinite samples")
+        raise AudioError(f"{name}: the audio has NaN or infinite samples")
     audio = Audio(np.ascontiguousarray(samples), own_rate)
     return audio if rate is None else resample(audio, rate)
 
@@ -117,6 +134,12 @@ def pcm16(samples: Samples) -> NDArray[np.int16]:
 
 def content_hash(path: str | Path) -> str:
     """Return the SHA-256 of a file's bytes: the identity of a recording, wherever it lies."""
+    url = files.url_of(path)
+    if url is not None:
+        try:
+            return files.content_hash(url)
+        except files.RemoteError as error:
+            raise AudioError(str(error)) from error
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.files import place
 from voxaudit.registry import suggest
 
 
@@ -26,12 +28,63 @@ class CorpusConfig:
     skip_bad_rows: bool = False
 
 
+BOUNDS = ("point", "lower", "upper")
+"""What of an estimate a gate judges: the estimate itself, or a limit of its 95 % interval."""
+
+GATES: dict[str, tuple[str, ...]] = {
+    "clean_wer": BOUNDS,
+    "worst_wer": BOUNDS,
+    "category_nwerd": BOUNDS,
+    "worst_group_ratio": ("lower", "point", "upper"),
+    "max_failures": ("point",),
+    "differential": ("point",),
+}
+"""The gates with a limit, and the bounds each can be judged by, the usual one first. `docs/report.md` explains them."""
+
+WHOLE_RUN = ("differential", "baseline")
+"""Gates that are not about a single recognizer."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What may be found at most: `bound` of the estimate must not exceed `limit`."""
+
+    limit: float
+    bound: str = "point"
+
+
+@dataclass(frozen=True)
+class Gates:
+    """What must hold for a run to pass: `common` gates, those of single recognizers instead, and an earlier run.
+
+    `baseline` is the folder of a run than which this one must not be significantly worse.
+    """
+
+    common: Mapping[str, Gate] = field(default_factory=dict)
+    own: Mapping[str, Mapping[str, Gate]] = field(default_factory=dict)
+    baseline: Path | None = None
+
+    def of(self, recognizer: str) -> dict[str, Gate]:
+        """Return the gates that a recognizer is judged by; its own replace the common ones."""
+        return {**self.common, **self.own.get(recognizer, {})}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data that `read_gates` reads: what `run.json` keeps."""
+
+        def plain(gates: Mapping[str, Gate]) -> dict[str, Any]:
+            return {name: {"limit": gate.limit, "bound": gate.bound} for name, gate in gates.items()}
+
+        document = plain(self.common) | {name: plain(gates) for name, gates in self.own.items()}
+        return document | ({} if self.baseline is None else {"baseline": str(self.baseline.absolute())})
+
+
 @dataclass(frozen=True)
 class AuditConfig:
     """An audit as `audit.toml` describes it. Times are in seconds; `folder` is where its relative paths start.
 
     `corpora` are natural scenarios: further corpora by role, heard as they are. `sources` are folders of noise or
-    rooms by perturbation, in place of the built-in ones.
+    rooms by perturbation, in place of the built-in ones. `executor` is where trials are heard (`local`, `ray`) and
+    `publish` a URL to which the finished tables and report are copied.
     """
 
     corpus: CorpusConfig
@@ -43,9 +96,15 @@ class AuditConfig:
     timeout: float = 120.0
     retries: int = 1
     cache: bool = True
+    executor: str = "local"
+    ray_address: str | None = None
+    replica_cpus: float = 1.0
+    replica_gpus: float = 0.0
+    publish: str | None = None
     normalizer: str = "basic"
     corpora: dict[str, CorpusConfig] = field(default_factory=dict)
     sources: dict[str, Path] = field(default_factory=dict)
+    gates: Gates = Gates()
     folder: Path = Path()
 
 
@@ -64,21 +123,28 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
     "suites": {},
     "scenarios": {"use": list},
     "sources": {},
-    "run": {"out": str, "seed": int, "workers": int, "timeout": (int, float), "retries": int, "cache": bool},
+    "run": {
+        "out": str,
+        "seed": int,
+        "workers": int,
+        "timeout": (int, float),
+        "retries": int,
+        "cache": bool,
+        "executor": str,
+        "ray_address": str,
+        "replica_cpus": (int, float),
+        "replica_gpus": (int, float),
+        "publish": str,
+    },
     "score": {"normalizer": str},
+    "gates": {},
 }
 
 
 def load_config(path: str | Path) -> AuditConfig:
     """Read `audit.toml`. Relative paths in it are relative to its folder; mistakes raise one line."""
     path = Path(path)
-    if not path.is_file():
-        raise VoxauditError(f"{path}: no such file. `voxaudit init CORPUS` writes one")
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise VoxauditError(f"{path}: not valid TOML ({one_line(error)})") from error
-    _check(document, path)
+    document = _read(path)
     run = document.get("run", {})
     recognizers = document.get("recognizers", {})
     if not recognizers:
@@ -97,11 +163,78 @@ def load_config(path: str | Path) -> AuditConfig:
         recognizers={name: dict(settings) for name, settings in recognizers.items()},
         scenarios=_scenarios(document, path),
         sources={name: path.parent / where for name, where in _sources(document, path).items()},
-        out=path.parent / run.get("out", "runs/" + path.stem),
+        gates=read_gates(document.get("gates", {}), path, list(recognizers)),
+        out=place(path.parent, run.get("out", "runs/" + path.stem)),
         folder=path.parent.absolute(),
-        **{key: run[key] for key in ("seed", "workers", "timeout", "retries", "cache") if key in run},
+        **{key: value for key, value in run.items() if key != "out"},
         **document.get("score", {}),
     )
+
+
+def load_gates(path: str | Path, recognizers: Iterable[str]) -> Gates:
+    """Read the `[gates]` of a file such as `audit.toml` for a run of these recognizers; the rest is not used."""
+    path = Path(path)
+    document = _read(path)
+    if "gates" not in document:
+        raise VoxauditError(f"{path}: no section [gates]")
+    return read_gates(document["gates"], path, list(recognizers))
+
+
+def read_gates(content: Mapping[str, Any], path: Path, recognizers: list[str]) -> Gates:
+    """Return the gates of a `[gates]` section, checked. A baseline is relative to the folder of `path`."""
+    common: dict[str, Gate] = {}
+    own: dict[str, dict[str, Gate]] = {}
+    baseline = None
+    for key, value in content.items():
+        if key == "baseline":
+            (text,) = _texts([value], path, "gates.baseline")
+            baseline = path.parent / text
+        elif key in GATES:
+            common[key] = _gate(key, value, path, f"gates.{key}")
+        elif isinstance(value, dict) and key in recognizers:
+            own[key] = {}
+            for name, limit in value.items():
+                if name in WHOLE_RUN or name not in GATES:
+                    known = [gate for gate in GATES if gate not in WHOLE_RUN]
+                    raise VoxauditError(
+                        f"{path}: unknown gate '{name}' in [gates.{key}].{suggest(name, known)} Known:"
+                        f" {', '.join(known)}"
+                    )
+                own[key][name] = _gate(name, limit, path, f"gates.{key}.{name}")
+        else:
+            known = [*GATES, "baseline", *recognizers]
+            raise VoxauditError(
+                f"{path}: unknown gate or recognizer '{one_line(key, 60)}' in [gates].{suggest(key, known)} Known:"
+                f" {', '.join(known)}"
+            )
+    return Gates(common, own, baseline)
+
+
+def _gate(name: str, value: Any, path: Path, where: str) -> Gate:
+    table = value if isinstance(value, dict) else {"limit": value}
+    if set(table) - {"limit", "bound"} or "limit" not in table:
+        raise VoxauditError(f'{path}: {where} takes a number or {{ limit = NUMBER, bound = "point" }}')
+    limit, bound = table["limit"], table.get("bound", GATES[name][0])
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < math.inf:
+        raise VoxauditError(f"{path}: {where} must be a number from 0 on, not {one_line(repr(limit), 40)}")
+    if bound not in GATES[name]:
+        raise VoxauditError(
+            f"{path}: the bound of {where} is one of {', '.join(GATES[name])}, not {one_line(repr(bound), 40)}"
+        )
+    if name in ("clean_wer", "worst_wer", "max_failures") and limit >= 2:
+        raise VoxauditError(f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} %")
+    return Gate(float(limit), bound)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise VoxauditError(f"{path}: no such file. `voxaudit init CORPUS` writes one")
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise VoxauditError(f"{path}: not valid TOML ({one_line(error)})") from error
+    _check(document, path)
+    return document
 
 
 def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
@@ -115,7 +248,7 @@ def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
         raise VoxauditError(f"{path}: [{section}] needs a path")
     columns = content.get("columns", {})
     return CorpusConfig(
-        path=None if aloud else path.parent / content["path"],
+        path=None if aloud else place(path.parent, content["path"]),
         format=content.get("format"),
         columns=dict(zip(columns, _texts(columns.values(), path, f"{section}.columns"), strict=True)),
         attributes=_texts(content.get("attributes", []), path, f"{section}.attributes"),

@@ -1,4 +1,4 @@
-"""The whole audit in one call: corpus, run, scores, findings. What `voxaudit run` does."""
+"""The whole audit in one call: corpus, run, scores, report. What `voxaudit run` does."""
 
 from __future__ import annotations
 
@@ -9,28 +9,36 @@ from voxaudit.config import AuditConfig, CorpusConfig
 from voxaudit.corpus import Corpus, read_corpus
 from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
+from voxaudit.files import publish, require
 from voxaudit.recognize import anchor, make_recognizer
 from voxaudit.registry import suggest
-from voxaudit.report.summary import Summary, write_summary
+from voxaudit.report.build import build_report, write_report
+from voxaudit.report.document import Document
+from voxaudit.report.remember import remember
 from voxaudit.run import Run, run_trials
+from voxaudit.run.folder import published_files
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
 
 
 @dataclass(frozen=True)
 class Audit:
-    """A finished run and what it found."""
+    """A finished run, what it found, and the files that say so (`report.html`, `summary.md` ...) by name."""
 
     run: Run
-    summary: Summary
+    document: Document
+    files: dict[str, Path]
 
 
 def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool = True) -> Audit:
     """Audit a corpus as the configuration says and return the run with what it found.
 
-    The run folder then holds `transcripts.parquet`, `scores.parquet` and `summary.md`.
+    The run folder then holds `transcripts.parquet`, `scores.parquet` and the report: `report.html`, `summary.md`,
+    `findings.json` and `junit.xml`; all but the store is copied to `config.publish` if that is given.
     """
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
+    if config.publish is not None:
+        require(config.publish)
     for role in config.corpora:
         check_role(role)
     corpus = _read(config.corpus)
@@ -58,10 +66,18 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
         cache=config.cache,
         retry_failed=retry_failed,
         progress=progress,
+        executor=config.executor,
+        ray_address=config.ray_address,
+        replica_cpus=config.replica_cpus,
+        replica_gpus=config.replica_gpus,
     )
     score_run(run, config.normalizer)
-    scored = Run(run.folder)
-    return Audit(scored, write_summary(scored, config.corpus.attributes))
+    scored = remember(run, config.corpus.attributes, config.gates)
+    document = build_report(scored, attributes=config.corpus.attributes, gates=config.gates)
+    audit = Audit(scored, document, write_report(document, scored.folder))
+    if config.publish is not None:
+        publish(published_files(scored.folder), config.publish)
+    return audit
 
 
 def _read(config: CorpusConfig) -> Corpus:

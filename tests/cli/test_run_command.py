@@ -82,6 +82,9 @@ def test_run_writes_the_folder_and_prints_rates(home, capsys):
         "transcripts.parquet",
         "scores.parquet",
         "summary.md",
+        "report.html",
+        "findings.json",
+        "junit.xml",
     } <= names
     summary = Path("out/summary.md").read_text()
     assert "normaliser basic@1" in summary
@@ -92,11 +95,34 @@ def test_json_is_one_document_and_nothing_else(home, capfd):
     toml()
     assert main(["run", "audit.toml", "--json"]) == 0
     document = json.loads(capfd.readouterr().out)
-    clean = next(row for row in document["rates"] if row["scenario"] == "clean")
-    assert clean["errors"] == 6
-    assert clean["words"] == 24
-    assert {row["level"] for row in document["groups"]} == {"north", "south"}
-    assert document["failures"] == []
+    assert document.pop("folder") == "out"
+    assert document == json.loads(Path("out/findings.json").read_text())
+    clean = next(one for one in document["findings"] if one["id"] == "accuracy/mine/clean/wer")
+    assert clean["estimate"] == 6 / 24
+    tables = {table["id"]: table for section in document["sections"] for table in section["tables"]}
+    assert {row[3] for row in tables["groups-0"]["rows"]} == {"north", "south"}
+    assert "failures" not in tables
+
+
+def test_a_gate_that_fails_is_exit_code_1(home, capsys):
+    toml("[gates]\nclean_wer = 0.3\nmax_failures = 0\n[gates.mine]\nworst_wer = 0.1")
+    assert main(["run", "audit.toml"]) == 1
+    out, err = capsys.readouterr()
+    assert "gate clean_wer/mine: pass" in out
+    assert err.strip().splitlines()[-1].startswith("voxaudit: 1 of 3 gates failed: mine gets ")
+    assert "gain:2" in err.strip().splitlines()[-1]
+    config = json.loads(Path("out/run.json").read_text())["report"]
+    assert config["attributes"] == ["accent"]
+    assert config["gates"]["clean_wer"] == {"limit": 0.3, "bound": "point"}
+    toml("[gates]\nclean_wer = 0.3")
+    assert main(["run", "audit.toml"]) == 0  # nothing is heard again, the new gates count
+
+
+def test_a_misspelt_gate_stops_before_anything_is_heard(home, capsys):
+    toml("[gates]\nclean_ver = 0.3")
+    assert main(["run", "audit.toml"]) == 2
+    assert "Did you mean: clean_wer" in capsys.readouterr().err
+    assert not Path("out").exists()
 
 
 def test_the_python_interface_gives_the_same(home):

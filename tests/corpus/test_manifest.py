@@ -243,7 +243,7 @@ def test_parquet_columns_that_are_no_text_are_left_out_and_said(wavs):
     assert kinds(corpus)[:2] == ["unreadable_column", "unreadable_column"]
     pl.DataFrame({"audio": [{"bytes": b"x", "path": "a.wav"}]}).write_parquet(root / "hf.parquet")
     with pytest.raises(CorpusError, match="holds the recordings themselves"):
-        read_corpus(root / "hf.parquet")
+        read_corpus(root / "hf.parquet", format="manifest")
 
 
 def test_what_is_not_there_or_not_known(wavs, tmp_path: Path):

@@ -25,7 +25,12 @@ def guide():
     return GUIDE.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("engine", ENGINES.names())
+SERVICES = "voxaudit.recognize.services."
+"""Where the engines are that have a guide of their own."""
+LOCAL = [name for name in ENGINES.names() if not ENGINES.load(name).__module__.startswith(SERVICES)]
+
+
+@pytest.mark.parametrize("engine", LOCAL)
 def test_every_setting_is_in_the_table_with_its_default(guide, engine):
     section = re.search(rf"^## {engine}\n(.*?)(?=^## )", guide, re.MULTILINE | re.DOTALL)[1]
     rows = re.findall(r"^\| `(\w+)` \|(.*?)\|", section, re.MULTILINE)
@@ -40,7 +45,7 @@ def test_every_setting_is_in_the_table_with_its_default(guide, engine):
 def test_the_lines_under_choosing_one_are_understood(guide):
     lines = re.search(r"not enough\.\n\n((?:    .*\n)+)", guide)[1].splitlines()
     engines = [parse_spec(line.strip())[0] for line in lines]
-    assert set(engines) == set(ENGINES.names()) - {"pocketsphinx"}
+    assert set(engines) - {"openai"} == set(LOCAL) - {"pocketsphinx"}
     for line in lines:
         make_recognizer(line.strip())
 

@@ -22,8 +22,8 @@ from voxaudit.recognize import (
 )
 from voxaudit.recognize.command import Command
 from voxaudit.recognize.moonshine import Moonshine
-from voxaudit.recognize.openai import OpenAI
 from voxaudit.recognize.python import PythonFunction
+from voxaudit.recognize.services.openai import OpenAI
 from voxaudit.recognize.settings import convert
 from voxaudit.recognize.transcripts import TranscriptFile
 

@@ -78,6 +78,9 @@ class Toy:
             os._exit(7)
         if self.behaviour == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.behaviour == "kills its parent":
+            os.kill(os.getppid(), signal.SIGKILL)
+            time.sleep(3600)
         if self.behaviour == "hangs":
             time.sleep(3600)
         return {

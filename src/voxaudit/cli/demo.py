@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-cache", action="store_true", help="hear everything, even what an earlier demo heard"
     )
-    parser.add_argument("--json", action="store_true", help="print the error rates as JSON")
+    parser.add_argument("--json", action="store_true", help="print findings.json")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,10 +59,11 @@ def run(args: argparse.Namespace) -> int:
         workers=args.workers,
         cache=not args.no_cache,
     )
-    show(run_audit(config), as_json=args.json)
+    audit = run_audit(config)
+    code = show(audit.document, audit.run.folder, audit.files, as_json=args.json)
     if not args.json:
         _explain(args.corpus)
-    return 0
+    return code
 
 
 def _explain(corpus: str) -> None:

@@ -97,6 +97,14 @@ cache = true       # reuse transcripts of other runs on this machine
 
 [score]
 normalizer = "basic"  # `voxaudit list normalizers`
+
+# What must hold for `voxaudit run` to exit with 0 rather than 1. Rates are fractions.
+# [gates]
+# clean_wer = 0.15          # word error rate on clean speech, at most
+# worst_wer = {{ limit = 0.6, bound = "upper" }}  # in the worst scenario, judged by its upper limit
+# worst_group_ratio = 1.5   # errors of a group over those of another, judged by its lower limit
+# max_failures = 0.01       # share of trials without an answer
+# baseline = "runs/before"  # an earlier run: nothing may be significantly worse
 """
 
 

@@ -34,17 +34,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping at them"
     )
+    parser.add_argument(
+        "--where",
+        metavar="CLAUSE",
+        action="append",
+        default=[],
+        help="only these rows, for example gender=female or 'duration<=10'; give it again for more (docs/corpora.md)",
+    )
+    parser.add_argument(
+        "--no-audio", action="store_true", help="do not look for the audio files: references alone"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print what was read; exit code 2 if there are fatal problems."""
-    from voxaudit.corpus import examine_corpus, parse_columns, without_bad_rows
+    from voxaudit.corpus import examine_corpus, parse_columns, select, without_bad_rows
 
     columns = parse_columns(",".join(args.columns)) or None
-    corpus = examine_corpus(args.corpus, format=args.format, columns=columns)
+    corpus = examine_corpus(args.corpus, format=args.format, columns=columns, check_audio=not args.no_audio)
     if args.skip_bad_rows:
         corpus = without_bad_rows(corpus)
+    corpus = select(corpus, args.where)
     summary = summarize(corpus, args.corpus)
     if args.json:
         json.dump(summary, sys.stdout, ensure_ascii=False, indent=2)

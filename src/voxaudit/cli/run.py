@@ -17,9 +17,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
     )
+    parser.add_argument(
+        "--executor", choices=("local", "ray"), help="hear on this machine or on a Ray cluster"
+    )
+    parser.add_argument(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="the Ray cluster: auto, host:port or ray://host:port; implies --executor ray",
+    )
+    parser.add_argument(
+        "--publish", metavar="URL", help="copy the finished run to s3://bucket/folder, gs://..."
+    )
     parser.add_argument("--retry-failed", action="store_true", help="hear trials again that failed before")
     parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
-    parser.add_argument("--json", action="store_true", help="print the error rates as JSON")
+    parser.add_argument("--json", action="store_true", help="print findings.json")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,7 +46,13 @@ def run(args: argparse.Namespace) -> int:
         config = replace(config, out=args.out)
     if args.workers is not None:
         config = replace(config, workers=args.workers)
+    if args.executor is not None or args.ray_address is not None:
+        config = replace(config, executor=args.executor or "ray")
+    if args.ray_address is not None:
+        config = replace(config, ray_address=args.ray_address)
+    if args.publish is not None:
+        config = replace(config, publish=args.publish)
     if args.no_cache:
         config = replace(config, cache=False)
-    show(run_audit(config, retry_failed=args.retry_failed), as_json=args.json)
-    return 0
+    audit = run_audit(config, retry_failed=args.retry_failed)
+    return show(audit.document, audit.run.folder, audit.files, as_json=args.json)

@@ -1,72 +1,83 @@
-"""Print what a run found."""
+"""Print what a report says: two kinds of tables and the sentences, or all of it as JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from voxaudit.cli.output import note, print_json, print_table, printable
-from voxaudit.report.numbers import percent, percent_interval
 
 if TYPE_CHECKING:
-    from voxaudit.pipeline import Audit
+    from voxaudit.report.document import Document, Table
+
+MOST_ROWS = 60
+"""Rows of a table on the terminal; longer ones are in the report."""
 
 
-def show(audit: Audit, *, as_json: bool) -> None:
-    """Print the summary of an audit, as tables or as one JSON document."""
-    run, summary = audit.run, audit.summary
+def show(document: Document, folder: Path, files: Mapping[str, Path], *, as_json: bool) -> int:
+    """Print a document and where it was written; return the exit code: 1 where a gate failed."""
+    from voxaudit.report.findings import find_table, to_dict
+    from voxaudit.report.gates import failed
+
     if as_json:
-        print_json(
-            {
-                "run": str(run.folder),
-                "config": summary.config,
-                "rates": summary.rates.to_dicts(),
-                "groups": summary.groups.to_dicts(),
-                "failures": summary.failures.to_dicts(),
-            }
-        )
-        return
-    _rates_table(summary.rates)
-    if summary.groups.height:
-        for (attribute,), groups in summary.groups.group_by("attribute", maintain_order=True):
-            _group_table(str(attribute), groups)
-    for sentence in summary.sentences():
-        print(f"- {printable(sentence)}")
-    note(f"Written to {run.folder}: summary.md, scores.parquet, transcripts.parquet, run.json")
+        print_json({"folder": str(folder), **to_dict(document)})
+    else:
+        rates = find_table(document, "scenarios")
+        if rates is not None and rates.rows:
+            _rates_table(rates)
+        for section in document.sections:
+            for table in section.tables:
+                if table.id.startswith("groups-"):
+                    _group_table(table)
+        for sentence in document.summary:
+            print(f"- {printable(sentence)}")
+        for gate in document.gates:
+            result = "cannot be judged" if gate.skipped else "pass" if gate.passed else "FAIL"
+            print(f"- gate {printable(gate.name)}: {result}. {printable(gate.sentence)}")
+        names = [name for name in files if name != "report.html"]
+        note(f"Written to {folder}: {', '.join(names)}, and the tables they are made from")
+        note(f"Report: {files['report.html']}")
+    lost = failed(document.gates)
+    if lost is not None:
+        note(f"voxaudit: {printable(lost)}")
+    return 0 if lost is None else 1
 
 
-def _rates_table(rates: pl.DataFrame) -> None:
-    rows = [
-        [
-            row["recognizer"],
-            row["scenario"],
-            percent_interval(row["wer"], row["ci_low"], row["ci_high"]),
-            percent(row["cer"]),
-            row["words"],
-            row["speakers"],
-        ]
-        for row in rates.iter_rows(named=True)
-    ]
-    head = ["recognizer", "scenario", "WER (95 % interval)", "CER", "words", "speakers"]
-    print_table("Word error rate by scenario", head, rows)
+def _values(table: Table) -> list[dict[str, str]]:
+    """Return the rows as text by column; the interval is joined to the rate."""
+    from voxaudit.report.numbers import percent_interval, show_value
+
+    rows = []
+    for row in table.rows:
+        named = {column.name: value for column, value in zip(table.columns, row, strict=True)}
+        texts = {column.name: show_value(named[column.name], column.kind) for column in table.columns}
+        low, high = named["interval"] or (None, None)
+        rows.append({**texts, "wer": percent_interval(named["wer"], low, high)})
+    return rows
 
 
-def _group_table(attribute: str, groups: pl.DataFrame) -> None:
+def _rates_table(table: Table) -> None:
+    names = ["recognizer", "scenario", "wer", "cer", "words", "speakers"]
+    heads = ["recognizer", "scenario", "WER (95 % interval)", "CER", "words", "speakers"]
+    rows = _values(table)
+    if len(rows) > MOST_ROWS:
+        rows = [row for row in rows if row["scenario"] == "clean"]
+    print_table(table.title, heads, [[row[name] for name in names] for row in rows])
+    if len(rows) < len(table.rows):
+        print(f"  Clean speech only: {len(table.rows)} rows are in the report.\n")
+
+
+def _group_table(table: Table) -> None:
     """Print one row per recognizer and scenario, with a column per group."""
-    speakers = groups.group_by("level", maintain_order=True).agg(pl.col("speakers").max()).rows()
-    cells = {
-        (row["recognizer"], row["scenario"], row["level"]): percent_interval(
-            row["wer"], row["ci_low"], row["ci_high"]
-        )
-        for row in groups.iter_rows(named=True)
-    }
-    heads = [
-        f"{'(missing)' if level is None else level}, {count} speaker{'' if count == 1 else 's'}"
-        for level, count in speakers
-    ]
-    rows = [
-        [recognizer, scenario, *(cells.get((recognizer, scenario, level), "-") for level, _ in speakers)]
-        for recognizer, scenario in groups.select("recognizer", "scenario").unique(maintain_order=True).rows()
-    ]
-    print_table(f"Word error rate by {attribute} (95 % interval)", ["recognizer", "scenario", *heads], rows)
+    speakers: dict[str, int] = {}
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for row in _values(table):
+        level, count = row["level"], int(row["speakers"].replace(",", "").replace("-", "0"))
+        speakers[level] = max(count, speakers.get(level, 0))
+        cells.setdefault((row["recognizer"], row["scenario"]), {})[level] = row["wer"]
+    heads = [f"{level}, {count} speaker{'' if count == 1 else 's'}" for level, count in speakers.items()]
+    if len(cells) > MOST_ROWS:
+        cells = {key: by for key, by in cells.items() if key[1] == "clean"}
+    rows = [[*key, *(by.get(level, "-") for level in speakers)] for key, by in cells.items()]
+    print_table(f"{table.title} (95 % interval)", ["recognizer", "scenario", *heads], rows)

@@ -2,8 +2,10 @@
 
 from voxaudit.corpus.base import Corpus, CorpusError, Problem, Utterance
 from voxaudit.corpus.columns import parse_columns
+from voxaudit.corpus.export import write_manifest
 from voxaudit.corpus.formats import FORMATS
 from voxaudit.corpus.read import examine_corpus, read_corpus, without_bad_rows
+from voxaudit.corpus.select import select
 
 __all__ = [
     "FORMATS",
@@ -14,5 +16,7 @@ __all__ = [
     "examine_corpus",
     "parse_columns",
     "read_corpus",
+    "select",
     "without_bad_rows",
+    "write_manifest",
 ]

@@ -9,9 +9,11 @@ import polars as pl
 
 from voxaudit.corpus.base import COLUMNS, Corpus, CorpusError, Problem
 from voxaudit.corpus.columns import USUAL_NAMES, Plan, plan_columns
+from voxaudit.corpus.harmonise import harmonise
 from voxaudit.corpus.paths import default_ids, locate
 from voxaudit.corpus.problems import KEPT, NO_ROWS, quote, row_problem
 from voxaudit.corpus.rows import Rows
+from voxaudit.files import url_of
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def build(
         problems.append(_duplicates(work.filter(repeated), rows))
         bad |= repeated & ~work["id"].is_first_distinct()
     problems += [*plan.problems, *_missing_columns(plan, work)]
-    table = _corpus_table(rows.table, work, plan)
+    table = harmonise(_corpus_table(rows.table, work, plan), rows.harmonise, given or ())
     table = table.filter(~bad) if bad.any() else table
     if table.is_empty():
         problems.append(_nothing(rows, work.height))
@@ -179,7 +181,7 @@ def _failed(work: pl.DataFrame, plan: Plan) -> list[tuple[RowCheck, pl.Series]]:
 def _describe(check: RowCheck, work: pl.DataFrame, mask: pl.Series, rows: Rows) -> Problem:
     first = work.filter(mask).head(KEPT)
     values = first[check.shown].to_list() if check.shown else []
-    note = f"looked in {rows.root}" if check.kind == "audio_not_found" else ""
+    note = f"looked in {url_of(rows.root) or rows.root}" if check.kind == "audio_not_found" else ""
     return row_problem(
         check.kind,
         check.one,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from voxaudit.audio import SUFFIXES
@@ -16,16 +17,19 @@ SPLITS = frozenset(
 """Names of folders that are parts of a data set and not labels."""
 
 
+GLIMPSED = 20_000
+
+
 def detect(path: Path) -> bool:
     """Say whether there is any audio in this folder or below it."""
-    return path.is_dir() and next(_audio_files(path), None) is not None
+    return path.is_dir() and next(audio_files(path), None) is not None
 
 
 def rows(path: Path) -> Rows:
     """Read every audio file below the folder: no speakers, no texts. Sub folders may be labels (see `labels`)."""
     if not path.is_dir():
         raise CorpusError(f"{path}: not a folder")
-    files, left_out = _utf8_only(_audio_files(path))
+    files, left_out = _utf8_only(audio_files(path))
     table = strings("audio", files).to_frame()
     message = "a folder of audio without metadata"
     found = labels(files)
@@ -71,7 +75,7 @@ def _utf8_only(files: Iterator[str]) -> tuple[list[str], int]:
     return sorted(found), others
 
 
-def _audio_files(path: Path) -> Iterator[str]:
+def audio_files(path: Path) -> Iterator[str]:
     """Yield audio files below a folder, relative to it with `/`. Hidden ones are passed over, loops not entered."""
     top = path.stat()
     seen = {(top.st_dev, top.st_ino)}
@@ -93,6 +97,28 @@ def _audio_files(path: Path) -> Iterator[str]:
                         yield place + entry.name
         except OSError:
             continue  # a folder that may not be entered, or has vanished meanwhile
+
+
+def glimpse(path: Path, depth: int = 2) -> Iterator[str]:
+    """Yield names of files up to `depth` folders below, relative with `/`: enough to tell what a folder holds.
+
+    Of each folder at most `GLIMPSED` entries are looked at: a million recordings are not listed to find no list.
+    """
+    count = 0
+    pending = [""]
+    while pending and count < 10 * GLIMPSED:
+        place = pending.pop()
+        try:
+            with os.scandir(path / place) as entries:
+                for entry in islice(entries, GLIMPSED):
+                    if entry.is_dir():
+                        if place.count("/") < depth and not entry.name.startswith("."):
+                            pending.append(f"{place}{entry.name}/")
+                    else:
+                        count += 1
+                        yield place + entry.name
+        except OSError:
+            continue
 
 
 READER = Reader(

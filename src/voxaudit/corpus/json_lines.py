@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -24,16 +25,26 @@ def read_json_lines(path: Path) -> TextTable:
 
     def records() -> Iterator[dict[str, object]]:
         for number, value in _values(path, misfits):
-            if isinstance(value, dict):
+            if isinstance(value, dict) and value:
                 numbers.append(number)
                 yield value
             else:
-                misfits.add(number, f"not an object: {one_line(str(value), 30)}")
+                what = "an empty object" if value == {} else f"not an object: {one_line(str(value), 30)}"
+                misfits.add(number, what)
 
     with readable(path):
         table = table_of(records(), clean_name)
     found = misfits.problem("bad_json", "line is not a JSON object", "lines are not JSON objects", "line")
     return TextTable(table, pl.Series("number", numbers, dtype=pl.UInt32), found, misfits.count)
+
+
+def read_json(path: Path) -> Any:
+    """Return a whole JSON document; numbers keep their spelling."""
+    with readable(path):
+        try:
+            return _DECODER.decode(path.read_text(encoding="utf-8-sig").strip())
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise CorpusError(f"{path}: not valid JSON ({one_line(error, 100)})") from None
 
 
 def json_keys(path: Path) -> list[str]:

@@ -10,10 +10,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxaudit import files
 from voxaudit.audio import SUFFIXES
 
 FEW = 8
 """Up to so many files of a folder are asked for one by one; more, and the folder is listed once instead."""
+
+_IS_URL = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 
 _ENDINGS = sorted(SUFFIXES | {".m4a", ".aac", ".mp4", ".webm", ".wma", ".amr"})
 
@@ -44,6 +47,12 @@ def locate(values: pl.Series, root: Path, search: Sequence[str] = (), *, check: 
 
 def existing(paths: pl.Series) -> NDArray[np.bool_]:
     """Return which of these paths are files. A folder with many of them is listed once, not asked per file."""
+    urls = paths.str.contains(_IS_URL).to_numpy()
+    if urls.any():
+        found = np.zeros(len(paths), dtype=bool)
+        found[urls] = files.existing(paths.filter(urls).to_list())
+        found[~urls] = existing(paths.filter(~urls)) if not urls.all() else []
+        return found
     frame = pl.DataFrame({"path": paths}).with_columns(
         folder=pl.col("path").str.extract(r"(?s)^(.*/)", 1).fill_null("."),
         file=pl.col("path").str.extract(r"(?s)([^/]*)$", 1),
@@ -51,16 +60,16 @@ def existing(paths: pl.Series) -> NDArray[np.bool_]:
     many = frame.group_by("folder").len().filter(pl.col("len") > FEW)["folder"]
     names: list[str] = []
     sizes: list[int] = []
-    absent: list[str] = []
+    unlisted: list[str] = []
     for folder in many:
         try:
             with os.scandir(folder) as entries:
                 inside = [entry.name for entry in entries if entry.is_file()]
         except (FileNotFoundError, NotADirectoryError):
-            absent.append(folder)
             inside = []
         except (OSError, ValueError):  # may be entered but not listed; hostile names: each file is asked for
             inside = []
+            unlisted.append(folder)
         names += inside
         sizes.append(len(inside))
     listed = pl.DataFrame(
@@ -70,10 +79,22 @@ def existing(paths: pl.Series) -> NDArray[np.bool_]:
         listed.with_columns(known=pl.lit(True)), on=["folder", "file"], how="left", maintain_order="left"
     )
     known: NDArray[np.bool_] = frame["known"].fill_null(False).to_numpy().copy()
-    # A listing spells names its own way (case, Unicode forms): what it lacks is asked for by itself.
-    unsure = np.flatnonzero(~known & ~frame["folder"].is_in(absent).to_numpy())
+    asked = frame["folder"].is_in(unlisted) | ~frame["folder"].is_in(many.implode())
+    unsure = np.flatnonzero(~known & (asked | _spelt_otherwise(frame, listed)).to_numpy())
     known[unsure] = [os.path.isfile(path) for path in paths.gather(unsure)]  # noqa: PTH113
     return known
+
+
+def _spelt_otherwise(frame: pl.DataFrame, listed: pl.DataFrame) -> pl.Series:
+    """Return which files a listing may have in another spelling (case, Unicode form): these are asked for again."""
+    if frame["known"].null_count() == 0 or listed.is_empty():
+        return pl.Series([False]).new_from_index(0, frame.height)
+    spelling = pl.col("file").str.normalize("NFC").str.to_lowercase().alias("file")
+    unknown = frame.with_row_index("row").filter(pl.col("known").is_null()).select("row", "folder", spelling)
+    near = unknown.join(listed.select("folder", spelling), on=["folder", "file"], how="semi")["row"]
+    answer = np.zeros(frame.height, dtype=bool)
+    answer[near.to_numpy()] = True
+    return pl.Series(answer)
 
 
 def default_ids(values: pl.Series, starts: pl.Series, root: Path) -> pl.Series:
@@ -98,8 +119,9 @@ def default_ids(values: pl.Series, starts: pl.Series, root: Path) -> pl.Series:
 
 def _join(values: pl.Series, base: Path) -> pl.Series:
     values = values.str.replace_all("\\", "/", literal=True) if os.sep == "\\" else values
-    prefix = base.as_posix().rstrip("/") + "/"
-    relative = ~values.str.contains(r"^([A-Za-z]:)?/" if os.sep == "\\" else r"^/")
+    prefix = (files.url_of(base) or base.as_posix()).rstrip("/") + "/"
+    absolute = r"^([A-Za-z]:)?/" if os.sep == "\\" else r"^/"
+    relative = ~values.str.contains(f"{absolute}|{_IS_URL}")
     return (prefix + values).zip_with(relative, values)
 
 

@@ -9,9 +9,12 @@ from pathlib import Path
 from voxaudit.corpus.base import Corpus, CorpusError
 from voxaudit.corpus.build import build
 from voxaudit.corpus.formats import FORMATS, detect_format
+from voxaudit.corpus.hub import address
 from voxaudit.corpus.problems import NO_ROWS, quote, refusal
 from voxaudit.corpus.rows import Reader
+from voxaudit.files import fetched, url_of
 from voxaudit.registry import suggest
+from voxaudit.tables import ENDINGS
 
 _PLAIN_NAMES = frozenset({"manifest", "metadata", "validated", "data"})
 
@@ -60,14 +63,40 @@ def examine_corpus(
 
     For looking at a corpus (`voxaudit inspect`). It raises only where nothing can be read at all.
     """
+    if (url := url_of(path)) is not None:
+        return _examine_url(url, format, columns, name, check_audio)
     path = Path(path)
-    _require(path)
+    streamed = address(path)
+    if streamed is None:
+        _require(path)
     if format is None:
         reader, notes = detect_format(path)
     else:
         reader, notes = FORMATS.load(format), []
     corpus = _examine(reader, path, columns, name, check_audio)
-    return replace(corpus, problems=(*corpus.problems, *notes), source=str(path.resolve()))
+    return replace(
+        corpus,
+        problems=(*corpus.problems, *notes),
+        source=str(path.resolve()) if streamed is None else f"hf:{streamed}",
+    )
+
+
+def _examine_url(
+    url: str, format: str | None, columns: Mapping[str, str] | None, name: str | None, check_audio: bool
+) -> Corpus:
+    """Examine a manifest on another filesystem; its relative paths start at its own place."""
+    if Path(url).suffix.lower() not in ENDINGS:
+        raise CorpusError(f"{url}: elsewhere only manifests are read: name the file ({', '.join(ENDINGS)})")
+    with fetched(url) as copy:
+        try:
+            reader, notes = detect_format(copy) if format is None else (FORMATS.load(format), [])
+            rows = replace(reader.rows(copy), root=Path(url).parent)
+        except CorpusError as error:
+            raise CorpusError(str(error).replace(str(copy), url), error.problems) from error
+    corpus = build(
+        rows, url, name=name or _name(Path(url)), format=reader.name, given=columns, check_audio=check_audio
+    )
+    return replace(corpus, problems=(*corpus.problems, *notes), source=url)
 
 
 def _examine(
@@ -87,6 +116,9 @@ def _examine(
 
 
 def _name(path: Path) -> str:
+    streamed = address(path)
+    if streamed is not None:
+        return streamed.partition("?")[0].rsplit("/", 1)[-1]
     full = path.absolute()
     if path.is_dir():
         return full.resolve().name or str(full)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -24,6 +25,7 @@ class Rows:
     `columns` fixes which column is which (`{"audio": "path"}`); with `guess`, the others are found by their
     usual names, without it only by ours. `numbers` and `files` say where each row stands in the source.
     `empty_text` says that the source tells an empty text (nobody speaks) from none (JSON's "" and null).
+    `harmonise` names attributes whose spelling is known and made ours: `{"gender": "sex"}` (see harmonise.py).
     A row that could not be read at all is not in the table: it is counted in `lost`, with a `Problem`.
     """
 
@@ -36,8 +38,14 @@ class Rows:
     files: pl.Series | None = None
     unit: str = "row"
     empty_text: bool = False
+    harmonise: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lost: int = 0
+
+    def noting(self, problems: tuple[Problem, ...]) -> Rows:
+        """Return the rows with more problems; the lines that fatal ones are about count as lost."""
+        lost = sum(problem.count for problem in problems if problem.fatal)
+        return replace(self, problems=(*self.problems, *problems), lost=self.lost + lost)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,19 @@ class Reader:
     example: str
     detect: Callable[[Path], bool]
     rows: Callable[[Path], Rows]
+
+
+LINE, FILE = "row:number", "row:file"
+"""Keys of a record that say where it stands in its source; no column has such a name."""
+
+
+def rows_of(records: Iterable[Mapping[str, object]], root: Path, **rest: Any) -> Rows:
+    """Return records with our column names as rows; `LINE` and `FILE` in them say where each stands."""
+    table = table_of(records)
+    numbers = table[LINE].cast(pl.UInt32) if LINE in table.columns else None
+    files = table[FILE] if FILE in table.columns else None
+    plain = table.drop(LINE, FILE, strict=False)
+    return Rows(plain, root, guess=False, numbers=numbers, files=files, **rest)
 
 
 def table_of(records: Iterable[Mapping[str, object]], rename: Callable[[str], str] = str) -> pl.DataFrame:

@@ -35,7 +35,7 @@ class Misfits:
     rows: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
 
-    def add(self, row: int, value: str) -> None:
+    def add(self, row: int | str, value: str) -> None:
         """Note one more row, with what is wrong there."""
         self.count += 1
         if len(self.rows) < KEPT:

@@ -1,6 +1,7 @@
 """Moonshine, run directly from its ONNX files: a small neural recogniser for English on any CPU.
 
-The files come inside the package `moonshine-voice`; the package itself is never imported (it wants a sound card).
+The files of tiny-en come inside the package `moonshine-voice`; the package itself is never imported (it wants a
+sound card). Those of base are fetched (`voxaudit models fetch moonshine-base`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from voxaudit.recognize.files import installed, package_folder, package_version,
 from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.settings import setting
 from voxaudit.recognize.split import split_at_pauses
+from voxaudit.recognize.weights import weights_of
 
 DECODING = 1
 """Raise when the same model and settings give other text than before: cached transcripts are then not used."""
@@ -33,14 +35,16 @@ SPARE_TOKENS = 8
 
 @dataclass(frozen=True)
 class Moonshine:
-    """Moonshine tiny-en: small neural recogniser, English, any CPU, model inside the package."""
+    """Moonshine tiny-en or base: small neural recogniser, English, any CPU; tiny-en inside the package."""
 
     extra: ClassVar[str] = "moonshine"
     requires: ClassVar[tuple[str, ...]] = ("onnxruntime", "moonshine_voice")
     main: ClassVar[str] = "model"
 
     model: str = setting(
-        "tiny-en", help="model inside moonshine-voice, or a folder with the three files", path=True
+        "tiny-en",
+        help="tiny-en inside moonshine-voice, base if fetched, or a folder with the files",
+        path=True,
     )
     threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
     tokens_per_second: float = setting(13.0, help="where a repeating answer is cut, per second of audio")
@@ -85,7 +89,7 @@ class Moonshine:
     def _files(self) -> tuple[Path, Path, Path]:
         if not installed("onnxruntime"):
             raise missing_extra("onnxruntime", self.extra)
-        folder = Path(self.model)
+        folder = weights_of("moonshine", "base") if self.model == "base" else Path(self.model)
         if not folder.is_dir():
             package = package_folder("moonshine_voice")
             if package is None:
@@ -155,6 +159,7 @@ class _Model:
         self._step_outputs = [name for name in self._outputs if ".encoder." not in name]
         self._step_pasts = [name for name in self._pasts if ".encoder." not in name]
         self._masked = "encoder_attention_mask" in inputs
+        self._encoder_masked = "attention_mask" in {value.name for value in self._encoder.get_inputs()}
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         return [self._hear(audio.samples) for audio in batch]
@@ -171,8 +176,8 @@ class _Model:
     def _decode(self, samples: Samples) -> tuple[list[int], float]:
         """Return the most likely next token, again and again, and the sum of their log probabilities."""
         signal = np.ascontiguousarray(samples, np.float32)[np.newaxis]
-        mask = np.ones(signal.shape, np.int64)
-        (hidden,) = self._encoder.run(None, {"input_values": signal, "attention_mask": mask})
+        mask = {"attention_mask": np.ones(signal.shape, np.int64)} if self._encoder_masked else {}
+        (hidden,) = self._encoder.run(None, {"input_values": signal, **mask})
         token = np.array([[BEGIN]], np.int64)
         feed: dict[str, Any] = {"input_ids": token, "encoder_hidden_states": hidden, **self._empty}
         feed["use_cache_branch"] = np.array([False])

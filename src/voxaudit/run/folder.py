@@ -61,6 +61,15 @@ class Run:
             yield lazy.slice(first, rows).collect()
 
 
+NOT_PUBLISHED = ("lock", "trials.sqlite", "trials.sqlite-wal", "trials.sqlite-shm", "workers.log")
+"""What of a run's folder is of use only where the run is at work."""
+
+
+def published_files(folder: Path) -> list[Path]:
+    """Return the files of a finished run that others want: its configuration, tables and report."""
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in NOT_PUBLISHED)
+
+
 def open_run(folder: str | Path) -> Run:
     """Open a finished run; a folder without one raises one line."""
     run = Run(Path(folder))

@@ -18,13 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from voxaudit.recognize.base import RecognizerError
+from voxaudit.run.backlog import Attempt, Backlog
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Heard, Job, Ready, Unusable
 
-CHUNK_SECONDS = 0.5
-"""How much work is sent to a worker at a time: long enough to hide the hand-over, short enough for an even finish."""
-
-LARGEST_CHUNK = 256
 DEATHS_WHILE_LOADING = 3
 
 
@@ -38,47 +35,31 @@ class Limits:
     retries: int = 1
 
 
-@dataclass
-class _Attempt:
-    trial: Trial
-    failures: int = 0
-    alone: bool = False  # it was in a batch that killed or froze a worker: tried by itself from now on
-
-
 @dataclass(eq=False)
 class _Worker:
     process: subprocess.Popen[bytes]
-    pending: deque[_Attempt] = field(default_factory=deque)
+    pending: deque[Attempt] = field(default_factory=deque)
     ready: bool = False
     deadline: float = 0.0
 
 
-def execute(job: Job, trials: Iterator[Trial], limits: Limits, log: Path) -> Iterator[list[Outcome]]:
-    """Hear trials in worker processes and yield their outcomes as they come, every trial exactly once.
+class Pool:
+    """Warm workers of one recognizer. They stay loaded between calls of `hear` until the pool is left.
 
     A worker that dies or does not answer in time is replaced; the batch it was at is tried again one by one,
     and a trial that fails more than `limits.retries` times is an outcome with a reason. `RecognizerError`
     means that the recognizer cannot be loaded at all.
     """
-    with Pool(job, limits, log) as pool:
-        yield from pool.hear(trials)
-
-
-class Pool:
-    """Warm workers of one recognizer. They stay loaded between calls of `hear` until the pool is left."""
 
     def __init__(self, job: Job, limits: Limits, log: Path) -> None:
         self._job = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
         self._batch = max(1, job.recognizer.batch_size)
-        self._source: Iterator[Trial] = iter(())
-        self._queue: deque[_Attempt] = deque()
+        self._backlog = Backlog(self._batch)
         self._limits = limits
         self._log = log
         self._events: queue.Queue[tuple[_Worker, Any]] = queue.Queue()
         self._workers: list[_Worker] = []
         self._loading_deaths = 0
-        self._seconds_a_trial: float | None = None
-        self._exhausted = False
         self._hopeless: RecognizerError | None = None  # raised once what was heard so far is handed over
 
     def __enter__(self) -> Pool:
@@ -88,8 +69,11 @@ class Pool:
         self.stop()
 
     def hear(self, trials: Iterator[Trial]) -> Iterator[list[Outcome]]:
-        """Yield the outcomes of trials as they come; workers are started as far as there is work for them."""
-        self._source, self._exhausted = trials, False
+        """Yield the outcomes of trials as they come, every trial exactly once.
+
+        Workers are started as far as there is work for them.
+        """
+        self._backlog.draw_from(trials)
         while True:
             self._feed()
             if self._idle:
@@ -99,15 +83,24 @@ class Pool:
             if self._hopeless is not None:
                 raise self._hopeless
 
+    def load(self) -> None:
+        """Start a worker and wait until its recognizer is loaded; `RecognizerError` if it cannot be."""
+        while self._hopeless is None and not any(worker.ready for worker in self._workers):
+            if not self._workers:
+                self._start()
+            self._collect()
+        if self._hopeless is not None:
+            raise self._hopeless
+
     @property
     def _idle(self) -> bool:
         """True when nothing is under way and nothing is left."""
-        return self._exhausted and not self._queue and not any(worker.pending for worker in self._workers)
+        return self._backlog.empty and not any(worker.pending for worker in self._workers)
 
     def _feed(self) -> None:
         """Give every free worker its next chunk; start workers while there is work for them."""
         for worker in self._workers:
-            if worker.ready and not worker.pending and (chunk := self._next_chunk()):
+            if worker.ready and not worker.pending and (chunk := self._backlog.next_chunk()):
                 worker.pending.extend(chunk)
                 worker.deadline = self._trial_deadline(worker)
                 self._write(
@@ -115,32 +108,9 @@ class Pool:
                 )
         while len(self._workers) < self._limits.workers:
             starting = sum(not worker.ready for worker in self._workers)
-            self._look_ahead(starting + 1)
-            if len(self._queue) <= starting:
+            if self._backlog.look_ahead(starting + 1) <= starting:
                 return
             self._start()
-
-    def _look_ahead(self, count: int) -> None:
-        while len(self._queue) < count and not self._exhausted:
-            trial = next(self._source, None)
-            if trial is None:
-                self._exhausted = True
-            else:
-                self._queue.append(_Attempt(trial))
-
-    def _next_chunk(self) -> list[_Attempt]:
-        self._look_ahead(1)
-        if self._queue and self._queue[0].alone:
-            return [self._queue.popleft()]
-        size = self._batch
-        if self._seconds_a_trial is not None:
-            batches = CHUNK_SECONDS / max(self._seconds_a_trial * self._batch, 1e-6)
-            size = self._batch * max(1, min(int(batches), LARGEST_CHUNK // self._batch))
-        self._look_ahead(size)
-        chunk: list[_Attempt] = []
-        while self._queue and not self._queue[0].alone and len(chunk) < size:
-            chunk.append(self._queue.popleft())
-        return chunk
 
     def _collect(self) -> list[Outcome]:
         """Wait for something to happen, then handle all that has."""
@@ -177,15 +147,11 @@ class Pool:
         for heard in answers:
             attempt = worker.pending.popleft()
             if heard.failure is not None and heard.again and attempt.failures < self._limits.retries:
-                self._queue.append(_Attempt(attempt.trial, attempt.failures + 1, alone=True))
+                self._backlog.try_again(attempt, failed=True)
             else:
                 outcomes.append(Outcome(attempt.trial, heard.transcript, heard.seconds, heard.failure))
-            self._measure(heard.seconds)
+            self._backlog.measure(heard.seconds)
         worker.deadline = self._trial_deadline(worker)
-
-    def _measure(self, seconds: float) -> None:
-        before = self._seconds_a_trial
-        self._seconds_a_trial = seconds if before is None else 0.9 * before + 0.1 * seconds
 
     def _died(self, worker: _Worker, outcomes: list[Outcome]) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -217,14 +183,13 @@ class Pool:
         self._workers.remove(worker)
         _end(worker.process)
         blamed = [worker.pending.popleft() for _ in range(min(suspects, len(worker.pending)))]
-        self._queue.extendleft(reversed(worker.pending))
+        self._backlog.put_back(worker.pending)
+        certain = len(blamed) == 1  # in a larger batch nobody knows yet whose fault it was
         for attempt in blamed:
-            certain = len(blamed) == 1  # in a larger batch nobody knows yet whose fault it was
-            failures = attempt.failures + certain
-            if failures > self._limits.retries:
+            if attempt.failures + certain > self._limits.retries:
                 outcomes.append(Outcome(attempt.trial, None, failure=reason))
             else:
-                self._queue.append(_Attempt(attempt.trial, failures, alone=True))
+                self._backlog.try_again(attempt, failed=certain)
 
     def _trial_deadline(self, worker: _Worker) -> float:
         return time.monotonic() + self._limits.timeout * min(self._batch, max(len(worker.pending), 1))

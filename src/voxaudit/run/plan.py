@@ -9,6 +9,7 @@ from pathlib import Path
 
 from voxaudit.audio import AudioError, content_hash
 from voxaudit.corpus import Corpus, Utterance
+from voxaudit.files import RemoteError, stamp, url_of
 from voxaudit.perturb import CLEAN, Scenario
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.store import Store
@@ -111,17 +112,26 @@ def hash_recordings(store: Store, paths: Sequence[str]) -> dict[str, str]:
     hashes, fresh = {}, []
     for path in paths:
         try:
-            status = Path(path).stat()
-            size, modified = status.st_size, status.st_mtime_ns
-            if path in known and known[path][:2] == (size, modified):
+            state = _state(path)
+            if path in known and known[path][:2] == state:
                 hashes[path] = known[path][2]
             else:
                 hashes[path] = content_hash(path)
-                fresh.append((path, size, modified, hashes[path]))
-        except AudioError as error:
+                if state is not None:
+                    fresh.append((path, *state, hashes[path]))
+        except (AudioError, RemoteError) as error:
             hashes[path] = f"{UNREADABLE}{error}"
         except OSError as error:
             hashes[path] = f"{UNREADABLE}{path}: {error.strerror or error}"
     if fresh:
         store.add_audio_hashes(fresh)
     return hashes
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    """Return the size of a recording and a number that changes with it; None where nobody can tell."""
+    url = url_of(path)
+    if url is not None:
+        return stamp(url)
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns

@@ -20,14 +20,17 @@ from voxaudit import __version__
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.files import url_of
 from voxaudit.perturb import open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
+from voxaudit.run.budget import Budget, Meter, is_remote
 from voxaudit.run.cache import Cache, default_cache_folder
+from voxaudit.run.executors import MakePool, open_executor
 from voxaudit.run.folder import Run, read_config, write_config
-from voxaudit.run.local import Limits, execute
+from voxaudit.run.local import Limits
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, Plan, unfinished
 from voxaudit.run.progress import Progress
@@ -57,6 +60,12 @@ def run_trials(
     cache: bool | str | Path = True,
     retry_failed: bool = False,
     progress: bool = True,
+    max_cost: float | None = None,
+    max_minutes: float | None = None,
+    executor: str = "local",
+    ray_address: str | None = None,
+    replica_cpus: float = 1.0,
+    replica_gpus: float = 0.0,
 ) -> Run:
     """Hear a corpus: every utterance, under every scenario, by every recognizer.
 
@@ -67,25 +76,42 @@ def run_trials(
     `workers` defaults to the number of cores. `corpora` are further corpora by role (`accented`, `far_field_ami`):
     each is a scenario of that name, heard as it is. `sources` are folders of noise or rooms by perturbation, in
     place of the built-in ones; crosstalk is other speakers of the corpus unless a folder is given.
+    `max_cost` (US dollars) and `max_minutes` (of audio billed) limit what services hear in this call: what does not
+    fit is not sent, and one line says so once everything else is done.
+
+    With `executor="ray"` the trials are heard on the Ray cluster at `ray_address` (None: the one Ray finds, else one on
+    this machine), by `workers` replicas of the recognizer (default: as many as the cluster holds) of `replica_cpus`
+    CPUs and `replica_gpus` GPUs each. The results are the same as on this machine.
     """
-    natural = in_roles(corpora or {})
-    opened = open_sources(sources or {}, perturbation_names(scenarios), corpus)
-    plan = Plan(corpus, _named(recognizers), parse_scenarios(scenarios, opened), seed, natural)
-    not_heard = open_slots(scenarios, [*natural, *(scenario.id for scenario in plan.scenarios)])
-    for id_ in scenarios:
-        if id_ in not_heard:
-            raise VoxauditError(f"scenario '{id_}' needs {not_heard[id_]}")
+    plan, not_heard = make_plan(corpus, recognizers, scenarios, corpora=corpora, sources=sources, seed=seed)
+    budget = Budget(max_cost, max_minutes)
+    budget.require(plan.recognizers)
     if workers is not None and workers < 1:
         raise VoxauditError(f"workers must be at least 1, not {workers}")
     if timeout <= 0:
         raise VoxauditError(f"timeout must be above 0 seconds, not {timeout:g}")
     limits = Limits(workers=workers or os.cpu_count() or 1, timeout=timeout, retries=retries)
     folder = Path(out)
+    if url_of(out) is not None:
+        raise VoxauditError(
+            f"{url_of(out)}: a run works in a folder on this machine. Choose one, and have the finished run copied"
+            " elsewhere with `publish` (--publish URL)"
+        )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
+            pools = stack.enter_context(
+                open_executor(
+                    executor,
+                    folder / "workers.log",
+                    workers=workers,
+                    address=ray_address,
+                    replica_cpus=replica_cpus,
+                    replica_gpus=replica_gpus,
+                )
+            )
+            folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(hold(folder))
-            _prepare_folder(folder, plan, not_heard)
+            prepare_folder(folder, plan, not_heard)
             store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
             kept = None
             if cache:
@@ -95,11 +121,38 @@ def run_trials(
             bars = stack.enter_context(Progress(progress))
             for name in plan.recognizers:
                 bars.begin(name, plan.trials_of(name))
-                _Hearing(plan, name, store, kept, limits, bars, folder / "workers.log", retry_failed).run()
+                _Hearing(
+                    plan, name, store, kept, pools, limits, bars, folder / "workers.log", retry_failed, budget
+                ).run()
+            if budget.reached is not None:
+                raise VoxauditError(
+                    f"the budget is used up: {budget.reached}. What was heard is kept in {folder}; raise the limit and"
+                    " run again to go on"
+                )
             write_parquet(folder / "transcripts.parquet", _transcripts(plan, store), TRANSCRIPT_COLUMNS)
     except OSError as error:
         raise VoxauditError(f"{error.filename or folder}: {error.strerror or one_line(error)}") from error
     return Run(folder)
+
+
+def make_plan(
+    corpus: Corpus,
+    recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike],
+    scenarios: Sequence[str] = ("quick",),
+    *,
+    corpora: Mapping[str, Corpus] | None = None,
+    sources: Mapping[str, Source | str | Path] | None = None,
+    seed: int = 0,
+) -> tuple[Plan, dict[str, str]]:
+    """Return the grid of a run, and {scenario id: what it needs} of the slots that nothing fills."""
+    natural = in_roles(corpora or {})
+    opened = open_sources(sources or {}, perturbation_names(scenarios), corpus)
+    plan = Plan(corpus, named_recognizers(recognizers), parse_scenarios(scenarios, opened), seed, natural)
+    not_heard = open_slots(scenarios, [*natural, *(scenario.id for scenario in plan.scenarios)])
+    for id_ in scenarios:
+        if id_ in not_heard:
+            raise VoxauditError(f"scenario '{id_}' needs {not_heard[id_]}")
+    return plan, not_heard
 
 
 @dataclass(frozen=True)
@@ -110,10 +163,12 @@ class _Hearing:
     name: str
     store: Store
     cache: Cache | None
+    pools: MakePool
     limits: Limits
     bars: Progress
     log: Path
     retry_failed: bool
+    budget: Budget
 
     def run(self) -> None:
         recognizer = self.plan.recognizers[self.name]
@@ -124,19 +179,27 @@ class _Hearing:
         job = Job(recognizer, scenarios, self.plan.seed)
         hopeless = _Hopeless(self.name)
         try:
-            for outcomes in execute(job, self._to_hear(), self.limits, self.log):
-                self._record(outcomes, heard=True)
-                hopeless.watch(outcomes)
+            with self.pools(job, self.limits, self.log) as pool:
+                for outcomes in pool.hear(self._to_hear()):
+                    self._record(outcomes, heard=True)
+                    hopeless.watch(outcomes)
         except RecognizerError as error:
             raise _named_error(self.name, error) from error
 
     def _to_hear(self) -> Iterator[Trial]:
+        recognizer = self.plan.recognizers[self.name]
+        scenarios = {s.id: s for _, part in self.plan.parts_of(self.name) for s in part}
+        limited = self.budget.limited and is_remote(recognizer)
+        meter = Meter(recognizer, scenarios) if limited else None
         for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
             self.bars.advance(chunk.finished)
             self._record(chunk.failed)
             found = self.cache.find([trial.key for trial in chunk.trials]) if self.cache else {}
             self._record([Outcome(trial, *found[trial.key]) for trial in chunk.trials if trial.key in found])
-            yield from (trial for trial in chunk.trials if trial.key not in found)
+            left = (trial for trial in chunk.trials if trial.key not in found)
+            yield from left if meter is None else self.budget.within(left, meter)
+            if meter is not None and self.budget.reached is not None:
+                return
 
     def _look_up(self, recognizer: AnswersById) -> None:
         for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
@@ -188,7 +251,10 @@ class _Hopeless:
             )
 
 
-def _named(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike]) -> dict[str, Recognizer]:
+def named_recognizers(
+    recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike],
+) -> dict[str, Recognizer]:
+    """Return the recognizers of a run by name, each checked to be usable in worker processes."""
     if isinstance(recognizers, Mapping):
         named = {name: make_recognizer(spec) for name, spec in recognizers.items()}
     else:
@@ -218,7 +284,7 @@ def _named_error(name: str, error: RecognizerError) -> RecognizerError:
     return error if text.startswith("recognizer '") else RecognizerError(f"recognizer '{name}': {text}")
 
 
-def _prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> None:
+def prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> None:
     """Write what the run is asked, after checking that the folder does not hold another run."""
     config = {**_config(plan), "not_heard": dict(not_heard)}
     if (folder / "run.json").exists():

@@ -79,10 +79,15 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def hear(self, asked: Sequence[Asked]) -> dict[str, list[Outcome]]:
-        """Return, for every recognizer, one outcome per (utterance, scenario id), in the order they were asked."""
+    def hear(
+        self, asked: Sequence[Asked], recognizers: Iterable[str] | None = None
+    ) -> dict[str, list[Outcome]]:
+        """Return, for every recognizer, one outcome per (utterance, scenario id), in the order they were asked.
+
+        `recognizers` names those that shall hear; without it all do.
+        """
         hashes = hash_recordings(self._store, sorted({str(utterance.audio) for utterance, _ in asked}))
-        return {name: self._hear(name, asked, hashes) for name in self._recognizers}
+        return {name: self._hear(name, asked, hashes) for name in recognizers or self._recognizers}
 
     def _hear(self, name: str, asked: Sequence[Asked], hashes: Mapping[str, str]) -> list[Outcome]:
         known = self._known[name]

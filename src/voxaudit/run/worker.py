@@ -15,9 +15,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, BinaryIO
 
-from voxaudit import audio
+from voxaudit import audio, files
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import Scenario
 from voxaudit.recognize.base import (
@@ -70,15 +71,23 @@ def hear(job: Job, transcribe: Transcriber, trials: Sequence[Trial]) -> list[Hea
         try:
             clips.append(_prepare(job, trial))
         except Exception as error:
-            answers[number] = Heard(None, failure=_reason("audio", error))
+            # A file can be asked for again where a network is in between.
+            far = files.url_of(trial.audio) is not None
+            answers[number] = Heard(None, failure=_reason("audio", error), again=far)
     positions = [number for number in range(len(trials)) if number not in answers]
     if clips:
         answers.update(zip(positions, _transcribe(transcribe, clips), strict=True))
     return [answers[number] for number in range(len(trials))]
 
 
+@lru_cache(maxsize=2)
+def _fetched(url: str) -> bytes:
+    """The content of a recording elsewhere: its scenarios come one after the other, and it is fetched once for all."""
+    return files.read_bytes(url)
+
+
 def _prepare(job: Job, trial: Trial) -> audio.Audio:
-    clip = audio.read(trial.audio, start=trial.start, duration=trial.duration)
+    clip = audio.read(trial.audio, start=trial.start, duration=trial.duration, fetch=_fetched)
     clip = job.scenarios[trial.scenario].apply(clip, seed=job.seed, utterance=trial.utterance)
     return clip if job.recognizer.rate is None else audio.resample(clip, job.recognizer.rate)
 

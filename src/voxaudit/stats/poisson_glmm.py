@@ -110,7 +110,8 @@ def fit_mixed(cells: Cells, *, nodes: int = DEFAULT_NODES, grow: bool = True) ->
         coefficients=back @ best.gamma,
         joint_covariance=joint,
         sigma=sigma,
-        se_log_sigma=None if best.boundary else float(np.sqrt(joint[size, size])),
+        # Next to the boundary the likelihood can be flat in sigma beyond the precision of its curvature.
+        se_log_sigma=None if best.boundary or joint[size, size] <= 0.0 else float(np.sqrt(joint[size, size])),
         loglik=best.loglik,
         loglik_without_speakers=plain[1],
         nodes=None if best.wide else nodes,

@@ -23,6 +23,7 @@ from voxaudit.audits.stutter.queue import (
     suspicious_cases,
     write_queue,
 )
+from voxaudit.audits.stutter.recordings import write_recordings
 from voxaudit.audits.stutter.scoring import Change, all_rates, by_mutator, change, rates, trial_table
 from voxaudit.audits.stutter.search import Found, Progress, search
 from voxaudit.corpus import Corpus, Utterance
@@ -127,8 +128,8 @@ def stutter(
     another aligner (`read_alignments`), by utterance id or by the name of a whole recording's file. `doses` are rates
     of stuttering (events per 100 words) to measure a dose response at, with the kinds in the shares of `mixture`.
     `only_agreed` takes only recordings that all recognizers hear alike, as the paper does. The folder `out` holds the
-    store, `cases.parquet`, `suspicious.jsonl` (the review queue) and `stutter.json`; the same call again hears nothing
-    twice.
+    store, `cases.parquet`, `suspicious.jsonl` (the review queue), `recordings.parquet` (what makes the cases' audio
+    again) and `stutter.json`; the same call again hears nothing twice.
     """
     tell = say or (lambda _: None)
     for name, recognizer in recognizers.items():
@@ -171,6 +172,7 @@ def stutter(
             else None
         )
         heard = session.heard
+    write_recordings(folder, recordings, clips)
     return _finish(folder, recordings, found, skipped, settings, dose, labels, heard)
 
 

@@ -1,0 +1,153 @@
+"""Who is heard next: speakers in a random order fixed by the seed, the groups filling evenly."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxaudit.errors import VoxauditError
+from voxaudit.registry import suggest
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+
+ALL = "all"
+"""The name of the one group where no attribute is given."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """The speakers of a corpus in the order in which they are heard.
+
+    `groups[g]` are rows of `speakers`; the r-th of every group is heard in round r. `utterances[s]` are the ids of
+    speaker s that are heard, out of `said[s]`, and `words[s]` the reference words of all he or she says.
+    Groups with fewer than five speakers are `left_out`.
+    """
+
+    attribute: str | None
+    names: tuple[str, ...]
+    speakers: tuple[str, ...]
+    groups: tuple[tuple[int, ...], ...]
+    utterances: tuple[tuple[str, ...], ...]
+    said: tuple[int, ...]
+    words: NDArray[np.float64]
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds there are at most."""
+        return max(len(group) for group in self.groups)
+
+    def pairs(self, group: int) -> int:
+        """Return how many pairs with the first group, the reference, a group can give."""
+        return min(len(self.groups[0]), len(self.groups[group]))
+
+    def mean_words(self) -> NDArray[np.float64]:
+        """Return the mean number of reference words a speaker, by group."""
+        return np.array([self.words[list(group)].mean() for group in self.groups])
+
+
+def plan_order(
+    table: pl.DataFrame,
+    attribute: str | None,
+    *,
+    where: str,
+    seed: int = 0,
+    reference: str | None = None,
+    per_speaker: int | None = None,
+) -> Order:
+    """Return the order for a table of utterances: id, speaker, words (of the reference), and the attribute's column.
+
+    The reference group is the one with most speakers unless `reference` names another. A speaker in several groups
+    is refused; utterances without a group or without words take no part. With `per_speaker`, so many utterances of
+    each are drawn.
+    """
+    if table["speaker"].null_count() == table.height:
+        raise VoxauditError(
+            f"{where}: no utterance has a speaker. Stopping early needs a speaker column: speakers are the sample"
+        )
+    known = table.filter(pl.col("speaker").is_not_null() & (pl.col("words") > 0))
+    if attribute is None:
+        known = known.with_columns(group=pl.lit(ALL))
+    else:
+        known = known.with_columns(group=pl.col(attribute).cast(pl.String)).filter(
+            pl.col("group").is_not_null()
+        )
+    people = known.group_by("speaker").agg(
+        pl.col("group").n_unique().alias("groups"), pl.col("group").first()
+    )
+    mixed = people.filter(pl.col("groups") > 1)
+    if mixed.height:
+        name = mixed.sort("speaker")["speaker"][0]
+        raise VoxauditError(
+            f"{where}: speaker '{name}' is in several groups of '{attribute}'. Groups are compared by speaker:"
+            " choose an attribute of the speaker"
+        )
+    sizes = dict(
+        people.group_by("group").agg(pl.len()).sort(["len", "group"], descending=[True, False]).rows()
+    )
+    names = _names(sizes, attribute, reference, where)
+    totals = known.group_by("speaker").agg("id", pl.col("words").sum()).select("speaker", "id", "words")
+    by_speaker = {str(name): (ids, float(words)) for name, ids, words in totals.iter_rows()}
+    speakers: list[str] = []
+    groups: list[tuple[int, ...]] = []
+    for name in names:
+        members = people.filter(pl.col("group") == name)["speaker"].cast(pl.String).to_list()
+        members.sort(key=lambda speaker: _rank(seed, "speaker", speaker))
+        groups.append(tuple(range(len(speakers), len(speakers) + len(members))))
+        speakers += members
+    utterances = [
+        tuple(sorted(by_speaker[speaker][0], key=lambda id_: _rank(seed, "utterance", id_))[:per_speaker])
+        for speaker in speakers
+    ]
+    return Order(
+        attribute,
+        names,
+        tuple(speakers),
+        tuple(groups),
+        tuple(utterances),
+        tuple(len(by_speaker[speaker][0]) for speaker in speakers),
+        np.array([by_speaker[speaker][1] for speaker in speakers]),
+        tuple(name for name in sizes if name not in names),
+    )
+
+
+def check_attribute(attribute: str, attributes: Sequence[str], where: str) -> None:
+    """Raise one line unless a corpus has the attribute."""
+    if attribute not in attributes:
+        raise VoxauditError(
+            f"{where}: no attribute '{attribute}'.{suggest(attribute, list(attributes))}"
+            f" Attributes there: {', '.join(attributes) or 'none'}"
+        )
+
+
+def _names(
+    sizes: dict[str, int], attribute: str | None, reference: str | None, where: str
+) -> tuple[str, ...]:
+    """Return the groups that are compared, the reference first."""
+    if not sizes:
+        raise VoxauditError(f"{where}: no utterance has a speaker, a reference text with words and a group")
+    if reference is not None and reference not in sizes:
+        raise VoxauditError(
+            f"{where}: no speaker has {attribute} '{reference}'.{suggest(reference, list(sizes))}"
+            f" Groups there: {', '.join(sizes)}"
+        )
+    large = [name for name, count in sizes.items() if count >= FEWEST_SPEAKERS]
+    counts = ", ".join(f"{name} ({count})" for name, count in sizes.items())
+    if attribute is None and not large:
+        raise VoxauditError(f"{where}: {sizes[ALL]} speakers; at least {FEWEST_SPEAKERS} are needed")
+    if attribute is not None and (len(large) < 2 or (reference or large[0]) not in large):
+        raise VoxauditError(
+            f"{where}: speakers by '{attribute}': {counts}. A comparison needs two groups of at least"
+            f" {FEWEST_SPEAKERS} speakers each: merge small ones or choose another attribute"
+        )
+    first = reference or large[0]
+    return (first, *(name for name in large if name != first))
+
+
+def _rank(seed: int, kind: str, name: str) -> bytes:
+    # By hash, not by shuffling: adding a speaker to a corpus leaves the order of the others as it is.
+    return hashlib.sha256(f"{seed}\0{kind}\0{name}".encode("utf-8", "surrogatepass")).digest()

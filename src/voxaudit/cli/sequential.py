@@ -1,0 +1,197 @@
+"""`voxaudit sequential`: hear no more than is needed, or see what that would have saved."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from voxaudit.audits.sequential import Sequential
+    from voxaudit.config import AuditConfig
+
+EXAMPLE = "voxaudit sequential audit.toml --decide gender --per-speaker 4"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "source",
+        type=Path,
+        metavar="AUDIT",
+        help="audit.toml to hear; or a finished run's folder or scores table, to see what stopping would have saved",
+    )
+    add_goal_arguments(parser)
+    parser.add_argument("--seed", type=int, metavar="N", help="order of the speakers (default: audit.toml's)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: as in audit.toml)")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+
+
+def add_goal_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare when a cell has been heard enough."""
+    parser.add_argument(
+        "--precision",
+        type=float,
+        metavar="X",
+        help="stop when the word error rate is known to this share of words, such as 0.02",
+    )
+    parser.add_argument(
+        "--decide",
+        metavar="ATTRIBUTE",
+        help="stop when a gap between the groups is shown, is shown to be small, or is out of reach",
+    )
+    parser.add_argument("--reference", metavar="GROUP", help="group to compare with (default: the largest)")
+    parser.add_argument(
+        "--margin", type=float, default=0.05, metavar="X", help="a gap up to this is none (default: 0.05)"
+    )
+    parser.add_argument(
+        "--per-speaker", type=int, metavar="N", help="hear at most N utterances a speaker (default: all)"
+    )
+    parser.add_argument("--alpha", type=float, default=0.05, metavar="X", help="default: 0.05")
+    parser.add_argument(
+        "--each",
+        action="store_true",
+        help="claims at level alpha in each cell (default: alpha is the share of false claims over all cells)",
+    )
+    parser.add_argument(
+        "--patient", action="store_true", help="do not give up on gaps that look out of reach"
+    )
+
+
+def goal_of(args: argparse.Namespace) -> dict[str, Any]:
+    """Return what `add_goal_arguments` lets the user say, as arguments of `sequential` and `replay`."""
+    return {
+        "precision": args.precision,
+        "decide": args.decide,
+        "reference": args.reference,
+        "margin": args.margin,
+        "per_speaker": args.per_speaker,
+        "alpha": args.alpha,
+        "fdr": not args.each,
+        "give_up": not args.patient,
+    }
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from dataclasses import replace
+
+    from voxaudit.audits.sequential import replay
+    from voxaudit.config import load_config
+
+    if args.source.suffix.lower() != ".toml":
+        show(replay(args.source, **goal_of(args), seed=args.seed or 0), None, as_json=args.json)
+        return 0
+    config = load_config(args.source)
+    if args.out is not None:
+        config = replace(config, out=args.out)
+    if args.workers is not None:
+        config = replace(config, workers=args.workers)
+    if args.seed is not None:
+        config = replace(config, seed=args.seed)
+    if args.no_cache:
+        config = replace(config, cache=False)
+    show(hear(config, goal_of(args), quiet=args.json), config.out, as_json=args.json)
+    return 0
+
+
+def hear(config: AuditConfig, goal: dict[str, Any], *, quiet: bool) -> Sequential:
+    """Run a configured audit sequentially."""
+    from voxaudit.audits.sequential import sequential
+    from voxaudit.corpus import read_corpus
+    from voxaudit.errors import VoxauditError
+    from voxaudit.recognize import anchor, make_recognizer
+    from voxaudit.run.progress import Progress
+
+    if config.corpora:
+        raise VoxauditError(
+            f"stopping early hears one corpus; further ones are heard in full by `voxaudit run` (there are:"
+            f" {', '.join(config.corpora)})"
+        )
+    if config.executor != "local":
+        raise VoxauditError("stopping early hears on this machine: leave --executor and --ray-address out")
+    about = config.corpus
+    assert about.path is not None
+    corpus = read_corpus(
+        about.path, format=about.format, columns=about.columns, skip_bad_rows=about.skip_bad_rows
+    )
+    recognizers = {
+        name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
+        for name, settings in config.recognizers.items()
+    }
+    with Progress(not quiet and sys.stderr.isatty()) as bars:
+        bars.begin("trials, at most", _grid(config, len(corpus)))
+        return sequential(
+            corpus,
+            recognizers,
+            config.scenarios,
+            out=config.out,
+            **goal,
+            normalizer=config.normalizer,
+            sources=config.sources,
+            seed=config.seed,
+            workers=config.workers,
+            timeout=config.timeout,
+            retries=config.retries,
+            cache=config.cache,
+            progress=lambda count: bars.advance(count, heard=True),
+        )
+
+
+def _grid(config: AuditConfig, utterances: int) -> int:
+    from voxaudit.perturb.scenario import written_out
+
+    return utterances * len({"clean", *written_out(config.scenarios)}) * len(config.recognizers)
+
+
+def show(found: Sequential, out: Path | None, *, as_json: bool) -> None:
+    """Print what was found."""
+    from voxaudit.cli.output import note, print_json, print_table, printable
+    from voxaudit.report.numbers import percent_interval, points_interval
+
+    if as_json:
+        print_json(found.findings)
+        return
+    if found.goal.precision is not None or not found.gaps:
+        rows = [
+            [
+                rate.recognizer,
+                rate.scenario,
+                rate.group,
+                percent_interval(rate.wer, rate.low, rate.high),
+                rate.speakers,
+                rate.stopped or "-",
+            ]
+            for rate in found.rates
+        ]
+        head = ["recognizer", "scenario", "group", "WER (95 % at all looks)", "speakers", "stopped"]
+        print_table("Word error rates", head, rows)
+    if found.gaps:
+        rows = [
+            [
+                gap.recognizer,
+                gap.scenario,
+                gap.group,
+                points_interval(gap.gap, gap.low, gap.high),
+                f"{gap.e_value:.3g}",
+                gap.pairs,
+                gap.stopped,
+                gap.verdict,
+            ]
+            for gap in found.gaps
+        ]
+        level = f"{100 * (1 - found.goal.alpha):g} %"
+        head = [
+            *("recognizer", "scenario", "group", f"gap in points ({level} at all looks)"),
+            *("e-value", "pairs", "stopped", "verdict"),
+        ]
+        print_table(f"Gaps against {found.order.names[0]}", head, rows)
+    for sentence in found.sentences():
+        print(f"- {printable(sentence)}")
+    if out is not None:
+        note(f"Written to {out}: sequential.json, scores.parquet, transcripts.parquet, run.json")

@@ -1,0 +1,81 @@
+"""FLEURS: a folder per language with `train.tsv`, `dev.tsv`, `test.tsv` without header, and the audio by split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from voxaudit.corpus.base import CorpusError
+from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
+from voxaudit.corpus.text_files import Misfits, read_lines
+
+SPLITS = ("train", "dev", "test")
+FIELDS = 7  # sentence id, file, text as written, text, letters, samples, gender
+RATE = 16000
+
+
+def detect(path: Path) -> bool:
+    """Say whether there is such a list: seven fields, the second a WAV file, the sixth a number."""
+    return any(_is_list(file) for file in _lists(path))
+
+
+def rows(path: Path) -> Rows:
+    """Read all splits of a language, or one list. FLEURS does not say who speaks: there is no speaker."""
+    lists = _lists(path)
+    if not lists:
+        raise CorpusError(
+            f"{path}: no train.tsv, dev.tsv or test.tsv in this folder; give a language's (en_us)"
+        )
+    misfits = Misfits()
+    return rows_of(
+        (record for file in lists for record in _records(file, misfits)),
+        lists[0].parent,
+        harmonise={"gender": "gender"},
+    ).noting(
+        misfits.problem(
+            "bad_line", f"line has not {FIELDS} fields", f"lines have not {FIELDS} fields", "line"
+        )
+    )
+
+
+def _lists(path: Path) -> list[Path]:
+    if path.is_dir():
+        return [file for split in SPLITS if (file := path / f"{split}.tsv").is_file()]
+    return [path] if path.suffix == ".tsv" and path.is_file() else []
+
+
+def _is_list(file: Path) -> bool:
+    with file.open("rb") as lines:
+        parts = lines.readline(1 << 16).decode("utf-8", "replace").rstrip("\r\n").split("\t")
+    return len(parts) == FIELDS and parts[1].endswith(".wav") and parts[5].isdigit()
+
+
+def _records(file: Path, misfits: Misfits) -> Iterator[dict[str, object]]:
+    place = f"audio/{file.stem}" if (file.parent / "audio").is_dir() else file.stem
+    for number, line in enumerate(read_lines(file), start=1):
+        parts = line.split("\t")
+        if len(parts) != FIELDS or not parts[5].isdigit():
+            misfits.add(f"{file.name}:{number}", line[:40])
+            continue
+        sentence, name, written, text, _, samples, gender = parts
+        yield {
+            "id": f"{file.stem}/{name.removesuffix('.wav')}",
+            "audio": f"{place}/{name}",
+            "text": text,
+            "duration": int(samples) / RATE,
+            "split": file.stem,
+            "sentence": sentence,
+            "raw_transcription": written,
+            "gender": gender,
+            LINE: number,
+            FILE: file.name,
+        }
+
+
+READER = Reader(
+    name="fleurs",
+    description="a FLEURS language: train.tsv, dev.tsv, test.tsv without header, audio/SPLIT/*.wav; no speakers",
+    example="fleurs/data/en_us",
+    detect=detect,
+    rows=rows,
+)

@@ -1,0 +1,132 @@
+"""A part of a corpus, by plain clauses: `accent`, `accent!~united states`, `dnsmos>=3.4`, `gender=female`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from voxaudit.corpus.base import Corpus, CorpusError, Problem
+from voxaudit.corpus.problems import quote
+from voxaudit.registry import suggest
+
+SRB_ACCENTED = ("accent", "accent!~united states", "accent!~american", "dnsmos>=3.4")
+"""The Speech Robust Bench's choice of clean accented speech: an accent is given, it is not American, DNSMOS >= 3.4."""
+
+_CLAUSE = re.compile(r"\s*(!?)\s*([^!=<>~]+?)\s*(?:(!=|!~|>=|<=|=|~|>|<)\s*(.*?)\s*)?", re.DOTALL)
+_FORM = "NAME, !NAME, NAME=VALUE, NAME!=VALUE, NAME~PART, NAME!~PART, NAME>=NUMBER (also <=, >, <)"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One condition on a column. Without `operator`: a value is given, or (`absent`) none is.
+
+    `=` and `!=` compare whole values as they are spelt, `~` and `!~` look for a part in any case, the others compare
+    numbers. Where a column has no value, every comparison fails: `accent!=us` never lets an unknown accent pass.
+    """
+
+    column: str
+    operator: str = ""
+    value: str = ""
+    absent: bool = False
+
+
+def parse_clause(text: str) -> Clause:
+    """Return the clause that a text says; what is none raises one line."""
+    found = _CLAUSE.fullmatch(text)
+    if found is None or (found[1] and found[3]):
+        raise CorpusError(f"{quote(text)}: not a clause. Write {_FORM}")
+    clause = Clause(found[2], found[3] or "", found[4] or "", bool(found[1]))
+    if clause.operator and not clause.value:
+        raise CorpusError(
+            f"{quote(text)}: compares with nothing; for rows without a value write !{clause.column}"
+        )
+    if clause.operator in (">=", "<=", ">", "<"):
+        _number(clause.value, text)
+    return clause
+
+
+def select(corpus: Corpus, clauses: Sequence[str | Clause]) -> Corpus:
+    """Return the corpus of the rows that meet every clause; a note says how many.
+
+    Columns are ours (`speaker`, `duration` ...) or attributes. An unknown column, a number compared with what is no
+    number, and a choice that leaves nothing raise `CorpusError`.
+    """
+    parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
+    if not parsed:
+        return corpus
+    table = corpus.table
+    notes = [problem for clause in parsed for problem in _check(table, clause, corpus.name)]
+    kept = table.filter(pl.all_horizontal([_condition(clause) for clause in parsed]))
+    said = " and ".join(_said(clause) for clause in parsed)
+    if kept.is_empty():
+        raise CorpusError(f"{corpus.name}: none of {table.height:,} utterances meets: {said}")
+    note = Problem("selected", f"{kept.height:,} of {table.height:,} utterances chosen: {said}", False)
+    return replace(corpus, table=kept, problems=(*corpus.problems, *notes, note))
+
+
+def _condition(clause: Clause) -> pl.Expr:
+    column = pl.col(clause.column)
+    text = column.cast(pl.String)
+    value = clause.value
+    match clause.operator:
+        case "":
+            return column.is_null() if clause.absent else column.is_not_null()
+        case "=":
+            found = text == value
+        case "!=":
+            found = text != value
+        case "~":
+            found = text.str.to_lowercase().str.contains(value.lower(), literal=True)
+        case "!~":
+            found = ~text.str.to_lowercase().str.contains(value.lower(), literal=True)
+        case operator:
+            number, limit = column.cast(pl.Float64), float(value)
+            found = {
+                ">=": number >= limit,
+                "<=": number <= limit,
+                ">": number > limit,
+                "<": number < limit,
+            }[operator]
+            found = found & number.is_not_nan()
+    return found.fill_null(False)
+
+
+def _check(table: pl.DataFrame, clause: Clause, where: str) -> list[Problem]:
+    """Raise where a clause cannot be meant; note a whole value that no row has: most often a misspelling."""
+    if clause.column not in table.columns:
+        known = ", ".join(table.columns)
+        hint = suggest(clause.column, table.columns)
+        if clause.column == "dnsmos":
+            hint = " `voxaudit select` measures it and writes a manifest that has it."
+        raise CorpusError(f"{where}: no column {clause.column!r} to choose by.{hint} Columns: {known[:500]}")
+    column = table[clause.column]
+    if clause.operator in (">=", "<=", ">", "<"):
+        broken = column.filter(column.is_not_null() & column.cast(pl.Float64, strict=False).is_null())
+        if len(broken):
+            value = quote(str(broken[0]))
+            raise CorpusError(
+                f"{where}: {_said(clause)}: {len(broken):,} values are no numbers (first: {value})"
+            )
+    levels = column.cast(pl.String).unique().drop_nulls()
+    if clause.operator in ("=", "!=") and clause.value not in levels:
+        hint = suggest(clause.value, levels.sort().head(10_000).to_list())
+        return [Problem("no_such_value", f"no row has {clause.column} {quote(clause.value)}.{hint}", False)]
+    return []
+
+
+def _number(text: str, clause: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise CorpusError(f"{quote(clause)}: {quote(text)} is not a number")
+    return number
+
+
+def _said(clause: Clause) -> str:
+    return f"{'!' if clause.absent else ''}{clause.column}{clause.operator}{clause.value}"

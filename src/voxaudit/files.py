@@ -1,0 +1,146 @@
+"""Files on other filesystems (`s3://`, `gs://`, `file://` ...), through fsspec. Nothing is imported for local paths."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from voxaudit.errors import VoxauditError, one_line
+
+FEW = 8
+"""Up to so many files of a folder are asked for one by one; more, and the folder is listed once instead."""
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(/?)(.*)", re.DOTALL)
+
+
+class RemoteError(VoxauditError):
+    """A file elsewhere that cannot be read or written: costs its own trials, not the run."""
+
+
+def url_of(path: str | Path) -> str | None:
+    """Return the URL that a path is, or None for a path on this machine.
+
+    `pathlib` writes `s3://bucket/a.wav` as `s3:/bucket/a.wav`: that is understood, too.
+    """
+    parts = _URL.fullmatch(path if isinstance(path, str) else path.as_posix())
+    if parts is None:
+        return None
+    scheme, _, third, rest = parts.groups()
+    return f"{scheme}://{'/' if third or scheme == 'file' else ''}{rest}"
+
+
+def place(base: Path, text: str) -> Path:
+    """Return where `text` points: a URL as it is, another path seen from the folder `base`."""
+    return Path(text) if url_of(text) is not None else base / text
+
+
+def read_bytes(url: str) -> bytes:
+    """Return the content of a file."""
+    with _one_line(url, "read"):
+        system, path = _open(url)
+        content: bytes = system.cat_file(path)
+        return content
+
+
+def stamp(url: str) -> tuple[int, int] | None:
+    """Return (size, a number that changes when the file does), or None where the filesystem tells neither."""
+    with _one_line(url, "read"):
+        system, path = _open(url)
+        about = system.info(path)
+    marks = [about.get(name) for name in ("ETag", "etag", "md5Hash", "LastModified", "mtime", "created")]
+    if not any(marks) or about.get("size") is None:
+        return None
+    digest = hashlib.sha256(repr([str(mark) for mark in marks]).encode()).digest()
+    return int(about["size"]), int.from_bytes(digest[:7], "big")
+
+
+def content_hash(url: str) -> str:
+    """Return the SHA-256 of a file's bytes, read in pieces."""
+    with _one_line(url, "read"):
+        system, path = _open(url)
+        with system.open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def existing(urls: Sequence[str]) -> list[bool]:
+    """Return which of these URLs are files. A folder with many of them is listed once, not asked per file."""
+    folders = Counter(url.rpartition("/")[0] for url in urls)
+    listed: dict[str, set[str]] = {}
+    for folder, count in folders.items():
+        if count > FEW:
+            with _one_line(folder, "list"):
+                system, path = _open(folder)
+                try:
+                    names = system.ls(path, detail=False)
+                except FileNotFoundError:
+                    names = []
+                listed[folder] = {str(name).rstrip("/").rpartition("/")[2] for name in names}
+    return [_is_file(url, listed) for url in urls]
+
+
+def _is_file(url: str, listed: dict[str, set[str]]) -> bool:
+    folder, _, name = url.rpartition("/")
+    if folder in listed:
+        return name in listed[folder]
+    with _one_line(url, "read"):
+        system, path = _open(url)
+        return bool(system.exists(path))
+
+
+@contextlib.contextmanager
+def fetched(url: str) -> Iterator[Path]:
+    """Have a copy of a file in a temporary folder, under its own name."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / (url.rstrip("/").rpartition("/")[2] or "file")
+        copy.write_bytes(read_bytes(url))
+        yield copy
+
+
+def require(url: str) -> None:
+    """Raise one line where a folder cannot be published to: no URL, or no package for its filesystem."""
+    if url_of(url) is None:
+        raise RemoteError(f"publish: '{one_line(url, 80)}' is no URL such as s3://bucket/folder")
+    with _one_line(url, "write"):
+        _open(url)
+
+
+def publish(files: Sequence[Path], url: str) -> None:
+    """Copy files into the folder `url`, under their own names; what is there under these names is replaced."""
+    require(url)
+    with _one_line(url, "write"):
+        system, path = _open(url)
+        system.makedirs(path, exist_ok=True)
+        for file in files:
+            system.put_file(str(file), f"{path.rstrip('/')}/{file.name}")
+
+
+def _open(url: str) -> tuple[Any, str]:
+    """Return the filesystem of a URL and the path on it."""
+    try:
+        core = import_module("fsspec.core")
+    except ImportError as error:
+        raise VoxauditError(f"{url}: URLs need fsspec: pip install 'voxaudit[remote]'") from error
+    system, path = core.url_to_fs(url)
+    return system, path
+
+
+@contextlib.contextmanager
+def _one_line(url: str, what: str) -> Iterator[None]:
+    """Turn whatever a filesystem raises into one line: each has errors of its own."""
+    try:
+        yield
+    except VoxauditError:
+        raise
+    except FileNotFoundError as error:
+        raise RemoteError(f"{url}: no such file") from error
+    except (ImportError, ValueError) as error:  # a package that is missing, a protocol that nobody knows
+        raise VoxauditError(f"{url}: cannot {what} ({one_line(error, 200)})") from error
+    except Exception as error:
+        raise RemoteError(f"{url}: cannot {what} ({type(error).__name__}: {one_line(error, 200)})") from error

@@ -1,0 +1,199 @@
+"""Amazon Transcribe: the recording into a bucket of yours, a job, its transcript, and both deleted again."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+from voxaudit.audio import Audio
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import RecognizerError, Transcript, UtteranceError, as_transcript
+from voxaudit.recognize.pcm import wav_bytes
+from voxaudit.recognize.services.address import is_private, plain, problem_with_url
+from voxaudit.recognize.services.answers import WHOLE
+from voxaudit.recognize.services.caller import Call, Rules
+from voxaudit.recognize.services.secret import Secret, problem_with_variable, read_secret
+from voxaudit.recognize.services.service import Service
+from voxaudit.recognize.services.sigv4 import Identity, sign
+from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.settings import setting
+
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d{1,2}")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_PREFIX = re.compile(r"[A-Za-z0-9/_.-]{0,200}")
+PENDING = ("QUEUED", "IN_PROGRESS")
+
+
+@dataclass(frozen=True)
+class AWS(Service):
+    """Amazon Transcribe's batch jobs, with a bucket of S3 for the recordings.
+
+    Documented in "StartTranscriptionJob", "GetTranscriptionJob" and "DeleteTranscriptionJob" of the Amazon
+    Transcribe API reference and in "PutObject" and "DeleteObject" of the Amazon S3 API reference.
+    """
+
+    main: ClassVar[str] = "bucket"
+    engine: ClassVar[str] = "aws"
+    shortest: ClassVar[float] = 0.5
+    rules: ClassVar[Rules] = Rules(
+        stops=(
+            "UnrecognizedClientException", "InvalidSignatureException", "SignatureDoesNotMatch", "InvalidAccessKeyId",
+            "InvalidClientTokenId", "ExpiredToken", "InvalidToken", "AccessDenied", "NoSuchBucket",
+            "SubscriptionRequiredException", "RequestTimeTooSkewed", "AuthorizationHeaderMalformed",
+        ),
+        passes=("LimitExceededException", "Throttling", "SlowDown", "TooManyRequests", "InternalFailure"),
+    )  # fmt: skip
+    aside: ClassVar[frozenset[str]] = frozenset({"bucket", "prefix", "s3_url", "poll", "id_env", "token_env"})
+
+    url: str = setting("", help="base URL of Amazon Transcribe, if it is not the region's")
+    billing_minimum: float = setting(15.0, help="least seconds that a request is billed as")
+    key_env: str = setting(
+        "AWS_SECRET_ACCESS_KEY", help="environment variable of the secret key; never written anywhere"
+    )
+    bucket: str = setting("", help="bucket of yours that recordings pass through")
+    region: str = setting("us-east-1", help="region of the bucket and of the service")
+    language: str = setting("en-US", help="language of the speech")
+    prefix: str = setting("voxaudit/", help="what the recordings' names in the bucket begin with")
+    poll: float = setting(3.0, help="seconds between two looks at a job that is not done")
+    s3_url: str = setting("", help="base URL of S3, if it is not the region's")
+    id_env: str = setting("AWS_ACCESS_KEY_ID", help="environment variable of the key's id")
+    token_env: str = setting("AWS_SESSION_TOKEN", help="environment variable of the token, if there is one")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the settings."""
+        if not _REGION.fullmatch(self.region):
+            yield f"region must be such as us-east-1, not '{one_line(self.region, 40)}'"
+        if not _BUCKET.fullmatch(self.bucket):
+            yield "give a bucket of yours as bucket: recordings pass through it"
+        if not _PREFIX.fullmatch(self.prefix) or "//" in self.prefix or "." in self.prefix.split("/"):
+            yield "prefix may have letters, digits and / _ . -"
+        yield from super().problems()
+        yield problem_with_url(self._objects, "s3_url")
+        for name in ("id_env", "token_env"):
+            yield problem_with_variable(getattr(self, name), name)
+        if self.poll <= 0:
+            yield f"poll must be above 0 seconds, not {self.poll:g}"
+
+    @property
+    def base(self) -> str:
+        """The region's own address unless another is given."""
+        return self.url.rstrip("/") or f"https://transcribe.{self.region}.amazonaws.com"
+
+    @property
+    def _objects(self) -> str:
+        """Where the bucket's objects are. A name with dots does not fit the certificate of its own host."""
+        if self.s3_url or "." in self.bucket:
+            base = self.s3_url.rstrip("/") or f"https://s3.{self.region}.amazonaws.com"
+            return f"{base}/{self.bucket}"
+        return f"https://{self.bucket}.s3.{self.region}.amazonaws.com"
+
+    def keys(self) -> dict[str, Secret]:
+        """The secret key and its id are needed even by servers in one's own network: requests are signed."""
+        who = f"recognizer '{self.engine}'"
+        found = {name: read_secret(getattr(self, name), who) for name in ("key_env", "id_env", "token_env")}
+        for name in ("key_env", "id_env"):
+            if found[name] is None:
+                raise RecognizerError(
+                    f"{who}: put your key in the environment variable {getattr(self, name)}"
+                )
+        return {name: key for name, key in found.items() if key is not None}
+
+    def signer(self, keys: Mapping[str, Secret]) -> Callable[[Request], Mapping[str, str]]:
+        """Sign each try anew: a signature is good for minutes."""
+        identity = Identity(keys["id_env"], keys["key_env"], keys.get("token_env"))
+
+        def headers(request: Request) -> Mapping[str, str]:
+            own = {
+                n: v for n, v in request.headers.items() if n.lower().startswith(("x-amz-", "content-type"))
+            }
+            return sign(
+                identity,
+                request.method,
+                request.url,
+                own,
+                request.body or b"",
+                region=self.region,
+                service="transcribe" if "X-Amz-Target" in own else "s3",
+            )
+
+        return headers
+
+    def hear(self, call: Call, audio: Audio) -> Transcript:
+        """Put the recording into the bucket, order a job, look until it is done, fetch its text, clear up."""
+        name = f"voxaudit-{uuid.uuid4().hex}"
+        key = f"{self.prefix}{name}.wav"
+        recording = f"{self._objects}/{key}"
+        clear = Request("DELETE", recording)
+        try:
+            call.send(Request("PUT", recording, {"Content-Type": "audio/wav"}, wav_bytes(audio)))
+        except UtteranceError:  # it may have got there all the same
+            call.tidy(clear, "the recording")
+            raise
+        try:
+            return self._transcribe(call, name, f"s3://{self.bucket}/{key}", audio.rate)
+        finally:
+            call.tidy(clear, "the recording")
+
+    def _transcribe(self, call: Call, name: str, recording: str, rate: int) -> Transcript:
+        job = {
+            "TranscriptionJobName": name,
+            "LanguageCode": self.language,
+            "MediaFormat": "wav",
+            "MediaSampleRateHertz": rate,
+            "Media": {"MediaFileUri": recording},
+        }
+        # The name is ours alone: that it exists means that an earlier try got through after all.
+        call.json(self._job("Start", job), fine=("ConflictException",))
+        try:
+            return parse_answer(call.json(self._finished(call, name)))
+        finally:
+            call.tidy(self._job("Delete", {"TranscriptionJobName": name}), f"the job {name}")
+
+    def _job(self, verb: str, body: Mapping[str, Any]) -> Request:
+        headers = {
+            "Content-Type": "application/x-amz-json-1.1",
+            "X-Amz-Target": f"Transcribe.{verb}TranscriptionJob",
+        }
+        return Request("POST", f"{self.base}/", headers, json.dumps(body).encode())
+
+    def _finished(self, call: Call, name: str) -> Request:
+        """Return the request for a job's transcript, once there is one."""
+        status = "QUEUED"
+        while True:
+            call.pause(self.poll, f"{plain(self.base)}: the job is {status.lower()}, not done")
+            job = call.json(self._job("Get", {"TranscriptionJobName": name}))["TranscriptionJob"]
+            status = job["TranscriptionJobStatus"]
+            if status == "COMPLETED":
+                # The address carries its own signature; our keys are not sent there.
+                return self._elsewhere(job["Transcript"]["TranscriptFileUri"])
+            if status not in PENDING:
+                reason = one_line(str(job.get("FailureReason") or status), WHOLE)
+                raise UtteranceError(f"{plain(self.base)}: the job failed: {reason}")
+
+    def _elsewhere(self, url: str) -> Request:
+        if urlsplit(url).scheme != "https" and not (is_private(url) and is_private(self.base)):
+            raise ValueError("the transcript's address is not https")
+        return Request("GET", url, authorize=False)
+
+
+def parse_answer(document: dict[str, Any]) -> Transcript:
+    """Return the transcript of a finished job, with times and confidences of its words (not of punctuation)."""
+    results = document["results"]
+    words = [
+        {
+            "text": item["alternatives"][0]["content"],
+            "start": float(item["start_time"]),
+            "end": float(item["end_time"]),
+            "confidence": float(item["alternatives"][0]["confidence"]),
+        }
+        for item in results.get("items") or []
+        if item["type"] == "pronunciation"
+    ]
+    text = " ".join(part["transcript"] for part in results["transcripts"])
+    confidence = sum(word["confidence"] for word in words) / len(words) if words else None
+    return as_transcript({"text": text, "words": words, "confidence": confidence})

@@ -1,0 +1,91 @@
+"""Any service with OpenAI's `/v1/audio/transcriptions`: the cloud's, or a server of your own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit, urlunsplit
+
+from voxaudit.audio import Audio
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
+from voxaudit.recognize.pcm import wav_bytes
+from voxaudit.recognize.services.answers import WHOLE
+from voxaudit.recognize.services.caller import Call, Rules
+from voxaudit.recognize.services.forms import multipart
+from voxaudit.recognize.services.service import Service
+from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.settings import setting
+
+
+@dataclass(frozen=True)
+class OpenAI(Service):
+    """A service with OpenAI's /v1/audio/transcriptions: in the cloud or on your own machine.
+
+    Documented in "Create transcription" of the OpenAI API reference.
+    """
+
+    main: ClassVar[str] = "model"
+    engine: ClassVar[str] = "openai"
+    takes_query: ClassVar[bool] = True
+    rules: ClassVar[Rules] = Rules(stops=("insufficient_quota", "invalid_api_key"))
+
+    url: str = setting("https://api.openai.com/v1", help="base URL; /audio/transcriptions is added")
+    key_env: str = setting(
+        "OPENAI_API_KEY", help="environment variable that holds the key; never written anywhere"
+    )
+    model: str = setting("whisper-1", help="the model's name at the service")
+    language: str = setting("", help="language of the speech, such as en; empty lets the service decide")
+    prompt: str = setting("", help="text that sets style or vocabulary")
+    temperature: float = setting(0.0, help="0 for the most likely answer")
+    response_format: str = setting("json", help="json, or verbose_json for word times")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the settings."""
+        yield from super().problems()
+        if self.response_format not in ("json", "verbose_json"):
+            yield f"response_format must be json or verbose_json, not '{one_line(self.response_format, 40)}'"
+        if self.temperature < 0:
+            yield f"temperature must be at least 0, not {self.temperature:g}"
+
+    def hear(self, call: Call, audio: Audio) -> Transcript:
+        """Send a form with the recording; the answer has its text."""
+        parts = urlsplit(self.url)
+        path = parts.path.rstrip("/")
+        if not path.endswith("/audio/transcriptions"):
+            path += "/audio/transcriptions"
+        body, content_type = multipart(self._form(), "file", wav_bytes(audio))
+        url = urlunsplit(parts._replace(path=path))
+        return parse_answer(call.json(Request("POST", url, {"Content-Type": content_type}, body)))
+
+    def _form(self) -> list[tuple[str, str]]:
+        fields = [
+            ("model", self.model),
+            ("response_format", self.response_format),
+            ("temperature", f"{self.temperature:g}"),
+        ]
+        fields += [(name, value) for name in ("language", "prompt") if (value := getattr(self, name))]
+        if self.response_format == "verbose_json":
+            fields.append(("timestamp_granularities[]", "word"))
+            fields.append(("timestamp_granularities[]", "segment"))
+        return fields
+
+
+def parse_answer(document: Mapping[str, Any]) -> Transcript:
+    """Return the transcript in a service's answer: `text`, and of `verbose_json` words and confidence."""
+    if "text" not in document:
+        raise UtteranceError(f"the service's answer has no 'text': {one_line(str(dict(document)), WHOLE)}")
+    words = document.get("words") or []
+    segments = document.get("segments") or []
+    return as_transcript({"text": document["text"], "words": words, "confidence": _confidence(segments)})
+
+
+def _confidence(segments: Any) -> float | None:
+    """Return the probability per token over all segments, weighted by their tokens, where the service tells it."""
+    try:
+        weighted = [(float(s["avg_logprob"]), max(1, len(s["tokens"]))) for s in segments]
+        return math.exp(sum(p * n for p, n in weighted) / sum(n for _, n in weighted)) if weighted else None
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None

@@ -1,0 +1,212 @@
+"""What all services share: their settings, their keys, and a batch asked at once."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from voxaudit.audio import Audio
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError
+from voxaudit.recognize.pcm import at_least
+from voxaudit.recognize.services.address import is_private, plain, problem_with_url
+from voxaudit.recognize.services.answers import WHOLE
+from voxaudit.recognize.services.caller import Access, Call, Caller, Patience, Rules
+from voxaudit.recognize.services.gate import Clock, Gate
+from voxaudit.recognize.services.secret import Secret, problem_with_variable, read_secret
+from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.settings import setting
+
+_ASIDE = frozenset(
+    {
+        "concurrency", "timeout", "patience", "retries", "price_per_minute", "billing_step", "billing_minimum",
+        "key_env",
+    }
+)  # fmt: skip
+MOST_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Service:
+    """A recognizer behind HTTP. A vendor's own adds its settings, `hear`, and how a request is signed."""
+
+    engine: ClassVar[str] = ""
+    shortest: ClassVar[float] = 0.1
+    """Seconds: services refuse less; silence is added."""
+    longest: ClassVar[float | None] = None
+    """Seconds that one request may hold, where there is such a limit."""
+    rules: ClassVar[Rules] = Rules()
+    takes_query: ClassVar[bool] = False
+    """Whether the URL may have a query, which then goes along."""
+    aside: ClassVar[frozenset[str]] = frozenset()
+    """Settings of its own that cannot change a text."""
+
+    url: str = setting("", help="base URL of the service")
+    rate: int = setting(16_000, help="sample rate of the audio sent, in Hz")
+    concurrency: int = setting(4, help="requests at a time per worker, at most; fewer while it is too much")
+    timeout: float = setting(60.0, help="seconds to wait for one answer, whole")
+    patience: float = setting(
+        100.0, help="seconds for an utterance with all its tries; keep below [run] timeout"
+    )
+    retries: int = setting(3, help="further tries when the service is busy or unreachable")
+    price_per_minute: float = setting(0.0, help="what a minute of audio costs you, in USD; 0 for unknown")
+    billing_step: float = setting(
+        1.0, help="seconds that a request is rounded up to on the bill; 0 for exact"
+    )
+    billing_minimum: float = setting(0.0, help="least seconds that a request is billed as")
+    key_env: str = setting("", help="environment variable that holds the key; never written anywhere")
+    version: str = setting("", help="yours to raise when the service changes behind the same name")
+
+    def __post_init__(self) -> None:
+        problem = next((problem for problem in self.problems() if problem), "")
+        if problem:
+            raise RecognizerError(f"recognizer '{self.engine}': {problem}")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the settings, as far as they can tell; empty text where nothing is."""
+        yield problem_with_url(self.base)
+        if not self.takes_query and any(mark in self.base for mark in "?#"):
+            yield "url must have no ? or # in it"
+        if self.key_env or not is_private(self.base):
+            yield problem_with_variable(self.key_env, "key_env")
+        for name, least in (("concurrency", 1), ("retries", 0), ("rate", 1000)):
+            if getattr(self, name) < least:
+                yield f"{name} must be at least {least}, not {getattr(self, name):g}"
+        for name, most in (("concurrency", MOST_AT_ONCE), ("retries", 20)):
+            if getattr(self, name) > most:
+                yield f"{name} must be at most {most}, not {getattr(self, name):g}"
+        for name in ("timeout", "patience"):
+            if not getattr(self, name) > 0:
+                yield f"{name} must be above 0 seconds, not {getattr(self, name):g}"
+        for name in ("price_per_minute", "billing_step", "billing_minimum"):
+            if not getattr(self, name) >= 0:
+                yield f"{name} must not be below 0, not {getattr(self, name):g}"
+
+    @property
+    def base(self) -> str:
+        """The address in use, without a slash at its end."""
+        return self.url.rstrip("/")
+
+    @property
+    def remote(self) -> bool:
+        """True where audio leaves one's own network, or has a price: a budget counts it."""
+        return not is_private(self.base) or self.price_per_minute > 0
+
+    @property
+    def batch_size(self) -> int:
+        """As many as are asked at a time."""
+        return self.concurrency
+
+    def billed_seconds(self, duration: float) -> float:
+        """Return the seconds that a request with so many seconds of audio is billed as, without further tries."""
+        seconds = max(duration, self.shortest)
+        if self.billing_step > 0:
+            seconds = math.ceil(seconds / self.billing_step - 1e-6) * self.billing_step
+        return max(seconds, self.billing_minimum)
+
+    def require(self) -> None:
+        """Raise one line if a key is missing or part of a setting; a server on this machine may do without."""
+        keys = self.keys()
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, str) and any(key.within(value) for key in keys.values()):
+                raise RecognizerError(
+                    f"recognizer '{self.engine}': the setting '{f.name}' holds the key, and settings are"
+                    " written into the run's folder; leave the key to the environment alone"
+                )
+
+    def keys(self) -> dict[str, Secret]:
+        """Return the keys by the setting that names their variable; raise one line where one is missing."""
+        key = read_secret(self.key_env, f"recognizer '{self.engine}'")
+        if key is None and not is_private(self.base):
+            raise RecognizerError(
+                f"recognizer '{self.engine}': {plain(self.base)} needs a key; put it in the environment"
+                f" variable {self.key_env}"
+            )
+        return {} if key is None else {"key_env": key}
+
+    def fingerprint(self) -> dict[str, str]:
+        """The service and everything that is sent with the audio. Never the key, nor the URL's query."""
+        sent = [f.name for f in fields(self) if f.name not in _ASIDE | self.aside | {"url"}]
+        return {
+            "engine": self.engine,
+            "url": plain(self.base),
+            **{name: str(getattr(self, name)) for name in sent},
+        }
+
+    def load(self) -> Transcriber:
+        """Return the function that sends audio; nothing is asked of the service yet."""
+        return self.client(Clock())
+
+    def client(self, clock: Clock) -> Client:
+        """Return the function that sends audio, with a clock of one's own."""
+        self.require()
+        keys = self.keys()
+        caller = Caller(
+            Gate(self.concurrency, clock),
+            Patience(self.timeout, self.patience, self.retries),
+            Access(self.signer(keys), tuple(keys.values())),
+            self.rules,
+            clock=clock,
+            seed=os.getpid(),
+        )
+        return Client(self, caller)
+
+    def signer(self, keys: Mapping[str, Secret]) -> Callable[[Request], Mapping[str, str]]:
+        """Return the function from a request to the headers that show who asks."""
+        key = keys.get("key_env")
+        return lambda request: {} if key is None else self.credentials(key)
+
+    def credentials(self, key: Secret) -> dict[str, str]:
+        """Return the header that carries the key."""
+        return {"Authorization": f"Bearer {key.reveal()}"}
+
+    def hear(self, call: Call, audio: Audio) -> Transcript:
+        """Ask the service about one utterance."""
+        raise NotImplementedError
+
+
+class Client:
+    """A loaded service: a batch of audio in, an answer each out."""
+
+    def __init__(self, service: Service, caller: Caller) -> None:
+        self._service = service
+        self.caller = caller
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript | UtteranceError]:
+        """Return an answer per utterance, in order; raise `RecognizerError` where the service refuses any."""
+        self.caller.check()
+        if len(batch) == 1:
+            answers = [self._hear(batch[0])]
+        else:
+            with ThreadPoolExecutor(min(len(batch), self._service.concurrency)) as pool:
+                answers = list(pool.map(self._hear, batch))
+        # What others of the batch got, and perhaps cost, is not thrown away because one failed: where the
+        # service refuses any further audio, that is said with the next call.
+        if not any(isinstance(answer, Transcript) for answer in answers):
+            self.caller.check()
+        return [UtteranceError(str(a)) if isinstance(a, RecognizerError) else a for a in answers]
+
+    def _hear(self, audio: Audio) -> Transcript | UtteranceError | RecognizerError:
+        service = self._service
+        if service.longest is not None and audio.duration > service.longest:
+            return UtteranceError(
+                f"{service.engine} takes at most {service.longest:g} s of audio in a request,"
+                f" not {audio.duration:.1f} s"
+            )
+        audio = Audio(at_least(audio.samples, math.ceil(service.shortest * audio.rate)), audio.rate)
+        try:
+            return service.hear(Call(self.caller), audio)
+        except UtteranceError as error:
+            return UtteranceError(self.caller.safe(str(error)))
+        except RecognizerError as error:
+            return error
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            kind = f"{type(error).__name__}: {one_line(error, WHOLE)}"
+            return UtteranceError(
+                self.caller.safe(f"{service.engine}: the answer is not of the documented form ({kind})")
+            )

@@ -1,0 +1,80 @@
+"""IBM Watson Speech to Text: one request with the recording, one answer."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from voxaudit.audio import Audio
+from voxaudit.recognize.base import Transcript, as_transcript
+from voxaudit.recognize.pcm import wav_bytes
+from voxaudit.recognize.services.caller import Call
+from voxaudit.recognize.services.forms import with_query
+from voxaudit.recognize.services.secret import Secret
+from voxaudit.recognize.services.service import Service
+from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.settings import setting
+
+
+@dataclass(frozen=True)
+class Watson(Service):
+    """IBM Watson Speech to Text, `POST /v1/recognize`.
+
+    Documented in "Recognize audio" of the IBM Cloud API docs and in "Response metadata" of its guide. IBM is asked
+    not to keep the recordings for its own use.
+    """
+
+    main: ClassVar[str] = "model"
+    engine: ClassVar[str] = "watson"
+
+    url: str = setting("", help="URL of your instance, from its credentials; /v1/recognize is added")
+    key_env: str = setting(
+        "WATSON_API_KEY", help="environment variable that holds the key; never written anywhere"
+    )
+    model: str = setting("en-US", help="the model's name at the service; en-US is its large model")
+    smart_formatting: bool = setting(False, help="write dates, numbers and the like in their usual form")
+
+    def problems(self) -> Iterator[str]:
+        """Yield what is wrong with the settings."""
+        if not self.url:
+            yield "give the URL of your instance as url; it is in the instance's credentials"
+        yield from super().problems()
+
+    def credentials(self, key: Secret) -> dict[str, str]:
+        """Basic access with the user `apikey`."""
+        pair = base64.b64encode(f"apikey:{key.reveal()}".encode()).decode()
+        return {"Authorization": f"Basic {pair}"}
+
+    def hear(self, call: Call, audio: Audio) -> Transcript:
+        """Send the WAV file as it is."""
+        pairs = [
+            ("model", self.model),
+            ("timestamps", "true"),
+            ("word_confidence", "true"),
+            ("profanity_filter", "false"),
+            ("smart_formatting", str(self.smart_formatting).lower()),
+        ]
+        headers = {"Content-Type": "audio/wav", "X-Watson-Learning-Opt-Out": "true"}
+        url = with_query(f"{self.base}/v1/recognize", pairs)
+        return parse_answer(call.json(Request("POST", url, headers, wav_bytes(audio))))
+
+
+def parse_answer(document: dict[str, Any]) -> Transcript:
+    """Return the best alternatives of all results, joined; no result is silence.
+
+    Confidences are averaged over results by their words.
+    """
+    best = [result["alternatives"][0] for result in document.get("results") or []]
+    words = []
+    for part in best:
+        sure = [pair[1] for pair in part.get("word_confidence") or []]
+        times = part.get("timestamps") or []
+        for number, (text, start, end) in enumerate(times):
+            confidence = sure[number] if len(sure) == len(times) else None
+            words.append({"text": text, "start": start, "end": end, "confidence": confidence})
+    text = " ".join(part["transcript"].strip() for part in best)
+    told = [(p["confidence"], max(1, len(p["transcript"].split()))) for p in best if "confidence" in p]
+    confidence = sum(c * n for c, n in told) / sum(n for _, n in told) if told else None
+    return as_transcript({"text": text, "words": words, "confidence": confidence})

@@ -1,0 +1,163 @@
+"""sherpa-onnx: offline recognisers of many kinds from ONNX files, on any CPU, without torch."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Audio
+from voxaudit.errors import missing_extra, one_line
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
+from voxaudit.recognize.files import installed, package_version, sha256
+from voxaudit.recognize.pcm import at_least
+from voxaudit.recognize.settings import setting
+from voxaudit.recognize.split import split_at_pauses
+
+DECODING = 1
+"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+
+RATE = 16_000
+SHORTEST = 3_200
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "transducer": ("encoder", "decoder", "joiner"),
+    "whisper": ("encoder", "decoder"),
+    "moonshine": ("preprocess", "encode", "uncached_decode", "cached_decode"),
+    "moonshine_v2": ("encoder", "decoder"),
+    "paraformer": ("model",),
+    "nemo_ctc": ("model",),
+    "sense_voice": ("model",),
+    "zipformer_ctc": ("model",),
+}
+"""The parts of each kind of model: a file's name holds the part's name, as in the releases of sherpa-onnx."""
+
+_ARGUMENTS = {
+    "preprocess": "preprocessor",
+    "encode": "encoder",
+    "uncached_decode": "uncached_decoder",
+    "cached_decode": "cached_decoder",
+}
+
+
+@dataclass(frozen=True)
+class SherpaOnnx:
+    """sherpa-onnx: transducer, paraformer, Whisper, Moonshine and CTC models from ONNX files, any CPU."""
+
+    extra: ClassVar[str] = "sherpa-onnx"
+    requires: ClassVar[tuple[str, ...]] = ("sherpa_onnx",)
+    main: ClassVar[str] = "model"
+
+    model: str = setting(help="folder of a model: its .onnx or .ort files and tokens.txt", path=True)
+    kind: str = setting("transducer", help=", ".join(KINDS))
+    int8: bool = setting(False, help="take the *.int8.onnx files where there are both")
+    language: str = setting("", help="whisper, sense_voice: language of the speech, such as en")
+    decoding_method: str = setting("greedy_search", help="or modified_beam_search, for transducers")
+    longest: float = setting(
+        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds"
+    )
+    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+
+    def __post_init__(self) -> None:
+        problem = ""
+        if self.kind not in KINDS:
+            problem = f"kind must be one of {', '.join(KINDS)}, not '{one_line(self.kind, 40)}'"
+        elif self.threads < 1 or self.longest < 1:
+            problem = "threads and longest must be at least 1"
+        if problem:
+            raise RecognizerError(f"recognizer 'sherpa_onnx': {problem}")
+
+    @property
+    def rate(self) -> int:
+        """16 kHz."""
+        return RATE
+
+    @property
+    def batch_size(self) -> int:
+        """1: padding to the longest of a batch would change an answer."""
+        return 1
+
+    def require(self) -> None:
+        """Raise one line if the package or a file is missing."""
+        self._files()
+
+    def fingerprint(self) -> dict[str, str]:
+        """The package's version, the files' bytes and every setting but threads."""
+        chosen = ("kind", "language", "decoding_method", "longest")
+        return {
+            "engine": "sherpa_onnx",
+            "decoding": str(DECODING),
+            "version": package_version("sherpa-onnx"),
+            "model": sha256(*self._files().values()),
+            **{name: str(getattr(self, name)) for name in chosen},
+        }
+
+    def load(self) -> Transcriber:
+        """Load the model."""
+        return _Model(self, self._files())
+
+    def _files(self) -> dict[str, Path]:
+        if not installed("sherpa_onnx"):
+            raise missing_extra("sherpa-onnx", self.extra)
+        folder = Path(self.model)
+        if not folder.is_dir():
+            raise RecognizerError(f"recognizer 'sherpa_onnx': no folder '{one_line(self.model, 120)}'")
+        files = {_ARGUMENTS.get(part, part): self._part(folder, part) for part in KINDS[self.kind]}
+        if self.kind == "paraformer":
+            files = {"paraformer": files["model"]}
+        return {**files, "tokens": _one(folder, sorted(folder.glob("*tokens.txt")), "tokens.txt")}
+
+    def _part(self, folder: Path, part: str) -> Path:
+        found = sorted(file for ending in ("onnx", "ort") for file in folder.glob(f"*{part}*.{ending}"))
+        if part == "cached_decode":
+            found = [file for file in found if "uncached_decode" not in file.name]
+        both = [file for file in found if (".int8." in file.name) is self.int8]
+        return _one(folder, both or found, f"*{part}*.onnx")
+
+
+def _one(folder: Path, files: Sequence[Path], pattern: str) -> Path:
+    if len(files) != 1:
+        raise RecognizerError(
+            f"{folder}: {len(files)} files {pattern} there; recognizer 'sherpa_onnx' needs one"
+            " (is `kind` right? keep one model a folder)"
+        )
+    return files[0]
+
+
+class _Model:
+    def __init__(self, settings: SherpaOnnx, files: dict[str, Path]) -> None:
+        import sherpa_onnx
+
+        make = getattr(sherpa_onnx.OfflineRecognizer, f"from_{settings.kind}")
+        options: dict[str, Any] = {
+            "num_threads": settings.threads,
+            "decoding_method": settings.decoding_method,
+        }
+        if settings.language:
+            options["language"] = settings.language
+        unknown = [name for name in options if name not in inspect.signature(make).parameters]
+        if unknown:
+            raise RecognizerError(f"recognizer 'sherpa_onnx': {settings.kind} has no {unknown[0]}")
+        try:
+            self._recognizer: Any = make(**{name: str(path) for name, path in files.items()}, **options)
+        except (RuntimeError, ValueError) as error:
+            raise RecognizerError(
+                f"{settings.model}: sherpa-onnx cannot load this ({one_line(error)})"
+            ) from error
+        self._longest = settings.longest
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+        return [self._hear(audio) for audio in batch]
+
+    def _hear(self, audio: Audio) -> Transcript:
+        texts = []
+        for piece in split_at_pauses(audio.samples, RATE, self._longest):
+            stream = self._recognizer.create_stream()
+            stream.accept_waveform(RATE, np.ascontiguousarray(at_least(piece, SHORTEST), np.float32))
+            self._recognizer.decode_stream(stream)
+            texts.append(stream.result.text.strip())
+        return Transcript(" ".join(filter(None, texts)))

@@ -1,0 +1,212 @@
+"""Recognisers of the Hugging Face library transformers: CTC (wav2vec 2.0 ...) and encoder-decoder (Whisper ...)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from voxaudit.audio import Audio, Samples
+from voxaudit.errors import missing_extra, one_line
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
+from voxaudit.recognize.files import installed, package_version
+from voxaudit.recognize.pcm import at_least
+from voxaudit.recognize.settings import setting
+from voxaudit.recognize.split import split_at_pauses
+from voxaudit.recognize.weights.hub import model_folder
+
+DECODING = 1
+"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+
+RATE = 16_000
+SHORTEST = 3_200
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Transformers:
+    """Hugging Face transformers: CTC and encoder-decoder recognisers from a folder or the hub's cache."""
+
+    extra: ClassVar[str] = "transformers"
+    requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
+    main: ClassVar[str] = "model"
+
+    model: str = setting(help="a saved model's folder, or its name in the Hugging Face cache", path=True)
+    revision: str = setting("", help="branch, tag or commit in the Hugging Face cache")
+    language: str = setting("", help="Whisper: language of the speech, such as en; empty: detected")
+    task: str = setting("", help="Whisper: transcribe or translate")
+    beams: int = setting(1, help="encoder-decoder: hypotheses searched at a time; 1 is greedy")
+    max_new_tokens: int = setting(0, help="encoder-decoder: longest answer; 0: the model's own limit")
+    longest: float = setting(
+        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds"
+    )
+    batch: int = setting(1, help="utterances a call; more is faster on a GPU, and rounding may change a text")
+    device: str = setting("cpu", help="cpu, cuda, cuda:1, mps; or auto: spread over what is there")
+    dtype: str = setting("float32", help=", ".join(DTYPES))
+    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+
+    def __post_init__(self) -> None:
+        problem = ""
+        for name, least in (
+            ("beams", 1),
+            ("max_new_tokens", 0),
+            ("longest", 1),
+            ("batch", 1),
+            ("threads", 1),
+        ):
+            if not problem and getattr(self, name) < least:
+                problem = f"{name} must be at least {least}, not {getattr(self, name):g}"
+        if not problem and self.dtype not in DTYPES:
+            problem = f"dtype must be one of {', '.join(DTYPES)}, not '{one_line(self.dtype, 40)}'"
+        if problem:
+            raise RecognizerError(f"recognizer 'transformers': {problem}")
+
+    @property
+    def rate(self) -> int:
+        """16 kHz."""
+        return RATE
+
+    @property
+    def batch_size(self) -> int:
+        """`batch`: padding is masked, so company changes a text by rounding at most, and by nothing at 1."""
+        return self.batch
+
+    def require(self) -> None:
+        """Raise one line if a package or the model is missing."""
+        self._source()
+
+    def fingerprint(self) -> dict[str, str]:
+        """The versions, the folder's bytes (or the commit) and every setting but threads."""
+        chosen = ("language", "task", "beams", "max_new_tokens", "longest", "batch", "dtype")
+        return {
+            "engine": "transformers",
+            "decoding": str(DECODING),
+            "version": package_version("transformers"),
+            "torch": package_version("torch"),
+            "model": self._source()[1],
+            "device": self.device.partition(":")[0],
+            **{name: str(getattr(self, name)) for name in chosen},
+        }
+
+    def load(self) -> Transcriber:
+        """Load model and processor."""
+        return _Model(self, self._source()[0])
+
+    def _source(self) -> tuple[Path, str]:
+        for module in self.requires:
+            if not installed(module):
+                raise missing_extra(module, self.extra)
+        return model_folder("transformers", self.model, self.revision)
+
+
+class _Model:
+    def __init__(self, settings: Transformers, folder: Path) -> None:
+        import torch
+        import transformers
+
+        torch.set_num_threads(settings.threads)
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
+        ctc = is_ctc(folder)
+        kind = transformers.AutoModelForCTC if ctc else transformers.AutoModelForSpeechSeq2Seq
+        placed = {"device_map": settings.device} if settings.device == "auto" else {}
+        try:
+            self._processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+            model: Any = kind.from_pretrained(
+                folder, local_files_only=True, dtype=getattr(torch, settings.dtype), **placed
+            )
+            self._model = model.eval() if placed else model.eval().to(settings.device)
+        except Exception as error:
+            raise RecognizerError(
+                f"recognizer 'transformers': {settings.model} cannot be loaded ({one_line(error)})"
+            ) from error
+        self._extractor = getattr(self._processor, "feature_extractor", self._processor)
+        wanted = getattr(self._extractor, "sampling_rate", RATE)
+        if wanted != RATE:
+            raise RecognizerError(
+                f"recognizer 'transformers': {settings.model} hears {wanted} Hz, not {RATE} Hz"
+            )
+        self._torch, self._settings, self._ctc = torch, settings, ctc
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+        pieces = [
+            (number, np.ascontiguousarray(at_least(piece, SHORTEST), np.float32))
+            for number, audio in enumerate(batch)
+            for piece in split_at_pauses(audio.samples, RATE, self._settings.longest)
+        ]
+        texts: list[list[str]] = [[] for _ in batch]
+        for group in self._groups(pieces):
+            with self._torch.inference_mode():
+                heard = self._hear([samples for _, samples in group])
+            for (number, _), text in zip(group, heard, strict=True):
+                texts[number].append(text.strip())
+        return [Transcript(" ".join(filter(None, parts))) for parts in texts]
+
+    def _groups(self, pieces: list[tuple[int, Samples]]) -> Iterator[list[tuple[int, Samples]]]:
+        """Yield what may be heard together, in order: of a model that knows no mask, only equal lengths."""
+        group: list[tuple[int, Samples]] = []
+        for piece in pieces:
+            alike = self._masks or not group or len(piece[1]) == len(group[0][1])
+            if group and (len(group) == self._settings.batch or not alike):
+                yield group
+                group = []
+            group.append(piece)
+        yield group
+
+    @property
+    def _masks(self) -> bool:
+        # Models normalised over time (wav2vec2-base) were trained without a mask: padding would change their answer.
+        return bool(getattr(self._extractor, "return_attention_mask", False)) or not self._ctc
+
+    def _hear(self, samples: list[Samples]) -> list[str]:
+        whisper = self._model.config.model_type == "whisper"
+        inputs = self._processor(
+            samples,
+            sampling_rate=RATE,
+            return_tensors="pt",
+            padding="max_length" if whisper else True,  # Whisper hears 30 s, always
+            **({"return_attention_mask": True} if self._masks else {}),
+        ).to(self._model.device)
+        inputs = {
+            name: value.to(self._model.dtype) if value.is_floating_point() else value
+            for name, value in inputs.items()
+        }
+        return self._spell_ctc(inputs, samples) if self._ctc else self._spell(inputs)
+
+    def _spell_ctc(self, inputs: dict[str, Any], samples: list[Samples]) -> list[str]:
+        best = self._model(**inputs).logits.argmax(-1)
+        counts = [best.shape[1]] * len(samples)
+        if len(samples) > 1 and "attention_mask" in inputs:  # the best path ends where the padding begins
+            lengths = inputs["attention_mask"].sum(-1)
+            counts = self._model._get_feat_extract_output_lengths(lengths).tolist()
+        return [
+            str(self._processor.tokenizer.decode(row[:count]))
+            for row, count in zip(best, counts, strict=True)
+        ]
+
+    def _spell(self, inputs: dict[str, Any]) -> list[str]:
+        chosen = self._settings
+        options: dict[str, Any] = {"num_beams": chosen.beams, "do_sample": False}
+        options |= {name: value for name in ("language", "task") if (value := getattr(chosen, name))}
+        if chosen.max_new_tokens:
+            options["max_new_tokens"] = chosen.max_new_tokens
+        try:
+            tokens = self._model.generate(**inputs, **options)
+        except ValueError as error:  # such as a language for a model that has only one
+            raise RecognizerError(f"recognizer 'transformers': {one_line(error, 200)}") from error
+        return [str(text) for text in self._processor.batch_decode(tokens, skip_special_tokens=True)]
+
+
+def is_ctc(folder: Path) -> bool:
+    """Say whether a saved model is a CTC recogniser, by the architecture in its `config.json`."""
+    try:
+        names = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("architectures") or []
+    except (OSError, ValueError, AttributeError) as error:
+        raise RecognizerError(f"{folder}: no readable config.json; that is no transformers model") from error
+    if not names:
+        raise RecognizerError(f"{folder}: config.json names no architecture; that is no saved recogniser")
+    return any("ForCTC" in str(name) for name in names)

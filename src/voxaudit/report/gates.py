@@ -1,0 +1,227 @@
+"""Gates: what a run must not exceed. Judged by what the chapters found; what cannot be judged does not pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voxaudit.audits.disparity import ONE_SPEAKER
+from voxaudit.audits.disparity_result import Effect
+from voxaudit.config import WHOLE_RUN, Gate, Gates
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb import CLEAN
+from voxaudit.report.context import Context
+from voxaudit.report.document import GateResult
+from voxaudit.report.numbers import percent, percent_interval, points_interval, ratio_interval
+from voxaudit.report.parts import attempt, listed, number_or_none
+from voxaudit.report.sections.differential import surviving
+
+Judged = tuple[str, float | None, float | None, float | None]
+"""What was found, in words, then the estimate and its limits."""
+
+
+def judge(context: Context, gates: Gates) -> tuple[GateResult, ...]:
+    """Return what became of every gate: those of recognizers first, then those of the whole run."""
+    results = [
+        _recognizer(context, name, kind, gate)
+        for name in context.recognizers
+        for kind, gate in gates.of(name).items()
+        if kind not in WHOLE_RUN
+    ]
+    if "differential" in gates.common:
+        results.append(_differential(context, gates.common["differential"]))
+    if gates.baseline is not None:
+        results.append(_baseline(context, gates.baseline))
+    return tuple(results)
+
+
+def failed(results: tuple[GateResult, ...]) -> str | None:
+    """Return one line that names what failed, or None."""
+    lost = [gate.sentence for gate in results if not gate.passed]
+    return f"{len(lost)} of {len(results)} gates failed: {' '.join(lost)}" if lost else None
+
+
+def _recognizer(context: Context, name: str, kind: str, gate: Gate) -> GateResult:
+    id_ = f"{kind}/{name}"
+    question, show = _QUESTIONS[kind]
+    found = attempt(lambda: question(context, name, gate.bound))
+    if isinstance(found, VoxauditError):
+        return _cannot(id_, f"{name}: {one_line(found, 300)}", gate.limit)
+    sentence, *numbers = found
+    value = numbers[("point", "lower", "upper").index(gate.bound)]
+    if value is None:
+        side = {"lower": "a lower limit", "upper": "an upper limit", "point": "a value"}[gate.bound]
+        return _cannot(id_, f"{sentence}, without {side}", gate.limit)
+    passed = not value > gate.limit
+    bound = "" if gate.bound == "point" else f" (its {gate.bound} limit counts)"
+    return GateResult(
+        name=id_,
+        passed=passed,
+        sentence=f"{sentence}; {kind} {'allows' if passed else 'allows only'} {show(gate.limit)}{bound}.",
+        limit=gate.limit,
+        found=number_or_none(value),
+    )
+
+
+def _cannot(id_: str, why: str, limit: float | None) -> GateResult:
+    sentence = f"{id_} cannot be judged: {why.rstrip('.')}."
+    return GateResult(id_, passed=False, sentence=sentence, limit=limit, skipped=True)
+
+
+def _clean_wer(context: Context, name: str, bound: str) -> Judged:
+    rows = _rates(context, name).filter(pl.col("scenario") == CLEAN)
+    if rows.is_empty():
+        raise VoxauditError("there is no error rate on clean speech")
+    row = rows.row(0, named=True)
+    return _worded(f"{name} gets {{}} of the words wrong on clean speech", row)
+
+
+def _worst_wer(context: Context, name: str, bound: str) -> Judged:
+    """Return the scenario that is worst by what is judged: its estimate or a limit."""
+    rows = _rates(context, name).filter(pl.col("scenario") != CLEAN)
+    if rows.is_empty():
+        raise VoxauditError("there is no error rate on disturbed speech")
+    column = {"point": "wer", "lower": "ci_low", "upper": "ci_high"}[bound]
+    row = rows.sort(column, descending=True, nulls_last=True, maintain_order=True).row(0, named=True)
+    return _worded(f"{name} gets {{}} of the words wrong under {_braced(row['scenario'])}", row)
+
+
+def _rates(context: Context, name: str) -> pl.DataFrame:
+    return context.rates.filter((pl.col("recognizer") == name) & pl.col("wer").is_not_null())
+
+
+def _braced(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _worded(words: str, row: dict[str, Any]) -> Judged:
+    value = percent_interval(row["wer"], row["ci_low"], row["ci_high"])
+    return words.format(value), row["wer"], row["ci_low"], row["ci_high"]
+
+
+def _category_nwerd(context: Context, name: str, bound: str) -> Judged:
+    found = context.robustness
+    if isinstance(found, VoxauditError):
+        raise found
+    rows = found.levels.filter(
+        (pl.col("recognizer") == name) & (pl.col("level") == "category") & pl.col("nwerd").is_not_null()
+    )
+    if rows.is_empty():
+        raise VoxauditError(
+            "no category of disturbances has an NWERD; difficulties come from `voxaudit quality RUN`"
+        )
+    column = {"point": "nwerd", "lower": "nwerd_low", "upper": "nwerd_high"}[bound]
+    row = rows.sort(column, descending=True, nulls_last=True, maintain_order=True).row(0, named=True)
+    numbers = (row["nwerd"], row["nwerd_low"], row["nwerd_high"])
+    return f"NWERD of {name} under {row['name']} is {points_interval(*numbers)} points", *numbers
+
+
+def _group_ratio(context: Context, name: str, bound: str) -> Judged:
+    """Return the comparison of two groups that is worst by what is judged.
+
+    Each group is compared with the reference group of its attribute; where the reference is the worse one, the ratio is
+    turned round.
+    """
+    if not context.attributes:
+        raise VoxauditError("no attribute was named whose groups could be compared")
+    compared = list(_comparisons(context, name))
+    if not compared:
+        raise VoxauditError("every group has one speaker only")
+    place = {"point": 1, "lower": 2, "upper": 3}[bound]
+    return max(compared, key=lambda one: -math.inf if one[place] is None else one[place])
+
+
+def _comparisons(context: Context, name: str) -> Iterator[Judged]:
+    for attribute, found in context.disparities.items():
+        if isinstance(found, VoxauditError):
+            raise VoxauditError(f"{attribute}: {found}")
+        fit = next((one for one in found.fits if one.by["recognizer"] == name), None)
+        if fit is None or fit.refusal:
+            raise VoxauditError(f"{attribute}: {'nothing was scored' if fit is None else fit.refusal}")
+        for effect in fit.effects:
+            if effect.verdict != ONE_SPEAKER:
+                yield _turned(name, attribute, fit.reference, effect)
+
+
+def _turned(name: str, attribute: str, reference: str, effect: Effect) -> Judged:
+    worse, better = effect.level, reference
+    numbers: tuple[float | None, float | None, float | None] = (effect.ratio, effect.ci_low, effect.ci_high)
+    if effect.ratio < 1.0:
+        worse, better = better, worse
+        numbers = (_inverse(effect.ratio), _inverse(effect.ci_high), _inverse(effect.ci_low))
+    value, _, limits = ratio_interval(*numbers).partition(" ")
+    return (
+        f"{name} makes {value} times as many errors for {attribute} {worse} as for {better} {limits}",
+        *numbers,
+    )
+
+
+def _inverse(value: float | None) -> float | None:
+    return None if value is None else math.inf if value == 0.0 else 1.0 / value
+
+
+def _max_failures(context: Context, name: str, bound: str) -> Judged:
+    rows = context.run.transcripts.filter(pl.col("recognizer") == name)
+    if rows.is_empty():
+        raise VoxauditError("nothing was heard")
+    share = rows["failure"].count() / rows.height
+    return f"{percent(share)} of the trials of {name} failed", share, None, None
+
+
+_QUESTIONS: dict[str, tuple[Callable[[Context, str, str], Judged], Callable[[float], str]]] = {
+    "clean_wer": (_clean_wer, percent),
+    "worst_wer": (_worst_wer, percent),
+    "category_nwerd": (_category_nwerd, lambda limit: f"{100 * limit:.1f}"),
+    "worst_group_ratio": (_group_ratio, lambda limit: f"{limit:g}"),
+    "max_failures": (_max_failures, percent),
+}
+
+
+def _differential(context: Context, gate: Gate) -> GateResult:
+    """Count the comparisons that survive false-discovery control, over all attributes."""
+    count = 0
+    if not context.attributes:
+        return _cannot("differential", "no attribute was named whose groups could be compared", gate.limit)
+    for attribute, found in context.differentials.items():
+        if isinstance(found, VoxauditError):
+            return _cannot("differential", f"{attribute}: {one_line(found, 300)}", gate.limit)
+        if not found.view.tested:
+            return _cannot("differential", f"{attribute}: {listed(found.refusals, 1)}", gate.limit)
+        count += surviving(found.view).height
+    passed = not count > gate.limit
+    sentence = (
+        f"{count} comparisons of groups under disturbance are significant; differential"
+        f" {'allows' if passed else 'allows only'} {gate.limit:g}."
+    )
+    return GateResult("differential", passed, sentence, gate.limit, float(count))
+
+
+def _baseline(context: Context, baseline: Path) -> GateResult:
+    found = attempt(lambda: regressions(context, baseline))
+    if isinstance(found, VoxauditError):
+        return _cannot("baseline", one_line(found, 300), 0.0)
+    if not found:
+        sentence = f"No recognizer is significantly worse in any scenario than in {baseline.name}."
+        return GateResult("baseline", True, sentence, 0.0, 0.0)
+    sentence = f"Significantly worse than in {baseline.name}: {listed(found, 4)}."
+    return GateResult("baseline", False, sentence, 0.0, float(len(found)))
+
+
+def regressions(context: Context, baseline: Path) -> list[str]:
+    """Return what got significantly worse since another run, a few words each."""
+    from voxaudit.audits.compare import compare
+    from voxaudit.audits.compare.sources import read_pair
+
+    before, now = read_pair(baseline, context.run.folder)
+    groups = [context.column[name] for name in context.attributes if context.unfit(name) is None]
+    found = compare(before, now, attributes=[name for name in groups if name in before.columns])
+    if found.slices and all(one.outcome == "undecided" for one in found.slices):
+        raise VoxauditError("too few speakers to show any change")
+    return [
+        f"{one.recognizer}, {one.label} ({points_interval(one.difference, one.low, one.high)} points)"
+        for one in found.regressions
+    ]

@@ -1,0 +1,136 @@
+"""Degradation curves: small panels on shared axes, bands for intervals, a shape and a colour for each series."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import groupby
+
+from voxaudit.report.document import Cell, Curves, Figure, Series
+from voxaudit.report.html.escape import Ids, attribute, shorten, text, visible
+from voxaudit.report.html.figures.svg import (
+    SERIES,
+    cell_values,
+    drawing,
+    fit,
+    label,
+    legend,
+    marker,
+    nice_ticks,
+    number,
+    tag,
+    tick_text,
+    width_of,
+)
+from voxaudit.report.html.values import finite, with_interval
+
+LEFT, RIGHT, TOP, BOTTOM = 42.0, 8.0, 30.0, 22.0
+MANY, FEW = (178.0, 142.0), (380.0, 240.0)
+"""Width and height of a panel among many, and of one of up to three."""
+CAP = 3.0
+"""Error rates are drawn up to 300 %; what lies beyond stands at the edge, its number in the table."""
+
+
+def curves_html(figure: Figure, curves: Curves, ids: Ids) -> str:
+    """Return the panels, with one legend for all."""
+    if not curves.panels:
+        return '<p class="muted">Nothing to draw.</p>'
+    values = cell_values(cell for _, _, series in curves.panels for one in series for cell in one.points)
+    capped = [max(-CAP, min(CAP, value)) for value in values]
+    ticks = nice_ticks(min([0.0, *capped]), max([0.05, *capped]), 4)
+    order: dict[str, int] = {}
+    for _, _, series in curves.panels:
+        for one in series:
+            order.setdefault(one.label, len(order))
+    size = "few" if len(curves.panels) <= 3 else "many"
+    panels = "".join(
+        f'<div class="small">{_panel(figure, curves, title, xs, series, order, ticks, ids)}</div>'
+        for title, xs, series in curves.panels
+    )
+    axes = f'<p class="note">Up: {text(curves.y_title, 80)}. Across: {text(curves.x_title, 80)}.</p>'
+    return f'{legend(list(order))}<div class="smalls {size}">{panels}</div>{axes}'
+
+
+def _panel(
+    figure: Figure,
+    curves: Curves,
+    title: str,
+    xs: tuple[str, ...],
+    series: tuple[Series, ...],
+    order: dict[str, int],
+    ticks: list[float],
+    ids: Ids,
+) -> str:
+    wide, height = FEW if len(curves.panels) <= 3 else MANY
+    inner, tall = wide - LEFT - RIGHT, height - TOP - BOTTOM
+    low, high = ticks[0], ticks[-1]
+    count = max([len(xs), *(len(one.points) for one in series)], default=1)
+
+    def across(place: int) -> float:
+        return LEFT + inner * (place + 0.5) / max(1, count)
+
+    def up(value: float) -> float:
+        return TOP + tall * (1 - (min(high, max(low, value)) - low) / (high - low))
+
+    body = [label(fit(title, wide - 8, 1, 13), 4, 12, "panel-title", "start", title)]
+    for tick in ticks:
+        body.append(tag("line", "grid", x1=LEFT, x2=wide - RIGHT, y1=up(tick), y2=up(tick)))
+        body.append(label([tick_text(tick, True)], LEFT - 6, up(tick), "tick", "end"))
+    # As many settings are named as fit; the others are read from their neighbours and from the table.
+    slot = inner / max(1, count)
+    widest = max([0.0, *(width_of(visible(name)[:40], 11) + 5 for name in xs)])
+    every = min(max(1, math.ceil(widest / slot)), max(1, math.ceil(count / 2)))
+    for place, name in list(enumerate(xs))[::every]:
+        lines = fit(name, slot * every - 2, 1, 11)
+        body.append(label(lines, across(place), height - BOTTOM + 13, "tick", "middle", name))
+    for one in series:
+        body += _series(one, order[one.label], xs, across, up)
+    id_ = ids.new("c", f"{figure.id}-{title}")
+    about = f"{shorten(title, 80)}: {shorten(curves.y_title, 80)} by {shorten(curves.x_title, 80)}"
+    return drawing(wide, height, id_, about, figure.alt, body)
+
+
+def _series(
+    one: Series, place: int, xs: tuple[str, ...], across: Callable[[int], float], up: Callable[[float], float]
+) -> list[str]:
+    colour = f"s{place % SERIES}"
+    drawn = []
+    known = [
+        (spot, cell, value)
+        for spot, cell in enumerate(one.points)
+        if cell is not None and (value := finite(cell.value)) is not None
+    ]
+    # Neighbours belong to one run: what was not heard leaves a gap in the line.
+    for _, members in groupby(enumerate(known), key=lambda item: item[1][0] - item[0]):
+        run = [item for _, item in members]
+        limits = [(spot, _limits(cell)) for spot, cell, _ in run]
+        band = [(spot, pair) for spot, pair in limits if pair is not None]
+        if len(band) > 1 and len(band) == len(run):
+            upper = [f"{number(across(spot))} {number(up(pair[1]))}" for spot, pair in band]
+            lower = [f"{number(across(spot))} {number(up(pair[0]))}" for spot, pair in reversed(band)]
+            drawn.append(f'<path class="band {colour}" d="M{"L".join(upper + lower)}Z"/>')
+        else:
+            drawn += [
+                tag(
+                    "line",
+                    f"whisker {colour}",
+                    x1=across(spot),
+                    x2=across(spot),
+                    y1=up(pair[0]),
+                    y2=up(pair[1]),
+                )
+                for spot, pair in band
+            ]
+        if len(run) > 1:
+            line = "L".join(f"{number(across(spot))} {number(up(value))}" for spot, _, value in run)
+            drawn.append(f'<path class="line {colour} d{place % 4}" d="M{line}"/>')
+    for spot, cell, value in known:
+        where = xs[spot] if spot < len(xs) else str(spot + 1)
+        tip = attribute(f"{one.label}, {where}: {with_interval(cell, 'percent')}")
+        drawn.append(f"<g>{marker(place, across(spot), up(value))}<title>{tip}</title></g>")
+    return drawn
+
+
+def _limits(cell: Cell) -> tuple[float, float] | None:
+    low, high = finite(cell.low), finite(cell.high)
+    return None if low is None or high is None else (low, high)

@@ -1,0 +1,153 @@
+"""Forest plots: estimates with intervals against the line of no difference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from voxaudit.report.document import Figure, Forest, ForestRow, Kind
+from voxaudit.report.html.escape import Ids, attribute, visible
+from voxaudit.report.html.figures.svg import (
+    drawing,
+    fit,
+    label,
+    log_ticks,
+    nice_ticks,
+    number,
+    scrolling,
+    tag,
+    tick_text,
+    width_of,
+)
+from voxaudit.report.html.values import finite, real, with_interval
+
+WIDTH, MOST, VALUES, ROW, TOP, BOTTOM = 800.0, 264.0, 164.0, 32.0, 10.0, 46.0
+FARTHEST = 1000.0
+"""An estimate beyond this ratio stands at the edge of the plot, as an arrow."""
+BEYOND = 3.0
+"""Intervals may widen the plot by this factor beyond the farthest estimate; the rest of them is an arrow."""
+
+LEGEND = (
+    '<ul class="legend"><li><svg width="18" height="12" aria-hidden="true"><path class="ci shown" d="M0 6h18"/>'
+    '<path class="est shown" d="M9 1l5 5-5 5-5-5Z"/></svg>a difference is shown</li>'
+    '<li><svg width="18" height="12" aria-hidden="true"><path class="ci" d="M0 6h18"/>'
+    '<circle class="est" cx="9" cy="6" r="4"/></svg>not shown</li></ul>'
+)
+
+
+def forest_html(figure: Figure, forest: Forest, ids: Ids) -> str:
+    """Return a forest plot in a region that scrolls by itself."""
+    if not forest.rows:
+        return '<p class="muted">Nothing to draw.</p>'
+    low, high = _range(forest)
+    # On a linear axis stand differences of rates, which people read in points.
+    kind: Kind = "ratio" if forest.log else "points"
+    label_ = min(MOST, max(90.0, *(width_of(visible(row.label)[:60]) + 18 for row in forest.rows)))
+    left, right = label_ + 14, WIDTH - VALUES - 14
+    bottom = TOP + ROW * len(forest.rows)
+
+    def across(value: float) -> float:
+        low_, value_, high_ = map(math.log, (low, value, high)) if forest.log else (low, value, high)
+        return left + (value_ - low_) / (high_ - low_) * (right - left)
+
+    ticks = log_ticks(low, high) if forest.log else nice_ticks(low, high)
+    ticks = [tick for tick in ticks if left - 1 <= across(tick) <= right + 1]
+    if len(ticks) > 9:
+        ticks = [tick for tick in ticks if forest.log and math.log10(tick).is_integer()] or ticks[::2]
+    body = []
+    spots: list[float] = []
+    for tick in ticks:
+        body.append(tag("line", "grid", x1=across(tick), x2=across(tick), y1=TOP, y2=bottom))
+        if all(abs(across(tick) - spot) > 34 for spot in spots):
+            spots.append(across(tick))
+            body.append(
+                label(
+                    [tick_text(tick if forest.log else 100 * tick, False)],
+                    across(tick),
+                    bottom + 13,
+                    "tick",
+                    "middle",
+                )
+            )
+    middle = across(min(high, max(low, forest.no_difference)))
+    body.append(tag("line", "none", x1=middle, x2=middle, y1=TOP - 4, y2=bottom + 4))
+    body.append(
+        label(fit(forest.x_title, right - left + 100, 1), (left + right) / 2, bottom + 34, "axis", "middle")
+    )
+    for place, row in enumerate(forest.rows):
+        body += _row(row, TOP + ROW * (place + 0.5), place, across, (low, high), (left, right), kind)
+    id_ = ids.new("g", figure.id)
+    return LEGEND + scrolling(id_, drawing(WIDTH, bottom + BOTTOM, id_, figure.title, figure.alt, body))
+
+
+def _range(forest: Forest) -> tuple[float, float]:
+    """Return the ends of the axis: all estimates within reason, intervals as far as they do not squeeze them."""
+    if not forest.log:
+        values = [
+            finite(value) for row in forest.rows for value in (row.cell.value, row.cell.low, row.cell.high)
+        ]
+        known = [value for value in values if value is not None] + [forest.no_difference]
+        room = (max(known) - min(known)) * 0.06 or 1.0
+        return min(known) - room, max(known) + room
+    centre = forest.no_difference if forest.no_difference > 0 else 1.0
+    values = [finite(row.cell.value) for row in forest.rows]
+    estimates = [
+        min(centre * FARTHEST, max(centre / FARTHEST, value))
+        for value in values
+        if value is not None and value > 0
+    ] + [centre]
+    lows = [low for row in forest.rows if (low := finite(row.cell.low)) is not None and low > 0]
+    highs = [high for row in forest.rows if (high := finite(row.cell.high)) is not None and high > 0]
+    low = max(min([*estimates, *lows]), min(estimates) / BEYOND)
+    high = min(max([*estimates, *highs]), max(estimates) * BEYOND)
+    return min(low, centre / 1.25) / 1.08, max(high, centre * 1.25) * 1.08
+
+
+def _row(
+    row: ForestRow,
+    y: float,
+    place: int,
+    across: Callable[[float], float],
+    ends: tuple[float, float],
+    edges: tuple[float, float],
+    kind: Kind,
+) -> list[str]:
+    drawn = []
+    if place % 2:
+        drawn.append(tag("rect", "stripe", x=0, y=y - ROW / 2, width=WIDTH, height=ROW))
+    drawn.append(label(fit(row.label, edges[0] - 26, 2), 6, y, "name", "start", row.label))
+    words = with_interval(row.cell, kind)
+    lines = fit(words, VALUES - 8, 1)
+    if row.note:
+        lines.append(fit(row.note, VALUES - 8, 1)[0])
+    drawn.append(label(lines, WIDTH - 4, y, "value", "end", f"{words}. {row.note}" if row.note else words))
+    value, low, high = real(row.cell.value), real(row.cell.low), real(row.cell.high)
+    state = "shown" if row.shown else ""
+    parts = []
+    if low is not None and high is not None and low <= ends[1] and high >= ends[0]:
+        start = edges[0] if low <= ends[0] else min(across(low), edges[1])
+        stop = edges[1] if high >= ends[1] else max(across(high), edges[0])
+        parts.append(f'<path class="ci {state}" d="M{number(start)} {number(y)}H{number(stop)}"/>')
+        parts.append(_arrow(edges[0], y, -1, state) if low < ends[0] else _end(start, y, state))
+        parts.append(_arrow(edges[1], y, 1, state) if high > ends[1] else _end(stop, y, state))
+    if value is not None:
+        if value < ends[0] or value > ends[1]:
+            parts.append(_arrow(edges[value > ends[1]], y, 1 if value > ends[1] else -1, f"{state} est"))
+        else:
+            parts.append(_estimate(across(value), y, row.shown))
+    tip = f"{row.label}: {words}{', a difference is shown' if row.shown else ''}"
+    return [*drawn, f"<g>{''.join(parts)}<title>{attribute(tip)}</title></g>"]
+
+
+def _estimate(x: float, y: float, shown: bool) -> str:
+    if shown:
+        return f'<path class="est shown" d="M{number(x)} {number(y - 6)}l6 6-6 6-6-6Z"/>'
+    return tag("circle", "est", cx=x, cy=y, r=4.5)
+
+
+def _arrow(x: float, y: float, way: int, state: str) -> str:
+    return f'<path class="arrow {state}" d="M{number(x + 7 * way)} {number(y)}l{-7 * way} -4.5v9Z"/>'
+
+
+def _end(x: float, y: float, state: str) -> str:
+    return f'<path class="ci {state}" d="M{number(x)} {number(y - 4)}v8"/>'

@@ -1,0 +1,130 @@
+"""Tables: readable as they stand; the page's script adds sorting, a filter, pages and a download."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from voxaudit.report.document import Column, Table
+from voxaudit.report.html.escape import Ids, json_text, marked, text, visible
+from voxaudit.report.html.values import NUMERIC, real, shown
+from voxaudit.report.html.verdicts import badge
+
+PAGE = 300
+"""Rows in the page itself; of larger tables the script shows one page at a time."""
+SHORT = 24
+"""Characters of a text cell that stays on one line."""
+CELL = 120
+"""Characters of a text cell that are shown; the whole is in its title and in the download."""
+
+
+STATUS = {
+    "pass": "passed",
+    "caution": "undecided",
+    "cannot be checked": "refused",
+    "better": "passed",
+    "worse": "failed",
+    "tie": "not_shown",
+    "undecided": "undecided",
+}
+"""Words of checklists and comparisons that get the shape and colour of a verdict."""
+
+
+def table_html(table: Table, ids: Ids, caption: bool = True) -> str:
+    """Return a table in a region that scrolls by itself, with its raw values as JSON beside it."""
+    id_ = ids.new("t", table.id)
+    rows = [list(row[: len(table.columns)]) for row in table.rows]
+    rows = [row + [None] * (len(table.columns) - len(row)) for row in rows]
+    written = [
+        [_shown(value, column) for value, column in zip(row, table.columns, strict=True)] for row in rows
+    ]
+    head = "".join(
+        f'<th scope="col"{_numeric(column)}>{text(column.title or column.name, CELL)}</th>'
+        for column in table.columns
+    )
+    body = "".join(_row(row, table.columns) for row in written[:PAGE])
+    if not rows:
+        body = f'<tr><td colspan="{max(1, len(table.columns))}" class="muted">No rows.</td></tr>'
+    hidden = "" if caption else ' class="vh"'
+    parts = [
+        f'<div class="table" id="{id_}" data-table>',
+        f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{id_}--caption">',
+        f'<table><caption id="{id_}--caption"{hidden}>{text(table.title, 300)}</caption>',
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>",
+    ]
+    if len(rows) > PAGE:
+        parts.append(
+            f'<p class="note" data-without-script>The first {PAGE} of {len(rows):,} rows;'
+            " the others need scripts to be on.</p>"
+        )
+    if table.note:
+        parts.append(f'<div class="note">{marked(table.note)}</div>')
+    parts.append(f'<script type="application/json">{json_text(_data(table, rows, written))}</script></div>')
+    return "".join(parts)
+
+
+def stacked_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a small table of markup whose rows become blocks on a phone; the first cell of a row is its head.
+
+    Roles are written out because a table that is laid out as blocks is no longer read as one.
+    """
+    head = "".join(f'<th scope="col" role="columnheader">{one}</th>' for one in heads)
+    body = "".join(
+        f'<tr role="row"><th scope="row" role="rowheader">{first}</th>'
+        + "".join(f'<td role="cell">{one}</td>' for one in rest)
+        + "</tr>"
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="table"><div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+        f'<table class="stack" role="table"><caption class="vh">{title}</caption>'
+        f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
+        f'<tbody role="rowgroup">{body}</tbody></table></div></div>'
+    )
+
+
+def _data(table: Table, rows: list[list[Any]], written: list[list[str]]) -> dict[str, Any]:
+    """Return what the script needs: raw values to sort and download and, of large tables only, texts to show."""
+    data: dict[str, Any] = {
+        "file": table.id,
+        "columns": [
+            [column.name, column.kind in NUMERIC, column.kind == "interval"] for column in table.columns
+        ],
+        "rows": [[_raw(value) for value in row] for row in rows],
+    }
+    if len(rows) > PAGE:
+        data["shown"] = written
+    return data
+
+
+def _raw(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_raw(item) for item in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    number = real(value)
+    return number if number is not None or isinstance(value, float) else str(value)
+
+
+def _shown(value: Any, column: Column) -> str:
+    return visible(shown(value, column.kind))
+
+
+def _numeric(column: Column) -> str:
+    return ' class="n"' if column.kind in NUMERIC else ""
+
+
+def _row(written: list[str], columns: tuple[Column, ...]) -> str:
+    cells = []
+    for place, (value, column) in enumerate(zip(written, columns, strict=True)):
+        plain = column.kind in NUMERIC and len(value) <= CELL
+        inside = html.escape(value) if plain else text(value, CELL)
+        if column.name in ("status", "outcome") and value in STATUS:
+            inside = badge(STATUS[value], value)
+        kind = _numeric(column) or (' class="s"' if len(value) <= SHORT else "")
+        if place == 0 and column.kind == "text":
+            cells.append(f'<th scope="row"{kind}>{inside}</th>')
+        else:
+            cells.append(f"<td{kind}>{inside}</td>")
+    return f"<tr>{''.join(cells)}</tr>"

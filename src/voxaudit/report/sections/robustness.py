@@ -1,0 +1,320 @@
+"""Robustness: what every disturbance costs, who bears it best, and what is heard where nobody speaks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from voxaudit.audits.robustness import Robustness
+from voxaudit.audits.robustness.levels import ALL
+from voxaudit.errors import VoxauditError
+from voxaudit.report.context import NO_REFERENCES, Context
+from voxaudit.report.document import Finding, Refusal, Section, Table, Verdict
+from voxaudit.report.numbers import percent_interval, points_interval
+from voxaudit.report.parts import Spec, finding_id, listed, refusal, table_of, unique
+from voxaudit.report.sections.robustness_figures import figures
+
+AUDIT = "robustness"
+NAMES = {"wer": "WER", "werd": "WERD", "nwerd": "NWERD"}
+
+
+def section(context: Context) -> Section:
+    """Return the chapter."""
+    found = context.robustness
+    title = "Robustness"
+    if isinstance(found, VoxauditError):
+        return Section(AUDIT, title, refusals=(refusal("robustness", found, context.run.folder),))
+    disturbed = found.levels.filter((pl.col("level") == "scenario") & (pl.col("name") != "clean"))
+    if disturbed.is_empty() and found.inserted.is_empty():
+        why = (
+            "only clean speech was heard and scored; add scenarios or a suite to [scenarios] of audit.toml"
+            if context.scores.height
+            else NO_REFERENCES
+        )
+        return Section(AUDIT, title, refusals=(Refusal("robustness", why),))
+    return Section(
+        id=AUDIT,
+        title=title,
+        lead=_lead(found),
+        findings=(
+            *_overall(context, found),
+            *_ranking(found),
+            *_categories(found),
+            *_silence(found),
+            *_groups(context, found),
+        ),
+        figures=figures(context, found),
+        tables=tuple(_tables(context, found)),
+        notes=(*(f"{note}." for note in found.notes), *_pooled(context)),
+        refusals=unique(Refusal(one.about, one.reason) for one in found.refusals),
+    )
+
+
+def _lead(found: Robustness) -> tuple[str, ...]:
+    lead = [
+        "WERD is the word error rate under a disturbance less that on clean speech, in points. Severities run from mild"
+        " to harsh."
+    ]
+    if found.measure == "nwerd":
+        lead.append(
+            "NWERD divides it by how difficult the disturbed audio is to bear (100 is twice the average difficulty),"
+            f" so that scenarios can be compared; difficulties: {found.difficulty_source}."
+        )
+    return tuple(lead)
+
+
+def _pooled(context: Context) -> list[str]:
+    """Say where languages or corpora that the audit could set apart are pooled."""
+    scores = context.scores
+    return [
+        f"The column '{name}' has {count} values, which are pooled here:"
+        f" `voxaudit robustness RUN --by {name}` sets them apart."
+        for name in ("language", "corpus")
+        if name in scores.columns and (count := scores[name].n_unique()) > 1
+    ]
+
+
+def _overall(context: Context, found: Robustness) -> list[Finding]:
+    """Return what disturbed speech costs each recognizer on average, and where it costs most."""
+    findings = []
+    for name in context.recognizers:
+        own = found.levels.filter(pl.col("recognizer") == name)
+        rows = own.filter(
+            (pl.col("level") == "overall") & (pl.col("name") == ALL) & pl.col("werd").is_not_null()
+        )
+        if rows.is_empty():
+            continue
+        row = rows.row(0, named=True)
+        worst = own.filter((pl.col("level") == "category") & pl.col("werd").is_not_null())
+        worst = worst.sort("werd", descending=True, maintain_order=True)
+        most = ""
+        if worst.height > 1:
+            top = worst.row(0, named=True)
+            value = points_interval(top["werd"], top["werd_low"], top["werd_high"])
+            most = f"; most under {top['name']}, {value}"
+        cost = points_interval(row["werd"], row["werd_low"], row["werd_high"])
+        sentence = (
+            f"Disturbed speech costs {name} {cost} points of word error rate on average over {row['scenarios']}"
+            f" scenario{'s' * (row['scenarios'] != 1)}{most}."
+        )
+        findings.append(_measured(row, name, "werd", sentence, headline=True))
+        mean = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
+        sentence = f"Averaged over all disturbances, {name} gets {mean} of the words wrong."
+        findings.append(replace(_measured(row, name, "wer", sentence), verdict="measured"))
+    return findings
+
+
+def _measured(
+    row: dict[str, Any], name: str, measure: str, sentence: str, *, headline: bool = False
+) -> Finding:
+    level = "overall" if row["level"] == "overall" else row["name"]
+    return Finding(
+        id=finding_id(AUDIT, name, level, measure),
+        audit=AUDIT,
+        verdict=_cost(row.get(f"{measure}_low"), row.get(f"{measure}_high")),
+        sentence=sentence,
+        measure=measure,
+        estimate=row[measure],
+        low=row[f"{measure}_low"],
+        high=row[f"{measure}_high"],
+        recognizer=name,
+        scenario=level,
+        speakers=row["speakers"],
+        headline=headline,
+    )
+
+
+def _cost(low: float | None, high: float | None) -> Verdict:
+    """Return whether a difference from clean speech is shown: its interval leaves out nought."""
+    if low is None or high is None:
+        return "undecided"
+    return "not_shown" if low <= 0.0 <= high else "shown"
+
+
+def _categories(found: Robustness) -> list[Finding]:
+    rows = found.levels.filter((pl.col("level") == "category") & pl.col("werd").is_not_null())
+    findings = []
+    for row in rows.iter_rows(named=True):
+        measure = "werd" if row[found.measure] is None else found.measure
+        value = points_interval(row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
+        sentence = f"{row['name']}: {NAMES[measure]} of {row['recognizer']} is {value} points."
+        findings.append(_measured(row, row["recognizer"], measure, sentence))
+    return findings
+
+
+def _ranking(found: Robustness) -> list[Finding]:
+    """Return who bears disturbed speech best, where the data can tell."""
+    ranks = found.ranking.filter((pl.col("name") == ALL) & pl.col("estimate").is_not_null())
+    if ranks.height < 2:
+        return []
+    measure = ranks["measure"][0]
+    how = f"by {NAMES[measure]}, all pairs at once"
+    rows = ranks.sort("estimate", maintain_order=True).to_dicts()
+    first = [row for row in rows if row["rank"] == 1]
+    if not first:
+        sentence = (
+            "Which recognizer bears disturbed speech best cannot be told: fewer than five speakers are known."
+        )
+        verdict: Verdict = "refused"
+    elif len(first) == 1:
+        others = listed(row["recognizer"] for row in rows if row["rank"] != 1)
+        sentence = f"{first[0]['recognizer']} bears disturbed speech better than {others} ({how})."
+        verdict = "shown"
+    else:
+        names = listed(row["recognizer"] for row in first)
+        sentence = f"Which of {names} bears disturbed speech best is not shown ({how})."
+        verdict = "not_shown"
+    gap = next(pairwise(row["estimate"] for row in rows))
+    return [
+        Finding(
+            id=finding_id(AUDIT, "ranking", measure),
+            audit=AUDIT,
+            verdict=verdict,
+            sentence=sentence,
+            measure=measure,
+            estimate=gap[1] - gap[0],
+            recognizer=first[0]["recognizer"] if len(first) == 1 else None,
+            speakers=rows[0]["speakers"],
+            headline=True,
+        )
+    ]
+
+
+def _silence(found: Robustness) -> list[Finding]:
+    findings = []
+    for row in found.inserted.iter_rows(named=True):
+        limits = (
+            "" if row["low"] is None or row["high"] is None else f" ({row['low']:.1f} to {row['high']:.1f})"
+        )
+        sentence = (
+            f"{row['recognizer']} hears {row['per_minute']:.1f}{limits} words a minute under {row['scenario']}, where"
+            " nobody speaks."
+        )
+        findings.append(
+            Finding(
+                id=finding_id(AUDIT, row["recognizer"], row["scenario"], "words_per_minute"),
+                audit=AUDIT,
+                verdict="measured",
+                sentence=sentence,
+                measure="words_per_minute",
+                estimate=row["per_minute"],
+                low=row["low"],
+                high=row["high"],
+                unit="words a minute",
+                recognizer=row["recognizer"],
+                scenario=row["scenario"],
+                speakers=row["speakers"],
+                headline=row["per_minute"] > 0,
+            )
+        )
+    return findings
+
+
+def _groups(context: Context, found: Robustness) -> list[Finding]:
+    """Return whether the ratio of two groups' error rates changes from clean to disturbed speech."""
+    names = {column: name for name, column in context.column.items()}
+    rows = found.groups.filter((pl.col("level") == "overall") & (pl.col("name") == ALL))
+    findings = []
+    for row in rows.iter_rows(named=True):
+        attribute = names[row["attribute"]]
+        ratio, low, high = (
+            None if v is None else 2.0**v for v in (row["lwerr"], row["lwerr_low"], row["lwerr_high"])
+        )
+        shown = row["verdict"] == "gap shown"
+        limits = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
+        sentence = (
+            f"Over all disturbances {row['recognizer']} makes {ratio:.2f} times as many errors for {attribute}"
+            f" {row['group']} as for {row['against']}{limits}: {row['verdict']}."
+        )
+        findings.append(
+            Finding(
+                id=finding_id(AUDIT, row["recognizer"], "overall", attribute, row["group"], "ratio"),
+                audit=AUDIT,
+                verdict="shown" if shown else "not_shown",
+                sentence=sentence,
+                measure="wer_ratio",
+                estimate=ratio,
+                low=low,
+                high=high,
+                unit="ratio",
+                p=row["p_holm"],
+                recognizer=row["recognizer"],
+                scenario="overall",
+                attribute=attribute,
+                group=row["group"],
+                speakers=row["speakers"],
+                headline=shown,
+            )
+        )
+    return findings
+
+
+def _tables(context: Context, found: Robustness) -> list[Table]:
+    tables = []
+    ranking: tuple[Spec, ...] = (
+        ("recognizer", "recognizer", "text"),
+        ("rank", "rank, at best", "count"),
+        ("rank_worst", "at worst", "count"),
+        ("measure", "ranked by", "text"),
+        ("estimate", "value", "points"),
+        ("interval", "95 % interval", "interval"),
+        ("clean_wer", "clean WER", "percent"),
+        ("wer", "mean WER", "percent"),
+        ("scenarios", "scenarios", "count"),
+        ("speakers", "speakers", "count"),
+    )
+    if found.ranking.height:
+        ranks = found.ranking.filter(pl.col("name") == ALL).with_columns(pl.col("measure").str.to_uppercase())
+        note = "Recognizers that the data cannot tell apart share a rank; a smaller value is better."
+        tables.append(
+            table_of("ranking", "Ranking", ranks, ranking, intervals={"interval": ("low", "high")}, note=note)
+        )
+    silence: tuple[Spec, ...] = (
+        ("recognizer", "recognizer", "text"),
+        ("scenario", "scenario", "text"),
+        ("per_minute", "words a minute", "number"),
+        ("low", "from", "number"),
+        ("high", "to (95 %)", "number"),
+        ("words", "words heard", "number"),
+        ("minutes", "minutes", "number"),
+        ("speakers", "speakers", "count"),
+    )
+    if found.inserted.height:
+        tables.append(
+            table_of(
+                "silence",
+                "Words heard where nobody speaks",
+                found.inserted,
+                silence,
+                note="Every word is made up.",
+            )
+        )
+    if found.groups.height:
+        names = {column: name for name, column in context.column.items()}
+        frame = found.groups.filter(pl.col("level") != "scenario").with_columns(
+            pl.col("attribute").replace(names),
+            *((2.0 ** pl.col(f"lwerr{end}")).alias(f"ratio{end}") for end in ("", "_low", "_high")),
+        )
+        tables.append(_ratios(frame))
+    return tables
+
+
+def _ratios(frame: pl.DataFrame) -> Table:
+    columns: tuple[Spec, ...] = (
+        ("recognizer", "recognizer", "text"),
+        ("attribute", "attribute", "text"),
+        ("group", "group", "text"),
+        ("against", "against", "text"),
+        ("name", "category", "text"),
+        ("ratio", "ratio of WER", "ratio"),
+        ("ratio_low", "from", "ratio"),
+        ("ratio_high", "to (95 %)", "ratio"),
+        ("p_holm", "p (Holm)", "p"),
+        ("verdict", "verdict", "text"),
+        ("speakers", "fewest speakers", "count"),
+    )
+    note = "2 to the power of LWERR: the ratio of two groups' mean word error rates over the scenarios of a category."
+    return table_of("group-ratios", "Groups under disturbance", frame, columns, note=note)

@@ -1,0 +1,1 @@
+"""Listen, label, and agree: a small web app over a run."""

@@ -1,0 +1,269 @@
+"""The trials of a run as cases: an index in memory, texts read for the page that is shown."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Collection
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voxaudit.audio import read
+from voxaudit.corpus import Utterance
+from voxaudit.corpus.base import Corpus
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb import CLEAN, parse_scenario
+from voxaudit.perturb.sources import reopen_sources
+from voxaudit.review.cases import CHANGED, ERRORS, ORIGINAL, SORTS, Facets, Filters, Page, Sound, word_diff
+from voxaudit.run.folder import Run
+from voxaudit.score.normalize import normalizer
+
+KEYS = ("recognizer", "scenario", "utterance")
+COUNTS = ("substitutions", "deletions", "insertions", "words")
+MOST_LEVELS = 60
+"""An attribute with more levels (an id, a birth date) is no group to filter by."""
+
+
+def trial_id(recognizer: str, scenario: str, utterance: str) -> str:
+    """Return the id of a trial as a case."""
+    return json.dumps([recognizer, scenario, utterance], ensure_ascii=False, separators=(",", ":"))
+
+
+def trial_keys(id_: str) -> tuple[str, str, str] | None:
+    """Return the recognizer, scenario and utterance of an id; None where it is none."""
+    try:
+        keys = json.loads(id_)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(keys, list) and len(keys) == 3 and all(isinstance(key, str) for key in keys):
+        return keys[0], keys[1], keys[2]
+    return None
+
+
+class Trials:
+    """The cases of a finished run. Numbers are kept in memory, texts stay in the run's tables."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._lock = threading.Lock()
+        self._normalize = normalizer(run.config.get("normalizer", "basic"))
+
+    @property
+    def total(self) -> int:
+        """How many trials the run has."""
+        return self._index.height
+
+    @property
+    def _texts(self) -> pl.LazyFrame:
+        return pl.scan_parquet(self._run.folder / "transcripts.parquet").with_row_index("row")
+
+    @cached_property
+    def _table(self) -> pl.DataFrame:
+        trials = self._texts.select(
+            "row",
+            *(pl.col(key).cast(pl.String) for key in KEYS),
+            failed=pl.col("failure").cast(pl.String).fill_null("") != "",
+            empty=pl.col("text").cast(pl.String).fill_null("").str.strip_chars() == "",
+        )
+        path = self._run.folder / "scores.parquet"
+        if path.exists():
+            scores = pl.scan_parquet(path).select(*KEYS, *COUNTS)
+            trials = trials.join(scores, on=KEYS, how="left", maintain_order="left")
+        else:
+            trials = trials.with_columns(pl.lit(None, pl.Int64).alias(name) for name in COUNTS)
+        errors = pl.sum_horizontal("substitutions", "deletions", "insertions", ignore_nulls=False)
+        table = trials.with_columns(errors=errors).with_columns(
+            wer=pl.when(pl.col("words") > 0).then(pl.col("errors") / pl.col("words"))
+        )
+        clean = (
+            table.filter(pl.col("scenario") == CLEAN)
+            .select("recognizer", "utterance", clean="wer")
+            .unique(["recognizer", "utterance"])
+        )
+        return (
+            table.join(clean, on=("recognizer", "utterance"), how="left", maintain_order="left")
+            .with_columns(excess=pl.col("wer") - pl.col("clean"))
+            .drop("clean")
+            .collect()
+        )
+
+    @property
+    def _index(self) -> pl.DataFrame:
+        with self._lock:  # two tabs open at once: build it once
+            return self._table
+
+    @cached_property
+    def _corpus(self) -> dict[str, Utterance]:
+        return {one.id: one for one in Corpus("run", "run", self._run.corpus)}
+
+    @cached_property
+    def _levels(self) -> dict[str, tuple[str, str]]:
+        corpus = Corpus("run", "run", self._run.corpus)
+        levels: dict[str, tuple[str, str]] = {}
+        for attribute in corpus.attributes:
+            values = corpus.table[attribute].cast(pl.String).drop_nulls().unique().sort().to_list()
+            if len(values) <= MOST_LEVELS:
+                levels |= {f"{attribute}={value}": (attribute, value) for value in values}
+        return levels
+
+    def facets(self) -> Facets:
+        """Return the run's scenarios, recognizers and groups."""
+        index = self._index
+        found = set(index["scenario"].unique().to_list())
+        known = [scenario for scenario in self._run.config.get("scenarios", []) if scenario in found]
+        return Facets(
+            scenarios=known + sorted(found - set(known)),
+            recognizers=sorted(index["recognizer"].unique().to_list()),
+            groups=list(self._levels),
+            errors=list(ERRORS),
+            sorts=list(SORTS),
+        )
+
+    def page(self, filters: Filters, first: int, size: int) -> Page:
+        """Return one page of the trials that match."""
+        found = self._matching(filters)
+        rows = found.slice(first, size)
+        texts = self._texts.filter(pl.col("row").is_in(rows["row"].implode())).select("row", "text").collect()
+        cases = rows.join(texts, on="row", how="left", maintain_order="left")
+        return Page(found.height, [self._line(row) for row in cases.iter_rows(named=True)])
+
+    def _line(self, row: dict[str, Any]) -> dict[str, Any]:
+        about = self._corpus.get(row["utterance"])
+        return {
+            "id": trial_id(*(row[key] for key in KEYS)),
+            **{key: row[key] for key in KEYS},
+            "said": about.text if about else None,
+            "heard": row["text"],
+            "failed": row["failed"],
+            "wer": row["wer"],
+            "excess": row["excess"],
+        }
+
+    def _matching(self, filters: Filters) -> pl.DataFrame:
+        index = self._index
+        for name in ("scenario", "recognizer"):
+            if value := getattr(filters, name):
+                index = index.filter(pl.col(name) == value)
+        if filters.group:
+            index = index.filter(pl.col("utterance").is_in(self._members(filters.group)))
+        if filters.error:
+            index = index.filter(_error(filters.error))
+        if filters.text:
+            index = self._saying(index, filters.text)
+        if filters.only is not None:
+            index = index.join(_keys(filters.only), on=KEYS, how="semi", maintain_order="left")
+        if filters.without:
+            index = index.join(_keys(filters.without), on=KEYS, how="anti", maintain_order="left")
+        if filters.sort == "order":
+            return index.sort("row")
+        by = "excess" if filters.sort == "excess" else "wer"
+        return index.sort(by, "row", descending=[True, False], nulls_last=True)
+
+    def _members(self, group: str) -> list[str]:
+        if group not in self._levels:
+            return []
+        attribute, level = self._levels[group]
+        table = self._run.corpus
+        return table.filter(pl.col(attribute).cast(pl.String) == level)["id"].cast(pl.String).to_list()
+
+    def _saying(self, index: pl.DataFrame, text: str) -> pl.DataFrame:
+        wanted = text.lower()
+        said = [
+            id_
+            for id_, one in self._corpus.items()
+            if wanted in (one.text or "").lower() or wanted in id_.lower()
+        ]
+        heard = pl.col("text").cast(pl.String).str.to_lowercase().str.contains(wanted, literal=True)
+        rows = self._texts.filter(heard).select("row").collect()["row"]
+        return index.filter(pl.col("row").is_in(rows.implode()) | pl.col("utterance").is_in(said))
+
+    def case(self, id_: str) -> dict[str, Any] | None:
+        """Return one trial in full."""
+        found = self._find(id_)
+        if found is None:
+            return None
+        text, failure = self._heard(found["row"])
+        about = self._corpus.get(found["utterance"])
+        reference = about.text if about else None
+        clean = None
+        if found["scenario"] != CLEAN:
+            same = self._find(trial_id(found["recognizer"], CLEAN, found["utterance"]))
+            clean = None if same is None else self._heard(same["row"])[0]
+        said = reference if reference is not None else clean
+        return {
+            **self._line({**found, "text": text}),
+            "failure": failure,
+            "speaker": about.speaker if about else None,
+            "attributes": {k: v for k, v in (about.attributes if about else {}).items() if v is not None},
+            "clean": clean,
+            "against": None if said is None else "reference" if reference is not None else "clean",
+            "diff": self._diff(said, text),
+            "clean_diff": self._diff(reference, clean) if reference is not None else None,
+            "counts": {name: found[name] for name in COUNTS},
+            "sides": self._sides(found["scenario"]),
+        }
+
+    def _sides(self, scenario: str) -> list[str]:
+        natural = scenario in self._run.config.get("corpora", {})
+        return [ORIGINAL] if natural or scenario == CLEAN else [ORIGINAL, CHANGED]
+
+    def _diff(self, said: str | None, heard: str | None) -> list[tuple[str, str, str]] | None:
+        if said is None or heard is None:
+            return None
+        return word_diff(self._normalize(said), self._normalize(heard))
+
+    def _find(self, id_: str) -> dict[str, Any] | None:
+        keys = trial_keys(id_)
+        if keys is None:
+            return None
+        index = self._index
+        for key, value in zip(KEYS, keys, strict=True):
+            index = index.filter(pl.col(key) == value)
+        return index.row(0, named=True) if index.height else None
+
+    def _heard(self, row: int) -> tuple[str | None, str | None]:
+        columns = pl.col("text", "failure").cast(pl.String)
+        text, failure = self._texts.slice(row, 1).select(columns).collect().row(0)
+        return (None, failure) if failure else (text, None)
+
+    def sound(self, id_: str, side: str) -> Sound | None:
+        """Return the recording, or what the scenario made of it: the samples that the recognizer was given."""
+        found = self._find(id_)
+        if found is None or side not in self._sides(found["scenario"]):
+            return None
+        about = self._corpus.get(found["utterance"])
+        if about is None:
+            raise VoxauditError("this utterance is not in the run's corpus")
+        audio = read(about.audio, start=about.start, duration=about.duration)
+        if side == ORIGINAL:
+            return Sound(audio)
+        config = self._run.config
+        name = found["scenario"].partition(":")[0]
+        recorded = {key: entry for key, entry in config.get("sources", {}).items() if key == name}
+        size = int(config["corpus"]["utterances"])
+        corpus = Corpus(config["corpus"]["name"], "run", self._run.corpus.head(size))
+        scenario = parse_scenario(found["scenario"], reopen_sources(recorded, corpus))
+        return Sound(scenario.apply(audio, seed=int(config["seed"]), utterance=about.id))
+
+
+def _error(kind: str) -> pl.Expr:
+    if kind in ("failed", "empty"):
+        return pl.col("failed") if kind == "failed" else pl.col("empty") & ~pl.col("failed")
+    if kind == "any":
+        return (pl.col("errors") > 0) | pl.col("failed")
+    if kind in COUNTS[:3]:
+        return pl.col(kind) > 0
+    return pl.lit(False)
+
+
+def _keys(ids: Collection[str]) -> pl.DataFrame:
+    rows = [keys for id_ in ids if (keys := trial_keys(id_)) is not None]
+    return pl.DataFrame(rows, schema=dict.fromkeys(KEYS, pl.String), orient="row")
+
+
+def is_reviewable(folder: Path) -> bool:
+    """Say whether a folder holds the trials of a finished run."""
+    return (folder / "run.json").is_file() and (folder / "transcripts.parquet").is_file()

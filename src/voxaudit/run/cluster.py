@@ -1,0 +1,182 @@
+"""The Ray cluster a run is heard on: reached, looked at and left again, without Ray's own talk on our output."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+import socket
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+from voxaudit.errors import VoxauditError, one_line
+
+CONNECT_SECONDS = 5.0
+
+_HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""How every gRPC connection begins, Ray's too."""
+
+_HERE = ("auto", "local")
+"""Addresses that Ray resolves itself: the cluster on this machine, and a new one of our own."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A connection to Ray. A replica takes `cpus` and `gpus`; `replicas` is how many, None for as many as fit."""
+
+    ray: Any
+    cpus: float
+    gpus: float
+    replicas: int | None
+
+    def capacity(self) -> int:
+        """Return how many replicas to have: as asked, or as many as the nodes that are alive can hold."""
+        if self.replicas is not None:
+            return self.replicas
+        return sum(self._fit(node["Resources"]) for node in self.ray.nodes() if node["Alive"])
+
+    def require_room(self) -> None:
+        """Raise one line if no node could hold even one replica."""
+        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        if not any(self._fit(node) for node in nodes):
+            have = "; ".join(f"{node.get('CPU', 0):g} CPUs and {node.get('GPU', 0):g} GPUs" for node in nodes)
+            raise VoxauditError(
+                f"no node of the Ray cluster has room for a replica of {self.cpus:g} CPUs and {self.gpus:g} GPUs"
+                f" (nodes: {have or 'none'}). Lower replica_cpus or replica_gpus, or add a node"
+            )
+
+    def _fit(self, resources: dict[str, float]) -> int:
+        wanted = {"CPU": self.cpus, "GPU": self.gpus}
+        return int(min(resources.get(kind, 0.0) / count for kind, count in wanted.items() if count))
+
+
+@contextlib.contextmanager
+def connect(
+    address: str | None, log: Path, *, cpus: float, gpus: float, replicas: int | None
+) -> Iterator[Cluster]:
+    """Connect to Ray for as long as the context lasts.
+
+    `address` is `auto` (the cluster on this machine), `host:port`, `ray://host:port`, or None: the address in
+    $RAY_ADDRESS, else a cluster on this machine, else one of our own. A connection that the program already has is used
+    and left open. What Ray says about lost workers and nodes goes to `log`.
+    """
+    if cpus < 0 or gpus < 0 or not (cpus or gpus):
+        raise VoxauditError(
+            f"a replica needs CPUs or GPUs: replica_cpus {cpus:g} and replica_gpus {gpus:g} cannot be used"
+        )
+    ray = _import_ray()
+    ours = not ray.is_initialized()
+    # Ray prints its reports on standard output, where a command's own output must stand alone.
+    stream = _Sorted(sys.stdout, log)
+    with contextlib.redirect_stdout(stream):
+        if ours:
+            _initialize(ray, address)
+        try:
+            cluster = Cluster(ray, cpus, gpus, replicas)
+            cluster.require_room()
+            yield cluster
+        finally:
+            if ours:
+                stream.all_is_theirs = True
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    ray.shutdown()
+
+
+def _import_ray() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its future default; else it warns
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return import_module("ray")
+    except ImportError as error:
+        raise VoxauditError(
+            f"the executor 'ray' needs Ray ({one_line(error)}): pip install 'voxaudit[ray]'"
+        ) from error
+
+
+def _initialize(ray: Any, address: str | None) -> None:
+    wanted = address or os.environ.get("RAY_ADDRESS") or None
+    if wanted is not None and wanted not in _HERE:
+        _knock(wanted)
+    options: dict[str, Any] = {"address": wanted, "namespace": f"voxaudit-{uuid4().hex}"}
+    if wanted is None or not wanted.startswith("ray://"):
+        options |= {"include_dashboard": False} if wanted in (None, "local") else {}
+        options |= {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    try:
+        with tempfile.TemporaryFile() as said, _standard_error_to(said), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                ray.init(**options)
+            except Exception as error:
+                said.seek(0)
+                if b"AuthToken" in said.read():
+                    raise ConnectionError("it asks for a token: set RAY_AUTH_MODE=token") from error
+                raise
+    except ImportError as error:  # the client of ray:// needs more than Ray itself
+        raise VoxauditError(f"{wanted}: {one_line(error)}: pip install 'voxaudit[ray]'") from error
+    except Exception as error:
+        place = wanted or "this machine"
+        raise VoxauditError(f"cannot use the Ray cluster at {place} ({one_line(error, 200)})") from error
+
+
+@contextlib.contextmanager
+def _standard_error_to(file: IO[bytes]) -> Iterator[None]:
+    """Send file descriptor 2 elsewhere: Ray's native part writes there a line for every second it waits."""
+    kept = os.dup(2)
+    os.dup2(file.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+def _knock(address: str) -> None:
+    """Raise one line where nobody listens: Ray itself would try for a minute and fill the screen."""
+    parts = re.fullmatch(r"(?:ray://)?(\[[^]]+\]|[^:/]+):(\d+)", address)
+    if parts is None:
+        raise VoxauditError(
+            f"'{one_line(address, 80)}' is no address of a Ray cluster: use auto, host:port or ray://host:port"
+        )
+    try:
+        place = (parts[1].strip("[]"), int(parts[2]))
+        with socket.create_connection(place, timeout=CONNECT_SECONDS) as connection:
+            if os.environ.get("RAY_USE_TLS", "0") == "0":
+                connection.sendall(_HTTP2_GREETING)
+                if connection.recv(4)[3:] != b"\x04":  # the type of a frame with settings, HTTP/2's first
+                    raise OSError("what listens there is something else")
+    except (OSError, OverflowError) as error:
+        raise VoxauditError(
+            f"no Ray cluster at {address} ({one_line(error)}). Start one with `ray start --head`,"
+            " or name another with --ray-address"
+        ) from error
+
+
+class _Sorted:
+    """A stream that passes everything on, except what Ray's own thread says: that goes to `log`."""
+
+    def __init__(self, stream: IO[str], log: Path) -> None:
+        self._stream = stream
+        self._log = log
+        self.all_is_theirs = False
+
+    def write(self, text: str) -> int:
+        if not self.all_is_theirs and threading.current_thread().name != "ray_listen_error_messages":
+            return self._stream.write(text)
+        with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8") as file:
+            file.write(text)
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)

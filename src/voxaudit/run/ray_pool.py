@@ -1,0 +1,244 @@
+"""The Ray executor: replicas of a recognizer on the nodes of a cluster, fed in chunks, replaced when lost."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from voxaudit.errors import one_line
+from voxaudit.recognize.base import RecognizerError
+from voxaudit.run.backlog import Attempt, Backlog
+from voxaudit.run.cluster import Cluster
+from voxaudit.run.local import Limits
+from voxaudit.run.replica import Answer, Replica, versions
+from voxaudit.run.trial import Outcome, Trial
+from voxaudit.run.worker import Job
+
+CHUNKS_AHEAD = 2
+"""Chunks that a replica has at most: one it hears, one that waits there so that it never idles."""
+
+LOSSES = 3
+"""A trial that was by itself on so many replicas when they were lost is given up."""
+
+LOSSES_WHILE_LOADING = 3
+SILENCE = 30.0
+"""After so many seconds without an answer a replica is asked whether it is alive; it has twice as long to say so."""
+
+LOOK_AROUND = 2.0
+"""Seconds between looks at how many replicas the cluster can hold: nodes come and go."""
+
+
+@dataclass(eq=False)
+class _Replica:
+    handle: Any
+    loading: Any  # the answer to `load` that is awaited, None once it came
+    started: float
+    pending: deque[tuple[Any, list[Attempt]]] = field(default_factory=deque)
+    heard_from: float = 0.0
+    question: Any = None
+
+    @property
+    def awaited(self) -> Any:
+        """The next answer of this replica: it answers in order."""
+        return self.loading if self.loading is not None else self.pending[0][0] if self.pending else None
+
+
+class RayPool:
+    """Warm replicas of one recognizer on a cluster; used as the local pool is."""
+
+    def __init__(self, job: Job, limits: Limits, log: Path, cluster: Cluster) -> None:
+        self._ray = cluster.ray
+        self._cluster = cluster
+        self._limits = limits
+        self._log = log
+        self._backlog = Backlog(max(1, job.recognizer.batch_size))
+        self._job = self._ray.put(pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL))
+        self._actor = self._ray.remote(
+            num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_restarts=0, concurrency_groups={"control": 1}
+        )(Replica)
+        self._replicas: list[_Replica] = []
+        self._losses_while_loading = 0
+        self._capacity = (0, -LOOK_AROUND)
+        self._nobody_since = time.monotonic()
+        self._hopeless: RecognizerError | None = None  # raised once what was heard so far is handed over
+
+    def __enter__(self) -> RayPool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def hear(self, trials: Iterator[Trial]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of trials as they come, every trial exactly once.
+
+        A replica that is lost (with its node, for want of memory) is replaced; what it was at is heard again one by
+        one. `RecognizerError` means that no trial can be heard at all.
+        """
+        self._backlog.draw_from(trials)
+        while True:
+            self._feed()
+            if self._backlog.empty and not any(replica.pending for replica in self._replicas):
+                return
+            if outcomes := self._collect():
+                yield outcomes
+            if self._hopeless is not None:
+                raise self._hopeless
+
+    def _feed(self) -> None:
+        for ahead in range(CHUNKS_AHEAD):
+            for replica in self._replicas:
+                if replica.loading is None and len(replica.pending) <= ahead:
+                    if not (chunk := self._backlog.next_chunk()):
+                        return
+                    answer = replica.handle.hear.remote([attempt.trial for attempt in chunk])
+                    if not replica.pending:
+                        replica.heard_from = time.monotonic()
+                    replica.pending.append((answer, chunk))
+        while len(self._replicas) < self._room():
+            loading = sum(replica.loading is not None for replica in self._replicas)
+            if self._backlog.look_ahead(loading + 1) <= loading:
+                return
+            self._start()
+
+    def _room(self) -> int:
+        count, looked = self._capacity
+        now = time.monotonic()
+        if now - looked >= LOOK_AROUND:
+            count = self._cluster.capacity()
+            self._capacity = (count, now)
+        return count
+
+    def _start(self) -> None:
+        threads = max(1, int(self._cluster.cpus))
+        limits = replace(self._limits, workers=1)
+        handle = self._actor.remote(self._job, limits, threads, sys.path, versions(), str(self._log))
+        now = time.monotonic()
+        self._replicas.append(_Replica(handle, handle.load.remote(), now, heard_from=now))
+
+    def _collect(self) -> list[Outcome]:
+        """Wait for something to happen, then handle all that has."""
+        outcomes: list[Outcome] = []
+        awaited = {replica.awaited: replica for replica in self._replicas if replica.awaited is not None}
+        if awaited:
+            refs = list(awaited)
+            ready, _ = self._ray.wait(refs, num_returns=1, timeout=1.0)
+            if ready and len(refs) > 1:
+                ready, _ = self._ray.wait(refs, num_returns=len(refs), timeout=0)
+            for ref in ready:
+                self._take(awaited[ref], ref, outcomes)
+        else:
+            time.sleep(0.1)  # no node has room at the moment
+        self._look_after(outcomes)
+        return outcomes
+
+    def _take(self, replica: _Replica, ref: Any, outcomes: list[Outcome]) -> None:
+        errors = self._ray.exceptions
+        try:
+            answer: Answer = self._ray.get(ref)
+        except errors.RayTaskError as error:  # not the recognizer's fault, and it would happen again
+            self._hopeless = RecognizerError(f"a replica failed ({_cause(error)})")
+            return
+        except errors.RayError as error:
+            self._lost(replica, _why(error), outcomes)
+            return
+        replica.heard_from, replica.question = time.monotonic(), None
+        if answer.printed:
+            with self._log.open("ab") as file:
+                file.write(answer.printed)
+        if replica.loading is not None:
+            replica.loading = None
+            if answer.unusable is None:
+                self._losses_while_loading = 0
+        else:
+            self._answered(replica.pending.popleft()[1], answer, outcomes)
+        if answer.unusable is not None:
+            self._hopeless = RecognizerError(answer.unusable)
+
+    def _answered(self, chunk: list[Attempt], answer: Answer, outcomes: list[Outcome]) -> None:
+        for path in answer.absent:
+            if Path(path).exists():
+                self._hopeless = RecognizerError(
+                    f"node {answer.node} has no {path}: put the recordings where all nodes can read them,"
+                    " or name them by URL (s3://...)"
+                )
+                return  # what else it heard is heard again by a run that can hear all
+        outcomes += answer.outcomes
+        for outcome in answer.outcomes:
+            self._backlog.measure(outcome.seconds)
+
+    def _look_after(self, outcomes: list[Outcome]) -> None:
+        """Notice replicas that fell silent, and a cluster that has no room for any."""
+        now = time.monotonic()
+        for replica in list(self._replicas):
+            if not replica.pending or now - replica.heard_from < SILENCE:
+                continue
+            if replica.question is None:
+                replica.question = replica.handle.alive.options(concurrency_group="control").remote()
+            elif self._ray.wait([replica.question], timeout=0)[
+                0
+            ]:  # an error is an answer too: `_take` sees it
+                replica.heard_from, replica.question = now, None
+            elif now - replica.heard_from > 3 * SILENCE:
+                self._lost(replica, f"no sign of life for {3 * SILENCE:g} s", outcomes)
+        if any(replica.loading is None for replica in self._replicas):
+            self._nobody_since = now
+        elif now - self._nobody_since > self._limits.load_timeout + SILENCE and self._hopeless is None:
+            self._hopeless = RecognizerError(
+                f"no replica could be started within {self._limits.load_timeout:g} s: the Ray cluster has no room"
+                f" for {self._cluster.cpus:g} CPUs and {self._cluster.gpus:g} GPUs"
+            )
+
+    def _lost(self, replica: _Replica, why: str, outcomes: list[Outcome]) -> None:
+        """Replace a replica: the chunk it was at is to blame, or its node; what waited there goes back untouched."""
+        self._replicas.remove(replica)
+        self._capacity = (0, -LOOK_AROUND)
+        with contextlib.suppress(Exception):
+            self._ray.kill(replica.handle)
+        if replica.loading is not None:
+            self._losses_while_loading += 1
+            if self._losses_while_loading >= LOSSES_WHILE_LOADING:
+                self._hopeless = RecognizerError(f"replicas are lost while they load the model ({why})")
+        chunks = [chunk for _, chunk in replica.pending]
+        self._backlog.put_back(attempt for chunk in chunks[1:] for attempt in chunk)
+        blamed = chunks[0] if chunks else []
+        certain = len(blamed) == 1  # in a larger chunk nobody knows yet whose fault it was
+        for attempt in blamed:
+            if attempt.failures + certain >= LOSSES:
+                reason = f"recognizer: lost with its replica {LOSSES} times ({why})"
+                outcomes.append(Outcome(attempt.trial, None, failure=reason))
+            else:
+                self._backlog.try_again(attempt, failed=certain)
+
+    def stop(self) -> None:
+        """End all replicas."""
+        with contextlib.suppress(Exception):  # a cluster that is gone has ended them itself
+            closing = [
+                replica.handle.close.options(concurrency_group="control").remote()
+                for replica in self._replicas
+            ]
+            if closing:
+                self._ray.wait(closing, num_returns=len(closing), timeout=5.0)
+            for replica in self._replicas:
+                self._ray.kill(replica.handle)
+        self._replicas.clear()
+
+
+def _why(error: Exception) -> str:
+    """Return Ray's reason for a loss in a few words: its own takes a screen."""
+    text = str(error)
+    if "node" in text and ("node has died" in text or "node died" in text or "marked dead" in text):
+        return "its node died"
+    if "memory" in text and "OOM" in text and "memory monitor" in text:
+        return "out of memory on its node"
+    return one_line(text.splitlines()[0] if text else type(error).__name__, 200).rstrip(".")
+
+
+def _cause(error: Any) -> str:
+    return one_line(getattr(error, "cause", None) or error, 300)

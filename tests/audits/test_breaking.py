@@ -1,0 +1,240 @@
+"""Breaking points: axes, staircases on a real chain of parts, groups, refusals."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxaudit.audits.breaking import breaking_points, find_axis
+from voxaudit.audits.breaking.axes import RANGES
+from voxaudit.audits.breaking.simulation import Listeners, group_interval, simulate_group
+from voxaudit.audits.breaking.tracks import Track, misfit, order_of_harm, run_tracks
+from voxaudit.cli.main import main
+from voxaudit.corpus import read_corpus
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb import parse_scenario
+from voxaudit.recognize import make_recognizer
+from voxaudit.run.local import Limits
+
+WORDS = "one two three four five six seven eight nine ten"
+ENGINE = f"""
+from pathlib import Path
+import numpy as np
+JOURNAL = Path(__file__).parent / "journal"
+WORDS = {WORDS!r}.split()
+
+def hear(samples, rate):
+    '''Hears fewer words the quieter it is: half of them where the level falls to a tenth.'''
+    with JOURNAL.open("a") as file:
+        file.write("x\\n")
+    level = float(np.abs(samples).max())
+    heard = 10 / (1 + (0.1 / max(level, 1e-9)) ** 2)
+    return " ".join(WORDS[: round(heard)])
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Group a speaks at full level, group b four times as softly: it breaks at a four times larger factor."""
+    (tmp_path / "engine.py").write_text(ENGINE)
+    generator = np.random.default_rng(0)
+    lines = ["id,audio,speaker,text,group,talk"]
+    for group, level in (("a", 0.8), ("b", 0.2)):
+        for number in range(6):
+            own = level * np.exp(0.15 * generator.standard_normal())
+            for turn in range(2):
+                name = f"{group}{number}-{turn}.wav"
+                samples = np.full(1600 + 10 * number + turn, min(own, 1.0), np.float32)
+                soundfile.write(tmp_path / name, samples, 16000, subtype="FLOAT")
+                lines.append(f"{name},{name},{group}{number},{WORDS},{group},{turn}")
+    (tmp_path / "manifest.csv").write_text("\n".join(lines))
+    return tmp_path / "manifest.csv"
+
+
+def engine(folder, function="hear"):
+    return {"mine": make_recognizer({"engine": "python", "callable": f"{folder / 'engine.py'}:{function}"})}
+
+
+def audit(corpus, **options):
+    folder = corpus.parent
+    given = {"out": folder / "out", "by": "group", "limits": Limits(workers=1), "cache": False} | options
+    perturbation = given.pop("perturbation", "amp")
+    return breaking_points(read_corpus(corpus), engine(folder), perturbation, **given)
+
+
+def test_known_breaking_points_of_two_groups(corpus, tmp_path):
+    found = audit(corpus)
+    a, b = found.points
+    # 0.1 of full scale is half: a factor of 0.125 for speech at 0.8, of 0.5 for speech at 0.2.
+    assert a.value == pytest.approx(0.125, rel=0.2)
+    assert b.value == pytest.approx(0.5, rel=0.2)
+    assert a.low < 0.125 < a.high
+    assert b.low < 0.5 < b.high
+    [gap] = found.differences
+    assert gap.shown
+    assert gap.p < 0.01
+    assert gap.low < 0.25 < gap.high  # the ratio of the two
+    assert found.calls <= 12 * 12
+    heard = len((tmp_path / "journal").read_text().splitlines())
+    assert heard == found.heard <= found.calls
+    again = audit(corpus)
+    assert again.heard == 0
+    assert again.points == found.points
+    written = json.loads((tmp_path / "out" / "breaking.json").read_text())
+    assert written["points"][0]["group"] == "a"
+    assert {row["speaker"] for row in written["speakers"]} == {f"{g}{n}" for g in "ab" for n in range(6)}
+
+
+def test_a_rise_above_clean_is_a_level_for_each_group(corpus):
+    found = audit(corpus, rise=0.3)
+    a, b = found.points
+    # Clean speech at 0.8 loses nothing of ten words (rounded), at 0.2 two of ten.
+    assert a.level == pytest.approx(0.3, abs=0.02)
+    assert b.level == pytest.approx(0.5, abs=0.05)
+    assert a.value < b.value
+
+
+def test_what_never_breaks_or_is_broken_already_has_no_number(corpus):
+    never = audit(corpus, ends=(1.0, 0.7), by="group").points
+    assert never[0].value is None
+    assert never[0].never == 6
+    assert "is no harder than" in never[0].refused or "does not break" in never[0].refused
+    already = audit(corpus, ends=(0.3, 0.001))
+    assert already.points[1].always == 6
+    assert already.points[1].value is None
+    assert already.points[0].value is not None
+    assert "mild end already" in "".join(already.sentences())
+
+
+def test_no_order_of_harm_is_refused(corpus):
+    found = audit(corpus, ends=(0.001, 1.0))
+    assert all(point.value is None and "turn the range round" in point.refused for point in found.points)
+    assert not found.differences
+
+
+def test_without_groups_there_is_one_point(corpus):
+    found = audit(corpus, by=None)
+    assert [point.group for point in found.points] == ["all speakers"]
+    assert not found.differences
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"perturbation": "gausian_noise"}, "Did you mean: gaussian_noise"),
+        ({"perturbation": "gaussian_noise", "parameter": "srn"}, "Did you mean: snr"),
+        ({"perturbation": "frame"}, "Give the mild and the harsh end"),
+        ({"perturbation": "clipping", "ends": (1.0, 2.0)}, "theta must be above 0 and at most 1"),
+        ({"perturbation": "silence"}, "silence"),
+        ({"ends": (1.0, 1.0)}, "are the same"),
+        ({"level": 1.5}, "level must lie between 0 and 1"),
+        ({"budget": 2}, "budget must be at least 4"),
+        ({"by": "grup"}, "Did you mean: group"),
+        ({"by": "talk"}, "is in several groups"),
+        ({"rise": 0.9}, "out of reach"),
+    ],
+)
+def test_refusals_say_what_to_do(corpus, options, says):
+    with pytest.raises(VoxauditError, match=says):
+        audit(corpus, **options)
+
+
+def test_no_speakers_is_refused(corpus):
+    table = corpus.read_text().splitlines()
+    bare = corpus.with_name("bare.csv")
+    bare.write_text("\n".join(",".join(line.split(",")[:2] + line.split(",")[3:]) for line in table))
+    with pytest.raises(VoxauditError, match="no utterance has a speaker"):
+        audit(bare)
+
+
+def test_a_group_of_one_speaker_has_no_number(corpus):
+    table = [
+        line
+        for line in corpus.read_text().splitlines()
+        if not line.startswith(("b1", "b2", "b3", "b4", "b5"))
+    ]
+    small = corpus.with_name("small.csv")
+    small.write_text("\n".join(table))
+    found = audit(small)
+    assert found.points[0].value is not None
+    assert found.points[1].refused == "1 speaker, and at least 5 are needed"
+    assert not found.differences
+
+
+def test_the_command(corpus, tmp_path, capsys):
+    (tmp_path / "mine.py").write_text(ENGINE)
+    spec = f"python:{tmp_path / 'engine.py'}:hear"
+    command = ["breaking", str(corpus), "--recognizers", spec, "--perturbation", "amp", "--by", "group"]
+    command += ["--out", str(tmp_path / "cli"), "--no-cache", "--workers", "1"]
+    assert main([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["differences"][0]["shown"] is True
+    assert main(command) == 0
+    said = capsys.readouterr().out
+    assert "50 % of the words wrong at 0.1" in said
+    assert "a difference is shown" in said
+    assert main([*command, "--range", "loud"]) == 2
+    assert "--range takes two numbers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(RANGES))
+def test_every_usual_range_can_be_heard_from_end_to_end(name):
+    axis = find_axis(name) if name != "crosstalk" else find_axis("gaussian_noise")
+    for place in np.linspace(0.0, 1.0, 21):
+        assert parse_scenario(axis.scenario(float(place))).perturbation is not None
+
+
+def test_axes_by_hand():
+    snr = find_axis("gaussian_noise")
+    assert snr.scenario(0.5) == "gaussian_noise:snr=15"
+    assert snr.text(0.25) == "27.5 dB"
+    assert snr.difference(0.1) == pytest.approx(-5.0)  # harsher is fewer dB
+    cut = find_axis("lowpass", ends=(4000.0, 1000.0))
+    assert cut.value(0.5) == pytest.approx(2000.0)
+    assert cut.difference(0.5) == pytest.approx(0.5)
+    fixed = find_axis("packet_loss:burst=5")
+    assert parse_scenario(fixed.scenario(1.0)).id == "packet_loss:loss=70,burst=5"
+
+
+def test_tracks_stop_where_nothing_more_is_to_be_learnt():
+    counts = np.zeros(2, dtype=int)
+
+    def ask(asked):
+        for speaker, _, _ in asked:
+            counts[speaker] += 1
+        # The first speaker is never misheard, the second is at a half from 0.5 on.
+        wrong = [0.0 if speaker == 0 else 20.0 * (place >= 0.5) for speaker, _, place in asked]
+        return np.array(wrong), np.full(len(asked), 20.0)
+
+    tracks = run_tracks([0.5, 0.5], 12, ask)
+    assert counts.tolist() == [6, 12]
+    assert [len(track) for track in tracks] == [6, 12]
+
+
+def test_a_response_that_falls_in_between_is_noticed():
+    places = np.array([0.0, 0.4, 0.5, 0.6, 1.0])
+    bent = [Track(places, np.array([0.0, 9.0, 5.0, 1.0, 10.0]), np.full(5, 10.0))] * 8
+    straight = [Track(places, np.array([0.0, 1.0, 5.0, 9.0, 10.0]), np.full(5, 10.0))] * 8
+    middle = np.full(8, 0.5)
+    assert misfit(bent, middle) == pytest.approx(0.4)
+    assert misfit(straight, middle) == 0.0
+    assert order_of_harm(straight)[0] == pytest.approx(1.0)
+    assert order_of_harm([Track(places[:2], np.zeros(2), np.ones(2))])[1] == 0.0
+
+
+def test_simulated_speakers_are_found():
+    people = Listeners()
+    found = []
+    for seed in range(12):
+        generator = np.random.default_rng(seed)
+        places, calls = simulate_group(people, generator, speakers=12)
+        assert calls <= 144
+        found.append(group_interval(places, generator))
+    truth = people.truth(0.5)
+    values = np.array(found)
+    # 12 means of 12 speakers with a standard error of 0.026 each: 0.0075 together
+    assert values[:, 0].mean() == pytest.approx(truth, abs=4 * 0.0075)
+    assert np.mean((values[:, 1] <= truth) & (truth <= values[:, 2])) >= 0.75

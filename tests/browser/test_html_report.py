@@ -1,0 +1,313 @@
+"""The HTML report in a real browser, opened from disk as its readers do."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "report"))
+
+from sample_document import hostile_document, sample_document
+
+from voxaudit.report.document import Column, Curves, Document, HeatMap, Section, Table
+from voxaudit.report.html import render_html
+
+BOTH = pytest.mark.parametrize("scheme", ["light", "dark"])
+
+
+def shorter(document):
+    """The same page with fewer rows and panels: checks of every element take their time."""
+
+    def cut(table):
+        return replace(table, rows=table.rows[:11])
+
+    def figure(one):
+        drawing = one.drawing
+        if isinstance(drawing, Curves):
+            drawing = replace(drawing, panels=drawing.panels[:4])
+        if isinstance(drawing, HeatMap):
+            drawing = replace(drawing, rows=drawing.rows[:5], measures={"wer": "WER", "werd": "Added WER"})
+        return replace(one, drawing=drawing, table=cut(one.table))
+
+    return replace(
+        document,
+        sections=tuple(
+            replace(one, figures=tuple(map(figure, one.figures)), tables=tuple(map(cut, one.tables)))
+            for one in document.sections
+        ),
+    )
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory):
+    """Addresses of reports on disk, by name."""
+    odd = Table(
+        "odd/../values",
+        "Odd values",
+        (Column("text", "Text"), Column("rate", "Rate", "percent"), Column("ci", "Interval", "interval")),
+        (
+            ("=1+1", 0.123456789012, (0.1, 0.25)),
+            ('say "hi", you', -0.5, None),
+            ("two\nlines", None, (float("nan"), float("inf"))),
+            ("@cmd", 10, (0, 1)),
+        ),
+    )
+    documents = {
+        "sample": sample_document(),
+        "short": shorter(sample_document()),
+        "hostile": hostile_document(),
+        "odd": Document("Odd", "", (), (Section("s", "S", tables=(odd,)),)),
+    }
+    folder = tmp_path_factory.mktemp("reports")
+    for name, document in documents.items():
+        (folder / f"{name}.html").write_text(render_html(document), encoding="utf-8")
+    return {name: (folder / f"{name}.html").as_uri() for name in documents}
+
+
+@pytest.fixture
+def report(browser_page, files):
+    browser_page.page.goto(files["sample"])
+    return browser_page
+
+
+def table(page, title):
+    box = page.locator("[data-table]").filter(has=page.locator("caption", has_text=title))
+    box.scroll_into_view_if_needed()
+    box.get_by_role("button", name="Download CSV").wait_for()
+    return box
+
+
+def column(box, place):
+    return box.locator("tbody tr").evaluate_all(
+        "(rows, at) => rows.map((row) => row.cells[at].textContent)", place
+    )
+
+
+def download(page, box):
+    with page.expect_download() as saved:
+        box.get_by_role("button", name="Download CSV").click()
+    content = saved.value.path().read_text(encoding="utf-8-sig")
+    return saved.value.suggested_filename, list(csv.reader(io.StringIO(content, newline="")))
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile", "odd"])
+def test_it_asks_for_nothing_and_complains_of_nothing(browser_page, files, name):
+    page = browser_page.page
+    page.goto(files[name])
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.evaluate("scrollTo({ top: document.body.scrollHeight, behavior: 'instant' })")
+    page.wait_for_timeout(200)
+    assert browser_page.requests == [files[name]]
+    assert browser_page.errors == []
+
+
+def test_hostile_text_runs_nothing_and_hides_nothing(browser_page, files):
+    page = browser_page.page
+    page.on("dialog", lambda dialog: pytest.fail(f"a dialog opened: {dialog.message}"))
+    page.goto(files["hostile"])
+    assert page.locator("img, iframe, object, embed, form, link, base").count() == 0
+    assert page.locator("h1").is_visible()
+    assert page.locator("h1").inner_text().startswith('"><script>alert(1)</script>')
+    assert browser_page.overflow == 0
+
+
+def test_all_figures_have_size(report):
+    sizes = report.page.locator("svg.drawing:visible").evaluate_all(
+        "(all) => all.map((one) => { const box = one.getBoundingClientRect(); return [box.width, box.height]; })"
+    )
+    assert len(sizes) == 6 * 2 + 25 + 1 + 1 + 2
+    assert all(width > 100 and height > 40 for width, height in sizes)
+
+
+def test_no_text_leaves_its_drawing(report):
+    cut = report.page.locator("svg.drawing:visible").evaluate_all(
+        """(all) => all.flatMap((one) => {
+          const box = one.getBoundingClientRect();
+          return [...one.querySelectorAll("text")].filter((text) => {
+            const inner = text.getBoundingClientRect();
+            return inner.width && (inner.left < box.left - 1 || inner.right > box.right + 1
+              || inner.top < box.top - 2 || inner.bottom > box.bottom + 2);
+          }).map((text) => text.textContent);
+        })"""
+    )
+    assert cut == []
+
+
+def test_measures_switch_in_all_heat_maps_at_once(report):
+    page = report.page
+    first = page.locator(".heat").first
+    assert first.locator(".p0").is_visible()
+    first.get_by_role("radio", name="Added WER").check()
+    for heat in page.locator(".heat").all():
+        assert heat.locator(".p1").is_visible()
+        assert not heat.locator(".p0").is_visible()
+
+
+def test_measures_switch_without_scripts(new_page, files):
+    page = new_page(javascript=False).page
+    page.goto(files["sample"])
+    heat = page.locator(".heat").last
+    heat.get_by_role("radio", name="Added WER").check()
+    assert heat.locator(".p1").is_visible()
+    assert page.get_by_text("The first 300 of 1,200 rows").is_visible()
+
+
+def test_tables_sort_both_ways_with_missing_values_last(report):
+    page = report.page
+    page.get_by_text("Numbers of this figure").first.click()
+    box = table(page, "Word error rate by scenario, moonshine")
+    head = box.locator("thead th").nth(3)
+    assert head.get_attribute("aria-sort") == "none"
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    up = column(box, 3)
+    numbers = [float(value.removesuffix(" %")) for value in up[:-1]]
+    assert numbers == sorted(numbers)
+    assert up[-1] == "\u2013"
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    down = column(box, 3)
+    assert [float(value.removesuffix(" %")) for value in down[:-1]] == sorted(numbers, reverse=True)
+    assert down[-1] == "\u2013"
+
+
+def test_tables_filter(report):
+    page = report.page
+    page.get_by_text("Numbers of this figure").first.click()
+    box = table(page, "Word error rate by scenario, moonshine")
+    assert box.get_by_role("status").inner_text() == "100 rows"
+    box.get_by_label("Filter").fill("CROSS")
+    assert column(box, 0) == ["crosstalk"] * 4
+    assert box.get_by_role("status").inner_text() == "4 of 100 rows"
+    box.get_by_label("Filter").fill("")
+    assert len(column(box, 0)) == 100
+
+
+def test_large_tables_page_sort_and_filter_as_a_whole(report):
+    box = table(report.page, "All trials by scenario and speaker")
+    assert len(column(box, 0)) == 100
+    box.get_by_role("button", name="Next rows").click()
+    assert box.get_by_role("status").inner_text() == "101 to 200 of 1,200 rows"
+    box.locator("thead th").nth(3).get_by_role("button").click()
+    box.locator("thead th").nth(3).get_by_role("button").click()
+    assert set(column(box, 3)[:92]) == {"12"}  # 92 of 1,200 rows have the most errors, 12
+    box.get_by_label("Filter").fill("speaker-07")
+    assert set(column(box, 2)) == {"speaker-07"}
+    assert box.get_by_role("status").inner_text() == "1 to 30 of 30 rows (1,200 in all)"
+    assert box.get_by_role("button", name="Next rows").is_disabled()
+
+
+def test_download_has_raw_numbers_of_all_rows(report):
+    name, rows = download(report.page, table(report.page, "All trials by scenario and speaker"))
+    assert name == "trials.csv"
+    assert rows[0] == ["recognizer", "scenario", "speaker", "errors", "words", "wer"]
+    assert len(rows) == 1201
+    assert [float(value) for value in rows[6][3:]] == [5, 45, 5 / 45]
+
+
+def test_download_is_safe_to_open_in_a_spreadsheet(browser_page, files):
+    page = browser_page.page
+    page.goto(files["odd"])
+    name, rows = download(page, table(page, "Odd values"))
+    assert name == "odd-..-values.csv"
+    assert rows == [
+        ["text", "rate", "ci_low", "ci_high"],
+        ["'=1+1", "0.123456789012", "0.1", "0.25"],
+        ['say "hi", you', "-0.5", "", ""],
+        ["two\nlines", "", "", "inf"],
+        ["'@cmd", "10", "0", "1"],
+    ]
+    assert browser_page.errors == []
+
+
+def test_audio_plays_one_at_a_time(report):
+    page = report.page
+    players = page.locator("audio")
+    assert players.count() == 6
+    assert players.evaluate_all("(all) => all.every((one) => one.readyState === 0)")  # nothing decoded yet
+    until = "(one) => new Promise((done) => {{ one.addEventListener('{}', () => done(one.currentTime)); one.play(); }})"
+    players.nth(0).evaluate("(one) => { one.loop = true; }")
+    assert players.nth(0).evaluate(until.format("timeupdate")) >= 0
+    assert players.nth(3).evaluate(until.format("ended")) == pytest.approx(0.4, abs=0.05)
+    assert players.nth(0).evaluate("(one) => one.paused")
+    assert report.errors == []
+
+
+def test_theme_follows_the_system_until_chosen(new_page, files):
+    page = new_page(scheme="dark").page
+    page.goto(files["sample"])
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.get_by_role("button", name="Theme: system").click()
+    light = page.evaluate(ground)
+    assert light != dark
+    page.reload()
+    assert page.evaluate(ground) == light
+    page.get_by_role("button", name="Theme: light").click()
+    assert page.evaluate(ground) == dark
+
+
+@pytest.mark.parametrize("name", ["sample", "hostile"])
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_no_width_scrolls_the_page_sideways(new_page, files, width, name):
+    watched = new_page(width=width, height=740)
+    watched.page.goto(files[name])
+    watched.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert watched.overflow == 0
+
+
+def test_contents_fold_on_a_phone_and_stay_on_a_desktop(new_page, files):
+    phone = new_page(width=360).page
+    phone.goto(files["sample"])
+    link = phone.get_by_role("navigation").get_by_role("link", name="Worst cases")
+    assert not link.is_visible()
+    phone.get_by_text("Contents", exact=True).click()
+    link.click()
+    assert phone.url.endswith("#s-cases")
+    desktop = new_page().page
+    desktop.goto(files["sample"])
+    desktop.get_by_role("navigation").get_by_role("link", name="Worst cases").click()
+    desktop.locator("nav a[aria-current]", has_text="Worst cases").wait_for()
+
+
+def test_keyboard_reaches_the_report_at_once(report):
+    page = report.page
+    page.keyboard.press("Tab")
+    link = page.get_by_role("link", name="Skip to the report")
+    assert link.evaluate("(one) => one === document.activeElement && one.getBoundingClientRect().top >= 0")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+@BOTH
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_serious_barrier(new_page, files, scheme, width):
+    watched = new_page(width=width, scheme=scheme)
+    watched.page.goto(files["short"])
+    # One fold of each kind: their tables are alike, and every row costs time.
+    for kind in ("figure:has(.wide) .numbers", "section > .fold", "#appendix .fold"):
+        watched.page.locator(f"{kind} > summary").first.click()
+    table(watched.page, "Error-rate ratios")
+    assert watched.serious() == []
+
+
+def test_paper_has_everything_open_and_is_light(new_page, files):
+    watched = new_page(scheme="dark")
+    page = watched.page
+    page.goto(files["sample"])
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(24, 27, 34)"
+    assert not page.get_by_role("navigation").is_visible()
+    assert page.locator(".numbers table").first.is_visible()
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".numbers[open]").count() == 0
+    assert len(page.pdf()) > 50_000

@@ -1,0 +1,242 @@
+"""Lists of references that scoring tools and toolkits write: stm, ctm, trn, SegLST, CHAT, lhotse, leaderboards."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from voxaudit.cli.main import main
+from voxaudit.corpus import CorpusError, examine_corpus, read_corpus
+from voxaudit.corpus.chat import spoken
+
+
+def values(corpus, *columns):
+    return corpus.table.select(columns).rows()
+
+
+def kinds(corpus):
+    return [problem.kind for problem in corpus.problems]
+
+
+def test_stm_with_audio_beside_it(wavs):
+    root = wavs("eval/wav/call1.wav")
+    (root / "eval/ref").mkdir()
+    file = root / "eval/ref/eval.stm"
+    file.write_text(";; head\ncall1 A anna 0.5 2.0 <o,f0,female> good morning\ncall1 A ben 2.0 2.5\n")
+    corpus = read_corpus(file)
+    assert corpus.format == "stm"
+    assert values(corpus, "id", "speaker", "text", "start", "duration", "labels") == [
+        ("call1-A-0.5-2.0", "anna", "good morning", 0.5, 1.5, "o,f0,female"),
+        ("call1-A-2.0-2.5", "ben", None, 2.0, 0.5, None),
+    ]
+    assert all(utterance.audio.is_file() for utterance in corpus)
+    file.write_text("call1 A anna zero 2.0 hi\n")
+    assert "bad_line" in kinds(examine_corpus(file))
+
+
+def test_ctm_is_one_utterance_per_recording(wavs):
+    root = wavs("call1.wav", "call2.wav")
+    (root / "ref.ctm").write_text(
+        "call1 1 0.9 0.2 there 0.9\ncall1 1 0.1 0.5 hello\n;; x\ncall2 1 0 1 bye\ncall2 1 oops\n"
+    )
+    corpus = read_corpus(root / "ref.ctm", skip_bad_rows=True)
+    assert (corpus.format, corpus.skipped) == ("ctm", 1)
+    assert values(corpus, "id", "text", "start") == [("call1", "hello there", None), ("call2", "bye", None)]
+
+
+def test_trn_speakers_are_found_as_sclite_does(wavs):
+    root = wavs("anna-1.wav", "anna-2.wav", "ben-1.wav")
+    (root / "ref.trn").write_text("good morning (anna-1)\n(anna-2)\nhello (ben-1)\n")
+    corpus = read_corpus(root / "ref.trn")
+    assert values(corpus, "id", "speaker", "text") == [
+        ("anna-1", "anna", "good morning"),
+        ("anna-2", "anna", None),
+        ("ben-1", "ben", "hello"),
+    ]
+    (root / "ref.trn").write_text("good morning (utt_1)\nhello (utt_2)\n")
+    assert read_corpus(root / "ref.trn", check_audio=False).table["speaker"].to_list() == [None, None]
+    (root / "ref.trn").write_text("no id here\n")
+    with pytest.raises(CorpusError, match=r"1 line is not 'words \(id\)' \(line 1: 'no id here'\)"):
+        read_corpus(root / "ref.trn")
+
+
+def test_seglst(wavs):
+    root = wavs("wav/S1.flac")
+    entry = {
+        "session_id": "S1",
+        "speaker": "P1",
+        "start_time": 1.5,
+        "end_time": "2.25",
+        "words": "so yes",
+        "lang": "en",
+    }
+    (root / "ref.json").write_text(json.dumps([entry, entry | {"words": "", "start_time": 3, "end_time": 4}]))
+    corpus = read_corpus(root / "ref.json")
+    assert corpus.format == "seglst"
+    assert values(corpus, "id", "speaker", "text", "start", "duration", "lang") == [
+        ("S1-1", "P1", "so yes", 1.5, 0.75, "en"),
+        ("S1-2", "P1", "", 3.0, 1.0, "en"),
+    ]
+    (root / "ref.json").write_text('[{"session_id": "../../x", "words": "y"}')
+    with pytest.raises(CorpusError, match=r"ref\.json: not valid JSON"):
+        read_corpus(root / "ref.json")
+    (root / "ref.json").write_text('[{"session_id": "S1", "words": "y"}, 5]')
+    with pytest.raises(CorpusError, match="not a JSON array of segments"):
+        read_corpus(root / "ref.json")
+
+
+CUT = {
+    "id": "cut-1",
+    "start": 10.0,
+    "duration": 5.0,
+    "channel": 0,
+    "type": "MonoCut",
+    "recording": {
+        "id": "rec-1",
+        "sources": [{"type": "file", "channels": [0], "source": "audio/rec-1.wav"}],
+        "sampling_rate": 16000,
+        "num_samples": 480000,
+        "duration": 30.0,
+    },
+    "supervisions": [
+        {
+            "id": "s1",
+            "recording_id": "rec-1",
+            "start": 0.5,
+            "duration": 2.0,
+            "channel": 0,
+            "text": "one",
+            "speaker": "a",
+        }
+        | {"gender": "F", "language": "en", "custom": {"dialect": "scots", "scores": [1]}},
+        {
+            "id": "s2",
+            "recording_id": "rec-1",
+            "start": 3.0,
+            "duration": 1.5,
+            "channel": 0,
+            "text": "two",
+            "speaker": "b",
+        },
+    ],
+}
+
+
+@pytest.mark.parametrize("opener", [open, gzip.open], ids=["jsonl", "gz"])
+def test_lhotse_cuts(wavs, opener):
+    root = wavs("audio/rec-1.wav")
+    file = root / f"cuts.jsonl{'.gz' if opener is gzip.open else ''}"
+    with opener(file, "wt") as out:
+        for cut in (CUT, CUT | {"id": "cut-2", "supervisions": []}):
+            out.write(json.dumps(cut) + "\n")
+    corpus = read_corpus(file)
+    assert corpus.format == "lhotse"
+    assert values(corpus, "id", "speaker", "text", "start", "duration", "gender", "dialect") == [
+        ("s1", "a", "one", 10.5, 2.0, "F", "scots"),
+        ("s2", "b", "two", 13.0, 1.5, None, None),
+        ("cut-2", None, None, 10.0, 5.0, None, None),
+    ]
+
+
+def test_lhotse_commands_and_broken_lines_are_refused(wavs):
+    root = wavs("audio/rec-1.wav")
+    canary = root / "ran"
+    source = {"type": "command", "channels": [0], "source": f"touch {canary}"}
+    command = CUT | {"id": "c", "recording": CUT["recording"] | {"sources": [source]}}
+    (root / "cuts.jsonl").write_text("\n".join((json.dumps(CUT), json.dumps(command), '{"id": 1}', "{")))
+    with pytest.raises(CorpusError) as caught:
+        read_corpus(root / "cuts.jsonl")
+    assert "2 lines are not cuts (lines 3, 4" in str(caught.value)
+    assert "1 recording is not one audio file (line 2: 'c')" in str(caught.value)
+    assert len(read_corpus(root / "cuts.jsonl", skip_bad_rows=True)) == 2
+    assert not canary.exists()
+    whole = gzip.compress(json.dumps(CUT).encode() * 50)
+    (root / "cut.jsonl.gz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CorpusError, match=r"cut\.jsonl\.gz: not valid gzip"):
+        read_corpus(root / "cut.jsonl.gz", format="lhotse")
+
+
+CHAT = """@UTF8
+@Begin
+@Languages:\teng
+@Participants:\tPAR Participant, INV Investigator
+@ID:\teng|Voices|PAR|34;06.12|male|PWS||Participant|||
+@ID:\teng|Voices|INV||female|||Investigator|||
+@Media:\t24fb, audio
+*INV:\ttell me about it . \x150_1500\x15
+*PAR:\t&-um I ↫w-w↫want [/] want to s:ee the
+\t&+sn (.) sn^ake . \x151500_4250\x15
+%mor:\tpro|I v|want
+*PAR:\txxx there . \x154250_5000\x15
+*PAR:\tno times here .
+@End
+"""
+
+
+def test_chat_as_fluencybank_publishes_it(wavs):
+    root = wavs("fb/wav/24fb.wav") / "fb"
+    (root / "24fb.cha").write_text(CHAT)
+    corpus = read_corpus(root)
+    assert (corpus.format, kinds(corpus)) == ("chat", ["unclear_text", "unclear_text"])
+    assert values(
+        corpus, "speaker", "text", "start", "duration", "age", "source_age", "gender", "group", "role"
+    ) == [
+        ("24fb-INV", "tell me about it", 0.0, 1.5, None, None, "female", None, "Investigator"),
+        (
+            "24fb-PAR",
+            "um I want want to see the snake",
+            1.5,
+            2.75,
+            "30-39",
+            "34;06.12",
+            "male",
+            "PWS",
+            "Participant",
+        ),
+    ]
+    assert all(utterance.audio.is_file() for utterance in corpus)
+    assert len(read_corpus(root / "24fb.cha", check_audio=False)) == 2
+    assert "24fb.cha:13" in corpus.problems[0].message + corpus.problems[1].message
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("the [/] the dog barks .", "the the dog barks"),
+        ("<I want> [//] I need it +...", "I want I need it"),
+        ("&=laughs okay ‡ yes !", "okay yes"),
+        ("(be)cause it's new_york@n ?", "because it's new york"),
+        ("and (1.5) then (..) stop", "and then stop"),
+        ("it 0is gone .", "it gone"),
+        ("0 .", ""),
+    ],
+)
+def test_chat_codes(said, text):
+    assert spoken(said) == text
+
+
+def test_the_open_asr_leaderboards_results_are_references_without_audio(tmp_path, capsys):
+    lines = [
+        {
+            "audio_filepath": f"sample_{n}",
+            "duration": 2.5,
+            "time": 0.1,
+            "text": f"word {n}",
+            "pred_text": "word",
+        }
+        for n in range(3)
+    ]
+    file = tmp_path / "MODEL_openai-whisper_DATASET_ami_test.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    corpus = read_corpus(file, check_audio=False)
+    assert (corpus.format, values(corpus, "id", "text", "duration")[2]) == (
+        "nemo",
+        ("sample_2", "word 2", 2.5),
+    )
+    assert main(["inspect", str(file)]) == 2
+    capsys.readouterr()
+    assert main(["inspect", str(file), "--no-audio", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["usable"], shown["utterances"], shown["seconds"]) == (True, 3, 7.5)

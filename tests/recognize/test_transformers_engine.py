@@ -1,0 +1,203 @@
+"""Saved transformers models, small and random: what the engine hears is what the library hears, in any company."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs torch: pip install 'voxaudit[transformers]'")
+transformers = pytest.importorskip("transformers", reason="needs pip install 'voxaudit[transformers]'")
+
+from voxaudit.audio import Audio  # noqa: E402
+from voxaudit.recognize import RecognizerError, make_recognizer, require  # noqa: E402
+from voxaudit.recognize.check import check_recognizer  # noqa: E402
+from voxaudit.recognize.transformers import Transformers, is_ctc  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
+
+KINDS = ["group", "layer", "whisper"]
+
+
+def clips(count=5, seconds=0.5):
+    generator = np.random.default_rng(1)
+    sizes = [round(16_000 * seconds) + 1500 * k for k in range(count)]
+    return [Audio((0.1 * generator.standard_normal(size)).astype(np.float32), 16_000) for size in sizes]
+
+
+def save_ctc(folder, norm):
+    """Save a Wav2Vec2 of either kind: normalised over time without a mask, or by layer with one."""
+    config = transformers.Wav2Vec2Config(
+        vocab_size=12,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=48,
+        conv_dim=(16, 16, 16),
+        conv_kernel=(10, 8, 4),
+        conv_stride=(5, 4, 4),
+        num_feat_extract_layers=3,
+        num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=4,
+        feat_extract_norm=norm,
+        do_stable_layer_norm=norm == "layer",
+        pad_token_id=0,
+    )
+    model = transformers.Wav2Vec2ForCTC(config)
+    torch.nn.init.normal_(model.lm_head.weight, std=1.0)
+    model.save_pretrained(folder)
+    tokens = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFG"]
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
+    tokenizer = transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json"))
+    extractor = transformers.Wav2Vec2FeatureExtractor(return_attention_mask=norm == "layer")
+    transformers.Wav2Vec2Processor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+
+
+def save_whisper(folder):
+    vocabulary = {token: number for number, token in enumerate([*(chr(n) for n in range(33, 127)), "Ġ"])}
+    tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
+    special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|translate|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": [*special, "<|notimestamps|>"]})
+    start, end = (tokenizer.convert_tokens_to_ids(special[k]) for k in (1, 0))
+    sizes = {
+        f"{part}_{what}": n for part in ("encoder", "decoder") for what, n in (("layers", 1), ("ffn_dim", 48))
+    }
+    config = transformers.WhisperConfig(
+        vocab_size=len(tokenizer),
+        num_mel_bins=16,
+        d_model=32,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        max_source_positions=50,
+        max_target_positions=32,
+        decoder_start_token_id=start,
+        pad_token_id=end,
+        bos_token_id=end,
+        eos_token_id=end,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+        init_std=0.6,  # large enough that what is heard decides what is said
+        **sizes,
+    )
+    model = transformers.WhisperForConditionalGeneration(config)
+    model.generation_config.max_length = 12
+    model.save_pretrained(folder)
+    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
+    transformers.WhisperProcessor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    torch.manual_seed(0)
+    for name in KINDS:
+        (folder / name).mkdir()
+        save_whisper(folder / name) if name == "whisper" else save_ctc(folder / name, name)
+    return {name: str(folder / name) for name in KINDS}
+
+
+def texts(model, audio, **settings):
+    return [answer.text for answer in Transformers(model, longest=1.0, **settings).load()(audio)]
+
+
+@pytest.mark.parametrize("kind", ["group", "layer"])
+def test_ctc_answers_are_the_librarys_own(saved, kind):
+    processor = transformers.AutoProcessor.from_pretrained(saved[kind])
+    model = transformers.AutoModelForCTC.from_pretrained(saved[kind]).eval()
+    expected = []
+    for audio in clips():
+        inputs = processor(audio.samples, sampling_rate=16_000, return_tensors="pt")
+        with torch.no_grad():
+            best = model(**inputs).logits.argmax(-1)
+        expected.append(processor.batch_decode(best)[0].strip())
+    assert texts(saved[kind], clips()) == expected
+    assert len(set(expected)) == 5
+
+
+def test_whispers_answers_are_the_librarys_own(saved):
+    processor = transformers.AutoProcessor.from_pretrained(saved["whisper"])
+    model = transformers.WhisperForConditionalGeneration.from_pretrained(saved["whisper"]).eval()
+    expected = []
+    for audio in clips():
+        inputs = processor(
+            audio.samples, sampling_rate=16_000, return_tensors="pt", return_attention_mask=True
+        )
+        tokens = model.generate(**inputs, num_beams=1, do_sample=False)
+        expected.append(processor.batch_decode(tokens, skip_special_tokens=True)[0].strip())
+    assert texts(saved["whisper"], clips()) == expected
+    assert len(set(expected)) > 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_company_changes_no_answer(saved, kind):
+    alone = texts(saved[kind], clips())
+    assert texts(saved[kind], clips(), batch=4) == alone
+    assert texts(saved[kind], clips()[::-1], batch=8) == alone[::-1]
+
+
+@pytest.mark.parametrize("kind", ["layer", "whisper"])
+def test_the_engine_passes_the_check(saved, kind):
+    result = check_recognizer(Transformers(saved[kind], longest=1.0, batch=3), clips(), long_seconds=5)
+    assert [(check.name, check.problems) for check in result.checks if not check.passed] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_long_audio_is_heard_in_pieces(saved, kind):
+    generator = np.random.default_rng(2)
+    speech = [0.1 * generator.standard_normal(12_000).astype(np.float32) for _ in range(3)]
+    quiet = np.zeros(3_200, np.float32)
+    joined = np.concatenate([speech[0], quiet, speech[1], quiet, speech[2]])
+    (answer,) = texts(saved[kind], [Audio(joined, 16_000)])
+    from voxaudit.recognize.split import split_at_pauses
+
+    pieces = split_at_pauses(joined, 16_000, 1.0)
+    assert len(pieces) > 2
+    assert answer == " ".join(filter(None, texts(saved[kind], [Audio(piece, 16_000) for piece in pieces])))
+
+
+def test_the_fingerprint_knows_what_can_change_a_text(saved, tmp_path):
+    plain = Transformers(saved["layer"])
+    assert plain.fingerprint() == Transformers(saved["layer"], threads=2).fingerprint()
+    for change in ({"batch": 2}, {"dtype": "bfloat16"}, {"language": "en"}, {"longest": 20.0}, {"beams": 2}):
+        assert Transformers(saved["layer"], **change).fingerprint() != plain.fingerprint()
+    copy = shutil.copytree(saved["layer"], tmp_path / "copy")
+    assert Transformers(str(copy)).fingerprint() == plain.fingerprint()
+    (copy / "model.safetensors").write_bytes(b"other weights")
+    assert Transformers(str(copy)).fingerprint() != plain.fingerprint()
+
+
+def test_a_name_in_the_hubs_cache(saved, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    spec = "transformers:someone/small-ctc"
+    with pytest.raises(
+        RecognizerError, match=r"nor in the Hugging Face cache. Get it with: hf download someone/"
+    ):
+        require(make_recognizer(spec))
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    home = tmp_path / "models--someone--small-ctc"
+    shutil.copytree(saved["layer"], home / "snapshots" / commit)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(commit)
+    recognizer = make_recognizer(spec)
+    assert recognizer.fingerprint()["model"] == f"someone/small-ctc@{commit}"
+    assert [a.text for a in recognizer.load()(clips(2))] == texts(saved["layer"], clips(2))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_other_number_formats_give_an_answer(saved, dtype):
+    assert all(isinstance(text, str) for text in texts(saved["layer"], clips(2), dtype=dtype))
+
+
+def test_models_that_cannot_be_used_are_one_line(saved, tmp_path):
+    with pytest.raises(RecognizerError, match=r"no readable config.json"):
+        Transformers(str(tmp_path)).load()
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(RecognizerError, match="names no architecture"):
+        is_ctc(tmp_path)
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForMaskedLM"], "model_type": "bert"}')
+    with pytest.raises(RecognizerError, match="cannot be loaded"):
+        Transformers(str(tmp_path)).load()
+    with pytest.raises(RecognizerError, match=r"'transformers': .*language"):
+        texts(saved["whisper"], clips(1), language="Klingon")

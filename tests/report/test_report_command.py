@@ -1,0 +1,99 @@
+"""`voxaudit report` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from voxaudit.cli import report
+from voxaudit.cli.output import printable
+from voxaudit.config import Gate, Gates
+from voxaudit.errors import VoxauditError
+from voxaudit.report.remember import remember
+
+
+def command(*arguments) -> int:
+    """Run the command as `voxaudit report` does."""
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    report.add_arguments(parser)
+    return report.run(parser.parse_args([str(argument) for argument in arguments]))
+
+
+def test_a_report_is_built_again_as_the_run_was_asked(make_run, drops, capsys, validate):
+    run = remember(make_run(drops), ["accent"], Gates({"clean_wer": Gate(0.1)}))
+    assert command(run.folder) == 1
+    out, err = capsys.readouterr()
+    assert "Word error rate by accent (95 % interval)" in out
+    assert "gate clean_wer/two: FAIL" in out
+    assert f"Report: {run.folder / 'report.html'}" in err
+    assert "voxaudit: 1 of 2 gates failed: two gets " in err
+    found = validate((run.folder / "findings.json").read_text())
+    assert not found["passed"]
+    assert any(one["attribute"] == "accent" for one in found["findings"])
+
+
+def test_flags_override_what_is_remembered(make_run, drops, capsys, tmp_path):
+    run = remember(make_run(drops), ["accent"], Gates({"clean_wer": Gate(0.1)}))
+    (tmp_path / "gates.toml").write_text("[gates]\nclean_wer = 0.9\n")
+    out = tmp_path / "elsewhere"
+    assert command(run.folder, "--attributes", "", "--gates", tmp_path / "gates.toml", "--out", out) == 0
+    assert "by accent" not in capsys.readouterr().out
+    assert (out / "report.html").exists()
+    assert not (run.folder / "report.html").exists()
+
+
+def test_json_is_findings_and_the_folder(make_run, drops, capsys, validate):
+    run = make_run(drops)
+    assert command(run.folder, "--attributes", "accent", "--json", "--no-audio") == 0
+    printed = validate(capsys.readouterr().out)
+    assert printed.pop("folder") == str(run.folder)
+    assert printed == json.loads((run.folder / "findings.json").read_text())
+
+
+def test_the_schema_is_printed(capsys):
+    assert command("--schema") == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["$schema"].endswith("2020-12/schema")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name the folder of a run"),
+        (("{tmp}/nothing",), "not a run folder"),
+        (("{run}", "--stutter", "{tmp}"), "no stutter.json in this folder"),
+        (("{run}", "--attack", "{tmp}"), "no attack.json in this folder"),
+        (("{run}", "--attributes", "nothing"), "no attribute 'nothing'"),
+        (("{run}", "--gates", "{tmp}/none.toml"), "no such file"),
+        (("{run}", "--audio-megabytes", "-1"), "must lie between 0 and 1000"),
+    ],
+)
+def test_mistakes_are_one_line(make_run, drops, tmp_path, arguments, message):
+    run = make_run(drops, utterances=1)
+    with pytest.raises(VoxauditError) as error:
+        command(*(text.format(tmp=tmp_path, run=run.folder) for text in arguments))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (run.folder / "report.html").exists()
+
+
+def test_nothing_drives_the_terminal(make_run, capsys):
+    run = make_run(
+        lambda *_: "\x1b[31mred", people={f"s{n}": {"\x1b[32m": "\x1b[33m" + "ab"[n % 2]} for n in range(6)}
+    )
+    command(run.folder, "--attributes", "\x1b[32m")
+    assert "\x1b" not in capsys.readouterr().out
+    assert printable("\x1b") not in ("\x1b", "")
+
+
+def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys):
+    names = ("gaussian_noise", "echo", "gain", "bass", "phaser", "treble", "tremolo", "chorus")
+    scenarios = ("clean", *(f"{name}:{n}" for name in names for n in (1, 2, 3, 4)))
+    run = make_run(drops, scenarios=scenarios, utterances=1)
+    assert command(run.folder, "--attributes", "accent") == 0
+    out = capsys.readouterr().out
+    assert "66 rows are in the report" in out
+    assert "chorus:4" not in out.partition("- one gets")[0]

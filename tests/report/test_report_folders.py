@@ -1,0 +1,154 @@
+"""Chapters that read what other audits left in a folder: stuttered speech and attacks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict
+
+import pytest
+
+from voxaudit.audits.attack.result import Tried, summarise
+from voxaudit.audits.stutter.queue import Suspicious, false_positive_rate, kind_counts, write_queue
+from voxaudit.report.build import build_report
+from voxaudit.report.findings import find_table
+
+
+def section(document, id_):
+    return next(one for one in document.sections if one.id == id_)
+
+
+CHANGE = {
+    "wer": 0.4,
+    "wer_original": 0.1,
+    "werd": 0.3,
+    "low": 0.2,
+    "high": 0.4,
+    "p": 0.001,
+    "cases": 8,
+    "speakers": 6,
+}
+CASE = Suspicious(
+    "u1",
+    "one",
+    "block:word=1",
+    "turn it off",
+    "turn it it off",
+    "burn <it> off",
+    "turn it off",
+    0.3,
+    "incorrect_word",
+    (),
+)
+
+
+@pytest.fixture
+def stutter(tmp_path):
+    folder = tmp_path / "st"
+    folder.mkdir()
+    document = {
+        "settings": {},
+        "recordings": 4,
+        "cases": 8,
+        "recognizers": {"one": CHANGE, "two": {**CHANGE, "werd": 0.01, "low": -0.1, "high": 0.1, "p": 0.7}},
+        "mutators": {
+            "block": {"one": {**CHANGE, "cases": 3}},
+            "word_repetition": {"one": {**CHANGE, "cases": 0}},
+        },
+        "suspicious": [
+            {
+                "utterance": CASE.utterance,
+                "recognizer": CASE.recognizer,
+                "chain": CASE.chain,
+                "intended": CASE.intended,
+                "surface": CASE.surface,
+                "transcripts": {"original": CASE.original, "case": CASE.transcript},
+                "similarity": CASE.similarity,
+                "kind": CASE.kind,
+                "span": None,
+            }
+        ],
+        "kinds": kind_counts([CASE]),
+        "kinds_by_recognizer": {"one": kind_counts([CASE])},
+        "labels": false_positive_rate([]),
+        "dose": [
+            {"recognizer": "one", "rate": rate, "events": rate, "wer": rate / 100, "low": None, "high": None}
+            for rate in (0.0, 10.0)
+        ],
+        "skipped": {"u9": "no text", "u8": "no text"},
+    }
+    (folder / "stutter.json").write_text(json.dumps(document))
+    write_queue(folder, [CASE])
+    return folder
+
+
+def test_a_stutter_audit_is_read_with_its_labels(make_run, drops, stutter, validate):
+    run = make_run(drops)
+    before = build_report(run, stutter=stutter)
+    findings = {one.id: one for one in before.findings if one.audit == "stutter"}
+    assert findings["stutter/one/werd"].verdict == "shown"
+    assert findings["stutter/two/werd"].verdict == "not_shown"
+    assert findings["stutter/false_positives"].verdict == "refused"
+    assert find_table(before, "mutators").rows[0][:2] == ("block", "one")
+    assert len(find_table(before, "mutators").rows) == 1
+    assert find_table(before, "suspicious").rows[0][4] == "burn <it> off"
+    assert section(before, "stutter").notes == ("Left out: 2 recordings (no text).",)
+    queue = stutter / "suspicious.jsonl"
+    queue.write_text(queue.read_text().replace('"label": ""', '"label": "fine"'))
+    after = build_report(run, stutter=stutter)
+    rate = next(one for one in after.findings if one.id == "stutter/false_positives")
+    assert rate.estimate == 1.0
+    assert "Of 1 suspicious cases that people judged, 100.0 %" in rate.sentence
+
+
+def test_it_is_found_beside_the_run(make_run, drops, stutter):
+    run = make_run(drops)
+    assert section(build_report(run), "stutter").refusals
+    shutil.copytree(stutter, run.folder / "stutter")
+    assert not section(build_report(run), "stutter").refusals
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"recordings": 1}', '{"recordings": 1, "cases": 2, "recognizers": [1]}']
+)
+def test_findings_that_are_none_are_refused(make_run, drops, tmp_path, content):
+    for name in ("stutter", "attack"):
+        (tmp_path / f"{name}.json").write_text(content)
+    document = build_report(make_run(drops), stutter=tmp_path, attack=tmp_path)
+    assert "not the findings of a stutter audit" in section(document, "stutter").refusals[0].reason
+    assert "not the findings of an attack" in section(document, "attack").refusals[0].reason
+
+
+def test_a_queue_with_a_wrong_label_is_refused(make_run, drops, stutter):
+    queue = stutter / "suspicious.jsonl"
+    queue.write_text(queue.read_text().replace('"label": ""', '"label": "maybe"'))
+    (refusal,) = section(build_report(make_run(drops), stutter=stutter), "stutter").refusals
+    assert "unknown label 'maybe'" in refusal.reason
+
+
+def test_an_attack_is_read(make_run, drops, tmp_path):
+    """Ten utterances of five words: clean right, three words wrong under attack, one in plain noise."""
+    tried = [
+        Tried(f"u{n}", f"s{n}", "a b c d e", "a b c d e", "a b x y z", "a b c d x", snr=20.0, success=True)
+        for n in range(10)
+    ]
+    options = {"recognizer": "one", "method": "pgd", "queries": 1, "seconds": 1.0, "settings": {}}
+    rows = [
+        summarise(
+            tried,
+            scenario=f"pgd:{n}",
+            snr=snr,
+            transfer={"two": {"wer_clean": 0.0, "wer_attacked": 0.5, "werd": 0.5}},
+            **options,
+        )
+        for n, snr in ((1, 40.0), (2, 30.0))
+    ]
+    text = json.dumps({"attacks": [asdict(row) for row in rows], "left_out": {"no text": 2}, "notes": []})
+    (tmp_path / "attack.json").write_text(text)
+    document = build_report(make_run(drops), attack=tmp_path)
+    findings = [one for one in document.findings if one.audit == "attack"]
+    assert [one.estimate for one in findings] == pytest.approx([0.6, 0.6])
+    assert [one.headline for one in findings] == [True, False]  # the quieter noise says more
+    assert "from 0.0 % to 60.0 %; plain noise of that level gives 20.0 %" in findings[0].sentence
+    assert find_table(document, "transfer").rows[0][:3] == ("one", "pgd:1", "two")
+    assert section(document, "attack").notes == ("Left out: 2 utterances (no text).",)

@@ -1,0 +1,208 @@
+"""Gates: what passes, what fails and what cannot be judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from voxaudit.config import Gate, Gates, load_config, load_gates, read_gates
+from voxaudit.errors import VoxauditError
+from voxaudit.report.build import build_report
+from voxaudit.report.gates import failed
+from voxaudit.report.remember import remember, remembered
+
+WORDS = ("turn", "the", "lamp", "off", "now")
+
+
+def judged(run, gates, attributes=("accent",)):
+    return {gate.name: gate for gate in build_report(run, attributes=attributes, gates=gates).gates}
+
+
+def test_a_rate_is_judged_by_its_point_or_its_limits(make_run, drops):
+    """Clean speech: 5 errors in 120 words, 4.2 %."""
+    run = make_run(drops, recognizers=("one",))
+    point = judged(run, Gates({"clean_wer": Gate(0.05)}))["clean_wer/one"]
+    assert point.passed
+    assert point.found == pytest.approx(5 / 120)
+    upper = judged(run, Gates({"clean_wer": Gate(0.05, "upper")}))["clean_wer/one"]
+    assert not upper.passed
+    assert not upper.skipped
+    assert upper.found > 0.05
+    assert "allows only 5.0 % (its upper limit counts)" in upper.sentence
+    exact = judged(run, Gates({"clean_wer": Gate(5 / 120)}))["clean_wer/one"]
+    assert exact.passed
+
+
+def test_a_recognizer_may_have_gates_of_its_own(make_run, drops):
+    gates = Gates({"worst_wer": Gate(0.9)}, {"two": {"worst_wer": Gate(0.1), "max_failures": Gate(0.0)}})
+    found = judged(make_run(drops), gates)
+    assert found["worst_wer/one"].passed
+    assert not found["worst_wer/two"].passed
+    assert "under gaussian_noise:2" in found["worst_wer/two"].sentence
+    assert found["max_failures/two"].passed
+    assert "max_failures/one" not in found
+
+
+def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run):
+    """Everyone of the north loses two words of five, everyone of the south one, with some spread."""
+
+    def heard(recognizer, scenario, speaker, number):
+        place = int(speaker[1:])
+        return " ".join(WORDS[: 5 - (2 if place % 2 else 1) + (place % 4 == 0 and number == 0)])
+
+    run = make_run(heard, recognizers=("one",), people={f"s{n}": {"accent": "ns"[n % 2]} for n in range(24)})
+    assert not judged(run, Gates({"worst_group_ratio": Gate(1.2, "lower")}))["worst_group_ratio/one"].passed
+    lenient = judged(run, Gates({"worst_group_ratio": Gate(2.5, "lower")}))["worst_group_ratio/one"]
+    assert lenient.passed
+    assert 1.2 < lenient.found < 2.5
+    strict = judged(run, Gates({"worst_group_ratio": Gate(2.5, "point")}))["worst_group_ratio/one"]
+    assert not strict.passed
+    assert strict.found == pytest.approx(48 / 18, rel=0.01)  # 24 utterances a group: 48 errors, and 18
+    assert "times as many errors for accent s as for n" in strict.sentence
+
+
+def test_what_cannot_be_judged_does_not_pass(make_run, drops):
+    run = make_run(drops, people={"s1": {"accent": "north"}, "s2": {"accent": "south"}})
+    gates = Gates(
+        {
+            "clean_wer": Gate(0.9, "upper"),  # two speakers: no interval
+            "worst_group_ratio": Gate(9.0, "lower"),
+            "differential": Gate(0.0),
+        }
+    )
+    found = judged(run, gates)
+    for name in ("clean_wer/one", "worst_group_ratio/one", "differential"):
+        assert found[name].skipped, name
+        assert not found[name].passed
+        assert "cannot be judged" in found[name].sentence
+    assert judged(run, gates, attributes=())["worst_group_ratio/one"].skipped
+
+
+def test_failures_are_a_share_of_the_trials(make_run, drops):
+    def heard(recognizer, scenario, speaker, number):
+        bad = recognizer == "one" and speaker == "s0" and scenario == "clean"
+        return RuntimeError("recognizer: broken") if bad else drops(recognizer, scenario, speaker, number)
+
+    run = make_run(heard)
+    found = judged(run, Gates({"max_failures": Gate(0.01)}))
+    assert found["max_failures/one"].found == pytest.approx(2 / 96)
+    assert not found["max_failures/one"].passed
+    assert found["max_failures/two"].passed
+
+
+def test_nwerd_of_the_worst_category(make_run, drops):
+    run = make_run(drops)
+    document = build_report(run, attributes=["accent"], gates=Gates({"category_nwerd": Gate(0.0)}))
+    gate = document.gates[0]
+    assert not gate.passed
+    nwerd = [
+        one.estimate
+        for one in document.findings
+        if one.measure == "nwerd" and one.recognizer == "one" and one.scenario
+    ]
+    assert gate.found == pytest.approx(max(nwerd))
+
+
+def test_violations_that_survive_are_counted(make_run):
+    """Under noise recognizer one loses the north entirely: the two recognizers drift apart for the north only."""
+
+    def heard(recognizer, scenario, speaker, number):
+        place = int(speaker[1:])
+        hit = scenario != "clean" and place % 2 and recognizer == "one"
+        return "" if hit else " ".join(WORDS[: 5 - (place % 3 == 0 and number == 0)])
+
+    people = {f"s{n}": {"accent": "north" if n % 2 else "south"} for n in range(20)}
+    run = make_run(heard, people=people, scenarios=("clean", "gaussian_noise:1"))
+    gate = judged(run, Gates({"differential": Gate(0.0)}))["differential"]
+    assert gate.found == 1.0
+    assert not gate.passed
+    assert judged(run, Gates({"differential": Gate(1.0)}))["differential"].passed
+
+
+def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path):
+    before = make_run(drops, name="before")
+
+    def worse(recognizer, scenario, speaker, number):
+        heard = drops(recognizer, scenario, speaker, number).split()
+        return " ".join(heard[: -1 - (int(speaker[1:]) % 3 == number)])
+
+    after = make_run(worse, name="after")
+    gate = judged(after, Gates(baseline=before.folder))["baseline"]
+    assert not gate.passed
+    assert not gate.skipped
+    assert gate.found >= 1
+    assert "Significantly worse than in before" in gate.sentence
+    assert judged(before, Gates(baseline=after.folder))["baseline"].passed
+    assert judged(after, Gates(baseline=tmp_path / "nowhere"))["baseline"].skipped
+
+
+def test_one_line_names_what_failed(make_run, drops):
+    document = build_report(make_run(drops), gates=Gates({"clean_wer": Gate(0.1)}))
+    line = failed(document.gates)
+    assert line.startswith("1 of 2 gates failed: two gets ")
+    assert failed(document.gates[:1]) is None
+    assert not document.passed
+
+
+def test_gates_are_remembered_with_the_attributes(make_run, drops):
+    run = make_run(drops)
+    assert remembered(run) == ((), Gates())
+    gates = Gates(
+        {"clean_wer": Gate(0.15), "worst_group_ratio": Gate(1.5, "lower")},
+        {"one": {"worst_wer": Gate(0.6, "upper")}},
+        run.folder / "other",
+    )
+    again = remember(run, ["accent"], gates)
+    assert remembered(again) == (("accent",), gates)
+    assert again.config["normalizer"] == run.config["normalizer"]
+
+
+TOML = '[corpus]\npath = "m.csv"\n[recognizers.one]\n[recognizers.two]\n'
+
+
+def test_gates_of_a_file(tmp_path):
+    path = tmp_path / "audit.toml"
+    path.write_text(
+        TOML + '[gates]\nclean_wer = 0.15\nworst_wer = { limit = 0.6, bound = "upper" }\ndifferential = 0\n'
+        'baseline = "runs/before"\n[gates.two]\nclean_wer = 0.2\n'
+    )
+    gates = load_config(path).gates
+    assert gates.common["clean_wer"] == Gate(0.15, "point")
+    assert gates.common["worst_wer"] == Gate(0.6, "upper")
+    assert gates.of("two")["clean_wer"] == Gate(0.2)
+    assert gates.of("one")["clean_wer"] == Gate(0.15)
+    assert gates.baseline == tmp_path / "runs/before"
+    assert load_gates(path, ["one", "two"]) == gates
+    assert read_gates(gates.to_dict(), path, ["one", "two"]) == gates
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("clen_wer = 0.1", "unknown gate or recognizer 'clen_wer' in [gates]. Did you mean: clean_wer"),
+        ("clean_wer = 15", "write 0.15 for 15 %"),
+        ("clean_wer = -0.1", "must be a number from 0 on"),
+        ("clean_wer = nan", "must be a number from 0 on"),
+        ("clean_wer = true", "must be a number from 0 on"),
+        ('clean_wer = "low"', "must be a number from 0 on"),
+        ('clean_wer = { limit = 0.1, bound = "uper" }', "one of point, lower, upper"),
+        ('max_failures = { limit = 0.1, bound = "upper" }', "one of point"),
+        ("clean_wer = { bound = 'upper' }", "takes a number or"),
+        ("baseline = 3", "gates.baseline takes text only"),
+        ("[gates.three]\nclean_wer = 0.1", "unknown gate or recognizer 'three'"),
+        ("[gates.two]\ndifferential = 0", "unknown gate 'differential' in [gates.two]"),
+    ],
+)
+def test_mistakes_in_gates_are_one_line(tmp_path, lines, message):
+    path = tmp_path / "audit.toml"
+    path.write_text(f"{TOML}[gates]\n{lines}\n")
+    with pytest.raises(VoxauditError) as error:
+        load_config(path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_without_gates_is_said(tmp_path):
+    path = tmp_path / "audit.toml"
+    path.write_text(TOML)
+    with pytest.raises(VoxauditError, match=r"no section \[gates\]"):
+        load_gates(path, ["one"])
