@@ -16,7 +16,8 @@ start, busy = time.perf_counter(), time.process_time()
 corpus = read_corpus(sys.argv[1], check_audio=sys.argv[2] == "look")
 seconds, busy = time.perf_counter() - start, time.process_time() - busy
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-print(f"{corpus.format}\\t{len(corpus):,}\\t{sys.argv[2]}\\t{seconds:.1f} s\\t{busy:.1f} s of processor\\t{peak:.2f} GB")
+facts = (f"{len(corpus):,}", sys.argv[2], f"{seconds:.1f} s", f"{busy:.1f} s of processor", f"{peak:.2f} GB")
+print(corpus.format, *facts, sep="\\t")
 """
 
 

@@ -138,9 +138,9 @@ def main() -> None:
     print(f"document: {_since(started)} ({time.process_time() - before:.1f} s of processor time)")
     for name, took in seconds.items():
         print(f"  {name}: {took:.1f} s")
-    started = time.perf_counter()
+    started, before = time.perf_counter(), time.process_time()
     written = write_report(document, folder)
-    print(f"files: {_since(started)}")
+    print(f"files: {_since(started)} ({time.process_time() - before:.1f} s of processor time)")
     for name, path in written.items():
         print(f"  {name}: {path.stat().st_size / 1e6:.2f} MB")
     if args.profile:

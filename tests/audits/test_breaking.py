@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxaudit.audits.breaking import breaking_points, find_axis
+from voxaudit.audits.breaking import Breaking, breaking_points, find_axis
 from voxaudit.audits.breaking.axes import RANGES
+from voxaudit.audits.breaking.result import summarize_groups
 from voxaudit.audits.breaking.simulation import Listeners, group_interval, simulate_group
 from voxaudit.audits.breaking.tracks import Track, misfit, order_of_harm, run_tracks
 from voxaudit.cli.main import main
@@ -238,3 +239,14 @@ def test_simulated_speakers_are_found():
     # 12 means of 12 speakers with a standard error of 0.026 each: 0.0075 together
     assert values[:, 0].mean() == pytest.approx(truth, abs=4 * 0.0075)
     assert np.mean((values[:, 1] <= truth) & (truth <= values[:, 2])) >= 0.75
+
+
+def test_limits_end_with_the_range():
+    axis = find_axis("gaussian_noise")
+    places = {"a": np.array([0.05, -0.3, 0.2, 0.1, -0.4, 0.3])}
+    [point], _ = summarize_groups("mine", axis, places, {"a": 0.5}, "", np.random.default_rng(0))
+    assert (point.high, point.always) == (40.0, 2)
+    assert point.low < point.value < 40.0
+    found = Breaking(axis, None, (point,), (), (), (), 0, 0)
+    assert "or beyond" in found.sentences()[0]
+    assert "2 of 6 at the mild end already" in found.sentences()[0]

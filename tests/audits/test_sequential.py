@@ -311,6 +311,11 @@ def test_the_command_hears_and_replays(corpus, tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["gaps"][0]["verdict"] == "shown"
     assert document["calls"] < document["grid"] == 48
+    # `voxaudit run` with a goal is the same audit, and finds everything heard already.
+    assert main(["run", str(config), "--decide", "gender", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert again["gaps"] == document["gaps"]
+    assert again["heard_now"] == 0
     patient = ["--decide", "gender", "--margin", "0.01"]
     assert main(["sequential", str(tmp_path / "run"), *patient]) == 0
     shown = capsys.readouterr().out

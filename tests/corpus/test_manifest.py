@@ -257,7 +257,7 @@ def test_what_is_not_there_or_not_known(wavs, tmp_path: Path):
         read_corpus("a\0b")
     (root / "notes.txt").write_text("hello")
     with pytest.raises(
-        CorpusError, match=r"notes\.txt: this file is no corpus that voxaudit knows. Formats: kaldi"
+        CorpusError, match=r"notes\.txt: this file is no corpus that voxaudit knows. Formats: librispeech"
     ):
         read_corpus(root / "notes.txt")
     with pytest.raises(CorpusError, match="a manifest ends in one of"):

@@ -1,4 +1,4 @@
-"""OpenAI's Whisper checkpoint (English only) as a folder that transformers loads: the same numbers under other names."""
+"""OpenAI's Whisper checkpoint (English only) as a folder for transformers: the same numbers under other names."""
 
 from __future__ import annotations
 

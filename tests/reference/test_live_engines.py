@@ -73,7 +73,7 @@ def test_real_speech_is_recognised(speech, spec):
 def test_nothing_is_remembered(speech, spec):
     module, model, _ = ENGINES[spec]
     need(module, model=model)
-    clips = [audio for _, audio in speech[:10:2]]
+    clips = [audio for _, audio in speech[:12:3]]
     result = check_recognizer(make_recognizer(spec), clips, long_seconds=35)
     assert [(check.name, check.problems) for check in result.checks if not check.passed] == []
 
@@ -89,7 +89,7 @@ def test_word_times_lie_in_order_within_the_recording(speech, spec):
     assert " ".join(word.text for word in answer.words) == answer.text
     starts = [word.start for word in answer.words]
     assert starts == sorted(starts)
-    assert 0 <= starts[0]
+    assert starts[0] >= 0
     assert answer.words[-1].end <= audio.duration + 0.05
     assert all(0 <= word.confidence <= 1 for word in answer.words)
 
@@ -107,10 +107,9 @@ def test_the_fetched_whisper_is_openais():
     need("whisper", model="whisper-tiny.en")
     import whisper
 
-    published = whisper._MODELS["tiny.en"].split("/")[-2]
-    assert sha256(fetched(KNOWN["whisper-tiny.en"])).split()[-1] == published or published in {
-        file.sha256 for file in KNOWN["whisper-tiny.en"].files
-    }
+    folder = fetched(KNOWN["whisper-tiny.en"])
+    assert folder is not None
+    assert sha256(folder / "tiny.en.pt") == whisper._MODELS["tiny.en"].split("/")[-2]
 
 
 def test_sherpa_hears_what_moonshine_hears(speech, tmp_path):
@@ -132,7 +131,7 @@ def test_sherpa_hears_what_moonshine_hears(speech, tmp_path):
 
 
 def test_transformers_hears_what_openais_own_program_hears(speech, tmp_path):
-    """The same weights behind two programs: openai-whisper and transformers, alone and in batches of four."""
+    """The same weights behind two programs: openai-whisper and transformers, alone and in a batch of four."""
     need("whisper", "transformers", model="whisper-tiny.en")
     sys.path.insert(0, str(Path(__file__).parent))
     import huggingface_whisper
@@ -140,12 +139,10 @@ def test_transformers_hears_what_openais_own_program_hears(speech, tmp_path):
     folder = fetched(KNOWN["whisper-tiny.en"])
     assert folder is not None
     huggingface_whisper.save(folder / "tiny.en.pt", tmp_path)
-    theirs = heard(make_recognizer("whisper"), speech)
-    ours = heard(make_recognizer(f"transformers:{tmp_path}"), speech)
-    assert error_rate(speech, ours) <= 0.05
-    assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= 14
+    some = speech[::2]
+    theirs = heard(make_recognizer("whisper"), some)
+    ours = heard(make_recognizer(f"transformers:{tmp_path}"), some)
+    assert error_rate(some, ours) <= 0.05
+    assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= 7
     batched = make_recognizer(f"transformers:{tmp_path},batch=4").load()
-    together = [
-        answer.text for n in range(0, 16, 4) for answer in batched([audio for _, audio in speech[n : n + 4]])
-    ]
-    assert together == ours
+    assert [answer.text for answer in batched([audio for _, audio in some[:4]])] == ours[:4]

@@ -231,3 +231,30 @@ def test_a_group_without_errors_is_no_yardstick(make_run):
     assert finding.group == "south"
     assert finding.estimate == pytest.approx(0.0)
     assert finding.high < 1.0
+
+
+def test_large_runs_are_asked_less_and_say_so(make_run, drops, monkeypatch):
+    from voxaudit.report import context
+    from voxaudit.report.sections import words
+
+    run = make_run(drops)
+    assert (
+        "tolerances 0.01, 0.05, 0.1, 0.15;"
+        in find_table(build_report(run, attributes=["accent"]), "violations-0").note
+    )
+    monkeypatch.setattr(context, "MOST_QUESTIONS", 10)
+    monkeypatch.setattr(words, "MOST_TRIALS", 10)
+    document = build_report(run, attributes=["accent"])
+    assert "tolerances 0.05, 0.1;" in find_table(document, "violations-0").note
+    assert chapter(document, "words").notes[0].startswith("Of 4 scenarios, 3: clean speech and the harshest")
+    assert {row[7] for row in find_table(document, "lost-words").rows} == {"", "2"}
+
+
+def test_a_long_table_is_cut_and_says_where_the_rest_is():
+    import polars as pl
+
+    from voxaudit.report.parts import table_of
+
+    table = table_of("t", "T", pl.DataFrame({"n": range(5)}), [("n", "n", "count")], most=3, note="All.")
+    assert table.rows == ((0,), (1,), (2,))
+    assert table.note == "All. The first 3 of 5 rows; all of them follow from scores.parquet."

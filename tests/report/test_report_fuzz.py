@@ -22,7 +22,16 @@ from voxaudit.run.folder import Run, write_config
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score.run import score_run
 
-SCENARIOS = ("clean", "gaussian_noise:1", "gaussian_noise:3", "telephone", "silence", "accented", "mine:7", "x")
+SCENARIOS = (
+    "clean",
+    "gaussian_noise:1",
+    "gaussian_noise:3",
+    "telephone",
+    "silence",
+    "accented",
+    "mine:7",
+    "x",
+)
 GATES = Gates(
     {
         "clean_wer": Gate(0.2, "upper"),
@@ -73,8 +82,17 @@ def random_run(seed: int, folder: Path) -> Run:
                 answer = perhaps((row["text"] or "") if draw.random() < 0.5 else text(), lost)
                 failure = "recognizer: no" if answer is None else None
                 trials.append((row["id"], scenario, recognizer, answer, None, None, 0.1, failure))
-    pl.DataFrame(trials, schema=TRANSCRIPT_COLUMNS, orient="row").write_parquet(folder / "transcripts.parquet")
-    about = {"name": "drawn", "source": "", "format": "m", "utterances": utterances, "speakers": speakers, "skipped": 0}
+    pl.DataFrame(trials, schema=TRANSCRIPT_COLUMNS, orient="row").write_parquet(
+        folder / "transcripts.parquet"
+    )
+    about = {
+        "name": "drawn",
+        "source": "",
+        "format": "m",
+        "utterances": utterances,
+        "speakers": speakers,
+        "skipped": 0,
+    }
     config = {"created": "", "voxaudit": "0", "corpus": about, "scenarios": scenarios, "seed": 0}
     write_config(folder, {**config, "recognizers": {name: {} for name in recognizers}})
     score_run(Run(folder))

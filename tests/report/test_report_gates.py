@@ -206,3 +206,16 @@ def test_a_file_without_gates_is_said(tmp_path):
     path.write_text(TOML)
     with pytest.raises(VoxauditError, match=r"no section \[gates\]"):
         load_gates(path, ["one"])
+
+
+def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drops):
+    """Telephone speech was answered for three speakers only: it has a rate and no interval."""
+
+    def heard(recognizer, scenario, speaker, number):
+        lost = scenario == "telephone" and speaker not in ("s0", "s1", "s2")
+        return RuntimeError("recognizer: no") if lost else drops(recognizer, scenario, speaker, number)
+
+    run = make_run(heard, recognizers=("one",))
+    assert judged(run, Gates({"worst_wer": Gate(0.9, "upper")}))["worst_wer/one"].skipped
+    assert judged(run, Gates({"worst_wer": Gate(0.9, "point")}))["worst_wer/one"].passed
+    assert judged(run, Gates({"worst_wer": Gate(0.9, "lower")}))["worst_wer/one"].passed

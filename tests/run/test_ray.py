@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -242,3 +243,33 @@ def test_an_address_without_a_cluster_is_one_line(make_corpus, tmp_path, address
     assert "\n" not in str(caught.value)
     assert capfd.readouterr() == ("", "")
     assert not (tmp_path / "run").exists()
+
+
+def test_the_command_line_runs_on_ray_and_prints_one_document(cluster, make_corpus, tmp_path):
+    corpus = make_corpus(4)
+    corpus.table.select("id", "audio", "speaker", "text").write_csv(tmp_path / "manifest.csv")
+    (tmp_path / "hears.py").write_text(
+        "def hear(samples, rate):\n    return f'heard {len(samples)} samples'\n"
+    )
+    (tmp_path / "audit.toml").write_text(
+        '[corpus]\npath = "manifest.csv"\n[recognizers.mine]\nengine = "python"\ncallable = "hears.py:hear"\n'
+        'rate = 16000\n[scenarios]\nuse = ["gain:1"]\n[run]\nexecutor = "ray"\nray_address = "127.0.0.1:9"\n'
+    )
+    call = "import sys; from voxaudit.cli.main import main; sys.exit(main())"
+    voxaudit = [sys.executable, "-c", call, "run", str(tmp_path / "audit.toml"), "--no-cache"]
+    wrong = subprocess.run(voxaudit, capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("voxaudit: error: no Ray cluster at 127.0.0.1:9")
+    assert wrong.stderr.count("\n") == 1
+    scores = {}
+    for name, options in (("ray", ["--ray-address", cluster.address]), ("local", ["--executor", "local"])):
+        out = tmp_path / name
+        done = subprocess.run(
+            [*voxaudit, *options, "--json", "--out", str(out)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        json.loads(done.stdout)
+        scores[name] = (table(out), pl.read_parquet(out / "scores.parquet"))
+    assert scores["ray"][0].equals(scores["local"][0])
+    assert scores["ray"][1].equals(scores["local"][1])
+    assert scores["ray"][1]["hits"].sum() == 3 * 8

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from voxaudit.cli.sequential import add_goal_arguments
+
 EXAMPLE = "voxaudit run audit.toml"
 
 
@@ -31,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retry-failed", action="store_true", help="hear trials again that failed before")
     parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
     parser.add_argument("--json", action="store_true", help="print findings.json")
+    add_goal_arguments(parser.add_argument_group("stop early (see: voxaudit sequential)"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,5 +57,11 @@ def run(args: argparse.Namespace) -> int:
         config = replace(config, publish=args.publish)
     if args.no_cache:
         config = replace(config, cache=False)
+    if args.precision is not None or args.decide is not None:
+        from voxaudit.cli.sequential import goal_of, hear
+        from voxaudit.cli.sequential import show as show_sequential
+
+        show_sequential(hear(config, goal_of(args), quiet=args.json), config.out, as_json=args.json)
+        return 0
     audit = run_audit(config, retry_failed=args.retry_failed)
     return show(audit.document, audit.run.folder, audit.files, as_json=args.json)

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
-def add_goal_arguments(parser: argparse.ArgumentParser) -> None:
+def add_goal_arguments(parser: argparse._ActionsContainer) -> None:
     """Declare when a cell has been heard enough."""
     parser.add_argument(
         "--precision",
@@ -105,9 +105,13 @@ def hear(config: AuditConfig, goal: dict[str, Any], *, quiet: bool) -> Sequentia
     from voxaudit.audits.sequential import sequential
     from voxaudit.corpus import read_corpus
     from voxaudit.errors import VoxauditError
+    from voxaudit.files import publish, require
     from voxaudit.recognize import anchor, make_recognizer
+    from voxaudit.run.folder import published_files
     from voxaudit.run.progress import Progress
 
+    if config.publish is not None:
+        require(config.publish)
     if config.corpora:
         raise VoxauditError(
             f"stopping early hears one corpus; further ones are heard in full by `voxaudit run` (there are:"
@@ -126,7 +130,7 @@ def hear(config: AuditConfig, goal: dict[str, Any], *, quiet: bool) -> Sequentia
     }
     with Progress(not quiet and sys.stderr.isatty()) as bars:
         bars.begin("trials, at most", _grid(config, len(corpus)))
-        return sequential(
+        found = sequential(
             corpus,
             recognizers,
             config.scenarios,
@@ -141,6 +145,9 @@ def hear(config: AuditConfig, goal: dict[str, Any], *, quiet: bool) -> Sequentia
             cache=config.cache,
             progress=lambda count: bars.advance(count, heard=True),
         )
+    if config.publish is not None:
+        publish(published_files(config.out), config.publish)
+    return found
 
 
 def _grid(config: AuditConfig, utterances: int) -> int:

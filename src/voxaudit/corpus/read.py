@@ -63,10 +63,10 @@ def examine_corpus(
 
     For looking at a corpus (`voxaudit inspect`). It raises only where nothing can be read at all.
     """
-    if (url := url_of(path)) is not None:
+    streamed = address(Path(path))
+    if streamed is None and (url := url_of(path)) is not None:
         return _examine_url(url, format, columns, name, check_audio)
     path = Path(path)
-    streamed = address(path)
     if streamed is None:
         _require(path)
     if format is None:

@@ -88,7 +88,7 @@ class _Model:
     def _hear(self, audio: Audio) -> Transcript:
         import vosk
 
-        # A new one each time (0.1 ms): it adapts to the speaker, and would carry that over to the next.
+        # A new one each time, at 50 ms: it adapts to the speaker, and would carry that over to the next.
         recognizer = vosk.KaldiRecognizer(self._model, RATE)
         recognizer.SetWords(True)
         samples = pcm16(at_least(audio.samples, SHORTEST))

@@ -20,7 +20,7 @@ def to_dict(document: Document) -> dict[str, Any]:
     """Return a document as plain data: the content of `findings.json`."""
     config = document.config
     corpus = config.get("corpus", {})
-    return finite(
+    plain: dict[str, Any] = finite(
         {
             "format": FORMAT,
             "voxaudit": __version__,
@@ -46,6 +46,7 @@ def to_dict(document: Document) -> dict[str, Any]:
             "sections": [_section(section) for section in document.sections],
         }
     )
+    return plain
 
 
 def to_json(document: Document) -> str:

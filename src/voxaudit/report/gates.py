@@ -86,8 +86,15 @@ def _worst_wer(context: Context, name: str, bound: str) -> Judged:
     if rows.is_empty():
         raise VoxauditError("there is no error rate on disturbed speech")
     column = {"point": "wer", "lower": "ci_low", "upper": "ci_high"}[bound]
-    row = rows.sort(column, descending=True, nulls_last=True, maintain_order=True).row(0, named=True)
+    row = _first(rows, column, bound)
     return _worded(f"{name} gets {{}} of the words wrong under {_braced(row['scenario'])}", row)
+
+
+def _first(rows: pl.DataFrame, column: str, bound: str) -> dict[str, Any]:
+    """Return the row that is worst; one without an upper limit may be worse than all."""
+    return rows.sort(column, descending=True, nulls_last=bound != "upper", maintain_order=True).row(
+        0, named=True
+    )
 
 
 def _rates(context: Context, name: str) -> pl.DataFrame:
@@ -115,7 +122,7 @@ def _category_nwerd(context: Context, name: str, bound: str) -> Judged:
             "no category of disturbances has an NWERD; difficulties come from `voxaudit quality RUN`"
         )
     column = {"point": "nwerd", "lower": "nwerd_low", "upper": "nwerd_high"}[bound]
-    row = rows.sort(column, descending=True, nulls_last=True, maintain_order=True).row(0, named=True)
+    row = _first(rows, column, bound)
     numbers = (row["nwerd"], row["nwerd_low"], row["nwerd_high"])
     return f"NWERD of {name} under {row['name']} is {points_interval(*numbers)} points", *numbers
 
@@ -131,8 +138,14 @@ def _group_ratio(context: Context, name: str, bound: str) -> Judged:
     compared = list(_comparisons(context, name))
     if not compared:
         raise VoxauditError("every group has one speaker only")
-    place = {"point": 1, "lower": 2, "upper": 3}[bound]
-    return max(compared, key=lambda one: -math.inf if one[place] is None else one[place])
+    place = {"point": 0, "lower": 1, "upper": 2}[bound]
+
+    def judged(one: Judged) -> float:
+        value = one[1:][place]
+        # What has no upper limit may be anything; what has no lower limit is surely nothing.
+        return value if value is not None else math.inf if bound == "upper" else -math.inf
+
+    return max(compared, key=judged)
 
 
 def _comparisons(context: Context, name: str) -> Iterator[Judged]:

@@ -48,8 +48,8 @@ def show_value(value: object, kind: Kind) -> str:
     if value is None:
         return "-"
     if kind == "interval":
-        low, high = value  # type: ignore[misc]
-        return " to ".join("?" if limit is None else f"{100 * limit:.1f}" for limit in (low, high))
+        limits: tuple[float | None, ...] = tuple(value) if isinstance(value, list | tuple) else ()
+        return " to ".join("?" if limit is None else f"{100 * limit:.1f}" for limit in limits)
     if isinstance(value, str) or not isinstance(value, int | float):
         return str(value)
     return {

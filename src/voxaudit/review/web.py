@@ -151,8 +151,11 @@ def serve(
     ) as server:
         if ready:
             ready(server)
+        never = threading.Event()
         try:
-            threading.Event().wait()
+            # In pieces: a signal that another thread catches (polars has its own) does not end a wait without end.
+            while not never.wait(0.5):
+                pass
         except KeyboardInterrupt:
             return
 

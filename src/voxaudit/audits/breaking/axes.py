@@ -73,7 +73,13 @@ class Axis:
 
     def text(self, place: float) -> str:
         """Return a place on the axis as people read it, such as `7.1 dB`."""
-        return f"{self.value(place):.3g} {self.unit}".strip()
+        return f"{self.number(self.value(place))} {self.unit}".strip()
+
+    def number(self, value: float) -> str:
+        """Return a value of the parameter with one decimal, or on a log axis with three figures."""
+        if not self.log:
+            return f"{value:.1f}"
+        return f"{value:.0f}" if abs(value) >= 100.0 else f"{value:.3g}"
 
     def difference(self, places: float) -> float:
         """Return a difference of places as a difference of values, or on a log axis as the ratio of values."""

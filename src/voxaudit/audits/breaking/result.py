@@ -20,7 +20,7 @@ class Point:
     """The breaking point of a group's speech: the parameter's value at which its errors reach `level`.
 
     `never` and `always` count speakers whose errors stay below the level at the harsh end, and reach it at the mild
-    one. `refused` says why there is no value.
+    one. Limits end with the range. `refused` says why there is no value.
     """
 
     recognizer: str
@@ -114,9 +114,11 @@ def summarize_groups(
         numbers: tuple[float | None, float | None, float | None] = (None, None, None)
         if not why:
             draws[group] = mean_resamples(values, 0.0, 1.0, generator)
-            ends = interval(draws[group], len(values))
-            low, high = sorted(axis.value(end) for end in ends)
-            numbers = axis.value(float(censored_mean(values, 0.0, 1.0)[0])), low, high
+            # What lies off the axis was not heard: limits end with it.
+            heard = np.clip(interval(draws[group], len(values)), 0.0, 1.0)
+            low, high = sorted(axis.value(float(end)) for end in heard)
+            middle = np.clip(censored_mean(values, 0.0, 1.0)[0], 0.0, 1.0)
+            numbers = axis.value(float(middle)), low, high
         points.append(Point(recognizer, group, levels[group], *numbers, len(values), never, always, why))
     differences = []
     names = list(draws)
@@ -159,11 +161,13 @@ def _point(point: Point, axis: Axis) -> str:
     already = f"{point.always} of {point.speakers} at the mild end already" if point.always else ""
     aside = "; ".join(filter(None, (beyond, already)))
     aside = f" ({aside})" if aside else ""
+    off = {point.low, point.high} & {axis.mild, axis.harsh}
     if point.value is not None and point.low is not None and point.high is not None:
         return (
-            f"{start} {level} at {point.value:.3g} {axis.unit} ({point.low:.3g} to {point.high:.3g},"
-            f" {point.speakers} speakers){aside}."
+            f"{start} {level} at {axis.number(point.value)} {axis.unit}"
+            f" ({axis.number(point.low)} to {axis.number(point.high)}"
+            f"{' or beyond' if off else ''}, {point.speakers} speakers){aside}."
         )
     if point.refused.startswith("does not"):
-        return f"{start} does not reach {level} down to {axis.text(1.0)}{aside}."
+        return f"{start} does not reach {level} as far as {axis.text(1.0)}{aside}."
     return f"{start} no breaking point: {point.refused}{aside}."

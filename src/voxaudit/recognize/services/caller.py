@@ -192,7 +192,6 @@ class Call:
     def _ask(self, request: Request, read: Callable[[Reply], T], fine: tuple[str, ...]) -> T:
         caller, tries, blind = self._caller, 0, True
         while True:
-            caller.check()
             with caller.gate.slot() as started:
                 caller.check()
                 left = self._left(started)

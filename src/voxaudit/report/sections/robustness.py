@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from voxaudit.audits.robustness import Robustness
+from voxaudit.audits.robustness.groups import SHOWN
 from voxaudit.audits.robustness.levels import ALL
 from voxaudit.errors import VoxauditError
 from voxaudit.report.context import NO_REFERENCES, Context
@@ -216,14 +217,20 @@ def _silence(found: Robustness) -> list[Finding]:
 def _groups(context: Context, found: Robustness) -> list[Finding]:
     """Return whether the ratio of two groups' error rates changes from clean to disturbed speech."""
     names = {column: name for name, column in context.column.items()}
-    rows = found.groups.filter((pl.col("level") == "overall") & (pl.col("name") == ALL))
+    rows = found.groups.filter((pl.col("level") == "overall") & (pl.col("name") == ALL)).to_dicts()
+    largest: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if row["verdict"] == SHOWN:
+            key = (row["recognizer"], row["attribute"])
+            largest[key] = max(largest.get(key, 0.0), abs(row["lwerr"]))
     findings = []
-    for row in rows.iter_rows(named=True):
+    for row in rows:
         attribute = names[row["attribute"]]
         ratio, low, high = (
             None if v is None else 2.0**v for v in (row["lwerr"], row["lwerr_low"], row["lwerr_high"])
         )
-        shown = row["verdict"] == "gap shown"
+        shown = row["verdict"] == SHOWN
+        key = (row["recognizer"], row["attribute"])
         limits = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
         sentence = (
             f"Over all disturbances {row['recognizer']} makes {ratio:.2f} times as many errors for {attribute}"
@@ -246,7 +253,7 @@ def _groups(context: Context, found: Robustness) -> list[Finding]:
                 attribute=attribute,
                 group=row["group"],
                 speakers=row["speakers"],
-                headline=shown,
+                headline=shown and abs(row["lwerr"]) == largest[key],
             )
         )
     return findings

@@ -22,14 +22,19 @@ export class CaseView {
   async open(id, focus) {
     const asked = ++this.asked;
     const { source, reviewer } = this.state;
+    // Until the case is there, no key may label the one before it.
+    this.shown = null;
+    byId("case").setAttribute("aria-busy", "true");
+    for (const button of document.querySelectorAll("button.label")) button.disabled = true;
     let found;
     try {
       found = await get("/api/case", { source, id, reviewer });
     } catch (error) {
-      if (asked === this.asked) this.state.fail(error);
+      if (asked === this.asked) { this.clear(); this.state.fail(error); }
       return;
     }
     if (asked !== this.asked) return;
+    byId("case").removeAttribute("aria-busy");
     this.shown = found;
     this.close();
     byId("case-title").replaceChildren(said(title(source, found.scenario), 120));
@@ -52,6 +57,7 @@ export class CaseView {
     this.asked += 1;
     this.close();
     this.shown = null;
+    byId("case").removeAttribute("aria-busy");
     byId("case-title").textContent = "No case chosen";
     byId("case-body").replaceChildren();
   }
@@ -130,7 +136,7 @@ export class CaseView {
     kind.value = found.mine?.kind ?? found.kind ?? "";
     const comment = el("textarea", { id: "comment", rows: 2, maxLength: about.comment, value: found.mine?.comment ?? "" });
     const final = el("input", { type: "checkbox", id: "final", checked: found.mine?.final ?? false });
-    for (const field of [kind, comment, final]) field.addEventListener("change", () => { if (this.shown.mine) this.give(this.shown.mine.label); });
+    for (const field of [kind, comment, final]) field.addEventListener("change", () => { if (this.shown?.mine) this.give(this.shown.mine.label); });
     return el("form", { class: "judge", autocomplete: "off", onsubmit: (event) => event.preventDefault() },
       el("fieldset", { class: "labels" }, el("legend", {}, "What is it?"),
         el("div", { class: "label-row" }, ...buttons),

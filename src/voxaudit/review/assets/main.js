@@ -50,6 +50,7 @@ function keep() {
 
 async function show(name, id = "") {
   state.view = name;
+  view.clear();
   const agreement = name === "agreement";
   for (const button of byId("views").querySelectorAll("button")) {
     if (button.dataset.view === name) button.setAttribute("aria-current", "page");
@@ -58,7 +59,6 @@ async function show(name, id = "") {
   byId("review").hidden = agreement;
   byId("agreement").hidden = !agreement;
   if (agreement) {
-    view.close();
     keep();
     await showAgreement(state);
     return;
@@ -69,7 +69,7 @@ async function show(name, id = "") {
   await list.show(0);
   const first = id || list.cases[0]?.id;
   if (first) await choose(first, false);
-  else { view.clear(); keep(); }
+  else keep();
 }
 
 function setReviewer(name) {
