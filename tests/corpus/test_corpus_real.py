@@ -16,6 +16,16 @@ def test_ravdess(shared_data):
     assert next(iter(corpus)).id == "audio/03-01-01-01-01-01-01"
 
 
+def test_the_codes_of_ravdess_say_what_its_manifest_says(shared_data):
+    coded = read_corpus(shared_data / "ravdess" / "audio")
+    assert (coded.format, coded.problems) == ("ravdess", ())
+    listed = read_corpus(shared_data / "ravdess").table
+    same = coded.table.with_columns(coded.table["text"].str.to_lowercase()).select(
+        "audio", "speaker", "text", "gender", "emotion"
+    )
+    assert same.sort("audio").equals(listed.select(same.columns).sort("audio"))
+
+
 def test_coraal_has_no_text(shared_data):
     corpus = read_corpus(shared_data / "coraal" / "manifest.csv")
     assert (len(corpus), corpus.table["speaker"].n_unique()) == (112, 38)

@@ -64,7 +64,7 @@ def test_parse_spec(text, engine, settings):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("wisper", "Unknown recognizer 'wisper'. Available: moonshine"),
+        ("wisper", "Unknown recognizer 'wisper'. Did you mean: whisper"),
         ("moonshin", "Unknown recognizer 'moonshin'. Did you mean: moonshine?"),
         ("", "names no recognizer"),
         (":threads=2", "names no recognizer"),

@@ -258,3 +258,32 @@ def test_a_long_table_is_cut_and_says_where_the_rest_is():
     table = table_of("t", "T", pl.DataFrame({"n": range(5)}), [("n", "n", "count")], most=3, note="All.")
     assert table.rows == ((0,), (1,), (2,))
     assert table.note == "All. The first 3 of 5 rows; all of them follow from scores.parquet."
+
+
+def test_what_holds_for_several_attributes_is_said_once(make_run, drops):
+    people = {f"s{n}": {"accent": "ns"[n % 2], "age": "yo"[n // 6]} for n in range(12)}
+    document = build_report(make_run(drops, text=None, people=people), attributes=["accent", "age"])
+    said = [line for line in document.summary if line.startswith("No conclusion about")]
+    assert said == ["No conclusion about accent, age: no clean speech with a reference text was heard."]
+    assert not [table for table in chapter(document, "accuracy").tables if table.id.startswith("groups-")]
+
+
+def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops, tmp_path):
+    import polars as pl
+
+    run = make_run(drops)
+    rows = [
+        (utterance, utterance.partition("-")[0], scenario, 4.0 - place, 4.0 - place, 20.0)
+        for utterance in run.corpus["id"]
+        for place, scenario in enumerate(run.config["scenarios"])
+    ]
+    names = ("utterance", "speaker", "scenario", "dnsmos", "pesq", "snr")
+    pl.DataFrame(rows, schema=list(names), orient="row").write_parquet(run.folder / "quality.parquet")
+    document = build_report(run, attributes=["accent"])
+    lead = " ".join(chapter(document, "robustness").lead)
+    assert "measured (quality.parquet)" in lead
+    text = "\n".join(one.sentence for one in document.findings)
+    assert str(tmp_path) not in text + lead
+    heat = next(one for one in chapter(document, "robustness").figures if isinstance(one.drawing, HeatMap))
+    telephone = heat.drawing.cells["nwerd"][heat.drawing.rows.index("telephone")]
+    assert telephone[-1] is not None  # it has no published difficulty

@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 import soundfile
-from made_run import HOSTILE, RATE, write_run, write_stutter
+from made_run import HOSTILE, RATE, tone, write_run, write_stutter
 
 from voxaudit import audio
 from voxaudit.audio import Audio, pcm16
+from voxaudit.audits.stutter.recordings import read_recordings, write_recordings
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
+from voxaudit.perturb.stutter import Chain, Clip
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.review.app import ASSETS, ReviewApp, open_sources, review_app
 from voxaudit.review.cases import Sound
@@ -407,3 +409,33 @@ def test_tiny_and_silent_recordings_can_be_shown(length):
     shown = show(Sound(Audio(np.zeros(length, np.float32), 16_000)))
     assert pixels(shown.spectrogram).size
     assert shown.wave["peak"] == 0.0
+
+
+def test_fillers_of_another_voice_are_replayed_too(tmp_path):
+    home = write_stutter(tmp_path / "stutter")
+    replay = read_recordings(home)
+    recording = replay.recordings["clip"]
+    filler = Clip("u/m", Audio(tone(0.3, 200.0), 22_050))
+    write_recordings(home, [recording], [filler])
+    chain = f"interjection:before=1,word=0,clip={filler.key};word_repetition:word=2"
+    again = read_recordings(home)
+    assert [clip.key for clip in again.clips] == [filler.key]
+    made, edits = again.stuttered("clip", chain)
+    original = again.original("clip")
+    expected, _ = Chain.parse(chain)(original.samples, original.rate, recording.timings, (filler,))
+    assert np.array_equal(made.samples, expected)
+    assert len(edits) == 2
+    assert read_recordings(tmp_path) is None
+
+
+def test_a_corpus_in_a_role_has_one_recording(tmp_path):
+    home = write_run(tmp_path / "run", scenarios=("clean", "accented"))
+    config = json.loads((home / "run.json").read_text())
+    config["corpora"] = {"accented": {"utterances": 0}}
+    (home / "run.json").write_text(json.dumps(config))
+    app = ReviewApp(home)
+    query = {"source": "trials", "id": trial_id("alpha", "accented", "u0")}
+    assert get(app, "/api/case", **query)["sides"] == ["original"]
+    assert get(app, "/api/audio", side="original", **query).body[:4] == b"RIFF"
+    with pytest.raises(HttpError):
+        get(app, "/api/audio", side="changed", **query)

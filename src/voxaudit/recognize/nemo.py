@@ -86,8 +86,10 @@ class _Model:
     def __init__(self, settings: Nemo, file: Path) -> None:
         import torch
         from nemo.collections.asr.models import ASRModel
+        from nemo.utils import logging
 
         torch.set_num_threads(settings.threads)
+        logging.setLevel(logging.ERROR)
         try:
             self._model: Any = ASRModel.restore_from(str(file), map_location=settings.device)
         except Exception as error:

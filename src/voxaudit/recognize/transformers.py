@@ -131,6 +131,10 @@ class _Model:
                 f"recognizer 'transformers': {settings.model} hears {wanted} Hz, not {RATE} Hz"
             )
         self._torch, self._settings, self._ctc = torch, settings, ctc
+        # Models normalised over time (wav2vec2-base) were trained without a mask: padding would change their answer.
+        # A path is cut where padding begins, for which the model must tell its frames.
+        masked = bool(getattr(self._extractor, "return_attention_mask", False))
+        self._masks = not ctc or (masked and hasattr(model, "_get_feat_extract_output_lengths"))
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         pieces = [
@@ -157,11 +161,6 @@ class _Model:
             group.append(piece)
         yield group
 
-    @property
-    def _masks(self) -> bool:
-        # Models normalised over time (wav2vec2-base) were trained without a mask: padding would change their answer.
-        return bool(getattr(self._extractor, "return_attention_mask", False)) or not self._ctc
-
     def _hear(self, samples: list[Samples]) -> list[str]:
         whisper = self._model.config.model_type == "whisper"
         inputs = self._processor(
@@ -180,7 +179,7 @@ class _Model:
     def _spell_ctc(self, inputs: dict[str, Any], samples: list[Samples]) -> list[str]:
         best = self._model(**inputs).logits.argmax(-1)
         counts = [best.shape[1]] * len(samples)
-        if len(samples) > 1 and "attention_mask" in inputs:  # the best path ends where the padding begins
+        if len(samples) > 1 and self._masks:
             lengths = inputs["attention_mask"].sum(-1)
             counts = self._model._get_feat_extract_output_lengths(lengths).tolist()
         return [

@@ -104,7 +104,11 @@ def kappa_interval(
     agreed, shares, judged = _terms(counts, weights)
     cases = int(judged.sum())
     if cases < FEWEST_CASES:
-        few = f"only {cases} of the at least {FEWEST_CASES} cases that it takes were" if cases else "no case was"
+        few = (
+            f"only {cases} of the at least {FEWEST_CASES} cases that it takes were"
+            if cases
+            else "no case was"
+        )
         return Kappa(None, None, None, None, None, cases, f"{few} judged by two people")
     near = agreement_weights(counts.shape[1], weights)
     observed, expected = _chance(np.ones((1, len(agreed))), agreed, shares, judged, near)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from voxaudit.errors import VoxauditError, one_line
@@ -96,9 +97,8 @@ def explain(archive: Archive, log: str) -> str:
 
 def _bytes_below(folder: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:  # pip moved it away in between
-            continue
+    for place, _, names in os.walk(folder):  # which passes over what pip takes away in between
+        for name in names:
+            with suppress(OSError):
+                total += (Path(place) / name).stat().st_size
     return total

@@ -10,14 +10,18 @@ from voxaudit.recognize.base import RecognizerError
 from voxaudit.recognize.weights.known import KNOWN, Model
 
 
-def models_folder() -> Path:
-    """Return the folder of fetched weights: $VOXAUDIT_MODELS, else `models` in voxaudit's cache folder."""
-    if chosen := os.environ.get("VOXAUDIT_MODELS"):
+def cache_folder() -> Path:
+    """Return voxaudit's cache folder: $VOXAUDIT_CACHE, else `voxaudit` in the user's cache folder."""
+    if chosen := os.environ.get("VOXAUDIT_CACHE"):
         return Path(chosen)
-    if cache := os.environ.get("VOXAUDIT_CACHE"):
-        return Path(cache) / "models"
     base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(base) if base else Path.home() / ".cache") / "voxaudit" / "models"
+    return (Path(base) if base else Path.home() / ".cache") / "voxaudit"
+
+
+def models_folder() -> Path:
+    """Return the folder of fetched weights: $VOXAUDIT_MODELS, else `models` in the cache folder."""
+    chosen = os.environ.get("VOXAUDIT_MODELS")
+    return Path(chosen) if chosen else cache_folder() / "models"
 
 
 def fetched(model: Model) -> Path | None:

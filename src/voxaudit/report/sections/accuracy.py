@@ -170,7 +170,7 @@ def _scenarios(context: Context) -> Table:
 def _groups(context: Context) -> list[Table]:
     tables = []
     for place, (attribute, frame) in enumerate(context.groups.items()):
-        if context.unfit(attribute) is not None:
+        if frame.is_empty() or context.unfit(attribute) is not None:
             continue
         shown = frame.with_columns(
             pl.lit(attribute).alias("attribute"), pl.col("level").fill_null("(missing)")

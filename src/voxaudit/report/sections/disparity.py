@@ -12,7 +12,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.report.context import Context
 from voxaudit.report.document import Cell, Figure, Finding, Forest, ForestRow, Refusal, Section, Verdict
 from voxaudit.report.numbers import ratio_interval
-from voxaudit.report.parts import Spec, finding_id, number_or_none, refusal, table_of, unique
+from voxaudit.report.parts import Spec, finding_id, listed, number_or_none, refusal, table_of, unique
 
 AUDIT = "disparity"
 ASK = (
@@ -28,10 +28,11 @@ def section(context: Context) -> Section:
     refusals: list[Refusal] = []
     if not context.attributes:
         refusals.append(Refusal("groups", ask(context)))
+    together: dict[str, list[str]] = {}
     for place, (attribute, found) in enumerate(context.disparities.items()):
         if isinstance(found, VoxauditError):
             refusals.append(refusal(attribute, found, "clean speech"))
-            findings.append(_refused(attribute, refusals[-1].reason))
+            together.setdefault(refusals[-1].reason, []).append(attribute)
             continue
         findings += _findings(attribute, found)
         if any(fit.effects for fit in found.fits):
@@ -41,6 +42,9 @@ def section(context: Context) -> Section:
             if fit.refusal:
                 refusals.append(Refusal(f"{name}: {attribute}", fit.refusal))
             notes += [f"{name}, {attribute}: {warning}." for warning in fit.warnings]
+    for why, names in together.items():  # what holds for several attributes is said once
+        findings += [_refused(listed(names), why, names[0], headline=True)]
+        findings += [_refused(name, why, name, headline=False) for name in names[1:]]
     return Section(
         id=AUDIT,
         title="Groups on clean speech",
@@ -69,16 +73,16 @@ def ask(context: Context) -> str:
     return ASK + there
 
 
-def _refused(attribute: str, why: str) -> Finding:
+def _refused(about: str, why: str, attribute: str, *, headline: bool) -> Finding:
     return Finding(
         id=finding_id(AUDIT, attribute, "wer_ratio"),
         audit=AUDIT,
         verdict="refused",
-        sentence=f"No conclusion about {attribute}: {why.rstrip('.')}.",
+        sentence=f"No conclusion about {about}: {why.rstrip('.')}.",
         measure="wer_ratio",
         unit="ratio",
         attribute=attribute,
-        headline=True,
+        headline=headline,
     )
 
 
@@ -87,7 +91,7 @@ def _findings(attribute: str, found: Disparity) -> list[Finding]:
     for fit in found.fits:
         name = str(fit.by["recognizer"])
         if fit.refusal is not None:
-            one = _refused(attribute, fit.refusal)
+            one = _refused(attribute, fit.refusal, attribute, headline=True)
             sentence = f"{name}: no conclusion about {attribute}: {fit.refusal.rstrip('.')}."
             findings.append(_about(one, name, sentence))
         top = _headline(fit)

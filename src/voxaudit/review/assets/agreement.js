@@ -42,6 +42,6 @@ export async function showAgreement(state) {
         el("p", { class: "tools" },
           el("a", { class: "button", href: "/api/export?format=csv", download: "labels.csv" }, "labels.csv"), " ",
           el("a", { class: "button", href: "/api/export?format=jsonl", download: "labels.jsonl" }, "labels.jsonl")),
-        el("p", { class: "note" }, "When the review ends, decided labels of the stutter queue are written into its suspicious.jsonl, where the audit and the report find them.")));
+        state.about.sources.stutter ? el("p", { class: "note" }, "When the review ends, decided labels of the stutter queue are written into its suspicious.jsonl, where the audit and the report find them.") : null));
   } catch (error) { state.fail(error); }
 }
