@@ -107,7 +107,12 @@ def read_transcripts(path: str | Path, *, id: str = "", text: str = "") -> dict[
     An empty cell of a CSV is an empty transcript; a JSON null is no transcript. An id that comes twice is an error.
     """
     path = Path(path)
-    rows = _trn_rows(path) if path.suffix.lower() == ".trn" else _table_rows(path, id, text)
+    from voxaudit.corpus.texts import is_timed, read_timed
+
+    if path.suffix.lower() == ".trn":
+        rows = _trn_rows(path)
+    else:
+        rows = read_timed(path).rows() if is_timed(path) else _table_rows(path, id, text)
     texts: dict[str, str] = {}
     lines: dict[str, int] = {}
     for number, (key, value) in enumerate(rows, start=1):

@@ -15,6 +15,7 @@ from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.json_lines import read_json_lines
 from voxaudit.corpus.problems import quote
 from voxaudit.corpus.text_files import read_lines
+from voxaudit.corpus.texts import TIMED, is_timed, read_timed
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.tables import ENDINGS, read_table, require_columns
 
@@ -97,7 +98,7 @@ class _Source:
 
 
 def _is_plain(path: Path) -> bool:
-    return path.suffix.lower() not in (".trn", *ENDINGS)
+    return path.suffix.lower() not in (".trn", *TIMED, *ENDINGS)
 
 
 def _line_by_line(said: Path, heard: Path) -> Pairs:
@@ -184,6 +185,8 @@ def _source(
 ) -> _Source:
     if path.suffix.lower() == ".trn":
         return _Source(path, _trn(path).rename({"text": text_name}))
+    if is_timed(path):
+        return _Source(path, read_timed(path).rename({"id": _ID, "text": text_name}))
     table = _table(path)
     words = _column(path, table.columns, what, text, names)
     # A column given with --id may be the other file's; here the usual names serve then.

@@ -1,0 +1,1 @@
+"""How often every verdict of voxaudit is wrong where there is nothing to find, and how often it finds what there is."""
