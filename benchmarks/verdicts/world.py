@@ -138,42 +138,41 @@ def said_texts(generator: np.random.Generator, people: People, size: int = 60) -
     return [generator.choice(size, count, p=weights / weights.sum()) for count in people.words]
 
 
+Losses = Callable[[int, str, Array, Array], Any]
+"""From (recognizer's number, scenario, words, speakers) to what each word's chance of being lost is multiplied by."""
+
+
 def transcripts(
     generator: np.random.Generator,
     people: People,
     scenarios: Sequence[str],
-    lost: Callable[[int, str, Array], Array],
+    losses: Losses,
     *,
-    clean_loss: float = 0.05,
+    clean: float = 0.05,
 ) -> pl.DataFrame:
-    """Return transcripts of two recognizers that miss words: `lost(recognizer, scenario, chance)` changes the chances.
+    """Return transcripts of two recognizers that miss words, of clean speech each with a chance of `clean`.
 
-    A speaker's chance of losing a word is log-normal around `clean_loss`, and what a scenario does to it as well.
+    Chances differ from speaker to speaker and from utterance to utterance as error rates do in `scores`.
     """
     texts = said_texts(generator, people)
-    lengths = np.array([len(text) for text in texts])
-    word, row = np.concatenate(texts), np.repeat(np.arange(len(texts)), lengths)
-    who = people.speaker[row]
-    names = np.array(VOCABULARY, dtype=object)
+    row = np.repeat(np.arange(len(texts)), people.words)
+    word, who = np.concatenate(texts), people.speaker[row]
+    spelled = np.array(VOCABULARY, dtype=object)[word]
+    ends = np.cumsum(people.words)[:-1]
+    about = {
+        "utterance": [f"u{n}" for n in range(len(texts))],
+        "speaker": [f"s{n}" for n in people.speaker],
+        "group": ["ab"[g] for g in people.group[people.speaker]],
+    }
     frames = []
     for number, name in enumerate(RECOGNIZERS):
-        for scenario in scenarios:
-            chance = clean_loss * people.own[number][who] * people.hard[row]
+        for scenario in ("clean", *scenarios):
+            chance = clean * people.own[number][who] * people.hard[row]
             if scenario != "clean":
                 chance = chance * mean_one(REACTION, generator.standard_normal(len(people.group)))[who]
-                chance = lost(number, scenario, _Words(chance, word, who).chances)
-            gone = generator.random(len(word)) < np.minimum(chance, 0.95)
-            heard = _joined(names[word], row, ~gone, len(texts))
-            frames.append(
-                pl.DataFrame(
-                    {
-                        "utterance": [f"u{n}" for n in range(len(texts))],
-                        "scenario": [scenario] * len(texts),
-                        "recognizer": [name] * len(texts),
-                        "text": heard,
-                        "speaker": [f"s{n}" for n in people.speaker],
-                        "group": [("a", "b")[g] for g in people.group[people.speaker]],
-                    }
-                )
-            )
+                chance = chance * losses(number, scenario, word, who)
+            kept = np.where(generator.random(len(word)) < np.minimum(chance, 0.95), "", spelled)
+            heard = [" ".join(filter(None, part)) for part in np.split(kept, ends)]
+            labels = {"scenario": [scenario] * len(texts), "recognizer": [name] * len(texts), "text": heard}
+            frames.append(pl.DataFrame({**about, **labels}))
     return pl.concat(frames)

@@ -115,6 +115,17 @@ def test_a_trial_that_takes_its_replica_down_is_given_up_and_others_are_not(hear
     assert run.transcripts.height == 8
 
 
+def test_a_replica_that_falls_silent_is_replaced(hear, tmp_path, monkeypatch):
+    from voxaudit.run import ray_pool
+
+    monkeypatch.setattr(ray_pool, "SILENCE", 1.0)
+    toy = Toy("freezes its parent", bad=(104,), only_once=str(tmp_path / "mark"))
+    run = hear("run", {"toy": toy}, [])
+    assert (tmp_path / "mark").exists()
+    assert run.failures.is_empty()
+    assert run.transcripts.height == 8
+
+
 def children(process: int) -> list[int]:
     return [
         int(child)

@@ -81,6 +81,9 @@ class Toy:
         if self.behaviour == "kills its parent":
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(3600)
+        if self.behaviour == "freezes its parent":
+            os.kill(os.getppid(), signal.SIGSTOP)
+            time.sleep(3600)
         if self.behaviour == "hangs":
             time.sleep(3600)
         return {

@@ -88,3 +88,10 @@ def test_p_is_uniform_where_nothing_changed_whatever_the_tails():
     for level in (0.05, 0.2, 0.5):
         error = 4 * (level * (1 - level) / 400) ** 0.5
         assert abs(np.mean(np.array(p) <= level) - level) < error
+
+
+def test_everybody_changed_alike_is_beyond_doubt_and_without_a_band():
+    words = np.full((8, 1), 10.0)
+    found = sign_flips(np.full((8, 1), 2.0), words)
+    assert found.p_worse[0] == 1 / 2**8
+    assert found.band[0] == 0.0

@@ -92,7 +92,7 @@ def sign_flips(
         p_better,
         _unranked(counts[2] / total, order_worse),
         _unranked(counts[3] / total, order_better),
-        np.where(se > 0.0, critical * se, 0.0),
+        np.multiply(critical, se, out=np.zeros_like(se), where=se > 0.0),
     )
 
 
