@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from voxaudit.audits.breaking.simulation import Listeners, group_interval, simulate_group
+from voxaudit.audits.breaking.simulation import Listeners, group_interval, simulate_group, simulate_tracks
+from voxaudit.audits.breaking.tracks import thresholds
 from voxaudit.stats.censored import permutation_p
 
 WORLDS = {
@@ -42,6 +43,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--groups", type=int, default=300)
     groups = parser.parse_args().groups
+    levels(groups)
+    differences(groups)
+
+
+def levels(groups: int) -> None:
     error = 196 * math.sqrt(0.95 * 0.05 / groups)
     print(f"12 speakers of 4 utterances; the axis is 50 dB long; {groups} groups; coverage ± {error:.1f}")
     print("| speakers | trials a speaker | coverage | bias, dB | standard error, dB | interval, dB |")
@@ -61,6 +67,9 @@ def main() -> None:
             f" | {50 * spread:.2f} | {50 * width:.1f} |",
             flush=True,
         )
+
+
+def differences(groups: int) -> None:
     print(f"\nTwo groups of 12, {groups} pairs: how often a difference is shown (p < 0.05, permutation)")
     print("| true difference, dB | shown |")
     print("|---|---|")
@@ -68,10 +77,13 @@ def main() -> None:
         shown = 0
         for number in range(groups):
             generator = np.random.default_rng([number, 8])
-            first, _ = simulate_group(Listeners(), generator)
-            second, _ = simulate_group(Listeners(middle=0.6 - gap), generator)
+            tracks = simulate_tracks(Listeners(), generator)
+            tracks += simulate_tracks(Listeners(middle=0.6 - gap), generator)
+            first, second = np.split(thresholds(tracks, 0.5), 2)  # fitted together, as in an audit
             shown += permutation_p(first, second, 0.0, 1.0, generator, 500) < 0.05
-        print(f"| {50 * gap:g} | {100 * shown / groups:.1f} % |", flush=True)
+        rate = shown / groups
+        error = 196 * math.sqrt(rate * (1 - rate) / groups)
+        print(f"| {50 * gap:g} | {100 * rate:.1f} % ± {error:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from voxaudit.registry import suggest
 class CorpusConfig:
     """Where the recordings are and how to read them. `attributes` are the groups to compare.
 
+    `where` are clauses that choose utterances, such as `accent!=american`.
+
     Without a path (`speak = true`, in the role `synthetic` only) the clean corpus's texts are read aloud.
     """
 
@@ -25,6 +27,7 @@ class CorpusConfig:
     format: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
     skip_bad_rows: bool = False
 
 
@@ -113,6 +116,7 @@ _CORPUS: dict[str, type | tuple[type, ...]] = {
     "format": str,
     "columns": dict,
     "attributes": list,
+    "where": list,
     "skip_bad_rows": bool,
     "speak": bool,
 }
@@ -252,6 +256,7 @@ def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
         format=content.get("format"),
         columns=dict(zip(columns, _texts(columns.values(), path, f"{section}.columns"), strict=True)),
         attributes=_texts(content.get("attributes", []), path, f"{section}.attributes"),
+        where=_texts(content.get("where", []), path, f"{section}.where"),
         skip_bad_rows=content.get("skip_bad_rows", False),
     )
 

@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from voxaudit.config import AuditConfig, CorpusConfig
-from voxaudit.corpus import Corpus, read_corpus
+from voxaudit.corpus import Corpus, read_corpus, select
 from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
 from voxaudit.files import publish, require
-from voxaudit.recognize import anchor, make_recognizer
+from voxaudit.recognize import Recognizer, anchor, make_recognizer
 from voxaudit.registry import suggest
 from voxaudit.report.build import build_report, write_report
 from voxaudit.report.document import Document
 from voxaudit.report.remember import remember
 from voxaudit.run import Run, run_trials
+from voxaudit.run.estimate import Estimate, estimate
 from voxaudit.run.folder import published_files
+from voxaudit.run.runner import make_plan
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
 
@@ -30,34 +32,39 @@ class Audit:
     files: dict[str, Path]
 
 
-def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool = True) -> Audit:
+@dataclass(frozen=True)
+class _Inputs:
+    """What a configuration names, read and checked."""
+
+    corpus: Corpus
+    recognizers: dict[str, Recognizer]
+    corpora: dict[str, Corpus]
+
+
+def run_audit(
+    config: AuditConfig,
+    *,
+    retry_failed: bool = False,
+    progress: bool = True,
+    max_cost: float | None = None,
+    max_minutes: float | None = None,
+) -> Audit:
     """Audit a corpus as the configuration says and return the run with what it found.
 
     The run folder then holds `transcripts.parquet`, `scores.parquet` and the report: `report.html`, `summary.md`,
-    `findings.json` and `junit.xml`; all but the store is copied to `config.publish` if that is given.
+    `findings.json` and `junit.xml`; all but the store is copied to `config.publish` if that is given. `max_cost` (US
+    dollars) and `max_minutes` limit what services hear, see `run_trials`.
     """
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
     if config.publish is not None:
         require(config.publish)
-    for role in config.corpora:
-        check_role(role)
-    corpus = _read(config.corpus)
-    for attribute in config.corpus.attributes:
-        if attribute not in corpus.attributes:
-            raise VoxauditError(
-                f"{config.corpus.path}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
-                f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
-            )
-    recognizers = {
-        name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
-        for name, settings in config.recognizers.items()
-    }
+    inputs = _inputs(config)
     run = run_trials(
-        corpus,
-        recognizers,
+        inputs.corpus,
+        inputs.recognizers,
         config.scenarios,
         out=config.out,
-        corpora={role: _natural(other, corpus, config.out) for role, other in config.corpora.items()},
+        corpora=inputs.corpora,
         sources=config.sources,
         seed=config.seed,
         workers=config.workers,
@@ -66,6 +73,8 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
         cache=config.cache,
         retry_failed=retry_failed,
         progress=progress,
+        max_cost=max_cost,
+        max_minutes=max_minutes,
         executor=config.executor,
         ray_address=config.ray_address,
         replica_cpus=config.replica_cpus,
@@ -80,11 +89,44 @@ def run_audit(config: AuditConfig, *, retry_failed: bool = False, progress: bool
     return audit
 
 
+def estimate_audit(config: AuditConfig, *, retry_failed: bool = False) -> list[Estimate]:
+    """Return what an audit would hear and what services would bill for it; nothing is heard."""
+    inputs = _inputs(config)
+    plan, _ = make_plan(
+        inputs.corpus,
+        inputs.recognizers,
+        config.scenarios,
+        corpora=inputs.corpora,
+        sources=config.sources,
+        seed=config.seed,
+    )
+    return estimate(plan, config.out, cache=config.cache, retry_failed=retry_failed)
+
+
+def _inputs(config: AuditConfig) -> _Inputs:
+    for role in config.corpora:
+        check_role(role)
+    corpus = _read(config.corpus)
+    for attribute in config.corpus.attributes:
+        if attribute not in corpus.attributes:
+            raise VoxauditError(
+                f"{config.corpus.path}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
+                f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
+            )
+    recognizers = {
+        name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
+        for name, settings in config.recognizers.items()
+    }
+    corpora = {role: _natural(other, corpus, config.out) for role, other in config.corpora.items()}
+    return _Inputs(corpus, recognizers, corpora)
+
+
 def _read(config: CorpusConfig) -> Corpus:
     assert config.path is not None
-    return read_corpus(
+    corpus = read_corpus(
         config.path, format=config.format, columns=config.columns, skip_bad_rows=config.skip_bad_rows
     )
+    return select(corpus, config.where)
 
 
 def _natural(config: CorpusConfig, clean: Corpus, folder: Path) -> Corpus:

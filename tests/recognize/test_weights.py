@@ -128,8 +128,11 @@ def test_a_second_try_goes_on_with_what_the_first_one_got(model, index):
     assert fetched(model) is None
     assert [path.name for path in (models_folder() / ".downloads").iterdir()] == [model.archives[0].file]
     hidden.write_bytes(content)
-    (index / model.archives[0].file).unlink()
+    kept = (index / model.archives[0].file).rename(index / "elsewhere")
     assert contents(fetch(model)) == WHOLE
+    (models_folder() / ".downloads" / model.archives[0].file).write_bytes(kept.read_bytes())
+    assert remove(model)
+    assert list((models_folder() / ".downloads").iterdir()) == []
 
 
 def test_a_download_that_was_spoilt_is_made_again(model):
@@ -170,7 +173,11 @@ def test_a_broken_model_is_replaced(model, index):
     assert contents(fetch(model, source=index)) == WHOLE
 
 
-def test_several_may_fetch_at_once(model, index):
+@pytest.mark.parametrize("broken", [False, True])
+def test_several_may_fetch_at_once(model, index, broken):
+    if broken:
+        (models_folder() / model.name).mkdir(parents=True)
+        (models_folder() / model.name / "model.bin").write_bytes(b"cut")
     with ThreadPoolExecutor(4) as pool:
         folders = list(pool.map(lambda _: fetch(model, source=index), range(8)))
     assert set(folders) == {models_folder() / "toy-small"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -115,12 +117,38 @@ def test_a_trial_that_takes_its_replica_down_is_given_up_and_others_are_not(hear
     assert run.transcripts.height == 8
 
 
-def test_a_replica_that_falls_silent_is_replaced(hear, tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def client(cluster):
+    """The address of a server for clients outside of the cluster."""
+    pytest.importorskip("grpc", reason="ray:// addresses need grpcio: pip install 'voxaudit[ray]'")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "ray.util.client.server", "--address", cluster.address]
+    server = subprocess.Popen(
+        [*command, "--host", "127.0.0.1", "--port", str(port)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while True:
+        assert server.poll() is None
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            break
+        time.sleep(0.1)
+    yield f"ray://127.0.0.1:{port}"
+    os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+
+
+@pytest.mark.parametrize("where", ["cluster", "client"])
+def test_a_replica_that_falls_silent_is_replaced(hear, tmp_path, monkeypatch, where, request):
     from voxaudit.run import ray_pool
 
     monkeypatch.setattr(ray_pool, "SILENCE", 1.0)
     toy = Toy("freezes its parent", bad=(104,), only_once=str(tmp_path / "mark"))
-    run = hear("run", {"toy": toy}, [])
+    place = request.getfixturevalue(where)
+    run = hear("run", {"toy": toy}, [], ray_address=place if where == "client" else place.address)
     assert (tmp_path / "mark").exists()
     assert run.failures.is_empty()
     assert run.transcripts.height == 8

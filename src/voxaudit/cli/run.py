@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from voxaudit.cli.sequential import add_goal_arguments
+
+if TYPE_CHECKING:
+    from voxaudit.config import AuditConfig
 
 EXAMPLE = "voxaudit run audit.toml"
 
@@ -29,6 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--publish", metavar="URL", help="copy the finished run to s3://bucket/folder, gs://..."
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="print how many trials, minutes of audio and dollars it would take; hear nothing",
+    )
+    parser.add_argument(
+        "--max-cost", type=float, metavar="USD", help="stop before services have billed more than this"
+    )
+    parser.add_argument(
+        "--max-minutes",
+        type=float,
+        metavar="N",
+        help="stop before services have billed more minutes of audio",
     )
     parser.add_argument("--retry-failed", action="store_true", help="hear trials again that failed before")
     parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
@@ -57,11 +75,45 @@ def run(args: argparse.Namespace) -> int:
         config = replace(config, publish=args.publish)
     if args.no_cache:
         config = replace(config, cache=False)
+    if args.dry_run:
+        return _dry_run(config, retry_failed=args.retry_failed, as_json=args.json)
     if args.precision is not None or args.decide is not None:
         from voxaudit.cli.sequential import goal_of, hear
         from voxaudit.cli.sequential import show as show_sequential
 
         show_sequential(hear(config, goal_of(args), quiet=args.json), config.out, as_json=args.json)
         return 0
-    audit = run_audit(config, retry_failed=args.retry_failed)
+    audit = run_audit(
+        config, retry_failed=args.retry_failed, max_cost=args.max_cost, max_minutes=args.max_minutes
+    )
     return show(audit.document, audit.run.folder, audit.files, as_json=args.json)
+
+
+def _dry_run(config: AuditConfig, *, retry_failed: bool, as_json: bool) -> int:
+    from dataclasses import asdict
+
+    from voxaudit.cli.output import print_json, print_table
+    from voxaudit.pipeline import estimate_audit
+
+    found = estimate_audit(config, retry_failed=retry_failed)
+    if as_json:
+        print_json({"out": str(config.out), "recognizers": [asdict(one) for one in found]})
+        return 0
+    rows = [
+        [
+            one.recognizer,
+            f"{one.trials:,}",
+            f"{one.finished:,}",
+            f"{one.cached:,}",
+            f"{one.left.trials:,}",
+            f"{one.left.seconds / 60.0:,.1f}",
+            f"{one.left.billed_seconds / 60.0:,.1f}" if one.remote else "-",
+            "-" if not one.remote else "unknown" if one.left.cost is None else f"{one.left.cost:,.2f}",
+        ]
+        for one in found
+    ]
+    head = ["recognizer", "trials", "done", "known", "to hear", "minutes", "billed minutes", "US dollars"]
+    print_table("What this run would hear (nothing was heard)", head, rows)
+    if any(one.remote and one.left.cost is None for one in found):
+        print("- Set price_per_minute in a service's section to see what it costs.")
+    return 0

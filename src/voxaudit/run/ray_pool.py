@@ -17,7 +17,7 @@ from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.backlog import Attempt, Backlog
 from voxaudit.run.cluster import Cluster
 from voxaudit.run.local import Limits
-from voxaudit.run.replica import Answer, Replica, versions
+from voxaudit.run.replica import AT_ANY_TIME, Answer, Replica, versions
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Job
 
@@ -61,7 +61,7 @@ class RayPool:
         self._backlog = Backlog(max(1, job.recognizer.batch_size))
         self._job = self._ray.put(pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL))
         self._actor = self._ray.remote(
-            num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_restarts=0, concurrency_groups={"control": 1}
+            num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_restarts=0, concurrency_groups={AT_ANY_TIME: 1}
         )(Replica)
         self._replicas: list[_Replica] = []
         self._losses_while_loading = 0
@@ -180,7 +180,7 @@ class RayPool:
             if not replica.pending or now - replica.heard_from < SILENCE:
                 continue
             if replica.question is None:
-                replica.question = replica.handle.alive.options(concurrency_group="control").remote()
+                replica.question = replica.handle.alive.remote()
             elif self._ray.wait([replica.question], timeout=0)[
                 0
             ]:  # an error is an answer too: `_take` sees it
@@ -219,10 +219,7 @@ class RayPool:
     def stop(self) -> None:
         """End all replicas."""
         with contextlib.suppress(Exception):  # a cluster that is gone has ended them itself
-            closing = [
-                replica.handle.close.options(concurrency_group="control").remote()
-                for replica in self._replicas
-            ]
+            closing = [replica.handle.close.remote() for replica in self._replicas]
             if closing:
                 self._ray.wait(closing, num_returns=len(closing), timeout=5.0)
             for replica in self._replicas:

@@ -12,10 +12,11 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
+from typing import TypeVar
 
 from voxaudit import __version__
 from voxaudit.files import url_of
@@ -26,6 +27,11 @@ from voxaudit.run.worker import Job
 
 MOST_LOG = 1 << 20
 """Bytes of what a recognizer printed that travel with one answer; the end is what tells."""
+
+AT_ANY_TIME = "at_any_time"
+"""Ray's group of methods that need not wait for `hear`."""
+
+Method = TypeVar("Method", bound=Callable[..., object])
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -48,6 +54,16 @@ def versions() -> dict[str, str]:
     """Return the versions that decide what is heard: they must be the same on all nodes."""
     packages = ("numpy", "scipy", "soundfile", "soxr")
     return {"voxaudit": __version__, **{package: metadata.version(package) for package in packages}}
+
+
+def _at_any_time(method: Method) -> Method:
+    """Mark a method that is answered while another one is at work; without Ray it stays as it is."""
+    try:
+        ray = import_module("ray")
+    except ImportError:
+        return method
+    marked: Method = ray.method(concurrency_group=AT_ANY_TIME)(method)
+    return marked
 
 
 class Replica:
@@ -102,10 +118,12 @@ class Replica:
             return self._answer(outcomes, str(error))
         return self._answer(outcomes)
 
+    @_at_any_time
     def alive(self) -> bool:
         """Answer."""
         return True
 
+    @_at_any_time
     def close(self) -> None:
         """End the recognizer and clean up."""
         if self._pool is not None:

@@ -49,7 +49,7 @@ class Listeners:
         return float(place.mean())
 
 
-def simulate_group(
+def simulate_tracks(
     people: Listeners,
     generator: np.random.Generator,
     *,
@@ -57,8 +57,8 @@ def simulate_group(
     budget: int = 12,
     level: float = 0.5,
     grid: Sequence[float] | None = None,
-) -> tuple[FloatArray, int]:
-    """Return the thresholds found for simulated speakers, and the trials that took.
+) -> list[Track]:
+    """Return the tracks of simulated speakers.
 
     With `grid`, every speaker is heard at those places, as often as the budget allows, in place of a staircase.
     """
@@ -84,6 +84,20 @@ def simulate_group(
         for speaker in range(speakers):
             wrong, words = ask([(speaker, turn, where) for turn, where in zip(turns, places, strict=True)])
             tracks.append(Track(places, wrong, words))
+    return tracks
+
+
+def simulate_group(
+    people: Listeners,
+    generator: np.random.Generator,
+    *,
+    speakers: int = 12,
+    budget: int = 12,
+    level: float = 0.5,
+    grid: Sequence[float] | None = None,
+) -> tuple[FloatArray, int]:
+    """Return the thresholds found for simulated speakers, and the trials that took."""
+    tracks = simulate_tracks(people, generator, speakers=speakers, budget=budget, level=level, grid=grid)
     return thresholds(tracks, level), sum(len(track) for track in tracks)
 
 

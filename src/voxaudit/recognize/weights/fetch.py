@@ -49,25 +49,30 @@ def fetch(model: Model, *, source: Path | None = None, report: Report = lambda w
     except OSError as error:
         raise VoxauditError(_describe(error, home)) from error
     report(f"unpacking {model.name}", 1.0)
-    for archive in model.archives:
-        with suppress(OSError):
-            (home / ".downloads" / archive.file).unlink(missing_ok=True)
+    _forget_downloads(model)
     return home / model.name
 
 
 def remove(model: Model) -> bool:
     """Delete a fetched model; return whether there was one."""
     folder = models_folder() / model.name
+    _forget_downloads(model)
     if not folder.exists():
         return False
     try:
-        # Out of sight first: a half-deleted folder must not be found by an engine.
-        gone = Path(tempfile.mkdtemp(prefix=".remove-", dir=folder.parent))
-        folder.rename(gone / model.name)
-        shutil.rmtree(gone)
+        _remove_folder(folder)
     except OSError as error:
         raise VoxauditError(_describe(error, folder)) from error
     return True
+
+
+def _remove_folder(folder: Path) -> None:
+    # Out of sight first: a half-deleted folder must not be found by an engine.
+    gone = Path(tempfile.mkdtemp(prefix=".remove-", dir=folder.parent))
+    try:
+        folder.rename(gone / folder.name)
+    finally:
+        shutil.rmtree(gone)
 
 
 def _archive(archive: Archive, home: Path, source: Path | None, report: Report) -> Path:
@@ -106,8 +111,15 @@ def _publish(work: Path, target: Path, model: Model) -> None:
         except OSError:
             if fetched(model) is not None:
                 return
-            remove(model)  # broken: files are missing or have another size
+            with suppress(FileNotFoundError):  # somebody else was faster
+                _remove_folder(target)  # broken: files are missing or have another size
     raise VoxauditError(f"{target}: cannot be replaced; remove it and fetch again")
+
+
+def _forget_downloads(model: Model) -> None:
+    for archive in model.archives:
+        with suppress(OSError):
+            (models_folder() / ".downloads" / archive.file).unlink(missing_ok=True)
 
 
 def _room(home: Path, model: Model) -> None:

@@ -1,0 +1,59 @@
+"""`voxaudit run --dry-run`, budgets and `where`, from the command line."""
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxaudit.cli.main import main
+
+
+@pytest.fixture
+def audit(tmp_path, monkeypatch):
+    monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DEEPGRAM_API_KEY", "not-a-real-key-1234567890")
+    lines = ["path,text,speaker,gender"]
+    for number in range(4):
+        soundfile.write(tmp_path / f"{number}.wav", 0.1 * np.sin(np.arange(24_000) / (9 + number)), 16_000)
+        lines.append(f"{number}.wav,hello,s{number},{'fm'[number % 2]}")
+    (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
+    path = tmp_path / "audit.toml"
+    path.write_text(
+        '[corpus]\npath = "manifest.csv"\nattributes = ["gender"]\nwhere = ["gender=f"]\n'
+        '[recognizers.cloud]\nengine = "deepgram"\nprice_per_minute = 0.6\n'
+        '[scenarios]\nuse = ["gain:1"]\n[run]\nout = "run"\n'
+    )
+    return path
+
+
+def test_a_dry_run_prints_calls_minutes_and_cost_and_makes_nothing(audit, capsys):
+    assert main(["run", str(audit), "--dry-run", "--json"]) == 0
+    said = capsys.readouterr()
+    (found,) = json.loads(said.out)["recognizers"]
+    assert (found["trials"], found["left"]["trials"], found["remote"]) == (4, 4, True)
+    assert found["left"]["seconds"] == pytest.approx(6.0)
+    assert found["left"]["cost"] == pytest.approx(found["left"]["billed_seconds"] / 60 * 0.6)
+    assert not (audit.parent / "run").exists()
+    assert "not-a-real-key" not in said.out + said.err
+
+
+def test_a_dry_run_for_people(audit, capsys):
+    audit.write_text(audit.read_text().replace("price_per_minute = 0.6\n", ""))
+    assert main(["run", str(audit), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "unknown" in out
+    assert "price_per_minute" in out
+
+
+def test_a_budget_of_nothing_sends_nothing(audit, capsys):
+    assert main(["run", str(audit), "--max-minutes", "0"]) == 2
+    assert "the budget is used up" in capsys.readouterr().err
+
+
+def test_a_clause_that_names_nothing_is_one_line(audit, capsys):
+    audit.write_text(audit.read_text().replace("gender=f", "gendre=f"))
+    assert main(["run", str(audit), "--dry-run"]) == 2
+    err = capsys.readouterr().err
+    assert "gender" in err
+    assert err.count("\n") == 1
