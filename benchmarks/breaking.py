@@ -1,6 +1,6 @@
 """Breaking points by staircase against a fixed grid of settings: coverage, bias and cost on simulated speakers.
 
-python benchmarks/breaking.py [--groups 300]
+python benchmarks/breaking.py [--groups 200]
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure(people: Listeners, groups: int, **options: object) -> tuple[float, f
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--groups", type=int, default=300)
+    parser.add_argument("--groups", type=int, default=200)
     groups = parser.parse_args().groups
     levels(groups)
     differences(groups)

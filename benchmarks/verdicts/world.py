@@ -20,13 +20,29 @@ UTTERANCE = 0.3
 """Standard deviation of an utterance's log error rate, the same in every scenario."""
 RECOGNIZERS = ("one", "two")
 SCENARIOS = ("gaussian_noise:1", "gaussian_noise:2", "gaussian_noise:3", "lowpass:1", "lowpass:2", "lowpass:3")
-SIZES: Mapping[str, tuple[int, int]] = {
-    "8 + 8": (8, 8),
-    "16 + 16": (16, 16),
-    "40 + 40": (40, 40),
-    "8 + 40": (8, 40),
+@dataclass(frozen=True)
+class Setting:
+    """How many speakers the groups have, and the spread of their log error rates."""
+
+    sizes: tuple[int, int]
+    spreads: tuple[float, float] = (SIGMA, SIGMA)
+
+    @property
+    def people(self) -> int:
+        """The number of all speakers."""
+        return sum(self.sizes)
+
+
+SETTINGS: Mapping[str, Setting] = {
+    "8 + 8": Setting((8, 8)),
+    "16 + 16": Setting((16, 16)),
+    "40 + 40": Setting((40, 40)),
+    "8 + 40": Setting((8, 40)),
+    "16 + 16 unlike": Setting((16, 16), (0.3, 0.8)),
+    "2 + 2": Setting((2, 2)),
+    "100 + 100": Setting((100, 100)),
 }
-"""Speakers of the first and the second group."""
+"""`unlike`: the second group's speakers differ much more (spreads 0.3 and 0.8) at the same mean error rate."""
 
 RATE = 0.15
 """Mean word error rate on clean speech."""
@@ -47,24 +63,24 @@ class People:
     hard: Array
 
 
-def draw_people(generator: np.random.Generator, sizes: Sequence[int]) -> People:
+def draw_people(generator: np.random.Generator, setting: Setting) -> People:
     """Draw speakers with unequal numbers of utterances (2 and more, mean 8) and of words (1 and more, mean 9)."""
-    count = sum(sizes)
-    group = np.repeat(np.arange(len(sizes)), sizes)
+    count = setting.people
+    group = np.repeat([0, 1], setting.sizes)
     said = 1 + generator.geometric(1.0 / 7.0, count)
     speaker = np.repeat(np.arange(count), said)
     common, apart = generator.standard_normal(count), generator.standard_normal((len(RECOGNIZERS), count))
     return People(
         group,
-        generator.integers(0, 2, count),
+        generator.permutation(np.arange(count) % 3),
         speaker,
         1 + generator.poisson(8.0, len(speaker)),
-        mean_one(SIGMA, 0.8 * common + 0.6 * apart),
+        mean_one(np.array(setting.spreads)[group], 0.8 * common + 0.6 * apart),
         mean_one(UTTERANCE, generator.standard_normal(len(speaker))),
     )
 
 
-def mean_one(sigma: float, normal: Array) -> Array:
+def mean_one(sigma: Any, normal: Array) -> Array:
     """Return log-normal factors whose mean is 1, so that a word error rate stays what it is."""
     factors: Array = np.exp(sigma * normal - sigma**2 / 2.0)
     return factors
@@ -115,7 +131,9 @@ def scores(
         "insertions": np.zeros_like(errors),
         "errors": errors,
         "group": pl.Series(["a", "b", "c"]).gather(people.group[speaker]),
-        "region": pl.Series(["north", "south"]).gather(people.region[speaker]),
+        "region": pl.Series(["east", "north", "south"]).gather(people.region[speaker]),
+        "characters": 5 * words,
+        "character_errors": 2 * errors,
     }
     return pl.DataFrame(table)
 

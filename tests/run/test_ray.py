@@ -124,7 +124,15 @@ def client(cluster):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, "-m", "ray.util.client.server", "--address", cluster.address]
+    command = [
+        sys.executable,
+        "-m",
+        "ray.util.client.server",
+        "--mode",
+        "legacy",
+        "--address",
+        cluster.address,
+    ]
     server = subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", str(port)],
         stdout=subprocess.DEVNULL,

@@ -81,4 +81,4 @@ def run(args: argparse.Namespace) -> int:
         audio_megabytes=0.0 if args.no_audio else args.audio_megabytes,
     )
     folder = args.out or args.run
-    return show(document, args.run, write_report(document, folder), as_json=args.json)
+    return show(document, folder, write_report(document, folder), as_json=args.json)

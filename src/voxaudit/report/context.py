@@ -18,7 +18,7 @@ from voxaudit.audits.disparity_result import Disparity
 from voxaudit.audits.inputs import read_transcripts
 from voxaudit.audits.robustness import Robustness, robustness
 from voxaudit.audits.robustness.settings import Setting, describe_all
-from voxaudit.audits.robustness.sources import QUALITY, choose_difficulty, read_many
+from voxaudit.audits.robustness.sources import choose_difficulty, read_many
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
@@ -142,9 +142,8 @@ class Context:
         if self.scores.is_empty():
             raise VoxauditError(NO_REFERENCES)
         difficulty, source = choose_difficulty(None, [self.run.folder], self.config["scenarios"])
-        source = source.replace(
-            str(self.run.folder / QUALITY), QUALITY
-        )  # whose machine it was is nobody's business
+        if source.startswith("measured"):  # whose machine it was is nobody's business
+            source = "measured in this run"
         return robustness(
             self.scores,
             difficulty=difficulty,

@@ -40,6 +40,11 @@ def listed(names: Iterable[object], most: int = 6) -> str:
     return shown if len(texts) <= most else f"{shown} and {len(texts) - most} more"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return `1 pair`, `2 pairs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def number_or_none(value: Any) -> float | None:
     """Return a finite number, or None."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None

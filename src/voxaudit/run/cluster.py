@@ -113,9 +113,11 @@ def _initialize(ray: Any, address: str | None) -> None:
     if wanted is None or not wanted.startswith("ray://"):
         options |= {"include_dashboard": False} if wanted in (None, "local") else {}
         options |= {"log_to_driver": False, "logging_level": logging.CRITICAL}
+    before = logging.root.manager.disable
     try:
         with tempfile.TemporaryFile() as said, _standard_error_to(said), warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            logging.disable(logging.CRITICAL)
             try:
                 ray.init(**options)
             except Exception as error:
@@ -128,6 +130,8 @@ def _initialize(ray: Any, address: str | None) -> None:
     except Exception as error:
         place = wanted or "this machine"
         raise VoxauditError(f"cannot use the Ray cluster at {place} ({one_line(error, 200)})") from error
+    finally:
+        logging.disable(before)
 
 
 @contextlib.contextmanager

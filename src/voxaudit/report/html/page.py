@@ -119,7 +119,7 @@ def _section(id_: str, section: Section, ids: Ids) -> str:
         *(f'<div class="lead">{marked(words)}</div>' for words in section.lead),
         finding_list(section.findings),
         *_figures(section, ids),
-        *(table_html(table, ids) for table in section.tables),
+        *_tables(section.tables, ids),
     ]
     if section.cases:
         parts.append(f"<h3>Cases to listen to</h3>{case_list(section.cases)}")
@@ -127,6 +127,14 @@ def _section(id_: str, section: Section, ids: Ids) -> str:
     if section.refusals:
         parts.append(_refusals(section.refusals))
     return "".join(parts) + "</section>"
+
+
+def _tables(tables: Sequence[Table], ids: Ids) -> list[str]:
+    """Return the tables; after the first, long ones fold away, so that the page reads quickly."""
+    return [
+        folded_table(table, ids) if place and len(table.rows) > OPEN_ROWS else table_html(table, ids)
+        for place, table in enumerate(tables)
+    ]
 
 
 def _figures(section: Section, ids: Ids) -> list[str]:

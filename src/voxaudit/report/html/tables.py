@@ -13,6 +13,8 @@ from voxaudit.report.html.verdicts import badge
 
 PAGE = 300
 """Rows in the page itself; of larger tables the script shows one page at a time."""
+OPEN_ROWS = 20
+"""Rows of a further table of a section that stands open; longer ones fold away."""
 SHORT = 24
 """Characters of a text cell that stays on one line."""
 CELL = 120
@@ -40,7 +42,7 @@ def table_html(table: Table, ids: Ids, caption: bool = True) -> str:
         [_shown(value, column) for value, column in zip(row, table.columns, strict=True)] for row in rows
     ]
     head = "".join(
-        f'<th scope="col"{_numeric(column)}>{text(column.title or column.name, CELL)}</th>'
+        f'<th scope="col"{_numeric(column)}>{text(_heading(column), CELL)}</th>'
         for column in table.columns
     )
     body = "".join(_row(row, table.columns) for row in written[:PAGE])
@@ -62,6 +64,14 @@ def table_html(table: Table, ids: Ids, caption: bool = True) -> str:
         parts.append(f'<div class="note">{marked(table.note)}</div>')
     parts.append(f'<script type="application/json">{json_text(_data(table, rows, written))}</script></div>')
     return "".join(parts)
+
+
+def folded_table(table: Table, ids: Ids) -> str:
+    """Return a table that folds away behind its title and number of rows."""
+    return (
+        f'<details class="fold"><summary>{text(table.title, 300)} ({len(table.rows):,} rows)</summary>'
+        f"{table_html(table, ids, caption=False)}</details>"
+    )
 
 
 def stacked_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -109,6 +119,12 @@ def _raw(value: Any) -> Any:
 
 def _shown(value: Any, column: Column) -> str:
     return visible(shown(value, column.kind))
+
+
+def _heading(column: Column) -> str:
+    """Return a column's heading with the unit where no cell carries it."""
+    title = column.title or column.name
+    return f"{title}, points" if column.kind == "points" and "point" not in title else title
 
 
 def _numeric(column: Column) -> str:

@@ -9,7 +9,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.report.context import Context
 from voxaudit.report.document import Finding, Refusal, Section, Table
 from voxaudit.report.numbers import p_value
-from voxaudit.report.parts import Spec, finding_id, listed, refusal, table_of, unique
+from voxaudit.report.parts import Spec, counted, finding_id, listed, refusal, table_of, unique
 from voxaudit.report.sections.disparity import ask
 
 AUDIT = "differential"
@@ -41,7 +41,8 @@ def section(context: Context) -> Section:
             "Where two recognizers drift further apart under a disturbance for one group than for another, by more than"
             " a tolerance, AequeVox's rule counts a violation (Rajan et al. 2022). The rule counts violations where"
             " groups mean nothing, too: `by chance` is what it finds when speakers change groups at random, and only"
-            " what survives a test with false-discovery control is a finding.",
+            " what survives a test with false-discovery control is a finding. To drift apart is not to make more errors: a"
+            " group that both recognizers get wrong in clean speech has little room to.",
         )
         if context.attributes
         else (),
@@ -139,7 +140,7 @@ def _tables(place: int, attribute: str, found: Findings) -> list[Table]:
         ("survived", "survive", "count"),
     )
     note = (
-        f"{len(view.pairs)} pairs of recognizers, {len(view.conditions)} scenarios, tolerances"
+        f"{counted(len(view.pairs), 'pair')} of recognizers, {counted(len(view.conditions), 'scenario')}, tolerances"
         f" {', '.join(f'{tau:g}' for tau in view.taus)}; false-discovery rate {found.fdr:g} over {view.family:,}"
         " questions."
     )
@@ -175,7 +176,7 @@ def _rules(place: int, attribute: str, view: View) -> Table:
     }
     columns: tuple[Spec, ...] = (
         ("by", "by", "text"),
-        ("value", "", "text"),
+        ("value", "of", "text"),
         ("group", "group", "text"),
         ("violations", "violations (plain rule)", "count"),
         ("survived", "survive", "count"),

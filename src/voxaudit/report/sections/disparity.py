@@ -143,6 +143,8 @@ def _finding(attribute: str, fit: Fit, effect: Effect, *, headline: bool) -> Fin
 
 def _sentence(attribute: str, fit: Fit, effect: Effect) -> str:
     name, verdict = fit.by["recognizer"], effect.verdict
+    if _verdict(effect) == "shown":
+        verdict = "gap shown"  # the ratio itself says whether there are more errors or fewer
     if verdict == ONE_SPEAKER:
         return f"{name}: no conclusion about {attribute} {effect.level} against {fit.reference} ({verdict})."
     if verdict == UNDECIDED and not (effect.ci_low or 0.0) <= 1.0 <= (effect.ci_high or math.inf):

@@ -84,7 +84,7 @@ def _tables(context: Context) -> list[Table]:
         ("trials", "trials", "count"),
         ("failed", "failed", "count"),
         ("scored", "scored", "count"),
-        ("hours", "hours of listening", "number"),
+        ("minutes", "minutes the recognizer took", "number"),
     )
     tables.append(table_of("trials", "Trials", heard, spec))
     pairs: tuple[Spec, ...] = (("what", "what", "text"), ("value", "value", "text"))
@@ -92,7 +92,10 @@ def _tables(context: Context) -> list[Table]:
     if versions:
         tables.append(table_of("versions", "Versions", _frame(versions, ["what", "value"]), pairs))
     listed = [(str(place), name) for place, name in enumerate(config["scenarios"], start=1)]
-    tables.append(table_of("heard-scenarios", "Scenarios heard", _frame(listed, ["what", "value"]), pairs))
+    heads: tuple[Spec, ...] = (("number", "number", "text"), ("scenario", "scenario", "text"))
+    tables.append(
+        table_of("heard-scenarios", "Scenarios heard", _frame(listed, ["number", "scenario"]), heads)
+    )
     return tables
 
 
@@ -105,7 +108,7 @@ def _heard(context: Context) -> pl.DataFrame:
     scored = context.scores.group_by("recognizer").agg(scored=pl.len())
     return (
         context.run.transcripts.group_by("recognizer", maintain_order=True)
-        .agg(trials=pl.len(), failed=pl.col("failure").count(), hours=pl.col("seconds").sum() / 3600.0)
+        .agg(trials=pl.len(), failed=pl.col("failure").count(), minutes=pl.col("seconds").sum() / 60.0)
         .join(scored, on="recognizer", how="left", maintain_order="left")
         .with_columns(pl.col("scored").fill_null(0))
     )

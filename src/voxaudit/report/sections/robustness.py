@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +14,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.report.context import NO_REFERENCES, Context
 from voxaudit.report.document import Finding, Refusal, Section, Table, Verdict
 from voxaudit.report.numbers import percent_interval, points_interval
-from voxaudit.report.parts import Spec, finding_id, listed, refusal, table_of, unique
+from voxaudit.report.parts import Spec, counted, finding_id, listed, refusal, table_of, unique
 from voxaudit.report.sections.robustness_figures import figures
 
 AUDIT = "robustness"
@@ -57,7 +56,8 @@ def section(context: Context) -> Section:
 def _lead(found: Robustness) -> tuple[str, ...]:
     lead = [
         "WERD is the word error rate under a disturbance less that on clean speech, in points. Severities run from mild"
-        " to harsh."
+        " to harsh. Averages count every category equally and, within one, every perturbation, whatever the number of"
+        " its severities."
     ]
     if found.measure == "nwerd":
         lead.append(
@@ -91,20 +91,20 @@ def _overall(context: Context, found: Robustness) -> list[Finding]:
         row = rows.row(0, named=True)
         worst = own.filter((pl.col("level") == "category") & pl.col("werd").is_not_null())
         worst = worst.sort("werd", descending=True, maintain_order=True)
-        most = ""
+        over, most = counted(row["scenarios"], "scenario"), ""
         if worst.height > 1:
             top = worst.row(0, named=True)
             value = points_interval(top["werd"], top["werd_low"], top["werd_high"])
+            over = f"{worst.height} categories of disturbance ({over})"
             most = f"; most under {top['name']}, {value}"
         cost = points_interval(row["werd"], row["werd_low"], row["werd_high"])
         sentence = (
-            f"Disturbed speech costs {name} {cost} points of word error rate on average over {row['scenarios']}"
-            f" scenario{'s' * (row['scenarios'] != 1)}{most}."
+            f"Disturbed speech costs {name} {cost} points of word error rate on average over {over}{most}."
         )
         findings.append(_measured(row, name, "werd", sentence, headline=True))
         mean = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
-        sentence = f"Averaged over all disturbances, {name} gets {mean} of the words wrong."
-        findings.append(replace(_measured(row, name, "wer", sentence), verdict="measured"))
+        sentence = f"On average over {over}, {name} gets {mean} of the words wrong."
+        findings.append(_measured(row, name, "wer", sentence))
     return findings
 
 
@@ -115,7 +115,7 @@ def _measured(
     return Finding(
         id=finding_id(AUDIT, name, level, measure),
         audit=AUDIT,
-        verdict=_cost(row.get(f"{measure}_low"), row.get(f"{measure}_high")),
+        verdict="measured",
         sentence=sentence,
         measure=measure,
         estimate=row[measure],
@@ -126,13 +126,6 @@ def _measured(
         speakers=row["speakers"],
         headline=headline,
     )
-
-
-def _cost(low: float | None, high: float | None) -> Verdict:
-    """Return whether a difference from clean speech is shown: its interval leaves out nought."""
-    if low is None or high is None:
-        return "undecided"
-    return "not_shown" if low <= 0.0 <= high else "shown"
 
 
 def _categories(found: Robustness) -> list[Finding]:
@@ -165,8 +158,8 @@ def _ranking(found: Robustness) -> list[Finding]:
         sentence = f"{first[0]['recognizer']} bears disturbed speech better than {others} ({how})."
         verdict = "shown"
     else:
-        names = listed(row["recognizer"] for row in first)
-        sentence = f"Which of {names} bears disturbed speech best is not shown ({how})."
+        *others, last = (row["recognizer"] for row in first)
+        sentence = f"Which of {listed(others)} and {last} bears disturbed speech best is not shown ({how})."
         verdict = "not_shown"
     gap = next(pairwise(row["estimate"] for row in rows))
     return [
