@@ -80,8 +80,9 @@ class Rate:
     def excess(self, verdict: Verdict) -> float:
         """Return by how many Monte Carlo standard errors the rate lies above nominal; below, it is negative."""
         rate = self.judged(verdict)[0]
-        least = math.sqrt(verdict.nominal * (1.0 - verdict.nominal) / self.audits)
-        error = least if verdict.over == "any" else max(self.each_error, 1e-9)
+        error = math.sqrt(verdict.nominal * (1.0 - verdict.nominal) / self.audits)
+        if verdict.over == "each":
+            error = max(self.each_error, error / math.sqrt(max(self.questions, 1.0)))
         return (rate - verdict.nominal) / error
 
     def as_dict(self) -> dict[str, Any]:

@@ -82,12 +82,27 @@ class Gates:
 
 
 @dataclass(frozen=True)
+class StutterConfig:
+    """How a run asks whether people who stutter can use a recognizer: the section `[stutter]`.
+
+    `recordings` of the corpus are made to stutter in `budget` ways each; an answer less similar than `threshold` (0 to
+    1) to the one without stuttering is suspicious. `dose` are rates, in stuttered moments per 100 words, at which the
+    word error rate is measured as well.
+    """
+
+    recordings: int = 8
+    budget: int = 4
+    dose: tuple[float, ...] = ()
+    threshold: float = 0.8
+
+
+@dataclass(frozen=True)
 class AuditConfig:
     """An audit as `audit.toml` describes it. Times are in seconds; `folder` is where its relative paths start.
 
     `corpora` are natural scenarios: further corpora by role, heard as they are. `sources` are folders of noise or
     rooms by perturbation, in place of the built-in ones. `executor` is where trials are heard (`local`, `ray`) and
-    `publish` a URL to which the finished tables and report are copied.
+    `publish` a URL to which the finished tables and report are copied. Without `stutter` nothing is made to stutter.
     """
 
     corpus: CorpusConfig
@@ -108,6 +123,7 @@ class AuditConfig:
     corpora: dict[str, CorpusConfig] = field(default_factory=dict)
     sources: dict[str, Path] = field(default_factory=dict)
     gates: Gates = Gates()
+    stutter: StutterConfig | None = None
     folder: Path = Path()
 
 
@@ -141,6 +157,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "publish": str,
     },
     "score": {"normalizer": str},
+    "stutter": {"recordings": int, "budget": int, "dose": list, "threshold": (int, float)},
     "gates": {},
 }
 
@@ -168,6 +185,7 @@ def load_config(path: str | Path) -> AuditConfig:
         scenarios=_scenarios(document, path),
         sources={name: path.parent / where for name, where in _sources(document, path).items()},
         gates=read_gates(document.get("gates", {}), path, list(recognizers)),
+        stutter=_stutter(document["stutter"], path) if "stutter" in document else None,
         out=place(path.parent, run.get("out", "runs/" + path.stem)),
         folder=path.parent.absolute(),
         **{key: value for key, value in run.items() if key != "out"},
@@ -270,6 +288,22 @@ def _scenarios(document: dict[str, Any], path: Path) -> tuple[str, ...]:
     used = _texts(document.get("scenarios", {}).get("use", ["quick"]), path, "scenarios.use")
     lists = (_texts(own[name], path, f"suites.{name}") if name in own else (name,) for name in used)
     return tuple(id_ for ids in lists for id_ in ids)
+
+
+def _stutter(content: Mapping[str, Any], path: Path) -> StutterConfig:
+    dose = content.get("dose", [])
+    ranges: list[tuple[str, Any, float, float]] = [
+        ("recordings", content.get("recordings", 1), 1, 1_000_000),
+        ("budget", content.get("budget", 1), 1, 10_000),
+        ("threshold", content.get("threshold", 1), 0.01, 1),
+        *(("dose", rate, 0, 500) for rate in dose),
+    ]
+    for key, value, low, high in ranges:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise VoxauditError(
+                f"{path}: stutter.{key} takes numbers from {low:g} to {high:,}, not {one_line(repr(value), 40)}"
+            )
+    return StutterConfig(**{**content, "dose": tuple(float(rate) for rate in dose)})
 
 
 def _sources(document: dict[str, Any], path: Path) -> dict[str, str]:

@@ -1,26 +1,37 @@
-"""The whole audit in one call: corpus, run, scores, report. What `voxaudit run` does."""
+"""The whole audit in one call: corpus, run, scores, stuttered speech, report. What `voxaudit run` does."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from voxaudit.config import AuditConfig, CorpusConfig
+from voxaudit.audits.stutter.audit import stutter
+from voxaudit.audits.stutter.cases import Settings
+from voxaudit.audits.stutter.choose import choose_recordings
+from voxaudit.audits.stutter.refused import write_refusal
+from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
 from voxaudit.corpus import Corpus, read_corpus, select
 from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
 from voxaudit.files import publish, require
-from voxaudit.recognize import Recognizer, anchor, make_recognizer
+from voxaudit.recognize import AnswersById, Recognizer, anchor, make_recognizer
 from voxaudit.registry import suggest
 from voxaudit.report.build import build_report, write_report
 from voxaudit.report.document import Document
 from voxaudit.report.remember import remember
 from voxaudit.run import Run, run_trials
+from voxaudit.run.budget import is_remote
 from voxaudit.run.estimate import Estimate, estimate
 from voxaudit.run.folder import published_files
+from voxaudit.run.local import Limits
+from voxaudit.run.progress import Progress
 from voxaudit.run.runner import make_plan
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
+
+STUTTER = "stutter"
+"""Where in a run's folder the stutter audit is; the report looks for it there."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +63,10 @@ def run_audit(
     """Audit a corpus as the configuration says and return the run with what it found.
 
     The run folder then holds `transcripts.parquet`, `scores.parquet` and the report: `report.html`, `summary.md`,
-    `findings.json` and `junit.xml`; all but the store is copied to `config.publish` if that is given. `max_cost` (US
-    dollars) and `max_minutes` limit what services hear, see `run_trials`.
+    `findings.json` and `junit.xml`; all but the store is copied to `config.publish` if that is given. With
+    `config.stutter` the folder `stutter` in it holds that audit, or why it could not be made: the report says so, and
+    the rest stands. `max_cost` (US dollars) and `max_minutes` limit what services hear, see `run_trials`; they hear no
+    stuttered speech then.
     """
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
     if config.publish is not None:
@@ -81,6 +94,9 @@ def run_audit(
         replica_gpus=config.replica_gpus,
     )
     score_run(run, config.normalizer)
+    if config.stutter is not None:
+        limited = max_cost is not None or max_minutes is not None
+        _stuttered(config, config.stutter, inputs, progress=progress, limited=limited)
     scored = remember(run, config.corpus.attributes, config.gates)
     document = build_report(scored, attributes=config.corpus.attributes, gates=config.gates)
     audit = Audit(scored, document, write_report(document, scored.folder))
@@ -101,6 +117,43 @@ def estimate_audit(config: AuditConfig, *, retry_failed: bool = False) -> list[E
         seed=config.seed,
     )
     return estimate(plan, config.out, cache=config.cache, retry_failed=retry_failed)
+
+
+def _stuttered(
+    config: AuditConfig, asked: StutterConfig, inputs: _Inputs, *, progress: bool, limited: bool
+) -> None:
+    """Make part of the corpus stutter and hear it; where that cannot be, leave the reason in place of findings."""
+    folder = config.out / STUTTER
+    corpus = choose_recordings(
+        inputs.corpus, asked.recordings, attributes=config.corpus.attributes, seed=config.seed
+    )
+    recognizers = {
+        name: one
+        for name, one in inputs.recognizers.items()
+        if not isinstance(one, AnswersById) and not (limited and is_remote(one))
+    }
+    settings = Settings(budget=asked.budget, threshold=asked.threshold, seed=config.seed)
+    limits = Limits(config.workers or os.cpu_count() or 1, timeout=config.timeout, retries=config.retries)
+    try:
+        if not recognizers:
+            raise VoxauditError(
+                "none of the recognizers can hear new speech: transcripts from files cannot answer, and services do"
+                " not under a limit of cost or minutes. Add a recognizer that listens, or leave the limit out"
+            )
+        with Progress(progress) as bars:
+            bars.begin("stuttered cases", len(corpus) * asked.budget)
+            stutter(
+                corpus,
+                recognizers,
+                out=folder,
+                settings=settings,
+                doses=asked.dose,
+                limits=limits,
+                cache=config.cache,
+                progress=lambda count: bars.advance(count, heard=True),
+            )
+    except VoxauditError as error:
+        write_refusal(folder, error)
 
 
 def _inputs(config: AuditConfig) -> _Inputs:

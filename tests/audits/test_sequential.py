@@ -338,6 +338,23 @@ def test_each_group_is_compared_with_the_reference():
     assert heard["c"] < heard["a"] == heard["b"]
 
 
+def test_a_gap_that_skewness_can_feign_is_doubtful():
+    def feigned(speaker, group, _):
+        number = int(speaker[1:])
+        return 6 + number % 2 if group == "b" else (8 if number % 4 == 0 else 0)
+
+    def honest(speaker, group, _):
+        return 1 + int(speaker[1:]) % 2 + (5 if group == "b" else 0)
+
+    doubtful, sound = (
+        replay(scores(people(40, 40), wrong=wrong), decide="group") for wrong in (feigned, honest)
+    )
+    assert doubtful.gaps[0].verdict == sound.gaps[0].verdict == "shown"
+    assert 0.0 < doubtful.gaps[0].spread_ratio < 0.4 < sound.gaps[0].spread_ratio < 2.5
+    assert "Doubtful: mine clean" in " ".join(doubtful.sentences())
+    assert "Doubtful" not in " ".join(sound.sentences())
+
+
 def test_scenarios_without_words_take_no_part():
     table = scores(people(20, 20), wrong=planted)
     silent = table.with_columns(scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64))

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 EXAMPLE = "voxaudit demo"
 RECOGNIZERS = ("moonshine", "pocketsphinx")
+STUTTERED = 16
+"""Recordings that are made to stutter: one of each speaker."""
+CASES = 3
+"""Stuttered cases made of each of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from voxaudit.cli.output import note
     from voxaudit.cli.summary import show
-    from voxaudit.config import AuditConfig, CorpusConfig
+    from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
     from voxaudit.pipeline import run_audit
 
     if args.corpus == "synthetic":
@@ -49,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
         manifest = fetch_human_corpus(args.out / "human-corpus")
         attributes = ("accent", "gender")
     note(
-        f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, in noise, in a room, by telephone ..."
+        f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, in noise, in a room, by telephone, and to"
+        " speech that stutters ..."
     )
     config = AuditConfig(
         corpus=CorpusConfig(manifest, attributes=attributes),
@@ -58,11 +64,13 @@ def run(args: argparse.Namespace) -> int:
         out=args.out / f"run-{args.corpus}",
         workers=args.workers,
         cache=not args.no_cache,
+        stutter=StutterConfig(recordings=STUTTERED, budget=CASES),
     )
     audit = run_audit(config)
     code = show(audit.document, audit.run.folder, audit.files, as_json=args.json)
     if not args.json:
         _explain(args.corpus)
+        _next(manifest, audit.run.folder, audit.files["report.html"])
     return code
 
 
@@ -82,4 +90,17 @@ def _explain(corpus: str) -> None:
         print(
             "  audit works and say nothing about real people, nor about how well these recognizers serve them."
         )
-    print("\nYour own corpus:  voxaudit init manifest.csv  then  voxaudit run audit.toml")
+
+
+def _next(manifest: Path, folder: Path, report: Path) -> None:
+    where, run = shlex.quote(str(manifest)), shlex.quote(str(folder))
+    print(f"\nOpen the report in a browser: {report.absolute().as_uri()}")
+    print("\nNext")
+    print(
+        "- Your corpus:  voxaudit inspect manifest.csv; voxaudit init manifest.csv; voxaudit run audit.toml"
+    )
+    print(f"- Listen:       voxaudit review {run}")
+    attack = f"voxaudit attack {where} --method blackbox --recognizer moonshine --utterances 4"
+    print(
+        f"- Attack it:    {attack} --out {run}/attack; on a cluster: voxaudit run audit.toml --executor ray"
+    )

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 60
 """Rows of a table on the terminal; longer ones are in the report."""
 
+MOST_REFUSALS = 4
+"""Questions without an answer that are named on the terminal; the report has all of them."""
+
 
 def show(document: Document, folder: Path, files: Mapping[str, Path], *, as_json: bool) -> int:
     """Print a document and where it was written; return the exit code: 1 where a gate failed."""
@@ -32,6 +35,7 @@ def show(document: Document, folder: Path, files: Mapping[str, Path], *, as_json
                     _group_table(table)
         for sentence in document.summary:
             print(f"- {printable(sentence)}")
+        _refusals(document)
         for gate in document.gates:
             result = "cannot be judged" if gate.skipped else "pass" if gate.passed else "FAIL"
             print(f"- gate {printable(gate.name)}: {result}. {printable(gate.sentence)}")
@@ -42,6 +46,17 @@ def show(document: Document, folder: Path, files: Mapping[str, Path], *, as_json
     if lost is not None:
         note(f"voxaudit: {printable(lost)}")
     return 0 if lost is None else 1
+
+
+def _refusals(document: Document) -> None:
+    """Say what was asked and not answered, and what would enable it; what was not asked is in the report."""
+    refusals = (refusal for section in document.sections for refusal in section.refusals)
+    asked = ((one.about, one.reason) for one in refusals if not one.reason.startswith("not asked"))
+    lost = list(dict.fromkeys(asked))
+    for about, reason in lost[:MOST_REFUSALS]:
+        print(f"- Not answered: {printable(about)}. {printable(reason)}")
+    if len(lost) > MOST_REFUSALS:
+        print(f"- Not answered: {len(lost) - MOST_REFUSALS} more questions; the report says why.")
 
 
 def _values(table: Table) -> list[dict[str, str]]:

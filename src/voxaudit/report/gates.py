@@ -17,7 +17,7 @@ from voxaudit.perturb import CLEAN
 from voxaudit.report.context import Context
 from voxaudit.report.document import GateResult
 from voxaudit.report.numbers import percent, percent_interval, points_interval, ratio_interval
-from voxaudit.report.parts import attempt, listed, number_or_none
+from voxaudit.report.parts import attempt, counted, listed, number_or_none
 from voxaudit.report.sections.differential import surviving
 
 Judged = tuple[str, float | None, float | None, float | None]
@@ -162,14 +162,29 @@ def _comparisons(context: Context, name: str) -> Iterator[Judged]:
 
 def _turned(name: str, attribute: str, reference: str, effect: Effect) -> Judged:
     worse, better = effect.level, reference
-    numbers: tuple[float | None, float | None, float | None] = (effect.ratio, effect.ci_low, effect.ci_high)
+    low, high = _limits(effect)
+    numbers: tuple[float | None, float | None, float | None] = (effect.ratio, low, high)
     if effect.ratio < 1.0:
         worse, better = better, worse
-        numbers = (_inverse(effect.ratio), _inverse(effect.ci_high), _inverse(effect.ci_low))
+        numbers = (_inverse(effect.ratio), _inverse(high), _inverse(low))
     value, _, limits = ratio_interval(*numbers).partition(" ")
     return (
         f"{name} makes {value} times as many errors for {attribute} {worse} as for {better} {limits}",
         *numbers,
+    )
+
+
+def _limits(effect: Effect) -> tuple[float | None, float | None]:
+    """Return the outer limits of the likelihood's and the speaker-robust interval: a gap has to convince both.
+
+    The robust one alone is far too sure of itself with two or three speakers in a group.
+    """
+    kinds = [one for one in (effect.profile, effect.robust) if one is not None]
+    lows = [effect.ci_low, *(one.ci_low for one in kinds)]
+    highs = [effect.ci_high, *(one.ci_high for one in kinds)]
+    return (
+        min((low for low in lows if low is not None), default=None),
+        max((high for high in highs if high is not None), default=None),
     )
 
 
@@ -203,11 +218,16 @@ def _differential(context: Context, gate: Gate) -> GateResult:
         if isinstance(found, VoxauditError):
             return _cannot("differential", f"{attribute}: {one_line(found, 300)}", gate.limit)
         if not found.view.tested:
-            return _cannot("differential", f"{attribute}: {listed(found.refusals, 1)}", gate.limit)
+            return _cannot(
+                "differential",
+                f"{attribute}: {next(iter(found.refusals), 'no question could be tested')}",
+                gate.limit,
+            )
         count += surviving(found.view).height
     passed = not count > gate.limit
     sentence = (
-        f"{count} comparisons of groups under disturbance are significant; differential"
+        f"{counted(count, 'comparison')} of groups under disturbance"
+        f" {'is' if count == 1 else 'are'} significant; differential"
         f" {'allows' if passed else 'allows only'} {gate.limit:g}."
     )
     return GateResult("differential", passed, sentence, gate.limit, float(count))

@@ -20,6 +20,7 @@ from voxaudit.stats.anytime import (
     scale_before,
     two_sided,
 )
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 
 Mask = NDArray[np.bool_]
 
@@ -154,6 +155,15 @@ class Rates:
         """Return the word error rates, nan before the first speaker."""
         errors, words = self._sums[:2]
         return np.where(words > 0, errors / np.where(words > 0, words, 1.0), np.nan)
+
+    def spread(self) -> FloatArray:
+        """Return the standard deviation over speakers of the rate's linear form; nan below five speakers."""
+        _, words, ee, ew, ww = self._sums
+        known = (self.n >= FEWEST_SPEAKERS) & (words > 0)
+        rate = np.nan_to_num(self.rate())
+        squares = np.maximum(ee - 2.0 * rate * ew + rate**2 * ww, 0.0)
+        deviation = np.sqrt(squares / np.maximum(self.n - 1.0, 1.0)) / self.mean_words
+        return np.where(known, deviation, np.nan)
 
     def limits(self) -> tuple[FloatArray, FloatArray]:
         """Return the confidence sequences of the rates; 0 to infinity before `RATE_LOOK` speakers.

@@ -20,6 +20,9 @@ OPEN = "open"
 FEW_PAIRS = 20
 """Pairs of speakers below which the price of looking often is higher than what stopping early can save."""
 
+UNLIKE = 2.5
+"""A ratio of spreads beyond which e-values are too large to be taken at their word (see docs/sequential.md)."""
+
 
 @dataclass(frozen=True)
 class Rate:
@@ -37,7 +40,10 @@ class Rate:
 
 @dataclass(frozen=True)
 class Gap:
-    """A group's word error rate less the reference group's, in a cell. `verdict`: shown, alike or open."""
+    """A group's word error rate less the reference group's, in a cell. `verdict`: shown, alike or open.
+
+    `spread_ratio` is the standard deviation of the group's speakers over that of the reference's.
+    """
 
     recognizer: str
     scenario: str
@@ -50,6 +56,7 @@ class Gap:
     pairs: int
     stopped: str
     verdict: str
+    spread_ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -103,13 +110,19 @@ class Sequential:
         still = [gap for gap in self.gaps if gap.verdict == OPEN]
         if still:
             lines.append(
-                f"Open: {len(still)} of {len(self.gaps)} comparisons. Neither a gap nor its absence is shown; these"
-                " speakers cannot settle it."
+                f"Open: {len(still)} of {len(self.gaps)} comparisons. Neither a gap nor its absence is shown."
             )
         pairs = min((self.order.pairs(g) for g in range(1, len(self.order.groups))), default=FEW_PAIRS)
         if self.gaps and pairs < FEW_PAIRS:
             lines.append(
                 f"With {pairs} pairs of speakers little can be shown early; a test of the full grid would show more."
+            )
+        unlike = [f"{gap.recognizer} {gap.scenario}" for gap in self.gaps if _doubtful(gap)]
+        if unlike:
+            lines.append(
+                f"Doubtful: {', '.join(unlike)}. Speakers of the better group differ among themselves over"
+                f" {UNLIKE:g} times as much as those of the worse; false alarms of this kind are two to four"
+                " times as many as promised."
             )
         if self.order.left_out:
             lines.append(f"Left out, fewer than five speakers: {', '.join(self.order.left_out)}.")
@@ -131,6 +144,7 @@ def summarize(
     rates, (lows, highs) = walked.rates.rate(), walked.rates.limits()
     all_rates, all_gaps = [], []
     e_values = walked.gaps.log_shown()
+    spreads = walked.rates.spread()
     for c, cell in enumerate(cells):
         for g, name in enumerate(order.names):
             wer, low, high = (float(values[c, g]) for values in (rates, lows, highs))
@@ -173,10 +187,18 @@ def summarize(
                     pairs,
                     stopped,
                     stopped if stopped in (SHOWN, ALIKE) else OPEN,
+                    _finite(float(spreads[c, k + 1] / spreads[c, 0])) if spreads[c, 0] > 0 else None,
                 )
             )
     calls = int((walked.heard * utterances).sum())
     return Sequential(goal, order, tuple(all_rates), tuple(all_gaps), calls, grid, heard, replayed)
+
+
+def _doubtful(gap: Gap) -> bool:
+    """Say whether skewness can feign this gap: a few very bad speakers, not met yet, make a group look good."""
+    if gap.verdict != SHOWN or gap.gap is None or not gap.spread_ratio:
+        return False
+    return gap.spread_ratio < 1.0 / UNLIKE if gap.gap > 0 else gap.spread_ratio > UNLIKE
 
 
 def _finite(value: float) -> float | None:

@@ -24,6 +24,7 @@ from voxaudit.audits.stutter.queue import (
     write_queue,
 )
 from voxaudit.audits.stutter.recordings import write_recordings
+from voxaudit.audits.stutter.refused import forget_refusal
 from voxaudit.audits.stutter.scoring import Change, all_rates, by_mutator, change, rates, trial_table
 from voxaudit.audits.stutter.search import Found, Progress, search
 from voxaudit.corpus import Corpus, Utterance
@@ -200,6 +201,7 @@ def _finish(
     write_atomically(folder / "cases.parquet", table.write_parquet)
     document = json.dumps(audit.findings, indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / "stutter.json", lambda path: path.write_text(document, encoding="utf-8"))
+    forget_refusal(folder)
     return audit
 
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from importlib.resources import files
 from itertools import groupby
 
-from voxaudit.report.document import Document, Refusal, Section
+from voxaudit.report.document import Document, Refusal, Section, Table
 from voxaudit.report.html.cases import case_list
 from voxaudit.report.html.escape import Ids, attribute, json_text, marked, prose, shorten, text, visible
 from voxaudit.report.html.figures import figure_html, heat_limits, is_narrow_map
 from voxaudit.report.html.figures.svg import TEXTURES
 from voxaudit.report.html.glance import badges, gates_html, glance_html, summary_html
-from voxaudit.report.html.tables import stacked_table, table_html
+from voxaudit.report.html.tables import OPEN_ROWS, folded_table, stacked_table, table_html
 from voxaudit.report.html.verdicts import finding_list, sprite
 
 __all__ = ["render_html"]

@@ -42,8 +42,7 @@ def table_html(table: Table, ids: Ids, caption: bool = True) -> str:
         [_shown(value, column) for value, column in zip(row, table.columns, strict=True)] for row in rows
     ]
     head = "".join(
-        f'<th scope="col"{_numeric(column)}>{text(_heading(column), CELL)}</th>'
-        for column in table.columns
+        f'<th scope="col"{_numeric(column)}>{text(_heading(column), CELL)}</th>' for column in table.columns
     )
     body = "".join(_row(row, table.columns) for row in written[:PAGE])
     if not rows:

@@ -10,7 +10,7 @@ from voxaudit.perturb import CLEAN
 from voxaudit.report.context import Context
 from voxaudit.report.document import Bars, Cell, Figure, Finding, Section, Series, Table
 from voxaudit.report.numbers import percent_interval
-from voxaudit.report.parts import Spec, cell, finding_id, number_or_none, table_of
+from voxaudit.report.parts import Spec, cell, counted, finding_id, number_or_none, table_of
 
 AUDIT = "accuracy"
 RATES: tuple[Spec, ...] = (
@@ -106,7 +106,8 @@ def _unheard(context: Context) -> list[Finding]:
     unreferenced, total = context.run.corpus["text"].null_count(), context.run.corpus.height
     if unreferenced:
         sentence = (
-            f"{unreferenced} of {total} utterances have no reference text: they were heard but not scored."
+            f"{unreferenced} of {total} utterances {'has' if unreferenced == 1 else 'have'} no reference text:"
+            f" {'it was' if unreferenced == 1 else 'they were'} heard but not scored."
         )
         share = unreferenced / total
         found.append(
@@ -124,7 +125,7 @@ def _unheard(context: Context) -> list[Finding]:
     totals = dict(trials.iter_rows())
     for name, part in failures(context).group_by("recognizer", maintain_order=True):
         failed, example = int(part["trials"].sum()), part["example"][0]
-        sentence = f"{name[0]}: {failed} trials failed, the first with: {example}"
+        sentence = f"{name[0]}: {counted(failed, 'trial')} failed, the first with: {example}"
         found.append(
             Finding(
                 id=finding_id(AUDIT, name[0], "failures"),

@@ -22,7 +22,10 @@ def section(context: Context) -> Section:
     """Return the chapter."""
     title, folder = "Attacks", context.attack
     if not (folder / "attack.json").is_file():
-        why = "no attack lies beside this run; `voxaudit attack CORPUS --recognizer R --out RUN/attack` makes one"
+        why = (
+            "not asked: `voxaudit attack CORPUS --method blackbox --recognizer R --out RUN/attack` attacks any"
+            " recognizer, --method pgd one with gradients; then `voxaudit report RUN`"
+        )
         return Section(AUDIT, title, refusals=(Refusal("adversarial noise", why),))
     made = attempt(lambda: _chapter(title, folder / "attack.json"))
     if isinstance(made, VoxauditError):
@@ -112,9 +115,9 @@ def _table(rows: list[Mapping[str, Any]]) -> Table:
         ("wer_clean", "WER clean", "percent"),
         ("wer_noise", "WER plain noise", "percent"),
         ("wer_attacked", "WER attacked", "percent"),
-        ("werd", "WERD", "points"),
+        ("werd", "WERD, points", "points"),
         ("interval", "95 % interval", "interval"),
-        ("werd_over_noise", "over plain noise", "points"),
+        ("werd_over_noise", "over plain noise, points", "points"),
         ("noise_interval", "95 % interval", "interval"),
         ("success_rate", "succeeded", "percent"),
         ("utterances", "utterances", "count"),
@@ -147,7 +150,7 @@ def _transfer(rows: list[Mapping[str, Any]]) -> list[Table]:
         ("listener", "heard by", "text"),
         ("wer_clean", "WER clean", "percent"),
         ("wer", "WER attacked", "percent"),
-        ("werd", "WERD", "points"),
+        ("werd", "WERD, points", "points"),
     )
     schema = {name: pl.String if kind == "text" else pl.Float64 for name, _, kind in columns}
     frame = pl.DataFrame(heard, schema=schema, orient="row")

@@ -41,8 +41,8 @@ def section(context: Context) -> Section:
             "Where two recognizers drift further apart under a disturbance for one group than for another, by more than"
             " a tolerance, AequeVox's rule counts a violation (Rajan et al. 2022). The rule counts violations where"
             " groups mean nothing, too: `by chance` is what it finds when speakers change groups at random, and only"
-            " what survives a test with false-discovery control is a finding. To drift apart is not to make more errors: a"
-            " group that both recognizers get wrong in clean speech has little room to.",
+            " what survives a test with false-discovery control is a finding. To drift apart is not to make more"
+            " errors: a group that both recognizers get wrong in clean speech has little room to.",
         )
         if context.attributes
         else (),

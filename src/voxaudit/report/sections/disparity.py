@@ -148,7 +148,9 @@ def _sentence(attribute: str, fit: Fit, effect: Effect) -> str:
     if verdict == ONE_SPEAKER:
         return f"{name}: no conclusion about {attribute} {effect.level} against {fit.reference} ({verdict})."
     if verdict == UNDECIDED and not (effect.ci_low or 0.0) <= 1.0 <= (effect.ci_high or math.inf):
-        verdict += " once several comparisons are allowed for"
+        one = effect.profile
+        within = one is not None and (one.ci_low or 0.0) <= 1.0 <= (one.ci_high or math.inf)
+        verdict += " by the likelihood" if within else " once several comparisons are allowed for"
     value = ratio_interval(effect.ratio, effect.ci_low, effect.ci_high)
     ratio, _, limits = value.partition(" ")
     return (
@@ -193,7 +195,7 @@ def _figure(place: int, attribute: str, found: Disparity) -> Figure:
         ("ratio", "ratio of errors", "ratio"),
         ("low", "from", "ratio"),
         ("high", "to (95 %, robust)", "ratio"),
-        ("p", "p (Holm)", "p"),
+        ("p", "robust p (Holm)", "p"),
         ("verdict", "verdict", "text"),
         ("wer", "WER", "percent"),
         ("wer_against", "WER of the other", "percent"),

@@ -19,6 +19,10 @@ AUDIT = "parity"
 MOST_OPENED = 200
 """Recordings that are opened to compare their quality; of a larger corpus `voxaudit parity RUN` does it."""
 MOST_BARS = 40
+OPTIONS = {
+    "name it with --age": "`voxaudit parity RUN --age COLUMN` names it",
+    "choose another with --scenario": "`voxaudit parity RUN --scenario ID` looks at another",
+}
 KEYS: tuple[Spec, ...] = (("recognizer", "recognizer", "text"), ("attribute", "attribute", "text"))
 
 
@@ -43,7 +47,7 @@ def section(context: Context) -> Section:
         tables=tuple(_tables(found)),
         notes=(
             *(f"{'' if c.attribute is None else f'{c.attribute}: '}{c.text}." for c in found.cautions),
-            *(f"{note}." for note in found.notes),
+            *(f"{_as_commands(note)}." for note in found.notes),
         ),
         refusals=unique(
             Refusal(one.what, f"{one.why}{f' (what would help: {one.remedy})' if one.remedy else ''}")
@@ -62,6 +66,13 @@ def _audit(context: Context) -> Findings:
         settings=Settings(scenario=CLEAN),
         measure_audio=few and context.audio_bytes > 0,
     )
+
+
+def _as_commands(words: str) -> str:
+    """Return the audit's words where an option of its command is named by that command, not by this report's."""
+    for option, command in OPTIONS.items():
+        words = words.replace(option, command)
+    return words
 
 
 def _gaps(found: Findings, names: dict[str, str]) -> list[Finding]:
@@ -178,7 +189,7 @@ def _univariate(id_: str, title: str, frame: pl.DataFrame) -> Table:
 
 def _tables(found: Findings) -> list[Table]:
     checks = pl.DataFrame(
-        [(c.practice, c.status, c.why) for c in found.checklist],
+        [(c.practice, c.status, _as_commands(c.why)) for c in found.checklist],
         schema={"practice": pl.String, "status": pl.String, "why": pl.String},
         orient="row",
     )

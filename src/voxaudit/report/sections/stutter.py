@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from voxaudit.audits.stutter.cases import NORMALIZER
 from voxaudit.audits.stutter.queue import QUEUE, false_positive_rate, read_labels
+from voxaudit.audits.stutter.refused import read_refusal
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.report.context import Context
 from voxaudit.report.document import (
-    Bars,
     Cell,
     Curves,
     Figure,
     Finding,
+    Forest,
+    ForestRow,
     Refusal,
     Section,
     Series,
     Table,
     Verdict,
 )
-from voxaudit.report.numbers import p_value, percent, points_interval
+from voxaudit.report.numbers import percent, points_interval
 from voxaudit.report.parts import Spec, attempt, finding_id, number_or_none, refusal, table_of
+from voxaudit.score.normalize import normalizer
+from voxaudit.stats.multiplicity import holm
 
 AUDIT = "stutter"
 MOST_CASES = 200
+LEVEL = 0.05
+NOT_ASKED = (
+    "not asked: add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or make"
+    " one by `voxaudit stutter CORPUS --out RUN/stutter`"
+)
 CHANGE: tuple[Spec, ...] = (
     ("wer_original", "WER before", "percent"),
     ("wer", "WER after", "percent"),
-    ("werd", "change", "points"),
+    ("werd", "change, points", "points"),
     ("interval", "95 % interval", "interval"),
     ("p", "p", "p"),
     ("cases", "cases", "count"),
@@ -44,16 +54,18 @@ LIMITS = {"interval": ("low", "high")}
 def section(context: Context) -> Section:
     """Return the chapter."""
     title, folder = "People who stutter", context.stutter
+    refused = read_refusal(folder)
+    if refused is not None:
+        return Section(AUDIT, title, refusals=(Refusal("stuttered speech", refused),))
     if not (folder / "stutter.json").is_file():
-        why = "no stutter audit lies beside this run; `voxaudit stutter CORPUS --out RUN/stutter` makes one"
-        return Section(AUDIT, title, refusals=(Refusal("stuttered speech", why),))
-    made = attempt(lambda: _chapter(title, folder))
+        return Section(AUDIT, title, refusals=(Refusal("stuttered speech", NOT_ASKED),))
+    made = attempt(lambda: _chapter(title, folder, context.recognizers))
     if isinstance(made, VoxauditError):
         return Section(AUDIT, title, refusals=(refusal("stuttered speech", made, folder),))
     return made
 
 
-def _chapter(title: str, folder: Path) -> Section:
+def _chapter(title: str, folder: Path, recognizers: Sequence[str]) -> Section:
     path = folder / "stutter.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -62,18 +74,35 @@ def _chapter(title: str, folder: Path) -> Section:
             id=AUDIT,
             title=title,
             lead=(
-                f"{found['recordings']} recordings were made to stutter in {found['cases']} ways (blocks,"
+                f"{found['recordings']} recordings were made to stutter, {found['cases']} cases in all (blocks,"
                 " prolongations, repetitions, interjections). Errors are counted against what the person means to say.",
+                *_example(found),
             ),
             findings=(*_findings(found), *_oracle(labels)),
-            figures=(_bars(found), *_dose(found)),
+            figures=(_costs(found), *_dose(found)),
             tables=tuple(_tables(found)),
-            notes=tuple(_left_out(found)),
+            notes=(*_no_part(found, recognizers), *_left_out(found)),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise VoxauditError(
             f"{path}: not the findings of a stutter audit ({one_line(repr(error), 120)})"
         ) from error
+
+
+def _example(found: Mapping[str, Any]) -> list[str]:
+    """Return what became of one case whose original was heard right: the stuttering alone made the difference."""
+    rule = normalizer(NORMALIZER)
+    for one in found["suspicious"]:
+        if rule(one["transcripts"]["original"] or "") == rule(one["intended"]):
+            heard = one["transcripts"]["case"] or ""
+            said = (
+                f"is heard by {one['recognizer']} as \u201c{heard}\u201d" if heard else "is not heard at all"
+            )
+            return [
+                f"For example, somebody who means \u201c{one['intended']}\u201d and says \u201c{one['surface']}\u201d"
+                f" {said}; without the stuttering every word is right."
+            ]
+    return []
 
 
 def _verdict(low: float | None, high: float | None) -> Verdict:
@@ -87,17 +116,27 @@ def _findings(found: Mapping[str, Any]) -> list[Finding]:
     for name, one in found["recognizers"].items():
         if one.get("werd") is None:
             continue
-        change = points_interval(one["werd"], one["low"], one["high"])
+        verdict = _verdict(one["low"], one["high"])
+        how = "more" if one["werd"] >= 0 else "fewer"
+        limits = points_interval(abs(one["werd"]), None, None)
+        if one["low"] is not None and one["high"] is not None:
+            ends = sorted((one["low"], one["high"]) if one["werd"] >= 0 else (-one["low"], -one["high"]))
+            limits = points_interval(abs(one["werd"]), *ends)
+        sure = {
+            "shown": "",
+            "not_shown": ", so no cost is shown",
+            "undecided": ", but the speakers are too few to say how sure that is",
+        }[verdict]
         sentence = (
-            f"Stuttering changes the word error rate of {name} by {change} points, from"
-            f" {percent(one['wer_original'])} to {percent(one['wer'])} over {one['cases']} made cases"
-            f" ({p_value(one['p'])})."
+            f"When speech stutters, {name} gets {percent(one['wer'])} of the words wrong instead of"
+            f" {percent(one['wer_original'])}: {limits} points {how}{sure} ({one['cases']} made cases"
+            f" of {one['speakers']} speakers)."
         )
         findings.append(
             Finding(
                 id=finding_id(AUDIT, name, "werd"),
                 audit=AUDIT,
-                verdict=_verdict(one["low"], one["high"]),
+                verdict=verdict,
                 sentence=sentence,
                 measure="werd",
                 estimate=number_or_none(one["werd"]),
@@ -116,7 +155,10 @@ def _oracle(labels: Mapping[str, str]) -> list[Finding]:
     """Return how often a suspicious case was no fault, by the labels people gave."""
     rate = false_positive_rate(labels.values())
     if not rate["labelled"]:
-        sentence = "Nobody has labelled the suspicious cases: how many are false alarms is not known."
+        sentence = (
+            "No person has judged the suspicious cases yet: how many are false alarms is not known."
+            " `voxaudit review RUN/stutter` plays them."
+        )
         return [
             Finding(finding_id(AUDIT, "false_positives"), AUDIT, "refused", sentence, "false_positive_rate")
         ]
@@ -139,26 +181,57 @@ def _oracle(labels: Mapping[str, str]) -> list[Finding]:
     ]
 
 
-def _bars(found: Mapping[str, Any]) -> Figure:
-    names = list(found["recognizers"])
-    both = [found["recognizers"][name] for name in names]
-    series = (
-        Series("original", tuple(_cell(one["wer_original"]) for one in both)),
-        Series("stuttered", tuple(_cell(one["wer"]) for one in both)),
-    )
+def _costs(found: Mapping[str, Any]) -> Figure:
+    """Return the change of the error rate, in all cases and by kind of stuttering, with intervals."""
+    rows = [
+        ForestRow(
+            f"{name}, all kinds", _interval(one), _verdict(one["low"], one["high"]) == "shown", _people(one)
+        )
+        for name, one in found["recognizers"].items()
+        if one.get("werd") is not None
+    ]
+    rows += [
+        ForestRow(
+            f"{one['recognizer']}, {one['kind']}",
+            _interval(one),
+            _verdict(one["low"], one["high"]) == "shown" and one["p"] is not None and one["p"] <= LEVEL,
+            _people(one),
+        )
+        for one in _alone(found)
+        if one["low"] is not None and one["high"] is not None
+    ]
     frame = _changes(
-        [{"recognizer": name, **_change(one)} for name, one in zip(names, both, strict=True)], "recognizer"
+        [{"recognizer": name, **_change(one)} for name, one in found["recognizers"].items()], "recognizer"
     )
-    title = "Original and stuttered speech"
+    title = "What stuttering costs"
     columns: tuple[Spec, ...] = (("recognizer", "recognizer", "text"), *CHANGE)
-    alt = "Bars of the word error rate on the original recordings and on stuttered ones, by recognizer."
-    table = table_of("stutter-table", title, frame, columns, intervals=LIMITS)
-    return Figure("stutter-figure", title, alt, Bars(tuple(names), series, "word error rate"), table)
+    alt = (
+        "Change of the word error rate from the original to the stuttered recordings with its interval, by recognizer"
+        " and by kind of stuttering."
+    )
+    table = table_of("stutter-table", "Original and stuttered speech", frame, columns, intervals=LIMITS)
+    axis = "change of the word error rate, in points"
+    return Figure("stutter-figure", title, alt, Forest(tuple(rows), axis, 0.0, False), table)
 
 
-def _cell(value: Any) -> Cell | None:
-    known = number_or_none(value)
-    return None if known is None else Cell(known)
+def _interval(one: Mapping[str, Any]) -> Cell:
+    return Cell(number_or_none(one["werd"]), number_or_none(one["low"]), number_or_none(one["high"]))
+
+
+def _people(one: Mapping[str, Any]) -> str:
+    return f"{one['cases']} cases, {one['speakers']} speakers"
+
+
+def _alone(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the cases with one kind of stuttering only; p is adjusted for all of them (Holm)."""
+    rows = [
+        {"kind": kind.replace("_", " "), "recognizer": name, **_change(one)}
+        for kind, by in found["mutators"].items()
+        for name, one in by.items()
+        if one["cases"]
+    ]
+    adjusted = holm([row["p"] for row in rows])
+    return [{**row, "p": p} for row, p in zip(rows, adjusted, strict=True)]
 
 
 def _change(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -191,8 +264,8 @@ def _dose(found: Mapping[str, Any]) -> list[Figure]:
     frame = pl.DataFrame([{key: point[key] for key in schema} for point in points], schema=schema)
     columns: tuple[Spec, ...] = (
         ("recognizer", "recognizer", "text"),
-        ("rate", "events per 100 words, asked", "number"),
-        ("events", "put in", "number"),
+        ("rate", "asked, per 100 words", "number"),
+        ("events", "put in, per 100 words", "number"),
         ("wer", "WER", "percent"),
         ("interval", "95 % interval", "interval"),
     )
@@ -205,20 +278,15 @@ def _dose(found: Mapping[str, Any]) -> list[Figure]:
 
 
 def _tables(found: Mapping[str, Any]) -> list[Table]:
-    alone = [
-        {"kind": kind.replace("_", " "), "recognizer": name, **_change(one)}
-        for kind, by in found["mutators"].items()
-        for name, one in by.items()
-        if one["cases"]
-    ]
     columns: tuple[Spec, ...] = (("kind", "kind", "text"), ("recognizer", "recognizer", "text"), *CHANGE)
     tables = [
         table_of(
             "mutators",
             "Cases with one kind of stuttering only",
-            _changes(alone, "kind", "recognizer"),
+            _changes(_alone(found), "kind", "recognizer"),
             columns,
             intervals=LIMITS,
+            note="p is adjusted for the number of rows (Holm). With fewer than five speakers there is no interval.",
         )
     ]
     kinds = [
@@ -258,7 +326,7 @@ def _suspicious(cases: list[Mapping[str, Any]]) -> Table:
         ("surface", "said", "text"),
         ("original", "heard in the original", "text"),
         ("heard", "heard stuttered", "text"),
-        ("similarity", "similarity", "number"),
+        ("similarity", "similarity (1: the same)", "number"),
         ("kind", "kind of fault", "text"),
     )
     schema: dict[str, Any] = {
@@ -268,6 +336,11 @@ def _suspicious(cases: list[Mapping[str, Any]]) -> Table:
     return table_of(
         "suspicious", "Suspicious cases, the least similar first", frame, columns, most=MOST_CASES, rest=QUEUE
     )
+
+
+def _no_part(found: Mapping[str, Any], recognizers: Sequence[str]) -> list[str]:
+    absent = [name for name in recognizers if name not in found["recognizers"]]
+    return [f"Not part of this audit: {', '.join(absent)}."] if absent else []
 
 
 def _left_out(found: Mapping[str, Any]) -> list[str]:
