@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 import tempfile
 from collections import Counter
@@ -18,6 +19,14 @@ FEW = 8
 """Up to so many files of a folder are asked for one by one; more, and the folder is listed once instead."""
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(/?)(.*)", re.DOTALL)
+
+
+def cache_folder() -> Path:
+    """Return voxaudit's cache folder: $VOXAUDIT_CACHE, else `voxaudit` in the user's cache folder."""
+    if chosen := os.environ.get("VOXAUDIT_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+    return (Path(base) if base else Path.home() / ".cache") / "voxaudit"
 
 
 class RemoteError(VoxauditError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -73,7 +74,8 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
         reason = error.strerror if isinstance(error, OSError) else None
         raise VoxauditError(f"{path}: cannot write ({reason or one_line(error, 200)})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # nothing is there to take away on a file system that is read-only
+            temporary.unlink(missing_ok=True)
 
 
 def write_parquet(

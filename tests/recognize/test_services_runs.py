@@ -172,3 +172,11 @@ def test_a_missing_key_is_said_before_anything_is_done(run, tmp_path, monkeypatc
     with pytest.raises(VoxauditError, match=r"recognizer 'deepgram': .* variable DEEPGRAM_API_KEY"):
         run("deepgram", url="https://api.deepgram.com")
     assert not (tmp_path / "run").exists()
+
+
+def test_what_is_refused_for_good_is_sent_once(fakes, run):
+    fakes.fault = lambda vendor, number: "400" if number == 3 else ""
+    found = run("deepgram", concurrency=1)
+    assert found.failures.height == 1
+    assert "HTTP 400" in found.failures["failure"][0]
+    assert len(fakes.requests) == len(RIGHT)

@@ -10,6 +10,8 @@ import pytest
 
 from voxaudit.audits.attack.result import Tried, summarise
 from voxaudit.audits.stutter.queue import Suspicious, false_positive_rate, kind_counts, write_queue
+from voxaudit.audits.stutter.refused import forget_refusal, write_refusal
+from voxaudit.errors import VoxauditError
 from voxaudit.report.build import build_report
 from voxaudit.report.findings import find_table
 
@@ -106,6 +108,78 @@ def test_it_is_found_beside_the_run(make_run, drops, stutter):
     assert section(build_report(run), "stutter").refusals
     shutil.copytree(stutter, run.folder / "stutter")
     assert not section(build_report(run), "stutter").refusals
+
+
+def test_what_stuttering_costs_is_drawn_with_intervals(make_run, drops, stutter):
+    """One kind of cases has a cost by its interval, but not after Holm's adjustment for two tests."""
+    run, path = make_run(drops), stutter / "stutter.json"
+    document = json.loads(path.read_text())
+    document["mutators"] = {
+        "block": {"one": {**CHANGE, "p": 0.03}, "two": {**CHANGE, "low": None, "high": None, "p": None}},
+        "word_repetition": {"one": {**CHANGE, "p": 0.01}, "two": {**CHANGE, "cases": 0}},
+    }
+    document["suspicious"][0] |= {"surface": "turn it it off"}
+    path.write_text(json.dumps(document))
+    chapter = section(build_report(run, stutter=stutter), "stutter")
+    rows = {row.label: row.shown for row in chapter.figures[0].drawing.rows}
+    assert rows == {
+        "one, all kinds": True,
+        "two, all kinds": False,
+        "one, block": True,
+        "one, word repetition": True,
+    }
+    document["mutators"]["block"]["one"]["p"] = 0.06
+    path.write_text(json.dumps(document))
+    chapter = section(build_report(run, stutter=stutter), "stutter")
+    assert {row.label for row in chapter.figures[0].drawing.rows if not row.shown} == {
+        "two, all kinds",
+        "one, block",
+    }
+    assert (
+        "somebody who means “turn it off” and says “turn it it off” is heard by one as “burn <it> off”"
+        in (chapter.lead[1])
+    )
+
+
+def test_sentences_say_more_fewer_and_how_sure(make_run, drops, stutter):
+    path = stutter / "stutter.json"
+    document = json.loads(path.read_text())
+    document["recognizers"] = {
+        "one": CHANGE,
+        "two": {**CHANGE, "werd": -0.01, "low": -0.1, "high": 0.08, "wer": 0.09, "p": 0.7},
+        "three": {**CHANGE, "low": None, "high": None, "p": None},
+    }
+    path.write_text(json.dumps(document))
+    said = [one.sentence for one in build_report(make_run(drops), stutter=stutter).findings if one.headline]
+    tails = [sentence.split(" instead of ")[1] for sentence in said if "instead of" in sentence]
+    assert tails == [
+        "10.0 %: 30.0 (20.0 to 40.0) points more (8 made cases of 6 speakers).",
+        "10.0 %: 1.0 (-8.0 to 10.0) points fewer, so no cost is shown (8 made cases of 6 speakers).",
+        "10.0 %: 30.0 points more, but the speakers are too few to say how sure that is (8 made cases of 6 speakers).",
+    ]
+
+
+def test_a_refusal_takes_the_place_of_findings(make_run, drops, stutter):
+    run = make_run(drops)
+    shutil.copytree(stutter, run.folder / "stutter")
+    write_refusal(run.folder / "stutter", VoxauditError("no recording can be stuttered\n(silent)"))
+    chapter = section(build_report(run), "stutter")
+    assert [one.reason for one in chapter.refusals] == ["no recording can be stuttered (silent)"]
+    assert chapter.findings == ()
+    forget_refusal(run.folder / "stutter")
+    assert section(build_report(run), "stutter").findings
+
+
+def test_recognizers_without_stuttered_speech_are_named(make_run, drops, stutter):
+    path = stutter / "stutter.json"
+    document = json.loads(path.read_text())
+    document["recognizers"].pop("two")
+    path.write_text(json.dumps(document))
+    run = make_run(drops)
+    notes = section(build_report(run, stutter=stutter), "stutter").notes
+    absent = [name for name in run.config["recognizers"] if name != "one"]
+    assert (f"Not part of this audit: {', '.join(absent)}." in notes) == bool(absent)
+    assert absent
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ Lookup = Callable[[str], "list[str] | None"]
 
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "`": "'"})
 _DASHES = re.compile(r"[-\u2010-\u2015/_\u2026]+|\.{2,}")
-_OUTER = re.compile(r"^[^\w$£€&%@+=']+|[^\w%&@+=']+$")
+_BEFORE = re.compile(r"[^\w$£€&%@+=']*")
+_AFTER = re.compile(r"[^\w%&@+=']*")
 
 
 def spoken_words(text: str) -> list[tuple[str, list[str]]]:
@@ -29,15 +30,21 @@ def spoken_words(text: str) -> list[tuple[str, list[str]]]:
     """
     words = []
     for token in text.translate(_QUOTES).split():
-        shown = _OUTER.sub("", token)
+        shown = _bare(token)
         parts = [word for part in _DASHES.split(shown) for word in _said(part)]
         if parts:
             words.append((shown, parts))
     return words
 
 
+def _bare(token: str) -> str:
+    """Return a token without the marks around it; from behind, so that a long row of marks is gone through once."""
+    backwards = _BEFORE.sub("", token, count=1)[::-1]
+    return _AFTER.sub("", backwards, count=1)[::-1]
+
+
 def _said(part: str) -> list[str]:
-    part = _OUTER.sub("", part)
+    part = _bare(part)
     if not any(c.isalnum() for c in part) and spoken_number(part) is None:
         return []
     if (number := spoken_number(part)) is not None:

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
         note("1. Making a corpus of synthetic voices: some native, some with a foreign accent ...")
         manifest = make_synthetic_corpus(args.out / "corpus")
-        attributes: tuple[str, ...] = ("accent",)
+        attributes: tuple[str, ...] = ("accent", "pitch")
     else:
         from voxaudit.speak.human import fetch_human_corpus
 

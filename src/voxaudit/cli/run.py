@@ -96,8 +96,11 @@ def _dry_run(config: AuditConfig, *, retry_failed: bool, as_json: bool) -> int:
     from voxaudit.pipeline import estimate_audit
 
     found = estimate_audit(config, retry_failed=retry_failed)
+    asked = config.stutter
+    more = 0 if asked is None else asked.recordings * (1 + asked.budget + len(asked.dose))
     if as_json:
-        print_json({"out": str(config.out), "recognizers": [asdict(one) for one in found]})
+        document = {"out": str(config.out), "recognizers": [asdict(one) for one in found]}
+        print_json(document | ({} if asked is None else {"stutter_trials_at_most": more}))
         return 0
     rows = [
         [
@@ -114,6 +117,10 @@ def _dry_run(config: AuditConfig, *, retry_failed: bool, as_json: bool) -> int:
     ]
     head = ["recognizer", "trials", "done", "known", "to hear", "minutes", "billed minutes", "US dollars"]
     print_table("What this run would hear (nothing was heard)", head, rows)
+    if asked is not None:
+        print(
+            f"- Besides, [stutter] lets every recognizer hear at most {more:,} recordings; services are billed."
+        )
     if any(one.remote and one.left.cost is None for one in found):
         print("- Set price_per_minute in a service's section to see what it costs.")
     return 0

@@ -54,7 +54,7 @@ def _refusals(document: Document) -> None:
     asked = ((one.about, one.reason) for one in refusals if not one.reason.startswith("not asked"))
     lost = list(dict.fromkeys(asked))
     for about, reason in lost[:MOST_REFUSALS]:
-        print(f"- Not answered: {printable(about)}. {printable(reason)}")
+        print(f"- Not answered: {printable(about)}: {printable(reason)}")
     if len(lost) > MOST_REFUSALS:
         print(f"- Not answered: {len(lost) - MOST_REFUSALS} more questions; the report says why.")
 

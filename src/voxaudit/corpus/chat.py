@@ -15,7 +15,7 @@ from voxaudit.corpus.text_files import read_lines
 _BULLET = re.compile("\x15_?(\\d+)_(\\d+)_?\x15")
 _UNCLEAR = re.compile(r"\b(?:xxx|yyy|www)\b")
 _REMOVED = re.compile(
-    r"\[[^\]]*\]"  # codes and remarks: [/], [//], [* s], [= laughs]
+    r"\[[^\]]{0,500}\]"  # codes and remarks: [/], [//], [* s], [= laughs]
     r"|↫[^↫]*↫"  # a repeated sound: ↫s-s↫snake
     r"|&[+=~*]\S*"  # a fragment, a gesture: &+sn, &=laughs
     r"|\(\.+\)|\(\d[\d:.]*\)"  # pauses: (.), (..), (1.5)

@@ -48,7 +48,7 @@ ACCENTS = {
 _GENDER_OF = {spelling: ours for ours, spellings in GENDERS.items() for spelling in spellings}
 _RANGE = re.compile(r"(\d{1,3})\s*(?:-|–|to)\s*(\d{1,3})")  # noqa: RUF001
 _YEARS = re.compile(r"(\d{1,3})(?:\.0*)?(?:;\d*\.?\d*\.?)?")
-_SEVERAL = re.compile(r"\s*\|\s*|,(?=\S)")
+_SEVERAL = re.compile(r"\||,(?=\S)")
 
 
 def gender(value: str) -> str | None:

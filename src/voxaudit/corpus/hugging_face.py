@@ -15,7 +15,7 @@ from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.hub import address, stream_records
 from voxaudit.corpus.rows import Reader, Rows, table_of
-from voxaudit.corpus.unpack import cache_folder, unpack
+from voxaudit.corpus.unpack import unpack, unpacked_folder
 from voxaudit.errors import one_line
 from voxaudit.tables import write_atomically
 
@@ -114,7 +114,7 @@ def _shard(file: Path, root: Path) -> tuple[pl.DataFrame, list[str]]:
     key = hashlib.sha256(
         f"{file.resolve()}\n{status.st_size}\n{status.st_mtime_ns}\n{column}".encode()
     ).hexdigest()
-    index = cache_folder() / "index" / f"{key}.parquet"
+    index = unpacked_folder() / "index" / f"{key}.parquet"
     try:
         files = pl.read_parquet(index).select("audio", _NAME)
         if not all(name is None or Path(name).is_file() for name in files["audio"]):
@@ -161,7 +161,7 @@ def _batches(file: Path, column: str) -> Iterator[list[dict[str, Any]]]:
 
 def _unpacked(entries: list[Any], beside: Path) -> Iterator[tuple[str | None, str | None]]:
     """Yield where each recording is now, and what the source calls it."""
-    folder = cache_folder()
+    folder = unpacked_folder()
     for entry in entries:
         content, name = (entry or {}).get("bytes"), (entry or {}).get("path")
         if content:

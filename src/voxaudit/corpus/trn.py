@@ -11,7 +11,7 @@ from voxaudit.corpus.recordings import beside
 from voxaudit.corpus.rows import LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import Misfits, read_lines
 
-_LINE = re.compile(r"(?P<text>.*?)\s*\((?P<id>[^()\s]+)\)\s*")
+_LINE = re.compile(r"(?P<text>.*?)\((?P<id>[^()\s]+)\)\s*")
 
 
 def detect(path: Path) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path, PurePosixPath
 
 from voxaudit.audio import SUFFIXES
 from voxaudit.corpus.base import CorpusError
 from voxaudit.errors import VoxauditError
+from voxaudit.files import cache_folder
 from voxaudit.tables import write_atomically
 
 _MAGIC = {
@@ -22,12 +22,9 @@ _MAGIC = {
 }
 
 
-def cache_folder() -> Path:
-    """Return where unpacked audio is kept: `audio` in $VOXAUDIT_CACHE, else in the user's cache folder of voxaudit."""
-    if chosen := os.environ.get("VOXAUDIT_CACHE"):
-        return Path(chosen) / "audio"
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(base) if base else Path.home() / ".cache") / "voxaudit" / "audio"
+def unpacked_folder() -> Path:
+    """Return where unpacked audio is kept: `audio` in voxaudit's cache folder."""
+    return cache_folder() / "audio"
 
 
 def unpack(content: bytes, name: str | None, folder: Path) -> Path:

@@ -139,4 +139,5 @@ def _attribute(name: str) -> str:
 
 def _slug(id_: str) -> str:
     """Return a harmless file name: ids may hold slashes, dots, or anything else."""
-    return re.sub(r"[^\w-]+", "_", id_).strip("_")[:60] or "utterance"
+    kept = re.sub(r"[^\w-]+", "_", id_).strip("_").encode()[:60]  # file systems count bytes
+    return kept.decode(errors="ignore") or "utterance"

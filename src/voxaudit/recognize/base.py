@@ -21,6 +21,15 @@ class RecognizerError(VoxauditError):
 class UtteranceError(VoxauditError):
     """One utterance that got no usable answer: it costs its own trial, not the run."""
 
+    again = True
+    """Whether hearing it once more could help."""
+
+
+class RefusedUtteranceError(UtteranceError):
+    """An utterance that would be refused again: it is not sent, and perhaps paid for, once more."""
+
+    again = False
+
 
 @dataclass(frozen=True, slots=True)
 class Word:

@@ -25,7 +25,7 @@ TEXT_COLUMNS = (
 )
 """Names that columns are found by, in any case, best first: NeMo writes the reference to `text`."""
 
-_TRN = re.compile(r"(?P<text>.*?)\s*\((?P<id>[^()\s]+)\)\s*")
+_TRN = re.compile(r"(?P<text>.*?)\((?P<id>[^()\s]+)\)\s*")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
 from voxaudit.config import Gates
+from voxaudit.errors import VoxauditError
 from voxaudit.report.context import Context
 from voxaudit.report.document import Document, Section
 from voxaudit.report.findings import to_json
@@ -112,7 +113,10 @@ def write_report(document: Document, folder: str | Path) -> dict[str, Path]:
         "findings.json": to_json(document),
         "junit.xml": to_junit(document),
     }
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VoxauditError(f"{folder}: cannot make this folder ({error.strerror or error})") from error
     for name, text in texts.items():
         # Lone surrogates, which a file name can hold, have no place in UTF-8.
         data = text.encode("utf-8", "replace")

@@ -130,7 +130,11 @@ class LabelStore:
 
     def _read(self, query: str) -> list[Given]:
         with self._open() as base:
+            rows = base.execute(query).fetchall()
+        try:
             return [
                 Given(reviewer, source, case, label, kind, comment, bool(final), time)
-                for reviewer, source, case, label, kind, comment, final, time in base.execute(query)
+                for reviewer, source, case, label, kind, comment, final, time in rows
             ]
+        except VoxauditError as error:
+            raise VoxauditError(f"{self.path}: not what a review keeps ({error})") from error

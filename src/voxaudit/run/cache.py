@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -15,14 +14,6 @@ CREATE TABLE IF NOT EXISTS transcripts (
     key BLOB PRIMARY KEY, text TEXT NOT NULL, confidence REAL, word_times TEXT, seconds REAL NOT NULL
 ) WITHOUT ROWID;
 """
-
-
-def default_cache_folder() -> Path:
-    """Return the cache folder: $VOXAUDIT_CACHE, else `voxaudit` in the user's cache folder."""
-    if chosen := os.environ.get("VOXAUDIT_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(base) if base else Path.home() / ".cache") / "voxaudit"
 
 
 class Cache:

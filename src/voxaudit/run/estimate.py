@@ -7,9 +7,10 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from voxaudit.files import cache_folder
 from voxaudit.recognize import AnswersById
 from voxaudit.run.budget import Bill, Meter, is_remote
-from voxaudit.run.cache import Cache, default_cache_folder
+from voxaudit.run.cache import Cache
 from voxaudit.run.plan import Plan, unfinished
 from voxaudit.run.store import Store
 
@@ -44,9 +45,7 @@ def estimate(
         store = stack.enter_context(closing(Store(path)))
         kept = None
         if cache:
-            kept = stack.enter_context(
-                closing(Cache(default_cache_folder() if cache is True else Path(cache)))
-            )
+            kept = stack.enter_context(closing(Cache(cache_folder() if cache is True else Path(cache))))
         return [_estimate(plan, name, store, kept, retry_failed) for name in plan.recognizers]
 
 

@@ -20,14 +20,14 @@ from voxaudit import __version__
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.files import url_of
+from voxaudit.files import cache_folder, url_of
 from voxaudit.perturb import open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.budget import Budget, Meter, is_remote
-from voxaudit.run.cache import Cache, default_cache_folder
+from voxaudit.run.cache import Cache
 from voxaudit.run.executors import MakePool, open_executor
 from voxaudit.run.folder import Run, read_config, write_config
 from voxaudit.run.local import Limits
@@ -115,9 +115,7 @@ def run_trials(
             store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
             kept = None
             if cache:
-                kept = stack.enter_context(
-                    closing(Cache(default_cache_folder() if cache is True else Path(cache)))
-                )
+                kept = stack.enter_context(closing(Cache(cache_folder() if cache is True else Path(cache))))
             bars = stack.enter_context(Progress(progress))
             for name in plan.recognizers:
                 bars.begin(name, plan.trials_of(name))

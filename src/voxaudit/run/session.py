@@ -8,10 +8,11 @@ from pathlib import Path
 
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.files import cache_folder
 from voxaudit.perturb import Scenario
 from voxaudit.recognize import Recognizer
 from voxaudit.recognize.base import RecognizerError
-from voxaudit.run.cache import Cache, default_cache_folder
+from voxaudit.run.cache import Cache
 from voxaudit.run.local import Limits, Pool
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, hash_recordings, trial_of
@@ -45,7 +46,7 @@ class Session:
         self._scenarios = scenarios
         self._seed = seed
         self._limits = limits
-        self._cache_folder = default_cache_folder() if cache is True else Path(cache) if cache else None
+        self._cache_folder = cache_folder() if cache is True else Path(cache) if cache else None
         self._stack = ExitStack()
         self.heard = 0
         """Trials that took a recognizer's time in this session."""

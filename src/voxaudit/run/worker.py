@@ -101,7 +101,8 @@ def _transcribe(transcribe: Transcriber, clips: Sequence[audio.Audio]) -> list[H
     except BaseException as error:  # SystemExit too: a recognizer that exits costs its own trial
         if len(clips) > 1:
             return [_transcribe(transcribe, [clip])[0] for clip in clips]
-        return [Heard(None, time.perf_counter() - start, _reason("recognizer", error), again=True)]
+        again = getattr(error, "again", True)
+        return [Heard(None, time.perf_counter() - start, _reason("recognizer", error), again=again)]
     seconds = (time.perf_counter() - start) / len(clips)
     return [_heard(answer, seconds) for answer in answers]
 
@@ -110,7 +111,7 @@ def _heard(answer: object, seconds: float) -> Heard:
     try:
         return Heard(as_transcript(answer), seconds)
     except Exception as error:
-        return Heard(None, seconds, _reason("recognizer", error), again=True)
+        return Heard(None, seconds, _reason("recognizer", error), again=getattr(error, "again", True))
 
 
 def _reason(stage: str, error: BaseException) -> str:

@@ -32,7 +32,7 @@ ID_NAMES = (*USUAL_NAMES["id"], *USUAL_NAMES["audio"])
 GRID = ("scenario", "recognizer")
 """Columns of a transcripts table: an id may come once for every combination of their values."""
 
-_TRN = re.compile(r"(?P<text>.*?)\s*\((?P<id>[^()\s]+)\)\s*")
+_TRN = re.compile(r"(?P<text>.*?)\((?P<id>[^()\s]+)\)\s*")
 _SHOWN = 5
 _ID, _SAID, _HEARD = "voxaudit:id", "voxaudit:said", "voxaudit:heard"  # names no file's column has
 

@@ -20,7 +20,8 @@ from voxaudit.run.session import Session
 
 def safe_name(text: str) -> str:
     """Return a text as a name of a file or folder."""
-    return re.sub(r"[^\w.-]+", "_", text).strip("._")[-80:] or "_"
+    kept = re.sub(r"[^\w.-]+", "_", text).strip("._").encode()[-80:]  # file systems count bytes
+    return kept.decode(errors="ignore") or "_"
 
 
 def keep_audio(

@@ -55,6 +55,10 @@ def pair_trials(
     """Return the trials that both sides have scored; attributes and speakers are the new side's."""
     for table, side in ((base, "base"), (new, "new")):
         require_columns(table, [*KEYS, "speaker", *_COUNTS], f"the {side} scores")
+        if table.is_empty():
+            raise VoxauditError(
+                f"the {side} run has no scored trial: its corpus needs reference texts, or every trial failed"
+            )
     require_columns(new, attributes, "the new scores")
     matched = match_recognizers(_names(base), _names(new), recognizers)
     back = {theirs: mine for mine, theirs in matched.items()}

@@ -14,7 +14,7 @@ from voxaudit.corpus.rows import Reader, Rows, rows_of
 
 FIRST, SECOND = "CasualConversations.json", "CasualConversationsV2.json"
 TEXTS = "CasualConversations_transcriptions.json"
-_MARKS = re.compile(r"\[[^\]]*\]|<[^>]*>|[%=]")
+_MARKS = re.compile(r"\[[^\]]{0,500}\]|<[^>]{0,500}>|[%=]")
 _INNER = {"geo_location": "country", "fitzpatrick_skin_tone": "type", "monk_skin_tone": "scale"}
 
 

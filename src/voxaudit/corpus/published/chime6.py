@@ -14,7 +14,7 @@ from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 from voxaudit.corpus.seglst import read_segments, seconds
 
 FAR = "U01.CH1"
-_MARKS = re.compile(r"\[[^\]]*\]")
+_MARKS = re.compile(r"\[[^\]]{0,500}\]")
 
 
 def detect(path: Path) -> bool:

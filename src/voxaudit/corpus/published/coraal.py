@@ -26,7 +26,7 @@ COLUMNS = {
 
 _FIELDS = {"Line", "Spkr", "StTime", "Content", "EnTime"}
 _LOST = re.compile(r"/(?:RD-[^/]*|unintelligible|inaudible|\?[^/]*|[^/]*\?)/", re.IGNORECASE)
-_MARKS = re.compile(r"\([^)]*\)|<[^>]*>")
+_MARKS = re.compile(r"\([^)]{0,500}\)|<[^>]{0,500}>")
 _BRACKETS = str.maketrans("", "", "[]/")
 
 

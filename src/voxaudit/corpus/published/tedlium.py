@@ -13,7 +13,7 @@ from voxaudit.corpus.stm import bad_lines, segments
 from voxaudit.corpus.text_files import Misfits
 
 _PATTERNS = ("stm/*.stm", "*/stm/*.stm", "legacy/*/stm/*.stm")
-_MARKS = re.compile(r"\{[^}]*\}|<[^>]*>|\(\d+\)")
+_MARKS = re.compile(r"\{[^}]{0,500}\}|<[^>]{0,500}>|\(\d{1,9}\)")
 _APART = re.compile(r"(?<=\w) '(?=\w)")
 
 

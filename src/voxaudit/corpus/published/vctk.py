@@ -12,7 +12,7 @@ from voxaudit.corpus.text_files import read_lines
 
 FOLDERS = ("wav48_silence_trimmed", "wav48")
 _NAME = re.compile(r"([ps]\d+)_(\d+)(?:_(mic[12]))?\.(?:flac|wav)")
-_REMARK = re.compile(r"\s*\([^)]*\)")
+_REMARK = re.compile(r"\([^)]{0,500}\)")
 
 
 def detect(path: Path) -> bool:

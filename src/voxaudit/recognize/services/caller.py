@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
-from voxaudit.recognize.base import RecognizerError, UtteranceError
+from voxaudit.recognize.base import RecognizerError, RefusedUtteranceError, UtteranceError
 from voxaudit.recognize.services.answers import NotJson, document, is_page, message, told
 from voxaudit.recognize.services.gate import Clock, Gate
 from voxaudit.recognize.services.secret import Secret, hide_all
@@ -255,7 +255,7 @@ class Call:
             if error.kind == "untrusted":
                 self._caller.refuse(text, ends=True)
             if error.kind == "large":
-                raise UtteranceError(self._caller.safe(text)) from None
+                raise RefusedUtteranceError(self._caller.safe(text)) from None
             raise PassingError(text, blind=error.kind == "unreachable") from None
         if reply.status >= 300 and not _holds(reply.body, fine):
             self._refused(request, reply)
@@ -278,7 +278,7 @@ class Call:
             )
         if status in REFUSED:
             caller.refuse(text, ends=False)
-        raise UtteranceError(caller.safe(text))
+        raise RefusedUtteranceError(caller.safe(text))
 
     def _no_error(self, request: Request, found: dict[str, Any]) -> None:
         """Raise for an error inside an answer that claims to be a success."""

@@ -6,16 +6,9 @@ import os
 from pathlib import Path
 
 from voxaudit.errors import one_line
+from voxaudit.files import cache_folder
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.recognize.weights.known import KNOWN, Model
-
-
-def cache_folder() -> Path:
-    """Return voxaudit's cache folder: $VOXAUDIT_CACHE, else `voxaudit` in the user's cache folder."""
-    if chosen := os.environ.get("VOXAUDIT_CACHE"):
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-    return (Path(base) if base else Path.home() / ".cache") / "voxaudit"
 
 
 def models_folder() -> Path:

@@ -15,11 +15,11 @@ import polars as pl
 from voxaudit.audio import AudioError, content_hash
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, missing_extra, one_line
+from voxaudit.files import cache_folder
 from voxaudit.perturb import Scenario, open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, open_sources, reopen_sources
 from voxaudit.recognize.files import installed
-from voxaudit.run.cache import default_cache_folder
 from voxaudit.run.folder import Run
 from voxaudit.run.progress import Progress
 from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS, difficulties
@@ -111,7 +111,7 @@ def measure_quality(
         asked = scenarios or ()
         opened = open_sources({}, perturbation_names(asked), source)
         parts = (_Part(source, _without_slots(asked, opened)),)
-        place = Path(store) if store else default_cache_folder() / "quality.sqlite"
+        place = Path(store) if store else cache_folder() / "quality.sqlite"
     groups = ("p808", *(("p835",) if p835 else ()), "pesq", "snr")
     known = {group: fingerprint(group, windows) for group in groups if group != "pesq" or installed("pesq")}
     plan = _Plan(tuple(_ready(part, seed) for part in parts), Job(seed, windows), groups, known)
