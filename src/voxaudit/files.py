@@ -18,6 +18,7 @@ from voxaudit.errors import VoxauditError, one_line
 FEW = 8
 """Up to so many files of a folder are asked for one by one; more, and the folder is listed once instead."""
 
+_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://[^/@:]*:[^/@]*@")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(/?)(/?)(.*)", re.DOTALL)
 
 
@@ -132,6 +133,11 @@ def publish(files: Sequence[Path], url: str) -> None:
 
 def _open(url: str) -> tuple[Any, str]:
     """Return the filesystem of a URL and the path on it."""
+    if _PASSWORD.match(url):  # paths are kept in tables and shown in messages
+        raise VoxauditError(
+            f"{_PASSWORD.sub('', url)}: the URL holds a password; leave it out, and set it for the filesystem in"
+            " the environment (FSSPEC_<PROTOCOL>_PASSWORD)"
+        )
     try:
         core = import_module("fsspec.core")
     except ImportError as error:

@@ -12,6 +12,8 @@ STUTTERED = 16
 """Recordings that are made to stutter: one of each speaker."""
 CASES = 3
 """Stuttered cases made of each of them."""
+DOSE = (0.0, 10.0, 20.0, 40.0)
+"""Stuttered moments per 100 words at which the error rate is measured."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,13 +47,13 @@ def run(args: argparse.Namespace) -> int:
         from voxaudit.speak.corpus import make_synthetic_corpus
 
         note("1. Making a corpus of synthetic voices: some native, some with a foreign accent ...")
-        manifest = make_synthetic_corpus(args.out / "corpus")
+        manifest = make_synthetic_corpus(args.out / "synthetic-voices")
         attributes: tuple[str, ...] = ("accent", "pitch")
     else:
         from voxaudit.speak.human import fetch_human_corpus
 
         note("1. Fetching human recordings; they belong to their makers, see TERMS.txt beside them ...")
-        manifest = fetch_human_corpus(args.out / "human-corpus")
+        manifest = fetch_human_corpus(args.out / "human-voices")
         attributes = ("accent", "gender")
     note(
         f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, in noise, in a room, by telephone, and to"
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         out=args.out / f"run-{args.corpus}",
         workers=args.workers,
         cache=not args.no_cache,
-        stutter=StutterConfig(recordings=STUTTERED, budget=CASES),
+        stutter=StutterConfig(recordings=STUTTERED, budget=CASES, dose=DOSE),
     )
     audit = run_audit(config)
     code = show(audit.document, audit.run.folder, audit.files, as_json=args.json)

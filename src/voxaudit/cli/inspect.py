@@ -115,6 +115,8 @@ def _show(summary: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.markup import escape
 
+    from voxaudit.cli.output import printable
+
     console = Console(highlight=False)
     speakers = "not known" if summary["speakers"] is None else f"{summary['speakers']:,}"
     facts = {
@@ -128,7 +130,7 @@ def _show(summary: dict[str, Any]) -> None:
         hours = summary["seconds"] / 3600
         facts["hours"] = f"{hours:,.1f}" if hours >= 10 else f"{hours:.3g}"
     for name, fact in facts.items():
-        console.print(f"{name:<12}{escape(fact)}", soft_wrap=True)
+        console.print(f"{name:<12}{escape(printable(fact))}", soft_wrap=True)
     if summary["attributes"]:
         console.print()
         console.print(_attribute_table(summary["attributes"]))
@@ -137,7 +139,7 @@ def _show(summary: dict[str, Any]) -> None:
         console.print("No problems found.")
     for problem in sorted(summary["problems"], key=lambda problem: not problem["fatal"]):
         mark = "[red]problem[/red]" if problem["fatal"] else "[yellow]note[/yellow]"
-        console.print(f"{mark}  {escape(problem['message'])}", soft_wrap=True)
+        console.print(f"{mark}  {escape(printable(problem['message']))}", soft_wrap=True)
     if not summary["usable"] and summary["utterances"]:
         console.print("\nNot usable as it is. Mend the rows, or leave them out with --skip-bad-rows.")
 
@@ -150,6 +152,8 @@ def _attribute_table(attributes: dict[str, Any]) -> Any:
     from rich.markup import escape
     from rich.table import Table
 
+    from voxaudit.cli.output import printable
+
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("attribute")
     table.add_column("level")
@@ -157,7 +161,7 @@ def _attribute_table(attributes: dict[str, Any]) -> Any:
     table.add_column("speakers", justify="right")
     for name, attribute in attributes.items():
         shown = attribute["levels"][:LEVELS_SHOWN]
-        label = escape(name)
+        label = escape(printable(name))
         for level in shown:
             speakers = "" if level["speakers"] is None else f"{level['speakers']:,}"
             table.add_row(label, escape(repr(level["level"])[1:-1]), f"{level['utterances']:,}", speakers)

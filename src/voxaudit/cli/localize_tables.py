@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from voxaudit.audits.localize.drops import mean_over
-from voxaudit.cli.output import print_table
+from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def show(found: Localization, *, top: int) -> None:
         most = max(found.left_out, key=lambda row: row["utterances"])
         print(
             f"Not counted where a scenario has no answer: up to {most['utterances']} utterances"
-            f" ({most['recognizer']}, {most['transformation']})."
+            f" ({printable(most['recognizer'])}, {printable(most['transformation'])})."
         )
     print(f"Non-robust: dropped more than {found.omega:g} times. Tests: {_tested(found)}")
 

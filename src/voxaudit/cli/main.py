@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from voxaudit import __version__
+from voxaudit.cli.output import printable
 from voxaudit.errors import VoxauditError, one_line
 
 COMMANDS = {
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(arguments)
     except VoxauditError as error:
-        print(f"voxaudit: error: {one_line(error, 2000)}", file=sys.stderr)
+        print(f"voxaudit: error: {printable(one_line(error, 2000))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(

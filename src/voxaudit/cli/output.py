@@ -9,13 +9,17 @@ from typing import Any
 
 
 def note(text: str) -> None:
-    """Print a line to standard error: standard output is for results."""
-    print(text, file=sys.stderr)
+    """Print lines to standard error: standard output is for results."""
+    print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr)
 
 
 def print_json(document: Any) -> None:
-    """Print one JSON document on standard output. NaN and infinity become null: JSON has neither."""
-    print(json.dumps(_finite(document), indent=2, ensure_ascii=False))
+    """Print one JSON document on standard output. NaN and infinity become null: JSON has neither.
+
+    What could drive a terminal or is no valid Unicode is written as an escape, which reads back as the same text.
+    """
+    text = json.dumps(_finite(document), indent=2, ensure_ascii=False)
+    print("\n".join(line if line.isprintable() else _escaped(line) for line in text.split("\n")))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -44,6 +48,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 def printable(text: str) -> str:
     """Return text without control characters: a transcript must not be able to drive the terminal."""
     return "".join(character if character.isprintable() else "�" for character in text)
+
+
+def _escaped(line: str) -> str:
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 def _numeric(cell: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.output import print_table
+from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent, percent_interval
 
 if TYPE_CHECKING:
@@ -35,12 +35,10 @@ def show(found: Findings, title: str, *, full: bool) -> None:
         [[check.practice, check.status, check.why] for check in found.checklist],
     )
     for caution in found.cautions:
-        print(f"caution: {caution.text}")
+        print(printable(f"caution: {caution.text}"))
     for refusal in found.refusals[: None if full else 20]:
-        print(
-            f"refused: {refusal.what}: {refusal.why}"
-            + (f". Needed: {refusal.remedy}" if refusal.remedy else "")
-        )
+        needed = f". Needed: {refusal.remedy}" if refusal.remedy else ""
+        print(printable(f"refused: {refusal.what}: {refusal.why}{needed}"))
     if len(found.refusals) > 20 and not full:
         print(f"refused: {len(found.refusals) - 20} more (--full)")
 
@@ -54,11 +52,12 @@ def _about(found: Findings, title: str) -> None:
     single = [name for name in found.recognizers if name != found.main]
     who = f"{found.people.height:,} {'surrogate speakers' if found.surrogate else 'speakers'}"
     heard = f"{len(single)} recognizers ({', '.join(single)})" if single else f"recognizer {found.main}"
-    print(f"{title}: {who}, {heard}; a gap of {100 * found.gaps_asked[found.main]:.3g} points is asked about")
+    asked = f"a gap of {100 * found.gaps_asked[found.main]:.3g} points is asked about"
+    print(printable(f"{title}: {who}, {heard}; {asked}"))
     for reason, count in found.left_out.items():
-        print(f"left out: {count:,} rows ({reason})")
+        print(printable(f"left out: {count:,} rows ({reason})"))
     for line in found.notes:
-        print(f"note: {line}")
+        print(printable(f"note: {line}"))
     print()
 
 

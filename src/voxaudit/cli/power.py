@@ -201,7 +201,7 @@ def _simulated(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _show(document: dict[str, Any]) -> None:
-    from voxaudit.cli.output import print_table
+    from voxaudit.cli.output import print_table, printable
 
     sides = "two-sided" if document["two_sided"] else "one-sided"
     level = f"{sides}, {100 * document['confidence']:g} % confidence, power {document['power']:g}"
@@ -246,7 +246,7 @@ def _show(document: dict[str, Any]) -> None:
         if table["simulated"]:
             _show_simulated(table["simulated"])
         for refusal in table["refusals"]:
-            print(f"refused: {refusal['what']}: {refusal['why']}")
+            print(printable(f"refused: {refusal['what']}: {refusal['why']}"))
     if simulation := document.get("simulation"):
         found = simulation["found"]
         if found is None:

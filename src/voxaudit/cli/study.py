@@ -195,7 +195,7 @@ def _note_people(study: Study, found: Analysis) -> None:
 
 
 def _print_ratings(found: Comprehensibility) -> None:
-    from voxaudit.cli.output import print_table
+    from voxaudit.cli.output import print_table, printable
 
     rows = [
         [
@@ -236,7 +236,7 @@ def _print_ratings(found: Comprehensibility) -> None:
     print_table("Degradation from the mildest to the strongest setting (paired t-test)", head, steps)
     low = found.lowest
     print(f"- {found.ratings} ratings by {found.participants} participants of {len(found.cells)} scenarios.")
-    print(f"- Lowest mean rating: {low.mean:.2f}, {low.transformation} {low.theta}.")
+    print(printable(f"- Lowest mean rating: {low.mean:.2f}, {low.transformation} {low.theta}."))
     print(f"- {100 * found.above:.1f} % of the scenarios have a mean rating above 7.")
     drop = found.degradation_strongest - found.degradation_mildest
     print(

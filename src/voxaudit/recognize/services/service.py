@@ -11,7 +11,13 @@ from typing import ClassVar
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
-from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError
+from voxaudit.recognize.base import (
+    RecognizerError,
+    RefusedUtteranceError,
+    Transcriber,
+    Transcript,
+    UtteranceError,
+)
 from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.services.address import is_private, plain, problem_with_url
 from voxaudit.recognize.services.answers import WHOLE
@@ -194,7 +200,7 @@ class Client:
     def _hear(self, audio: Audio) -> Transcript | UtteranceError | RecognizerError:
         service = self._service
         if service.longest is not None and audio.duration > service.longest:
-            return UtteranceError(
+            return RefusedUtteranceError(
                 f"{service.engine} takes at most {service.longest:g} s of audio in a request,"
                 f" not {audio.duration:.1f} s"
             )
@@ -202,7 +208,7 @@ class Client:
         try:
             return service.hear(Call(self.caller), audio)
         except UtteranceError as error:
-            return UtteranceError(self.caller.safe(str(error)))
+            return type(error)(self.caller.safe(str(error)))
         except RecognizerError as error:
             return error
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:

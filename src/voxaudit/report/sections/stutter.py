@@ -90,19 +90,22 @@ def _chapter(title: str, folder: Path, recognizers: Sequence[str]) -> Section:
 
 
 def _example(found: Mapping[str, Any]) -> list[str]:
-    """Return what became of one case whose original was heard right: the stuttering alone made the difference."""
+    """Return what became of one case: the fewest words too many, and an original that was heard right."""
     rule = normalizer(NORMALIZER)
-    for one in found["suspicious"]:
-        if rule(one["transcripts"]["original"] or "") == rule(one["intended"]):
-            heard = one["transcripts"]["case"] or ""
-            said = (
-                f"is heard by {one['recognizer']} as \u201c{heard}\u201d" if heard else "is not heard at all"
-            )
-            return [
-                f"For example, somebody who means \u201c{one['intended']}\u201d and says \u201c{one['surface']}\u201d"
-                f" {said}; without the stuttering every word is right."
-            ]
-    return []
+    fitting = [
+        one
+        for one in found["suspicious"]
+        if rule(one["transcripts"]["original"] or "") == rule(one["intended"]) != rule(one["surface"])
+    ]
+    if not fitting:
+        return []
+    one = min(fitting, key=lambda one: len(one["surface"].split()) - len(one["intended"].split()))
+    heard = one["transcripts"]["case"]
+    said = f"is heard by {one['recognizer']} as \u201c{heard}\u201d" if heard else "is not heard at all"
+    return [
+        f"For example, somebody who means \u201c{one['intended']}\u201d and says \u201c{one['surface']}\u201d"
+        f" {said}; without the stuttering every word is right."
+    ]
 
 
 def _verdict(low: float | None, high: float | None) -> Verdict:

@@ -131,7 +131,7 @@ async function start() {
     tell(state.reviewer ? `Labels are now kept under ${visible(state.reviewer)}.` : "");
     if (state.view !== "agreement") {
       await list.show(list.first);
-      if (state.id) await view.open(state.id, false);
+      if (state.id) await view.open(state.id, Boolean(state.reviewer)); // out of the field: keys label from here on
     }
   });
   byId("theme").addEventListener("click", () => {

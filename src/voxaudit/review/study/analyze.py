@@ -9,11 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.ratings import RATINGS, Comprehensibility, analyze_ratings
 from voxaudit.review.study.realism import Judgement, Realism, analyze_judgements, weight_of
-from voxaudit.review.study.study import Item, Study
+from voxaudit.review.study.study import Item, Study, is_answer
 from voxaudit.tables import write_atomically
 
 ATTENTIVE_HIGH = 8
@@ -53,6 +53,12 @@ def analyze_study(study: Study, *, keep_inattentive: bool = False, leave_out: It
         raise VoxauditError(
             f"{study.folder}: nobody has answered yet. `voxaudit study serve` shows the links"
         )
+    for who, item, answer in rows:
+        if not is_answer(study.kind, answer):
+            raise VoxauditError(
+                f"{study.folder}: answers.sqlite: the answer of {one_line(who, 40)} to item"
+                f" {one_line(item.id, 40)} is none that this study takes"
+            )
     failed: dict[str, int] = {}
     answered: dict[str, int] = {}
     for who, item, answer in rows:

@@ -56,17 +56,23 @@ class Answers:
 
     def items_of(self, participant: str) -> set[str]:
         """Return which items a participant has answered."""
-        with self._lock:
-            rows = self._database.execute("select item from answers where participant = ?", (participant,))
-            return {item for (item,) in rows}
+        rows = self._read("select item from answers where participant = ?", (participant,))
+        return {item for (item,) in rows}
 
     def all(self) -> list[tuple[str, str, dict[str, Any]]]:
         """Return (participant, item, answer) of everybody, in a fixed order."""
+        rows = self._read("select participant, item, answer from answers order by 1, 2")
+        try:
+            return [(participant, item, json.loads(answer)) for participant, item, answer in rows]
+        except (TypeError, ValueError) as error:
+            raise VoxauditError(f"{self._path}: not the answers of a study ({one_line(error)})") from error
+
+    def _read(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
-            rows = self._database.execute(
-                "select participant, item, answer from answers order by 1, 2"
-            ).fetchall()
-        return [(participant, item, json.loads(answer)) for participant, item, answer in rows]
+            try:
+                return self._database.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise VoxauditError(f"{self._path}: cannot be read ({one_line(error)})") from error
 
 
 @contextmanager

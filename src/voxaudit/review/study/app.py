@@ -81,8 +81,11 @@ def _sound(study: Study, numbers: dict[str, int], order: list[Item], request: Re
     if item is None or parts[3] not in ("a", "b"):
         raise HttpError(404, "there is no such recording")
     place = (0 if parts[3] == "a" else 1) ^ study.swapped(numbers[request.who], item)
+    path = study.folder / "audio" / item.files[place]
+    if path.is_symlink():  # a study made elsewhere must not show participants what lies outside of it
+        raise HttpError(404, "the sound file is a link to another")
     try:
-        content = (study.folder / "audio" / item.files[place]).read_bytes()
+        content = path.read_bytes()
     except OSError as error:
         raise HttpError(404, "the sound file is missing") from error
     return Response(200, content, "audio/flac", ranges=True)

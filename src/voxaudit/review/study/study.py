@@ -122,9 +122,13 @@ def read_study(folder: str | Path) -> Study:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != FORMAT or document["kind"] not in KINDS:
             raise VoxauditError(f"{path}: written by another version of voxaudit (format {FORMAT} expected)")
-        items = tuple(Item(**{**item, "files": tuple(item["files"])}) for item in document["items"])
+        items = tuple(_item(one) for one in document["items"])
+        if len({item.id for item in items}) < len(items):
+            raise ValueError("an item is there twice")
         study = Study(folder, document["kind"], int(document["seed"]), int(document["each"]), items)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        if study.seed < 0:
+            raise ValueError("the seed is negative")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise VoxauditError(f"{path}: not the description of a study ({one_line(error, 120)})") from error
     for item in items:
         if any(Path(name).name != name or name in ("", ".", "..") for name in item.files):
@@ -132,6 +136,27 @@ def read_study(folder: str | Path) -> Study:
     if not 1 <= study.each <= len(study.questions):
         raise VoxauditError(f"{path}: 'each' must lie between 1 and the {len(study.questions)} questions")
     return study
+
+
+def _item(document: dict[str, Any]) -> Item:
+    """Return an item as `study.json` has it; anything else raises ValueError or TypeError."""
+    item = Item(**{**document, "files": tuple(document["files"])})
+    names = (item.id, *item.files, item.utterance, item.scenario, item.transformation, item.theta)
+    if len(item.files) != 2 or not all(isinstance(name, str) for name in names):
+        raise ValueError("an item has an id and two files")
+    if item.check not in ("", "high", "low", "real") or item.real not in (None, 0, 1):
+        raise ValueError("an item has a check that is not known")
+    return item
+
+
+def is_answer(kind: Kind, answer: object) -> bool:
+    """Say whether something is an answer to a question of such a study."""
+    limits = {"rating": (LOWEST, HIGHEST)}
+    if kind == "realism":
+        limits = {"choice": (0, 1), "confidence": (0, len(CONFIDENCES) - 1)}
+    return isinstance(answer, dict) and all(
+        type(answer.get(name)) is int and low <= answer[name] <= high for name, (low, high) in limits.items()
+    )
 
 
 def participants(study: Study, at_least: int = 0) -> tuple[Participant, ...]:
@@ -144,6 +169,8 @@ def participants(study: Study, at_least: int = 0) -> tuple[Participant, ...]:
     if path.exists():
         try:
             known = [Participant(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+            if not all(isinstance(one.name, str) and isinstance(one.token, str) and one.token for one in known):
+                raise ValueError("everybody has a name and a token")
         except (OSError, ValueError, TypeError) as error:
             raise VoxauditError(f"{path}: not a list of participants ({one_line(error, 120)})") from error
     if len(known) >= at_least:
