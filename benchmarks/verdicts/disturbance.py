@@ -11,6 +11,7 @@ from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import (
     RATE,
     REACTION,
+    RECOGNIZERS,
     SCENARIOS,
     VOCABULARY,
     Array,
@@ -57,22 +58,12 @@ def _cost(generator: np.random.Generator, setting: Setting, ratio: float) -> Cla
         ]
         for level in ("overall", "category")
     }
+    claims["robustness.reversal"] = [bool(one) for one in found.trends["reversals"].to_list()]
     claims["robustness.trend"] = [
         None if row["verdict"].startswith("refused") else row["verdict"] in (GROWS, FALLS)
         for row in found.trends.iter_rows(named=True)
     ]
     return claims
-
-
-def _reversal(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
-    people = draw_people(generator, setting)
-    table = scores(
-        generator,
-        people,
-        ["clean", *SCENARIOS],
-        lambda _, scenario: ratio if _step(scenario) == 3 else 1.0,
-    )
-    return {"robustness.reversal": [bool(one) for one in robustness(table).trends["reversals"].to_list()]}
 
 
 def _ranking(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
@@ -110,25 +101,16 @@ def _gates(generator: np.random.Generator, setting: Setting, ratio: float) -> Cl
     people = draw_people(generator, setting)
     rows = accuracy(scores(generator, people, ["clean", *SCENARIOS], lambda *_: ratio)).to_dicts()
     clean = [row for row in rows if row["scenario"] == "clean"]
-    rest = [row for row in rows if row["scenario"] != "clean"]
-    names = sorted({row["recognizer"] for row in rest})
-    worst = [max(row["ci_low"] for row in rest if row["recognizer"] == name) for name in names]
+    worst = [
+        [row for row in rows if row["recognizer"] == name and row["scenario"] != "clean"]
+        for name in RECOGNIZERS
+    ]
     return {
         "gate.clean_lower": [row["ci_low"] > RATE for row in clean],
-        "gate.worst_lower": [low > RATE for low in worst],
+        "gate.worst_lower": [max(row["ci_low"] for row in own) > RATE for own in worst],
+        "gate.clean_upper": [row["ci_high"] <= RATE for row in clean],
+        "gate.worst_upper": [max(row["ci_high"] for row in own) <= RATE for own in worst],
     }
-
-
-def _gates_upper(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
-    people = draw_people(generator, setting)
-    rows = accuracy(scores(generator, people, ["clean", *SCENARIOS], lambda *_: ratio)).to_dicts()
-    clean = [row["ci_high"] <= RATE for row in rows if row["scenario"] == "clean"]
-    names = sorted({row["recognizer"] for row in rows})
-    worst = [
-        max(row["ci_high"] for row in rows if row["recognizer"] == name and row["scenario"] != "clean")
-        for name in names
-    ]
-    return {"gate.clean_upper": clean, "gate.worst_upper": [high <= RATE for high in worst]}
 
 
 def _compare(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
@@ -249,14 +231,6 @@ EXPERIMENTS = (
                 0.05,
                 "each",
             ),
-        ),
-        "error rate at the harshest of three steps, times",
-        COSTS,
-    ),
-    Experiment(
-        "robustness reversal",
-        _reversal,
-        (
             Verdict(
                 "robustness.reversal",
                 "WER falls at a step of a severity curve",
@@ -265,8 +239,8 @@ EXPERIMENTS = (
                 "each",
             ),
         ),
-        "error rate at the harshest step, times",
-        (0.8, 0.67, 0.5),
+        "error rate at the harshest of three steps, times",
+        (0.5, 0.8, 1.1, 1.25, 1.5, 2.0),
     ),
     Experiment(
         "robustness ranking",
@@ -302,7 +276,7 @@ EXPERIMENTS = (
         units="recognizers",
     ),
     Experiment(
-        "gates lower",
+        "gates",
         _gates,
         (
             Verdict(
@@ -315,14 +289,6 @@ EXPERIMENTS = (
                 0.025,
                 "each",
             ),
-        ),
-        "true error rate, times the limit",
-        COSTS,
-    ),
-    Experiment(
-        "gates upper",
-        _gates_upper,
-        (
             Verdict(
                 "gate.clean_upper", "gate clean_wer, bound upper: passes at the limit", SIDE, 0.025, "each"
             ),
@@ -335,7 +301,7 @@ EXPERIMENTS = (
             ),
         ),
         "true error rate, times the limit",
-        (0.9, 0.8, 0.67, 0.5),
+        (0.5, 0.67, 0.8, 1.25, 1.5, 2.0),
     ),
     Experiment(
         "compare",
@@ -375,6 +341,8 @@ EXPERIMENTS = (
         ),
         "error rate of stuttered speech, times",
         COSTS,
+        settings=("8 + 8", "16 + 16", "40 + 40"),
+        weight=0.7,
     ),
     Experiment(
         "attack",

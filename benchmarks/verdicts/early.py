@@ -98,6 +98,7 @@ EXPERIMENTS = (
         "distance of the breaking points, in standard deviations between speakers",
         (0.5, 1.0, 1.5, 2.0),
         null=0.0,
-        settings=("8 + 8", "16 + 16", "40 + 40", "8 + 40"),
+        settings=("8 + 8", "16 + 16"),
+        weight=0.5,
     ),
 )

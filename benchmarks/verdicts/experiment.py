@@ -6,7 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -49,72 +49,82 @@ class Experiment:
     null: float = 1.0
     settings: tuple[str, ...] = ("8 + 8", "16 + 16", "40 + 40", "8 + 40")
     power_at: str = "16 + 16"
-    units: str = "speakers a group"
+    units: str = "speakers"
+    weight: float = 1.0
+    """Slow audits are repeated less often."""
 
 
 @dataclass(frozen=True)
-class Rate:
-    """How often something was claimed in `audits` made-up audits; limits are 95 % Monte Carlo intervals.
-
-    `any_` is the share of audits with a claim (Wilson's interval), `each` the share of answered questions (from the
-    spread between audits: questions of one audit are not independent). `answered` are audits with any answer.
+class Tally:
+    """Sums over made-up audits: how many, how many answered anything, how many claimed anything; then claims `said`
+    and questions `asked` in the answered ones, with their squares and product. They add up.
     """
 
-    audits: int
-    answered: int
-    questions: float
-    any_: float
-    any_low: float
-    any_high: float
-    each: float
-    each_low: float
-    each_high: float
-    each_error: float
+    audits: int = 0
+    answered: int = 0
+    any_: int = 0
+    said: int = 0
+    asked: int = 0
+    said_said: int = 0
+    said_asked: int = 0
+    asked_asked: int = 0
 
-    def judged(self, verdict: Verdict) -> tuple[float, float, float]:
+    def plus(self, claims: Sequence[bool | None]) -> Tally:
+        """Return the sums with one more audit."""
+        answers = [bool(one) for one in claims if one is not None]
+        said, asked = sum(answers), len(answers)
+        more = (1, asked > 0, said > 0, said, asked, said * said, said * asked, asked * asked)
+        return Tally(*(int(a) + int(b) for a, b in zip(vars(self).values(), more, strict=True)))
+
+    @property
+    def questions(self) -> float:
+        """Questions an audit answers."""
+        return self.asked / self.answered if self.answered else 0.0
+
+    def any_rate(self) -> tuple[float, float, float]:
+        """Return the share of audits with a claim, and its 95 % Monte Carlo interval (Wilson)."""
+        return self.any_ / max(self.audits, 1), *wilson_of(self.any_, self.audits)
+
+    def each_error(self) -> float:
+        """Return the Monte Carlo standard error of the share of questions: those of an audit are not independent."""
+        if self.answered < 2:
+            return 0.0
+        rate = self.said / self.asked
+        squares = self.said_said - 2.0 * rate * self.said_asked + rate**2 * self.asked_asked
+        return math.sqrt(max(squares, 0.0) / (self.answered - 1) / self.answered) / self.questions
+
+    def each_rate(self) -> tuple[float, float, float]:
+        """Return the share of answered questions that were claims, and its 95 % Monte Carlo interval."""
+        rate, error = self.said / max(self.asked, 1), self.each_error()
+        return rate, max(0.0, rate - 1.96 * error), min(1.0, rate + 1.96 * error)
+
+    def rate(self, verdict: Verdict) -> tuple[float, float, float]:
         """Return the rate that the nominal level speaks of, with its limits."""
-        if verdict.over == "any":
-            return self.any_, self.any_low, self.any_high
-        return self.each, self.each_low, self.each_high
+        return self.any_rate() if verdict.over == "any" else self.each_rate()
 
     def excess(self, verdict: Verdict) -> float:
         """Return by how many Monte Carlo standard errors the rate lies above nominal; below, it is negative."""
-        rate = self.judged(verdict)[0]
-        error = math.sqrt(verdict.nominal * (1.0 - verdict.nominal) / self.audits)
+        error = math.sqrt(verdict.nominal * (1.0 - verdict.nominal) / max(self.audits, 1))
         if verdict.over == "each":
-            error = max(self.each_error, error / math.sqrt(max(self.questions, 1.0)))
-        return (rate - verdict.nominal) / error
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return {name.rstrip("_"): round(value, 5) for name, value in vars(self).items()}
-
-
-def rate_of(claims: Sequence[Sequence[bool | None]]) -> Rate:
-    """Return how often the questions of some audits were answered by a claim."""
-    answers = [[bool(one) for one in own if one is not None] for own in claims]
-    audits, answered = len(answers), [own for own in answers if own]
-    found = sum(any(own) for own in answered)
-    low, high = wilson_of(found, audits)
-    # The ratio of sums: questions claimed over questions answered, its error by the linear form.
-    said = np.array([sum(own) for own in answered], dtype=float)
-    asked = np.array([len(own) for own in answered], dtype=float)
-    each = said.sum() / asked.sum() if len(asked) else 0.0
-    error = 0.0
-    if len(asked) > 1:
-        error = float(np.std(said - each * asked, ddof=1) / asked.mean() / math.sqrt(len(asked)))
-    total = float(asked.mean()) if len(asked) else 0.0
-    limits = max(0.0, each - 1.96 * error), min(1.0, each + 1.96 * error)
-    return Rate(audits, len(answered), total, found / audits, low, high, float(each), *limits, error)
+            error = max(self.each_error(), error / math.sqrt(max(self.questions, 1.0)))
+        return (self.rate(verdict)[0] - verdict.nominal) / error
 
 
 def repeat(
-    experiment: Experiment, setting: str, effect: float, audits: int, seed: int = 1
-) -> dict[str, Rate]:
-    """Return the rates of all verdicts of an experiment over so many audits."""
+    experiment: Experiment,
+    setting: str,
+    effect: float,
+    audits: int,
+    start: Mapping[str, Tally] | None = None,
+    seed: int = 1,
+) -> dict[str, Tally]:
+    """Return the tallies of an experiment's verdicts after so many audits, going on from `start`.
+
+    Every audit has a generator of its own, so going on gives what doing all at once would have given.
+    """
+    tallies = {one.id: (start or {}).get(one.id, Tally()) for one in experiment.verdicts}
     key = zlib.crc32(f"{experiment.name}/{setting}/{effect:g}".encode())
-    runs = [
-        experiment.audit(np.random.default_rng([seed, key, number]), SETTINGS[setting], effect)
-        for number in range(audits)
-    ]
-    return {one.id: rate_of([run.get(one.id, ()) for run in runs]) for one in experiment.verdicts}
+    for number in range(min(one.audits for one in tallies.values()), audits):
+        claims = experiment.audit(np.random.default_rng([seed, key, number]), SETTINGS[setting], effect)
+        tallies = {name: tally.plus(claims.get(name, ())) for name, tally in tallies.items()}
+    return tallies

@@ -188,6 +188,7 @@ def _differential(generator: np.random.Generator, setting: Setting, ratio: float
 
 
 P = "p after Holm's correction below 0.05"
+WITH_UNLIKE = ("8 + 8", "16 + 16", "40 + 40", "8 + 40", "16 + 16 unlike")
 EXPERIMENTS = (
     Experiment(
         "disparity",
@@ -210,6 +211,7 @@ EXPERIMENTS = (
         ),
         SECOND,
         RATIOS,
+        settings=WITH_UNLIKE,
     ),
     Experiment(
         "disparity interaction",
@@ -242,9 +244,6 @@ EXPERIMENTS = (
             ),
             Verdict("parity.conditional", "all else fixed: worse, better", f"stratified, {P}", 0.05, "any"),
             Verdict("parity.conditional_gap", "all else fixed: best against worst", P, 0.05, "any"),
-            Verdict(
-                "parity.crossed", "crossed groups: worse, better (needs enough speakers)", P, 0.05, "any"
-            ),
             Verdict("parity.regression", "an attribute matters, all others held fixed", P, 0.05, "any"),
             Verdict("parity.term", "a term of the regression, adjusted p", P, 0.05, "any"),
             Verdict(
@@ -257,6 +256,22 @@ EXPERIMENTS = (
         ),
         SECOND,
         RATIOS,
+        settings=WITH_UNLIKE,
+        weight=0.7,
+    ),
+    Experiment(
+        "parity crossed",
+        _parity,
+        (
+            Verdict(
+                "parity.crossed", "crossed groups: worse, better (needs enough speakers)", P, 0.05, "any"
+            ),
+        ),
+        SECOND,
+        RATIOS,
+        settings=("40 + 40", "100 + 100"),
+        power_at="100 + 100",
+        weight=0.5,
     ),
     Experiment(
         "parity alike",
@@ -272,8 +287,9 @@ EXPERIMENTS = (
         ),
         "the true gap, as a share of the one asked about (5 points)",
         (0.75, 0.5, 0.25, 0.0),
-        null=1.0,
+        settings=("16 + 16", "40 + 40"),
         power_at="40 + 40",
+        weight=0.5,
     ),
     Experiment(
         "parity canary",
@@ -281,6 +297,8 @@ EXPERIMENTS = (
         (Verdict("parity.canary", "neighbouring bands of middle age differ", P, 0.05, "any"),),
         "error rate of the middle band, times",
         RATIOS,
+        settings=("16 + 16", "40 + 40"),
+        weight=0.5,
     ),
     Experiment(
         "robustness by group",
@@ -301,6 +319,7 @@ EXPERIMENTS = (
         ),
         "error rate of the second group under disturbance only, times",
         RATIOS,
+        settings=WITH_UNLIKE,
     ),
     Experiment(
         "differential",

@@ -79,6 +79,8 @@ EXPERIMENTS = (
         ),
         "chance of one word to be lost under disturbance, times",
         (1.5, 2.0, 3.0, 4.0),
+        settings=("8 + 8", "16 + 16"),
+        weight=0.5,
     ),
     Experiment(
         "localize between groups",
@@ -94,6 +96,8 @@ EXPERIMENTS = (
         ),
         "chance of one word to be lost in one group, times",
         (2.0, 4.0, 8.0),
+        settings=("8 + 8", "16 + 16"),
+        weight=0.5,
     ),
     Experiment(
         "localize validation",
