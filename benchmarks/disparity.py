@@ -35,8 +35,8 @@ import numpy as np
 import polars as pl
 
 from voxaudit.audits.disparity import disparity
-from voxaudit.audits.disparity_model import fit_frame
-from voxaudit.audits.disparity_table import Question, frames
+from voxaudit.audits.disparity.model import fit_frame
+from voxaudit.audits.disparity.table import Question, frames
 from voxaudit.stats.regression import Settings
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference" / "glmm"

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
-
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import (
     RATE,
@@ -21,6 +20,7 @@ from benchmarks.verdicts.world import (
     mean_one,
     scores,
 )
+
 from voxaudit.audits.accuracy import accuracy
 from voxaudit.audits.attack.result import Tried, summarise
 from voxaudit.audits.compare import compare
@@ -77,7 +77,9 @@ def _ranking(generator: np.random.Generator, setting: Setting, ratio: float) -> 
     )
     verdicts = robustness(table).comparisons["verdict"].to_list()
     return {
-        "robustness.ranking": [None if v.startswith("refused") else v in ("better", "worse") for v in verdicts]
+        "robustness.ranking": [
+            None if v.startswith("refused") else v in ("better", "worse") for v in verdicts
+        ]
     }
 
 
@@ -348,7 +350,9 @@ EXPERIMENTS = (
         "attack",
         _attack,
         (
-            Verdict("attack.cost", 'report: "noise chosen by an adversary costs", shown', ALONE, 0.05, "each"),
+            Verdict(
+                "attack.cost", 'report: "noise chosen by an adversary costs", shown', ALONE, 0.05, "each"
+            ),
             Verdict("attack.over_noise", "more than plain noise of that level", ALONE, 0.05, "each"),
         ),
         "error rate under attack, times",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import SIGMA, Setting
+
 from voxaudit.audits.breaking.axes import Axis
 from voxaudit.audits.breaking.result import Difference, adjust, summarize_groups
 from voxaudit.audits.breaking.simulation import Listeners, simulate_group
@@ -19,7 +19,11 @@ MARGIN = 0.05
 
 def _world(setting: Setting, ratio: float) -> World:
     return World(
-        (ratio,) * CELLS, speakers=setting.sizes[0], spreads=(SIGMA, SIGMA), rates=(RATE, RATE), utterances=8.0
+        (ratio,) * CELLS,
+        speakers=setting.sizes[0],
+        spreads=(SIGMA, SIGMA),
+        rates=(RATE, RATE),
+        utterances=8.0,
     )
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-
 from benchmarks.verdicts.world import SETTINGS, Setting
+
 from voxaudit.stats.proportions import wilson_of
 
 Claims = Mapping[str, Sequence[bool | None]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import (
     RATE,
@@ -16,9 +15,10 @@ from benchmarks.verdicts.world import (
     scores,
     transcripts,
 )
+
 from voxaudit.audits.differential import differential
 from voxaudit.audits.disparity import FEWER, MORE, disparity
-from voxaudit.audits.disparity_interaction import DIFFERENT
+from voxaudit.audits.disparity.interaction import DIFFERENT
 from voxaudit.audits.parity import Findings, Settings, parity
 from voxaudit.audits.parity.judge import ALIKE
 from voxaudit.audits.parity.options import MEAN
@@ -101,7 +101,9 @@ def _parity(generator: np.random.Generator, setting: Setting, ratio: float) -> C
 
 def _parity_claims(found: Findings) -> Claims:
     each, alpha = pl.col("recognizer") != MEAN, found.settings.alpha
-    unbalanced = [] if not found.balance_tests.height else [not one for one in found.balance_tests["balanced"]]
+    unbalanced = (
+        [] if not found.balance_tests.height else [not one for one in found.balance_tests["balanced"]]
+    )
     gaps = _below(found.gaps, "p_adjusted", alpha)
     return {
         "parity.level": _claimed(found.univariate, each),
@@ -262,11 +264,7 @@ EXPERIMENTS = (
     Experiment(
         "parity crossed",
         _parity,
-        (
-            Verdict(
-                "parity.crossed", "crossed groups: worse, better (needs enough speakers)", P, 0.05, "any"
-            ),
-        ),
+        (Verdict("parity.crossed", "crossed groups: worse, better (needs enough speakers)", P, 0.05, "any"),),
         SECOND,
         RATIOS,
         settings=("40 + 40", "100 + 100"),

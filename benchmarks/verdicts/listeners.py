@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import Setting
+
 from voxaudit.review.study.ratings import analyze_ratings
 from voxaudit.review.study.realism import Judgement, analyze_judgements
 from voxaudit.stats.agreement import kappa_interval, rating_counts
@@ -23,7 +23,13 @@ def _realism(generator: np.random.Generator, setting: Setting, skill: float) -> 
     correct = generator.random((people, PAIRS)) < chance
     found = analyze_judgements(
         [
-            Judgement(f"p{pair}", f"h{person}", int(first[person, pair] != correct[person, pair]), bool(correct[person, pair]), 1.0)
+            Judgement(
+                f"p{pair}",
+                f"h{person}",
+                int(first[person, pair] != correct[person, pair]),
+                bool(correct[person, pair]),
+                1.0,
+            )
             for person in range(people)
             for pair in range(PAIRS)
         ]
@@ -88,7 +94,11 @@ EXPERIMENTS = (
                 "each",
             ),
             Verdict(
-                "study.pair", "a pair's interval leaves out 50 %", "Wilson's interval, each by itself", 0.05, "each"
+                "study.pair",
+                "a pair's interval leaves out 50 %",
+                "Wilson's interval, each by itself",
+                0.05,
+                "each",
             ),
         ),
         "share of right answers above a half",

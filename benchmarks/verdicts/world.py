@@ -19,7 +19,16 @@ REACTION = 0.15
 UTTERANCE = 0.3
 """Standard deviation of an utterance's log error rate, the same in every scenario."""
 RECOGNIZERS = ("one", "two")
-SCENARIOS = ("gaussian_noise:1", "gaussian_noise:2", "gaussian_noise:3", "lowpass:1", "lowpass:2", "lowpass:3")
+SCENARIOS = (
+    "gaussian_noise:1",
+    "gaussian_noise:2",
+    "gaussian_noise:3",
+    "lowpass:1",
+    "lowpass:2",
+    "lowpass:3",
+)
+
+
 @dataclass(frozen=True)
 class Setting:
     """How many speakers the groups have, and the spread of their log error rates."""
@@ -122,7 +131,9 @@ def scores(
     table = {
         "utterance": pl.Series([f"u{n}" for n in range(height)]).gather(repeated),
         "scenario": pl.Series([one for _, one, _ in parts]).gather(np.repeat(np.arange(len(parts)), height)),
-        "recognizer": pl.Series([one for one, _, _ in parts]).gather(np.repeat(np.arange(len(parts)), height)),
+        "recognizer": pl.Series([one for one, _, _ in parts]).gather(
+            np.repeat(np.arange(len(parts)), height)
+        ),
         "speaker": speakers.gather(speaker),
         "words": words,
         "hits": np.maximum(words - errors, 0),
@@ -144,9 +155,7 @@ def for_second(people: People, ratio: float) -> Array:
 
 
 VOCABULARY = tuple(
-    "the of and to in that it was for on are as with they at be this have from or one had by word but not what all"
-    " were we when your can said there use an each which she do how their if will up other about out many then them"
-    " these so some her would make like him into time has look two more write go see number no way could people".split()
+    ["the", "of", "and", "to", "in", "that", "it", "was", "for", "on", "are", "as", "with", "they", "at", "be", "this", "have", "from", "or", "one", "had", "by", "word", "but", "not", "what", "all", "were", "we", "when", "your", "can", "said", "there", "use", "an", "each", "which", "she", "do", "how", "their", "if", "will", "up", "other", "about", "out", "many", "then", "them", "these", "so", "some", "her", "would", "make", "like", "him", "into", "time", "has", "look", "two", "more", "write", "go", "see", "number", "no", "way", "could", "people"]
 )
 
 

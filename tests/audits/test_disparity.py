@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxaudit.audits.disparity import FEWER, MORE, ONE_SPEAKER, UNDECIDED, disparity
-from voxaudit.audits.disparity_interaction import ALIKE, DIFFERENT
+from voxaudit.audits.disparity.interaction import ALIKE, DIFFERENT
 from voxaudit.errors import VoxauditError
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from voxaudit.audits.disparity_embeddings import embedding_covariates, principal_components
+from voxaudit.audits.disparity.embeddings import embedding_covariates, principal_components
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.score.meaning import minilm
@@ -154,7 +154,7 @@ def test_checks_count_false_positives(check: str, capsys: pytest.CaptureFixture[
 
 
 def test_the_robust_test_holds_where_the_likelihood_does_not() -> None:
-    from voxaudit.audits.disparity_checks import interaction
+    from voxaudit.audits.disparity.checks import interaction
 
     p = [
         interaction(np.random.default_rng([3, one]), speakers=15, dispersion=2.5, slope=0.3)

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.disparity import disparity
-from voxaudit.audits.disparity_result import Disparity
+from voxaudit.audits.disparity.result import Disparity
 from voxaudit.stats.cells import Cells, collapse
 from voxaudit.stats.poisson_glmm import evaluate, fit_mixed
 from voxaudit.stats.quadrature import gauss_hermite

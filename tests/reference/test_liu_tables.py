@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from voxaudit.audits.disparity_simulation import PUBLISHED, simulate
+from voxaudit.audits.disparity.simulation import PUBLISHED, simulate
 
 REPETITIONS = 1000
 EXPECTED_BASELINE = {

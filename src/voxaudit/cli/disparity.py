@@ -14,8 +14,8 @@ from voxaudit.cli.arguments import names
 if TYPE_CHECKING:
     import polars as pl
 
-    from voxaudit.audits.disparity_result import Disparity, Effect, Fit, Interaction
-    from voxaudit.audits.disparity_table import Numeric
+    from voxaudit.audits.disparity.result import Disparity, Effect, Fit, Interaction
+    from voxaudit.audits.disparity.table import Numeric
 
 EXAMPLE = "voxaudit disparity RUN --factor gender --covariates age --by recognizer,scenario"
 
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     # The matrices here are small: threads would only wait for each other. Set before numpy is loaded.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from voxaudit.audits.disparity import disparity
-    from voxaudit.audits.disparity_plot import check_plot_path, forest_plot
+    from voxaudit.audits.disparity.plot import check_plot_path, forest_plot
     from voxaudit.audits.inputs import read_scores
     from voxaudit.cli.output import note, print_json
 
@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     extra: Sequence[Numeric] = ()
     said: Sequence[str] = ()
     if args.embeddings:
-        from voxaudit.audits.disparity_embeddings import embedding_covariates
+        from voxaudit.audits.disparity.embeddings import embedding_covariates
 
         speaker = None if args.no_random else args.speaker
         texts = _with_texts(table, args.embeddings, folder)

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.tables import read_table, require_columns
 
     if args.plot:
-        from voxaudit.audits.disparity_plot import check_plot_path
+        from voxaudit.audits.disparity.plot import check_plot_path
 
         check_plot_path(args.plot)
     where = ", ".join(args.tables)

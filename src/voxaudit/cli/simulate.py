@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from voxaudit.audits.disparity_checks import CheckRow
-    from voxaudit.audits.disparity_simulation import Row
+    from voxaudit.audits.disparity.checks import CheckRow
+    from voxaudit.audits.disparity.simulation import Row
 
 EXAMPLE = "voxaudit simulate liu-table2 --repetitions 200"
 
@@ -61,8 +61,8 @@ def run(args: argparse.Namespace) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # thousands of small fits: threads would only wait
     from dataclasses import asdict
 
-    from voxaudit.audits.disparity_checks import CHECKS, check
-    from voxaudit.audits.disparity_simulation import as_dict, simulate
+    from voxaudit.audits.disparity.checks import CHECKS, check
+    from voxaudit.audits.disparity.simulation import as_dict, simulate
     from voxaudit.cli.output import print_json
 
     workers = args.workers or min(os.cpu_count() or 1, 1 + args.repetitions // 50)

@@ -189,7 +189,7 @@ def _analyze(args: argparse.Namespace) -> int:
 def _note_people(study: Study, found: Analysis) -> None:
     from voxaudit.cli.output import note
 
-    note(f"{found.started} participants began, {found.finished} answered everything")
+    note(f"{_people(found.started)} began, {found.finished} answered everything")
     if found.inattentive:
         note(f"failed more than one attention check: {', '.join(found.inattentive)} (see --keep-inattentive)")
 
@@ -222,6 +222,7 @@ def _print_ratings(found: Comprehensibility) -> None:
             "-" if drop.p is None else "<0.001" if drop.p < 0.001 else f"{drop.p:.3f}",
         ]
         for drop in found.drops
+        if drop.mildest != drop.strongest  # one setting alone is neither mild nor strong
     ]
     head = [
         "transformation",
@@ -233,16 +234,18 @@ def _print_ratings(found: Comprehensibility) -> None:
         "t",
         "p (Holm)",
     ]
-    print_table("Degradation from the mildest to the strongest setting (paired t-test)", head, steps)
+    if steps:
+        print_table("Degradation from the mildest to the strongest setting (paired t-test)", head, steps)
     low = found.lowest
-    print(f"- {found.ratings} ratings by {found.participants} participants of {len(found.cells)} scenarios.")
-    print(printable(f"- Lowest mean rating: {low.mean:.2f}, {low.transformation} {low.theta}."))
+    print(f"- {found.ratings} ratings by {_people(found.participants)} of {len(found.cells)} scenarios.")
+    print(printable(f"- Lowest mean rating: {low.mean:.2f}, {f'{low.transformation} {low.theta}'.strip()}."))
     print(f"- {100 * found.above:.1f} % of the scenarios have a mean rating above 7.")
-    drop = found.degradation_strongest - found.degradation_mildest
-    print(
-        f"- Mean degradation over transformations: {found.degradation_mildest:.2f} % at the mildest setting,"
-        f" {found.degradation_strongest:.2f} % at the strongest, a drop of {drop:.2f} points."
-    )
+    if steps:
+        drop = found.degradation_strongest - found.degradation_mildest
+        print(
+            f"- Mean degradation over transformations: {found.degradation_mildest:.2f} % at the mildest setting,"
+            f" {found.degradation_strongest:.2f} % at the strongest, a drop of {drop:.2f} points."
+        )
     for name, kappa in (("linear", found.kappa_linear), ("quadratic", found.kappa_quadratic)):
         value = "-" if kappa.value is None else f"{kappa.value:.3f}"
         why = f" ({kappa.refusal})" if kappa.refusal else f" ({_range(kappa.low, kappa.high, 3)})"
@@ -251,6 +254,7 @@ def _print_ratings(found: Comprehensibility) -> None:
 
 def _print_realism(found: Realism) -> None:
     from voxaudit.cli.output import print_table
+    from voxaudit.report.numbers import p_value
 
     rows: list[list[Any]] = [
         [
@@ -267,14 +271,16 @@ def _print_realism(found: Realism) -> None:
         if found.low is None or found.high is None
         else f" ({100 * found.low:.1f} to {100 * found.high:.1f})"
     )
-    p = "" if found.p is None else f", p = {found.p:.3f} against 50 %"
+    p = "" if found.p is None else f", {p_value(found.p)} against 50 %"
     print(
-        f"- {found.participants} participants find the real recording in {100 * found.accuracy:.1f} %{limits}{p}."
+        f"- {_people(found.participants)}: the real recording was found in {100 * found.accuracy:.1f} %{limits}{p}."
     )
     verdict = "cannot be judged (one participant, or all alike)"
     if found.p is not None:
-        differs = found.p < 0.05
-        verdict = "people can tell them apart" if differs else "people are not shown to tell them apart"
+        told = (
+            "can tell them apart" if found.accuracy > 0.5 else "take generated recordings for the real ones"
+        )
+        verdict = f"people {told if found.p < 0.05 else 'are not shown to tell them apart'}"
     print(f"- Generated against real: {verdict}.")
     kappa = "-" if found.kappa is None else f"{found.kappa:.3f}"
     print(
@@ -283,8 +289,12 @@ def _print_realism(found: Realism) -> None:
     if found.t_scores is not None and found.p_scores is not None:
         print(
             f"- Taken for real: {100 * found.real_score:.1f} % of real and {100 * found.generated_score:.1f} % of"
-            f" generated recordings (Welch t = {found.t_scores:.3f}, p = {found.p_scores:.3f})."
+            f" generated recordings (Welch t = {found.t_scores:.3f}, {p_value(found.p_scores)})."
         )
+
+
+def _people(count: int) -> str:
+    return f"{count} participant{'' if count == 1 else 's'}"
 
 
 def _range(low: float | None, high: float | None, digits: int) -> str:

@@ -14,7 +14,7 @@ from voxaudit.audits.accuracy import accuracy
 from voxaudit.audits.differential import TAUS, differential
 from voxaudit.audits.differential import Findings as Differential
 from voxaudit.audits.disparity import disparity
-from voxaudit.audits.disparity_result import Disparity
+from voxaudit.audits.disparity.result import Disparity
 from voxaudit.audits.inputs import read_transcripts
 from voxaudit.audits.robustness import Robustness, robustness
 from voxaudit.audits.robustness.settings import Setting, describe_all

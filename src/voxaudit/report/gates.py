@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from voxaudit.audits.disparity import ONE_SPEAKER
-from voxaudit.audits.disparity_result import Effect
+from voxaudit.audits.disparity.result import Effect
 from voxaudit.config import WHOLE_RUN, Gate, Gates
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from voxaudit.audits.disparity_plot import check_plot_path
+from voxaudit.audits.disparity.plot import check_plot_path
 from voxaudit.audits.robustness.result import Robustness
 from voxaudit.errors import VoxauditError
 from voxaudit.tables import write_atomically

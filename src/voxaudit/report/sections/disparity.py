@@ -7,7 +7,7 @@ import math
 import polars as pl
 
 from voxaudit.audits.disparity import ONE_SPEAKER, UNDECIDED
-from voxaudit.audits.disparity_result import Disparity, Effect, Fit
+from voxaudit.audits.disparity.result import Disparity, Effect, Fit
 from voxaudit.errors import VoxauditError
 from voxaudit.report.context import Context
 from voxaudit.report.document import Cell, Figure, Finding, Forest, ForestRow, Refusal, Section, Verdict

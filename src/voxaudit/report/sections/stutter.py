@@ -128,7 +128,7 @@ def _findings(found: Mapping[str, Any]) -> list[Finding]:
         sure = {
             "shown": "",
             "not_shown": ", so no cost is shown",
-            "undecided": ", but the speakers are too few to say how sure that is",
+            "undecided": ", but the speakers are too few or unknown, so how sure that is cannot be said",
         }[verdict]
         sentence = (
             f"When speech stutters, {name} gets {percent(one['wer'])} of the words wrong instead of"

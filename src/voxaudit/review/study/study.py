@@ -169,7 +169,9 @@ def participants(study: Study, at_least: int = 0) -> tuple[Participant, ...]:
     if path.exists():
         try:
             known = [Participant(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
-            if not all(isinstance(one.name, str) and isinstance(one.token, str) and one.token for one in known):
+            if not all(
+                isinstance(one.name, str) and isinstance(one.token, str) and one.token for one in known
+            ):
                 raise ValueError("everybody has a name and a token")
         except (OSError, ValueError, TypeError) as error:
             raise VoxauditError(f"{path}: not a list of participants ({one_line(error, 120)})") from error

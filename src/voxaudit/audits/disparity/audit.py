@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.disparity_interaction import adjusted as adjust_interactions
-from voxaudit.audits.disparity_interaction import interaction as fit_interaction
-from voxaudit.audits.disparity_model import (
+from voxaudit.audits.disparity.interaction import adjusted as adjust_interactions
+from voxaudit.audits.disparity.interaction import interaction as fit_interaction
+from voxaudit.audits.disparity.model import (
     Model,
     RefusalError,
     cautions,
@@ -20,8 +20,8 @@ from voxaudit.audits.disparity_model import (
     groups,
     intervals,
 )
-from voxaudit.audits.disparity_result import Disparity, Effect, Fit, FTest, Mode, RatioTest
-from voxaudit.audits.disparity_table import Covariate, Frame, Question, frames
+from voxaudit.audits.disparity.result import Disparity, Effect, Fit, FTest, Mode, RatioTest
+from voxaudit.audits.disparity.table import Covariate, Frame, Question, frames
 from voxaudit.errors import VoxauditError
 from voxaudit.registry import suggest
 from voxaudit.stats.cells import FloatArray

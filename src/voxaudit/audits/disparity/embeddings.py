@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.disparity_table import Numeric
+from voxaudit.audits.disparity.table import Numeric
 from voxaudit.errors import VoxauditError
 from voxaudit.score.meaning import Encoder, minilm
 from voxaudit.stats.cells import FloatArray

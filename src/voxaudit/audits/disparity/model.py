@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.audits.disparity_result import Coefficient, Group, Interval
-from voxaudit.audits.disparity_table import Categorical, Frame, Labels, Numeric
+from voxaudit.audits.disparity.result import Coefficient, Group, Interval
+from voxaudit.audits.disparity.table import Categorical, Frame, Labels, Numeric
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.cells import FloatArray, collapse
 from voxaudit.stats.poisson_glmm import MixedFit

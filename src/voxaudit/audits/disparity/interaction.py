@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from voxaudit.audits.disparity_model import Model, fit_frame, intervals, robust_interval
-from voxaudit.audits.disparity_result import Contrast, Fit, FTest, Interaction, Interval, RatioTest
-from voxaudit.audits.disparity_table import Frame, Question
+from voxaudit.audits.disparity.model import Model, fit_frame, intervals, robust_interval
+from voxaudit.audits.disparity.result import Contrast, Fit, FTest, Interaction, Interval, RatioTest
+from voxaudit.audits.disparity.table import Frame, Question
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
 from voxaudit.stats.regression import Settings, likelihood_ratio, without_columns

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.audits.disparity_simulation import LEVEL, SEED, Progress, Setting, repeat
+from voxaudit.audits.disparity.simulation import LEVEL, SEED, Progress, Setting, repeat
 from voxaudit.stats.cells import FloatArray, collapse
 from voxaudit.stats.regression import likelihood_ratio, normal_tails, regress, without_columns
 from voxaudit.stats.robust import robust_covariance, robust_test

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from voxaudit.audits.disparity_result import Disparity, Effect, Fit
+from voxaudit.audits.disparity.result import Disparity, Effect, Fit
 from voxaudit.errors import VoxauditError, missing_extra
 from voxaudit.tables import write_atomically
 
