@@ -51,12 +51,12 @@ RATE = 16_000
 
 
 def calls() -> list[tuple[str, str, ast.Call]]:
-    found = []
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call):
-                found.append((path.relative_to(SOURCE).as_posix(), ast.unparse(node.func), node))
-    return found
+    return [
+        (path.relative_to(SOURCE).as_posix(), ast.unparse(node.func), node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
 
 
 def test_no_call_runs_text_as_code_or_through_a_shell():
@@ -114,7 +114,9 @@ def hostile(tmp_path_factory) -> Path:
         schema_overrides={"duration": pl.Float64},
     )
     corpus.write_parquet(folder / "corpus.parquet")
-    corpus.drop("start", "duration").write_csv(home / "manifest.csv")
+    corpus.drop("start", "duration").write_csv(home / "refused.csv")  # ids with control characters
+    plain = pl.Series("id", [f"u{n:02d}" for n in range(count)])
+    corpus.drop("start", "duration").with_columns(plain).write_csv(home / "manifest.csv")
     scenarios = ("clean", "clipping:theta=0.05", "gaussian_noise:2")
     names = (f"one{EVIL}", f"two{EVIL}")
     rows = [
@@ -128,10 +130,18 @@ def hostile(tmp_path_factory) -> Path:
     columns = ("utterance", "scenario", "recognizer", "text", "seconds", "failure")
     schema = dict.fromkeys(columns, pl.String) | {"seconds": pl.Float64}
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(folder / "transcripts.parquet")
-    config = {"corpus": {"name": "made", "utterances": count}, "recognizers": dict.fromkeys(names, {})}
-    write_config(folder, {**config, "scenarios": list(scenarios), "seed": 3, "normalizer": "basic@1"})
+    corpus_facts = {"name": f"made{EVIL}", "source": EVIL, "format": "manifest", "utterances": count}
+    config = {
+        "corpus": {**corpus_facts, "speakers": count // 2, "skipped": 0},
+        "recognizers": {name: {"settings": {}, "fingerprint": {"engine": EVIL}} for name in names},
+        "scenarios": list(scenarios),
+        "seed": 3,
+        "versions": {},
+        "normalizer": "basic@1",
+    }
+    write_config(folder, config)
     score_run(open_run(folder))
-    heard = corpus.select("id", text=pl.col("text") + EVIL + " " + EVIL + "x")
+    heard = corpus.select(plain, text=pl.col("text") + EVIL + " " + EVIL + "x")
     heard.write_csv(home / "heard.csv")
     return home
 
@@ -142,11 +152,13 @@ COMMANDS = [
     ["robustness", "{home}/run", "--resamples", "100"],
     ["disparity", "{home}/run", "--factor", "{group}", "--by", "recognizer"],
     ["parity", "{home}/run", "--attributes", "{group}"],
-    ["differential", "{home}/run", "--group", "{group}"],
-    ["localize", "{home}/run", "--group", "{group}"],
+    ["differential", "{home}/run", "--attribute", "{group}"],
+    ["localize", "{home}/run", "--attribute", "{group}"],
     ["power", "{home}/run", "--attributes", "{group}"],
     ["compare", "{home}/run", "{home}/run"],
     ["inspect", "{home}/manifest.csv"],
+    ["inspect", "{home}/refused.csv"],
+    ["init", "{home}/refused.csv", "--out", "{tmp}/refused.toml"],
     ["select", "{home}/manifest.csv", "--where", "{group}~a", "--out", "{tmp}/m.csv"],
     ["perturb", "{home}/manifest.csv", "{tmp}/loud", "gain:1"],
     ["sequential", "{home}/run", "--decide", "{group}", "--precision", "0.1"],
@@ -236,8 +248,8 @@ def test_exported_audio_stays_in_its_folder(hostile_corpus, tmp_path):
     new = tree(tmp_path) - before
     assert all(name == "deep" or name.startswith("deep/out") for name in new)
     assert len([name for name in new if name.endswith(".wav")]) == len(OUTSIDE)
-    again = read_corpus(tmp_path / "deep" / "out")
-    assert sorted(again.table["id"]) == sorted(OUTSIDE)
+    again = read_corpus(tmp_path / "deep" / "out", skip_bad_rows=True)  # an id of "\0" is read by nobody
+    assert sorted(again.table["id"]) == sorted(set(OUTSIDE) - {"\x00"})
 
 
 def test_attacked_audio_stays_in_its_folder(hostile_corpus, tmp_path):
@@ -352,9 +364,9 @@ def test_links_of_participants_are_for_their_owner_only(tmp_path):
     assert (study.folder / "participants.json").stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("url", ["ftp://me:hunter22@host/a.wav", "s3://AKIA:hunter22@bucket/a.wav"])
+@pytest.mark.parametrize("url", ["ftp://me:hunter22@host/a.csv", "s3://AKIA:hunter22@bucket/a.csv"])
 def test_a_url_with_a_password_is_refused_without_repeating_it(url):
-    for use in (files.read_bytes, files.require, lambda url: read_corpus(url)):
+    for use in (files.read_bytes, files.require, read_corpus):
         with pytest.raises(VoxauditError, match="holds a password") as caught:
             use(url)
         assert "hunter22" not in str(caught.value)

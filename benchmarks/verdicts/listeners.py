@@ -43,7 +43,7 @@ def _realism(generator: np.random.Generator, setting: Setting, skill: float) -> 
 
 
 def _ratings(generator: np.random.Generator, setting: Setting, drop: float) -> Claims:
-    """Ratings from 1 to 10 of four transformations at three settings; `drop` points from the mildest to the strongest."""
+    """Ratings from 1 to 10 of four transformations at three settings, `drop` points from first to last."""
     people = setting.sizes[0]
     own = generator.standard_normal(people)
     rows = []

@@ -16,6 +16,8 @@ from voxaudit.audits.localize.validate import compare
 COST = 2.0
 WORD = 0
 """The planted word: the commonest."""
+SOUND = np.array([word.startswith("th") or word == "other" for word in VOCABULARY])
+"""Words with the planted sound, that of `the`."""
 
 
 def _below(table: pl.DataFrame | None, column: str) -> list[bool | None]:
@@ -24,22 +26,21 @@ def _below(table: pl.DataFrame | None, column: str) -> list[bool | None]:
     return [None if q is None else q <= 0.05 for q in table[column].to_list()]
 
 
-def _words(generator: np.random.Generator, setting: Setting, ratio: float, *, one_group: bool) -> Claims:
+def _words(generator: np.random.Generator, setting: Setting, ratio: float, *, asked: str) -> Claims:
     people = draw_people(generator, setting)
 
     def losses(_: int, __: str, word: Array, who: Array) -> Array:
-        hit = (word == WORD) & (people.group[who] == 1) if one_group else word == WORD
+        hit = SOUND[word] if asked == "sound" else word == WORD
+        if asked == "group":
+            hit = hit & (people.group[who] == 1)
         return COST * np.where(hit, ratio, 1.0)
 
-    found = localize(
-        transcripts(generator, people, SCENARIOS[:4], losses),
-        group="group",
-        examples=0,
-        phonemes=not one_group,
-    )
-    if one_group:
-        return {"localize.word_group": _below(found.words, "q_group")}
-    return {"localize.word": _below(found.words, "q"), "localize.sound": _below(found.phonemes, "q")}
+    heard = transcripts(generator, people, SCENARIOS[:4], losses)
+    found = localize(heard, group="group", examples=0, phonemes=asked == "sound")
+    if asked == "sound":
+        return {"localize.sound": _below(found.phonemes, "q")}
+    column = "q_group" if asked == "group" else "q"
+    return {f"localize.word{'_group' * (asked == 'group')}": _below(found.words, column)}
 
 
 EACH = 6
@@ -63,19 +64,12 @@ assert len(VOCABULARY) > WORD
 EXPERIMENTS = (
     Experiment(
         "localize",
-        partial(_words, one_group=False),
+        partial(_words, asked="word"),
         (
             Verdict(
                 "localize.word",
                 "a word gets lost more than those beside it (q); report: shown",
                 "exact, false-discovery rate 5 % over all words",
-                0.05,
-                "any",
-            ),
-            Verdict(
-                "localize.sound",
-                "a phoneme gets lost more than others (q)",
-                "false-discovery rate 5 % over all phonemes",
                 0.05,
                 "any",
             ),
@@ -86,8 +80,25 @@ EXPERIMENTS = (
         weight=0.5,
     ),
     Experiment(
+        "localize sounds",
+        partial(_words, asked="sound"),
+        (
+            Verdict(
+                "localize.sound",
+                "a phoneme gets lost more than others (q)",
+                "false-discovery rate 5 % over all phonemes",
+                0.05,
+                "any",
+            ),
+        ),
+        "chance of words with one sound to be lost under disturbance, times",
+        (2.0, 4.0, 8.0),
+        settings=("8 + 8", "16 + 16"),
+        weight=0.5,
+    ),
+    Experiment(
         "localize between groups",
-        partial(_words, one_group=True),
+        partial(_words, asked="group"),
         (
             Verdict(
                 "localize.word_group",

@@ -154,9 +154,12 @@ def for_second(people: People, ratio: float) -> Array:
     return np.where(people.group == 1, ratio, 1.0)
 
 
-VOCABULARY = tuple(
-    ["the", "of", "and", "to", "in", "that", "it", "was", "for", "on", "are", "as", "with", "they", "at", "be", "this", "have", "from", "or", "one", "had", "by", "word", "but", "not", "what", "all", "were", "we", "when", "your", "can", "said", "there", "use", "an", "each", "which", "she", "do", "how", "their", "if", "will", "up", "other", "about", "out", "many", "then", "them", "these", "so", "some", "her", "would", "make", "like", "him", "into", "time", "has", "look", "two", "more", "write", "go", "see", "number", "no", "way", "could", "people"]
-)
+_COMMON = """
+the of and to in that it was for on are as with they at be this have from or one had by word but not what all were we
+when your can said there use an each which she do how their if will up other about out many then them these so some her
+would make like him into time has look two more write go see number no way could people
+"""
+VOCABULARY = tuple(_COMMON.split())
 
 
 def said_texts(generator: np.random.Generator, people: People, size: int = 60) -> list[Array]:

@@ -168,7 +168,7 @@ def test_a_group_of_one_speaker_has_no_number(corpus):
 def test_the_command(corpus, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(ENGINE)
     spec = f"python:{tmp_path / 'engine.py'}:hear"
-    command = ["breaking", str(corpus), "--recognizers", spec, "--perturbation", "amp", "--by", "group"]
+    command = ["breaking", str(corpus), "--recognizers", spec, "--perturbation", "amp", "--attribute", "group"]
     command += ["--out", str(tmp_path / "cli"), "--no-cache", "--workers", "1"]
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -60,7 +60,7 @@ def document(capsys, *arguments):
 
 
 def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
-    found = document(capsys, planted, "--group", "gender")
+    found = document(capsys, planted, "--attribute", "gender")
     assert found["significant"]["totals"]["female"] > 0
     assert found["significant"]["totals"]["male"] == 0
     assert found["significant"]["by_transformation"]["hp"] == {"female": 0, "male": 0}
@@ -80,16 +80,16 @@ def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
 
 
 def test_limits_by_name_and_by_comprehensibility(planted, capsys) -> None:
-    found = document(capsys, planted, "--group", "gender", "--exclude", "Noise:2", "HP", "--tau", "0.05")
+    found = document(capsys, planted, "--attribute", "gender", "--exclude", "Noise:2", "HP", "--tau", "0.05")
     assert found["about"]["scenarios"] == ["noise:theta=10"]
     assert list(found["by_tau"]) == ["0.05"]
-    found = document(capsys, planted, "--group", "gender", "--min-comprehensibility", "7.2")
+    found = document(capsys, planted, "--attribute", "gender", "--min-comprehensibility", "7.2")
     assert found["about"]["scenarios"] == ["noise:theta=10", "hp:theta=500"]
     assert found["about"]["left_out"] == {"scenarios rated under 7.2": 1}
 
 
 def test_tables_for_people(planted, capsys) -> None:
-    assert main(["differential", str(planted), "--group", "gender"]) == 0
+    assert main(["differential", str(planted), "--attribute", "gender"]) == 0
     out = capsys.readouterr().out
     for text in ("violations by gender", "that survive", "the same question with word error rates", "kappa"):
         assert text in out
@@ -99,22 +99,22 @@ def test_csv_and_failed_trials(planted, capsys, tmp_path) -> None:
     table = pl.read_parquet(planted).with_columns(failure=pl.lit(""))
     table[0, "failure"] = "it crashed"
     table.write_csv(tmp_path / "t.csv")
-    found = document(capsys, tmp_path / "t.csv", "--group", "gender")
+    found = document(capsys, tmp_path / "t.csv", "--attribute", "gender")
     assert found["about"]["left_out"]["trials without a transcript"] == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--group", "sex"], "no column 'sex' to group by"),
+        (["--attribute", "sex"], "no column 'sex' to group by"),
         ([], "name the column of the groups"),
-        (["--group", "gender", "--tau", "a"], "--tau takes numbers"),
-        (["--group", "gender", "--normalizer", "basics"], "Unknown normalizer"),
-        (["--group", "gender", "--fdr", "2"], "fdr must lie between 0 and 1"),
-        (["--group", "gender", "--ratings", "nowhere.csv"], "nowhere.csv: no such file"),
-        (["--group", "gender", "--dataset", "x"], "--dataset chooses among"),
-        (["--group", "gender", "--seed", "-1"], "the seed must be 0 or more"),
-        (["--group", "gender", "--min-comprehensibility", "nan"], "must be a number, not nan"),
+        (["--attribute", "gender", "--tau", "a"], "--tau takes numbers"),
+        (["--attribute", "gender", "--normalizer", "basics"], "Unknown normalizer"),
+        (["--attribute", "gender", "--fdr", "2"], "fdr must lie between 0 and 1"),
+        (["--attribute", "gender", "--ratings", "nowhere.csv"], "nowhere.csv: no such file"),
+        (["--attribute", "gender", "--dataset", "x"], "--dataset chooses among"),
+        (["--attribute", "gender", "--seed", "-1"], "the seed must be 0 or more"),
+        (["--attribute", "gender", "--min-comprehensibility", "nan"], "must be a number, not nan"),
     ],
 )
 def test_mistakes_are_one_line(planted, capsys, arguments, message) -> None:
@@ -129,13 +129,13 @@ def test_a_reference_in_some_rows_of_an_utterance_is_found_and_two_are_refused(
     planted, capsys, tmp_path
 ) -> None:
     table, path = pl.read_parquet(planted), tmp_path / "t.parquet"
-    whole = document(capsys, planted, "--group", "gender")["wer"]
+    whole = document(capsys, planted, "--attribute", "gender")["wer"]
     clean = pl.when(pl.col("scenario") == "clean").then("reference").alias("reference")
     table.with_columns(clean).reverse().write_parquet(path)
-    assert document(capsys, path, "--group", "gender")["wer"]["totals"] == whole["totals"]
+    assert document(capsys, path, "--attribute", "gender")["wer"]["totals"] == whole["totals"]
     table[5, "reference"] = "something else"
     table.write_parquet(path)
-    assert main(["differential", str(path), "--group", "gender"]) == 2
+    assert main(["differential", str(path), "--attribute", "gender"]) == 2
     assert "has several references" in capsys.readouterr().err
 
 
@@ -146,7 +146,7 @@ def test_a_row_that_does_not_say_what_it_is_about(planted, capsys, tmp_path, col
     table[3, column] = None
     path = tmp_path / f"t.{ending}"
     table.write_csv(path) if ending == "csv" else table.write_parquet(path)
-    assert main(["differential", str(path), "--group", "gender"]) == 2
+    assert main(["differential", str(path), "--attribute", "gender"]) == 2
     assert capsys.readouterr().err == (
         f"voxaudit: error: {path}, row 4: column {column} is empty; fill it in or leave the row out\n"
     )
@@ -154,19 +154,19 @@ def test_a_row_that_does_not_say_what_it_is_about(planted, capsys, tmp_path, col
 
 def test_a_file_that_is_no_parquet(capsys, tmp_path) -> None:
     (tmp_path / "t.parquet").write_text("nonsense")
-    assert main(["differential", str(tmp_path / "t.parquet"), "--group", "gender"]) == 2
+    assert main(["differential", str(tmp_path / "t.parquet"), "--attribute", "gender"]) == 2
     assert "cannot read this table" in capsys.readouterr().err
 
 
 def test_ratings_without_a_threshold_are_refused(planted, capsys, tmp_path) -> None:
     (tmp_path / "ratings.csv").write_text("transformation,theta,rating\nnoise,2,9\n")
-    arguments = [str(planted), "--group", "gender", "--ratings", str(tmp_path / "ratings.csv")]
+    arguments = [str(planted), "--attribute", "gender", "--ratings", str(tmp_path / "ratings.csv")]
     assert main(["differential", *arguments]) == 2
     assert "--min-comprehensibility" in capsys.readouterr().err
 
 
 def test_many_refusals_do_not_fill_the_screen(planted, capsys) -> None:
-    assert main(["differential", str(planted), "--group", "speaker"]) == 0
+    assert main(["differential", str(planted), "--attribute", "speaker"]) == 0
     err = capsys.readouterr().err
     assert err.count("are not tested: ") == 5
     assert f"{24 * 23 // 2 - 5} more comparisons are not tested" in err
@@ -184,6 +184,6 @@ def test_a_runs_folder_gives_the_same_as_its_table(planted, capsys, tmp_path) ->
         seconds=pl.lit(0.1), failure=pl.lit(None, dtype=pl.String)
     ).write_parquet(tmp_path / "transcripts.parquet")
     (tmp_path / "run.json").write_text('{"format": 1}')
-    of_run, of_table = (document(capsys, source, "--group", "gender") for source in (tmp_path, planted))
+    of_run, of_table = (document(capsys, source, "--attribute", "gender") for source in (tmp_path, planted))
     assert of_run.pop("input") != of_table.pop("input")
     assert of_run == of_table

@@ -102,7 +102,7 @@ def test_the_experiment_for_real(tmp_path):
 def test_the_command(tmp_path, capsys):
     path = tmp_path / "transcripts.csv"
     spoken().write_csv(path)
-    assert main(["localize", str(path), "--group", "side", "--json", "--no-phonemes"]) == 0
+    assert main(["localize", str(path), "--attribute", "side", "--json", "--no-phonemes"]) == 0
     document = json.loads(capsys.readouterr().out)
     dog = next(row for row in document["words"] if row["word"] == "dog" and row["group"] == "left")
     assert (dog["recognizer"], dog["transformation"]) == ("moonshine", "noise")
@@ -119,7 +119,7 @@ def test_the_command(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--group", "sides"], "Did you mean: side"),
+        (["--attribute", "sides"], "Did you mean: side"),
         (["--words", "nowhere.txt"], "nowhere.txt: cannot read"),
         (["--normalizer", "basics"], "Did you mean: basic"),
         (["--validate", "--validate-with", "moonshine"], "takes NAME=SPEC"),

@@ -96,7 +96,7 @@ def test_measured_difficulties_of_a_run_come_first(tmp_path, capsys):
 
 
 def test_json_is_one_document(scores, capsys):
-    assert run(scores, "--difficulty", "none", "--group", "gender", "--json", "--resamples", 200) == 0
+    assert run(scores, "--difficulty", "none", "--attributes", "gender", "--json", "--resamples", 200) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["measure"] == "werd"
     assert document["difficulty"] == {"source": "none", "scenarios": []}

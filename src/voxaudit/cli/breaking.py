@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.breaking import Breaking
 
 EXAMPLE = (
-    "voxaudit breaking manifest.csv --recognizers moonshine --perturbation gaussian_noise --by gender"
+    "voxaudit breaking manifest.csv --recognizers moonshine --perturbation gaussian_noise --attribute gender"
     " --out runs/breaking"
 )
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rise", type=float, metavar="X", help="in place of --level: X above each group's clean error rate"
     )
-    parser.add_argument("--by", metavar="ATTRIBUTE", help="compare the groups of this attribute")
+    parser.add_argument("--attribute", metavar="COL", help="compare the groups of this attribute")
     parser.add_argument(
         "--budget", type=int, default=12, metavar="N", help="trials a speaker and recognizer (default: 12)"
     )
@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
             ends=ends,
             level=args.level,
             rise=args.rise,
-            by=args.by,
+            by=args.attribute,
             budget=args.budget,
             seed=args.seed,
             limits=Limits(workers=args.workers or os.cpu_count() or 1),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from voxaudit.audits.differential import Findings, View
 
-EXAMPLE = "voxaudit differential RUN --group gender --exclude scale:0.6 scale:0.5"
+EXAMPLE = "voxaudit differential RUN --attribute gender --exclude scale:0.6 scale:0.5"
 _MOST_ROWS = 15
 _MOST_REFUSALS = 5
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         help="a run folder, a table of transcripts, or a table of distances: .csv, .tsv, .jsonl, .parquet",
     )
-    parser.add_argument("--group", metavar="COL", help="column of the groups (default for distances: group)")
+    parser.add_argument("--attribute", metavar="COL", help="column of the groups (default for distances: group)")
     parser.add_argument(
         "--tau",
         default="0.01,0.05,0.1,0.15",
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
     all_findings = differential(
         args.input,
-        args.group,
+        args.attribute,
         taus=_taus(args.tau),
         exclude=[part for text in args.exclude for part in re.split(r",(?=[^,=]+:)", text)],
         min_comprehensibility=args.min_comprehensibility,
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({"input": args.input, **merged(all_findings)})
         return 0
     for findings in all_findings:
-        _show(findings, args.group or "group")
+        _show(findings, args.attribute or "group")
     return 0
 
 

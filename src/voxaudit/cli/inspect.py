@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -49,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what was read; exit code 2 if there are fatal problems."""
+    from voxaudit.cli.output import print_json
     from voxaudit.corpus import examine_corpus, parse_columns, select, without_bad_rows
 
     columns = parse_columns(",".join(args.columns)) or None
@@ -58,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
     corpus = select(corpus, args.where)
     summary = summarize(corpus, args.corpus)
     if args.json:
-        json.dump(summary, sys.stdout, ensure_ascii=False, indent=2)
-        sys.stdout.write("\n")
+        print_json(summary)
     else:
         _show(summary)
     return 0 if summary["usable"] else 2

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.localize.validate import Validation
     from voxaudit.recognize import Recognizer
 
-EXAMPLE = "voxaudit localize runs/mine --group gender --exclude scale:0.6 scale:0.5"
+EXAMPLE = "voxaudit localize runs/mine --attribute gender --exclude scale:0.6 scale:0.5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a run folder, a table of transcripts, or of word counts (asr, transformation, theta, group, word, count)",
     )
     parser.add_argument(
-        "--group", metavar="COL", help="the column of groups (default: all utterances are one group)"
+        "--attribute", metavar="COL", help="the column of groups (default: all utterances are one group)"
     )
     parser.add_argument(
         "--omega",
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
         raise VoxauditError(f"--top must be at least 1, not {args.top}")
     found = localize_file(
         args.input,
-        group=args.group,
+        group=args.attribute,
         omega=args.omega,
         exclude=args.exclude,
         normalizer=args.normalizer,
@@ -134,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
     )
     checked = [_validate(args, found, name) for name in _names(found)] if args.validate else []
     if args.json:
-        document = {"input": args.input, "group": args.group, **found.to_dict()}
+        document = {"input": args.input, "group": args.attribute, **found.to_dict()}
         if args.validate:
             document["validation"] = [result.to_dict() for result in checked]
         print_json(document)

@@ -7,7 +7,7 @@ import os
 
 from voxaudit.cli.arguments import names
 
-EXAMPLE = "voxaudit robustness RUN --group gender --plot curves.png"
+EXAMPLE = "voxaudit robustness RUN --attributes gender --plot curves.png"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " seeds to see how stable the results are",
     )
     parser.add_argument(
-        "--group",
+        "--attributes",
         default="",
         metavar="COL,...",
         help="attributes whose groups are compared in every scenario",
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         scores,
         difficulty=difficulty,
         difficulty_source=source,
-        attributes=names(args.group),
+        attributes=names(args.attributes),
         by=None if args.by is None else () if args.by == NONE else names(args.by),
         models=read_table(args.models) if args.models else None,
         models_where=args.models or "models",

@@ -86,7 +86,7 @@ def differential(
     if dataset is not None:
         raise VoxauditError("--dataset chooses among the datasets of a table of distances; this is none")
     if group is None:
-        raise VoxauditError("name the column of the groups to compare, e.g. --group gender")
+        raise VoxauditError("name the column of the groups to compare, e.g. --attribute gender")
     rule = find_normalizer(normalizer)
     measured = measure_disagreement(open_source(table, group, speaker=speaker, clean=clean), rule)
     kept, dropped = select(measured.between.conditions, exclude, min_comprehensibility, rated)

@@ -43,7 +43,7 @@ def localize_file(path: str | Path, *, group: str | None = None, **options: Any)
                 )
             if group is not None and group != "group":
                 raise VoxauditError(
-                    f"{path}: word counts have their groups in column 'group': leave --group out"
+                    f"{path}: word counts have their groups in column 'group': leave --attribute out"
                 )
             options = {name: options[name] for name in ("omega", "exclude", "words") if name in options}
             return localize_counts(table, where=path, **options)

@@ -123,7 +123,7 @@ def _places(
         if unknown:
             raise VoxauditError(
                 f"results can be set apart by {' and '.join(PLACES)}, not by '{one_line(unknown[0], 80)}'."
-                " Groups of speakers are compared with attributes (--group)"
+                " Groups of speakers are compared with attributes (--attributes)"
             )
         require_columns(scores, list(by), where)
     wanted = [name for name in PLACES if name not in attributes] if by is None else by

@@ -158,8 +158,8 @@ def _ranking(found: Robustness) -> list[Finding]:
         sentence = f"{first[0]['recognizer']} bears disturbed speech better than {others} ({how})."
         verdict = "shown"
     else:
-        *others, last = (row["recognizer"] for row in first)
-        sentence = f"Which of {listed(others)} and {last} bears disturbed speech best is not shown ({how})."
+        *before, last = (row["recognizer"] for row in first)
+        sentence = f"Which of {listed(before)} and {last} bears disturbed speech best is not shown ({how})."
         verdict = "not_shown"
     gap = next(pairwise(row["estimate"] for row in rows))
     return [

@@ -47,7 +47,7 @@ def section(context: Context) -> Section:
         notes=(
             *cut,
             *(f"{note}." for note in found.notes),
-            "Sounds, examples and other groups: `voxaudit localize RUN --group COLUMN`.",
+            "Sounds, examples and other groups: `voxaudit localize RUN --attribute COLUMN`.",
         ),
     )
 
