@@ -99,7 +99,7 @@ def test_a_rise_above_clean_is_a_level_for_each_group(corpus):
 
 
 def test_what_never_breaks_or_is_broken_already_has_no_number(corpus):
-    never = audit(corpus, ends=(1.0, 0.7), by="group").points
+    never = audit(corpus, ends=(1.0, 0.7), attribute="group").points
     assert never[0].value is None
     assert never[0].never == 6
     assert "is no harder than" in never[0].refused or "does not break" in never[0].refused
@@ -117,7 +117,7 @@ def test_no_order_of_harm_is_refused(corpus):
 
 
 def test_without_groups_there_is_one_point(corpus):
-    found = audit(corpus, by=None)
+    found = audit(corpus, attribute=None)
     assert [point.group for point in found.points] == ["all speakers"]
     assert not found.differences
 

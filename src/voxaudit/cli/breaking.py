@@ -87,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
             ends=ends,
             level=args.level,
             rise=args.rise,
-            by=args.attribute,
+            attribute=args.attribute,
             budget=args.budget,
             seed=args.seed,
             limits=Limits(workers=args.workers or os.cpu_count() or 1),

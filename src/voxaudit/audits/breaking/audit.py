@@ -55,7 +55,7 @@ def breaking_points(
     ends: tuple[float, float] | None = None,
     level: float = 0.5,
     rise: float | None = None,
-    by: str | None = None,
+    attribute: str | None = None,
     budget: int = 12,
     normalizer: str = "basic",
     sources: Mapping[str, Source | str | Path] | None = None,
@@ -64,7 +64,7 @@ def breaking_points(
     cache: bool | str | Path = True,
     progress: Callable[[int], None] | None = None,
 ) -> Breaking:
-    """Find the setting of a perturbation at which the word error rate reaches `level`, for the groups of `by`.
+    """Find the setting of a perturbation at which the word error rate reaches `level`, for the groups of `attribute`.
 
     Every speaker gets a staircase of `budget` trials a recognizer. With `rise`, the level is what the group's clean
     speech has plus `rise` (both shares of words). `ends` are the parameter's mild and harsh end where they are not
@@ -80,7 +80,7 @@ def breaking_points(
     opened = open_sources(sources or {}, {perturbation.partition(":")[0]}, corpus)
     axis = find_axis(perturbation, parameter, ends=ends, sources=opened)
     rule = find_normalizer(normalizer)
-    people = _speakers(corpus, by, rule, seed)
+    people = _speakers(corpus, attribute, rule, seed)
     named = named_recognizers(recognizers)
     points: list[Point] = []
     differences: list[Difference] = []
@@ -104,7 +104,7 @@ def breaking_points(
         rows += found.rows
         warnings += found.warnings
     result = Breaking(
-        axis, by, tuple(points), adjust(differences), tuple(rows), tuple(warnings), calls, heard
+        axis, attribute, tuple(points), adjust(differences), tuple(rows), tuple(warnings), calls, heard
     )
     document = json.dumps(result.findings, indent=1, ensure_ascii=False) + "\n"
     write_atomically(Path(out) / FINDINGS, lambda path: path.write_text(document, encoding="utf-8"))
@@ -235,22 +235,22 @@ def _levels(people: Sequence[Speaker], level: float, rise: float | None, ear: _E
     return levels
 
 
-def _speakers(corpus: Corpus, by: str | None, rule: Normalizer, seed: int) -> list[Speaker]:
+def _speakers(corpus: Corpus, attribute: str | None, rule: Normalizer, seed: int) -> list[Speaker]:
     where = corpus.source or corpus.name
-    if by is not None and by not in corpus.attributes:
+    if attribute is not None and attribute not in corpus.attributes:
         raise VoxauditError(
-            f"{where}: no attribute '{by}'.{suggest(by, corpus.attributes)}"
+            f"{where}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
             f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
         )
     own: dict[str, list[Utterance]] = {}
     groups: dict[str, str] = {}
     for utterance in corpus:
-        group = ALL if by is None else utterance.attributes[by]
+        group = ALL if attribute is None else utterance.attributes[attribute]
         if utterance.speaker is None or group is None or not rule(utterance.text or ""):
             continue
         if groups.setdefault(utterance.speaker, str(group)) != str(group):
             raise VoxauditError(
-                f"{where}: speaker '{utterance.speaker}' is in several groups of '{by}'. Groups are compared by"
+                f"{where}: speaker '{utterance.speaker}' is in several groups of '{attribute}'. Groups are compared by"
                 " speaker: choose an attribute of the speaker"
             )
         own.setdefault(utterance.speaker, []).append(utterance)

@@ -181,7 +181,7 @@ def _appendix(document: Document) -> str:
     if document.config:
         dumped = visible(json_text(document.config, indent=2))
         config = (
-            '<details class="fold"><summary>Configuration of the run</summary><pre tabindex="0" role="region"'
+            '<details class="fold numbers"><summary>Configuration of the run</summary><pre tabindex="0" role="region"'
             f' aria-label="Configuration as JSON"><code>{text(dumped)}</code></pre></details>'
         )
     return (

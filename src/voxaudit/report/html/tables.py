@@ -68,7 +68,7 @@ def table_html(table: Table, ids: Ids, caption: bool = True) -> str:
 def folded_table(table: Table, ids: Ids) -> str:
     """Return a table that folds away behind its title and number of rows."""
     return (
-        f'<details class="fold"><summary>{text(table.title, 300)} ({len(table.rows):,} rows)</summary>'
+        f'<details class="fold numbers"><summary>{text(table.title, 300)} ({len(table.rows):,} rows)</summary>'
         f"{table_html(table, ids, caption=False)}</details>"
     )
 

@@ -185,10 +185,11 @@
     }, true);
   }
 
+  // Paper has what the page says; long lists of numbers only where the reader has opened them.
   function printing() {
     let opened = [];
     addEventListener("beforeprint", () => {
-      opened = [...document.querySelectorAll("details:not([open])")];
+      opened = [...document.querySelectorAll("details:not([open], .numbers)")];
       for (const details of opened) details.open = true;
     });
     addEventListener("afterprint", () => { for (const details of opened) details.open = false; });

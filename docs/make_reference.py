@@ -1,0 +1,292 @@
+"""Write docs/reference.md from the code: `python docs/make_reference.py`. A test checks that the page is up to date.
+
+Whatever the code declares (arguments, columns, settings, gates) is read from it; only its meaning is written here, and
+what the code declares without a meaning here, or the other way round, is an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import voxaudit.report
+from voxaudit.cli.main import COMMANDS
+from voxaudit.config import _SECTIONS, GATES
+from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
+from voxaudit.run.store import TRANSCRIPT_COLUMNS
+from voxaudit.score.quality.measure import _schema
+from voxaudit.score.table import SCORE_COLUMNS
+
+PAGE = Path(__file__).with_name("reference.md")
+
+TOP = """\
+# Reference
+
+This page is written by `python docs/make_reference.py` from the argument parsers and the code's own tables, and a test
+compares the two. To learn, read [the tutorial](tutorial.md); to understand an audit, its own page.
+
+- [Commands](#commands)
+- [audit.toml](#audittoml)
+- [The run folder](#the-run-folder), [corpus.parquet](#corpusparquet), [transcripts.parquet](#transcriptsparquet),
+  [scores.parquet](#scoresparquet), [quality.parquet](#qualityparquet), [findings.json](#findingsjson)
+- [Exit codes](#exit-codes), [environment variables](#environment-variables)
+"""
+
+FILES = {
+    "run.json": "the frozen configuration: corpus, recognizers with settings and fingerprints, scenarios, sources, seed,"
+    " normalizer, gates, versions",
+    "trials.sqlite": "the store: every finished trial, committed as it comes (while a run is at work also `-wal` and `-shm`)",
+    "lock": "who works on the folder",
+    "corpus.parquet": "the utterances as they were read",
+    "transcripts.parquet": "one row a trial: what was heard, or why not",
+    "scores.parquet": "one row a scored trial: counts, then the utterance's attributes",
+    "quality.parquet": "after `voxaudit quality RUN`: how the audio of each scenario sounds",
+    "report.html": "the report for people: one file, no network",
+    "summary.md": "the report for a pull request or model card",
+    "findings.json": "the report for programs",
+    "junit.xml": "the gates, for continuous integration",
+    "workers.log": "whatever the recognizers printed",
+    "review.sqlite": "after `voxaudit review`: all labels",
+    "review.json": "after `voxaudit review`: decisions and agreement, for the report",
+}
+
+CORPUS = {
+    "id": "the utterance",
+    "audio": "path of the recording",
+    "speaker": "who speaks; empty: unknown",
+    "text": "reference text; null: none, empty: silence",
+    "start": "where the utterance starts in the recording, in seconds; null: the whole recording",
+    "duration": "how long it is, in seconds",
+}
+
+TRANSCRIPTS = {
+    "utterance": "id in the corpus",
+    "scenario": "`clean`, `gaussian_noise:3` ...",
+    "recognizer": "its name in `audit.toml`",
+    "text": "what it returned, as it was returned; null where it failed",
+    "confidence": "of the whole answer, if the recognizer has one",
+    "word_times": "JSON: a list of `[word, start, end, confidence]`, times in seconds",
+    "seconds": "how long the recognizer took",
+    "failure": "null, or one line that starts with `audio:` or `recognizer:`",
+}
+
+SCORES = {
+    "utterance": "id in the corpus",
+    "speaker": "who speaks: the sample of every interval and test",
+    "scenario": "as in the transcripts",
+    "recognizer": "as in the transcripts",
+    "hits": "words heard rightly",
+    "substitutions": "words heard as another word",
+    "deletions": "words said and not heard",
+    "insertions": "words heard and not said",
+    "words": "words of the reference: hits + substitutions + deletions",
+    "characters": "characters of the reference",
+    "character_errors": "the same edits counted in characters",
+}
+
+QUALITY = {
+    "utterance": "id in the corpus",
+    "speaker": "who speaks",
+    "scenario": "as in the transcripts",
+    "dnsmos": "DNSMOS P.808: how good it sounds, 1 to 5",
+    "dnsmos_sig": "DNSMOS P.835, the speech alone (`--p835`)",
+    "dnsmos_bak": "DNSMOS P.835, the background alone (`--p835`)",
+    "dnsmos_ovrl": "DNSMOS P.835, overall (`--p835`)",
+    "pesq": "PESQ wide band against the clean recording, 1 to 4.6",
+    "snr": "signal-to-noise ratio in dB",
+    "windows": "which windows DNSMOS is the mean of",
+    "missing": "why a number is missing; null: none is",
+}
+
+FINDING = {
+    "id": "stable over runs of the same audit",
+    "audit": "which audit found it",
+    "verdict": "",
+    "sentence": "the finding in words",
+    "measure": "what was measured",
+    "estimate": "the number",
+    "low": "lower end of its 95 % interval",
+    "high": "upper end",
+    "unit": "`fraction`, `ratio`, or a unit in words",
+    "p": "adjusted for the family of tests",
+    "recognizer": "whom it is about; null: not about one",
+    "scenario": "in which scenario; null: not about one",
+    "attribute": "of which attribute",
+    "group": "of which group",
+    "speakers": "how many speakers it rests on",
+    "headline": "true: in the summary",
+}
+
+SETTINGS = {
+    "corpus.path": "manifest or folder, relative to this file",
+    "corpus.format": "where it is not found out (`voxaudit list corpora`)",
+    "corpus.columns": "ours = the corpus's name",
+    "corpus.attributes": "the groups to compare",
+    "corpus.where": "clauses that choose utterances",
+    "corpus.skip_bad_rows": "leave bad rows out instead of stopping",
+    "corpus.speak": "in `[corpora.synthetic]` only: read the texts aloud",
+    "corpora": "`[corpora.ROLE]`: further corpora, heard as they are ([scenarios](scenarios.md))",
+    "recognizers": "`[recognizers.NAME]`: `engine` and its settings ([recognizers](recognizers.md))",
+    "suites": "your own lists of scenarios: `mine = [\"echo:2\", \"telephone\"]`",
+    "scenarios.use": "suites and scenario ids",
+    "sources": "folders of noise or rooms by perturbation ([sources](sources.md))",
+    "run.out": "the run's folder",
+    "run.seed": "of everything random",
+    "run.workers": "recognizer processes",
+    "run.timeout": "seconds a recognizer may take for one utterance",
+    "run.retries": "further attempts after a failure",
+    "run.cache": "reuse transcripts of other runs on this machine",
+    "run.executor": "`local` or `ray` ([distributed](distributed.md))",
+    "run.ray_address": "the Ray cluster",
+    "run.replica_cpus": "processors of a recognizer on Ray",
+    "run.replica_gpus": "graphics processors of a recognizer on Ray",
+    "run.publish": "where the finished tables and report are copied",
+    "score.normalizer": "`voxaudit list normalizers`",
+    "gates": "what must hold ([gates](report.md#gates))",
+}
+
+EXITS = {
+    "0": "fine; for gates and comparisons: passed, nothing got worse",
+    "1": "a gate failed or could not be judged, a slice got worse, a recognizer failed its check",
+    "2": "bad input or a missing part: one line on standard error says what, where and what to do",
+    "130": "interrupted (Ctrl-C); what was finished is kept",
+    "143": "terminated (SIGTERM); what was finished is kept",
+}
+
+ENVIRONMENT = {
+    "VOXAUDIT_CACHE": "folder of what can be made again: transcripts of other runs, unpacked audio, fetched weights",
+    "VOXAUDIT_MODELS": "folder of fetched weights (default: `models` in the cache)",
+    "XDG_CACHE_HOME": "where the cache is, if VOXAUDIT_CACHE does not say (Linux)",
+    "LOCALAPPDATA": "the same on Windows",
+    "RAY_ADDRESS": "the Ray cluster, if `--ray-address` does not say",
+    "RAY_USE_TLS": "whether a remote cluster is asked over TLS; without it voxaudit warns",
+    "OPENBLAS_NUM_THREADS": "set to 1 by the statistics commands unless you set it",
+    "ASSEMBLYAI_API_KEY": "key of the engine `assemblyai`",
+    "AWS_ACCESS_KEY_ID": "id of the key of the engine `aws`",
+    "AWS_SECRET_ACCESS_KEY": "the key itself",
+    "AWS_SESSION_TOKEN": "its token, if it has one",
+    "AZURE_SPEECH_KEY": "key of the engine `azure`",
+    "DEEPGRAM_API_KEY": "key of the engine `deepgram`",
+    "GOOGLE_API_KEY": "key or token of the engine `google`",
+    "OPENAI_API_KEY": "key of the engine `openai`",
+    "WATSON_API_KEY": "key of the engine `watson`",
+}
+
+
+def reference() -> str:
+    """Return the whole page."""
+    schema = json.loads((Path(voxaudit.report.__file__).parent / "findings.schema.json").read_text("utf-8"))
+    finding = schema["$defs"]["finding"]["properties"]
+    verdicts = ", ".join(f"`{one}`" for one in finding["verdict"]["enum"])
+    attributes = "\n`attribute_` stands before the name of an attribute that would hide a column of ours.\n"
+    parts = [
+        TOP,
+        "## Commands\n\n`voxaudit --version` prints the version, `voxaudit COMMAND --help` what stands here.\n",
+        *(_command(name) for name in COMMANDS),
+        "## audit.toml\n\nRelative paths are relative to the file; an unknown key is an error.\n",
+        _table("setting", _checked("audit.toml", _settings(), SETTINGS)),
+        "Gates (`[gates]`, or `[gates.RECOGNIZER]`), and what of an estimate each can be judged by, the usual one first:\n",
+        _table("gate", {name: ", ".join(f"`{one}`" for one in bounds) for name, bounds in GATES.items()}),
+        "`baseline`: the folder of a run than which nothing may be significantly worse.\n",
+        "## The run folder\n",
+        _table("file", FILES),
+        "### corpus.parquet\n",
+        _table("column", _checked("corpus", CORPUS_COLUMNS, CORPUS)),
+        "Then one column per attribute.\n",
+        "### transcripts.parquet\n",
+        _table("column", _checked("transcripts", TRANSCRIPT_COLUMNS, TRANSCRIPTS)),
+        "### scores.parquet\n",
+        _table("column", _checked("scores", SCORE_COLUMNS, SCORES)),
+        "Then one column per attribute." + attributes,
+        "A table of your own needs `errors` or its three kinds, `words`, `speaker` and the attributes; commands have options"
+        " for other names.\n",
+        "### quality.parquet\n",
+        _table("column", _checked("quality", _schema(_groups()), QUALITY)),
+        "### findings.json\n\n`voxaudit report --schema` prints the JSON schema. A finding has:\n",
+        _table("key", _checked("finding", finding, FINDING) | {"verdict": verdicts}),
+        "The verdicts are explained in [the report](report.md).\n",
+        "## Exit codes\n",
+        _table("code", EXITS),
+        "## Environment variables\n",
+        _table("variable", ENVIRONMENT),
+        "A service's variable can have another name: `key_env` in its settings. Keys are read where they are used and written"
+        " nowhere.\n",
+    ]
+    return "\n".join(parts)
+
+
+def _groups() -> list[str]:
+    from voxaudit.score.quality.measure import COLUMNS
+
+    return list(COLUMNS)
+
+
+def _settings() -> list[str]:
+    return [
+        f"{section}.{key}" if key else section
+        for section, keys in _SECTIONS.items()
+        for key in (keys or {"": None})
+    ]
+
+
+def _checked(what: str, declared: Iterable[str], meanings: Mapping[str, str]) -> dict[str, str]:
+    names = list(declared)
+    if set(names) != set(meanings):
+        raise SystemExit(f"{what}: the code and this script differ: {sorted(set(names) ^ set(meanings))}")
+    return {name: meanings[name] for name in names}
+
+
+def _table(head: str, rows: Mapping[str, str]) -> str:
+    lines = [f"| {head} | |", "|---|---|", *(f"| `{name}` | {text} |" for name, text in rows.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _command(name: str) -> str:
+    module = import_module(f"voxaudit.cli.{name}")
+    parser = argparse.ArgumentParser(prog=f"voxaudit {name}", allow_abbrev=False)
+    module.add_arguments(parser)
+    examples = "\n".join(f"    {line.strip()}" for line in module.EXAMPLE.splitlines() if line.strip().startswith("voxaudit"))
+    summary = COMMANDS[name]
+    text = f"### voxaudit {name}\n\n{summary[0].upper() + summary[1:]}{'' if summary.endswith('?') else '.'}\n\n{examples}\n"
+    return text + "\n" + _arguments(parser)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> str:
+    rows: dict[str, str] = {}
+    below = ""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for choice, child in action.choices.items():
+                below += f"\n`{parser.prog} {choice}`:\n\n" + _arguments(child)
+        elif not isinstance(action, argparse._HelpAction):
+            rows[_name(action)] = _help(action)
+    return (_table("argument", rows) if rows else "") + below
+
+
+def _name(action: argparse.Action) -> str:
+    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest)
+    value = " ".join(value) if isinstance(value, tuple) else str(value)
+    if not action.option_strings:
+        few = {"?": f"[{value}]", "*": f"[{value} ...]", "+": f"{value} [{value} ...]"}
+        return few.get(str(action.nargs), value)
+    flag = ", ".join(action.option_strings)
+    if action.nargs == 0:
+        return flag
+    many = {"?": f" [{value}]", "+": f" {value} [{value} ...]", "*": f" [{value} ...]"}
+    return flag + many.get(str(action.nargs), f" {value or action.dest.upper()}")
+
+
+def _help(action: argparse.Action) -> str:
+    values: dict[str, Any] = {**vars(action), "prog": "voxaudit"}
+    text = (action.help or "") % values if action.help else ""
+    text = " ".join(text.split()).replace("|", "\\|")
+    needed = "; required" if action.option_strings and action.required else ""
+    return text + needed
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference(), encoding="utf-8")
