@@ -19,6 +19,7 @@ from voxaudit.config import _SECTIONS, GATES
 from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score.quality.measure import _schema
+from voxaudit.score.quality.measures import COLUMNS as QUALITY_GROUPS
 from voxaudit.score.table import SCORE_COLUMNS
 
 PAGE = Path(__file__).with_name("reference.md")
@@ -93,11 +94,11 @@ QUALITY = {
     "speaker": "who speaks",
     "scenario": "as in the transcripts",
     "dnsmos": "DNSMOS P.808: how good it sounds, 1 to 5",
-    "dnsmos_sig": "DNSMOS P.835, the speech alone (`--p835`)",
-    "dnsmos_bak": "DNSMOS P.835, the background alone (`--p835`)",
-    "dnsmos_ovrl": "DNSMOS P.835, overall (`--p835`)",
+    "overall": "DNSMOS P.835, overall (`--p835`)",
+    "signal": "DNSMOS P.835, the speech alone (`--p835`)",
+    "background": "DNSMOS P.835, the background alone (`--p835`)",
     "pesq": "PESQ wide band against the clean recording, 1 to 4.6",
-    "snr": "signal-to-noise ratio in dB",
+    "snr": "signal-to-noise ratio in dB, estimated from the recording",
     "windows": "which windows DNSMOS is the mean of",
     "missing": "why a number is missing; null: none is",
 }
@@ -145,6 +146,11 @@ SETTINGS = {
     "run.replica_cpus": "processors of a recognizer on Ray",
     "run.replica_gpus": "graphics processors of a recognizer on Ray",
     "run.publish": "where the finished tables and report are copied",
+    "stutter.recordings": "`[stutter]`: with a section of this name the run also searches for stuttered speech that is misheard;"
+    " recordings to start from",
+    "stutter.budget": "new cases a recording",
+    "stutter.dose": "also measure the response to these rates, in events per 100 words",
+    "stutter.threshold": "less similar is suspicious",
     "score.normalizer": "`voxaudit list normalizers`",
     "gates": "what must hold ([gates](report.md#gates))",
 }
@@ -220,9 +226,7 @@ def reference() -> str:
 
 
 def _groups() -> list[str]:
-    from voxaudit.score.quality.measure import COLUMNS
-
-    return list(COLUMNS)
+    return list(QUALITY_GROUPS)
 
 
 def _settings() -> list[str]:

@@ -61,7 +61,7 @@ def engine(folder, function="hear"):
 
 def audit(corpus, **options):
     folder = corpus.parent
-    given = {"out": folder / "out", "by": "group", "limits": Limits(workers=1), "cache": False} | options
+    given = {"out": folder / "out", "attribute": "group", "limits": Limits(workers=1), "cache": False} | options
     perturbation = given.pop("perturbation", "amp")
     return breaking_points(read_corpus(corpus), engine(folder), perturbation, **given)
 
@@ -133,8 +133,8 @@ def test_without_groups_there_is_one_point(corpus):
         ({"ends": (1.0, 1.0)}, "are the same"),
         ({"level": 1.5}, "level must lie between 0 and 1"),
         ({"budget": 2}, "budget must be at least 4"),
-        ({"by": "grup"}, "Did you mean: group"),
-        ({"by": "talk"}, "is in several groups"),
+        ({"attribute": "grup"}, "Did you mean: group"),
+        ({"attribute": "talk"}, "is in several groups"),
         ({"rise": 0.9}, "out of reach"),
     ],
 )
