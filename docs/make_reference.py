@@ -169,7 +169,7 @@ ENVIRONMENT = {
     "XDG_CACHE_HOME": "where the cache is, if VOXAUDIT_CACHE does not say (Linux)",
     "LOCALAPPDATA": "the same on Windows",
     "RAY_ADDRESS": "the Ray cluster, if `--ray-address` does not say",
-    "RAY_USE_TLS": "whether a remote cluster is asked over TLS; without it voxaudit warns",
+    "RAY_USE_TLS": "Ray's own: its connections use TLS; voxaudit then only checks that something listens at the address",
     "OPENBLAS_NUM_THREADS": "set to 1 by the statistics commands unless you set it",
     "ASSEMBLYAI_API_KEY": "key of the engine `assemblyai`",
     "AWS_ACCESS_KEY_ID": "id of the key of the engine `aws`",

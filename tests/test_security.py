@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -98,7 +99,7 @@ def hostile(tmp_path_factory) -> Path:
     home = tmp_path_factory.mktemp("hostile")
     folder = home / "run"
     (folder / "audio").mkdir(parents=True)
-    count = 16
+    count = 24
     ids = [f"u{n:02d}{EVIL}" for n in range(count)]
     for n in range(count):
         samples = 0.1 * np.sin(np.arange(4000 + n) / (20 + n))
@@ -150,22 +151,22 @@ def hostile(tmp_path_factory) -> Path:
 
 
 COMMANDS = [
-    ["score", "{home}/manifest.csv", "{home}/heard.csv", "--errors", "5", "--by", "{group}"],
+    ["score", "{home}/manifest.csv", "{home}/heard.csv", "--alignments", "5", "--by", "{group}"],
     ["report", "{home}/run"],
     ["robustness", "{home}/run", "--resamples", "100"],
     ["disparity", "{home}/run", "--factor", "{group}", "--by", "recognizer"],
-    ["parity", "{home}/run", "--attributes", "{group}"],
+    ["parity", "{home}/run", "--attributes", "{group}", "--min-snr", "-99", "--full"],
     ["differential", "{home}/run", "--attribute", "{group}"],
     ["localize", "{home}/run", "--attribute", "{group}"],
     ["power", "{home}/run", "--attributes", "{group}"],
     ["compare", "{home}/run", "{home}/run"],
     ["inspect", "{home}/manifest.csv"],
     ["inspect", "{home}/refused.csv"],
-    ["init", "{home}/refused.csv", "--out", "{tmp}/refused.toml"],
+    ["init", "{home}/refused.csv", "--out", "{tmp}/audit.toml"],
     ["select", "{home}/manifest.csv", "--where", "{group}~a", "--out", "{tmp}/m.csv"],
-    ["perturb", "{home}/manifest.csv", "{tmp}/loud", "gain:1"],
+    ["perturb", "{home}/manifest.csv", "{tmp}/loud{json}", "gain:1"],
     ["sequential", "{home}/run", "--decide", "{group}", "--precision", "0.1"],
-    ["review", "{home}/run", "--summary"],
+    ["review", "{home}/run", "--agreement"],
     ["init", "{home}/manifest.csv", "--out", "{tmp}/audit.toml"],
     ["disparity", "{home}/run", "--factor", "gr{evil}oup"],
     ["inspect", "{home}/{evil}.csv"],
@@ -176,8 +177,8 @@ COMMANDS = [
 @pytest.mark.parametrize("line", COMMANDS, ids=lambda line: " ".join(line[:1]))
 def test_no_output_drives_the_terminal(hostile, tmp_path, capsys, line):
     names = {"home": hostile, "tmp": tmp_path, "group": f"group{EVIL}", "evil": EVIL}
-    arguments = [part.format(**names) for part in line]
     for more in ([], ["--json"]):
+        arguments = [part.format(**names, json="".join(more)) for part in line]
         try:
             code = main(arguments + more)
         except SystemExit as left:  # the command has no such option
@@ -186,7 +187,7 @@ def test_no_output_drives_the_terminal(hostile, tmp_path, capsys, line):
                 continue
         out, err = capsys.readouterr()
         assert dangerous(out + err) == [], (code, out[-300:], err[-300:])
-        refused = "refused" in line[1] or "{evil}" in " ".join(line)
+        refused = line[:2] == ["inspect", "{home}/refused.csv"] or "{evil}" in " ".join(line)
         assert code == (2 if refused else 0), err
         if more and not refused:
             json.loads(out)
@@ -206,6 +207,18 @@ def test_notes_keep_their_lines(capsys):
     err = capsys.readouterr().err
     assert err.startswith("first\n  second\ufffd")
     assert dangerous(err) == []
+
+
+def test_a_corpus_cannot_write_settings_of_its_own(tmp_path):
+    """`voxaudit init` quotes the names of columns: one of them asks for a command to be run."""
+    name = 'x"]\n[recognizers.evil]\nengine = "command"\ncommand = "touch owned {audio}"\n#'
+    soundfile.write(tmp_path / "c.wav", np.full(4000, 0.1), RATE)
+    quoted = name.replace('"', '""')
+    rows = [f'id,path,speaker,text,"{quoted}"', *(f"u{n},c.wav,s{n},hello,g{n % 2}" for n in range(4))]
+    (tmp_path / "m.csv").write_text("\n".join(rows) + "\n")
+    assert main(["init", str(tmp_path / "m.csv"), "--out", str(tmp_path / "audit.toml")]) == 0
+    written = tomllib.loads((tmp_path / "audit.toml").read_text(encoding="utf-8"))
+    assert set(written["recognizers"]) == {"moonshine", "pocketsphinx"}
 
 
 # Folders.
@@ -468,7 +481,7 @@ def audit_of(services, vendors, folder: Path) -> Path:
         soundfile.write(folder / f"c{n}.wav", np.zeros(8000 + n, np.float32), RATE)
         rows.append(f"c{n}.wav,heard {8000 + n} samples,s{n},{'ab'[n % 2]}")
     (folder / "manifest.csv").write_text("\n".join(rows) + "\n")
-    lines = ['out = "run"', "[corpus]", 'path = "manifest.csv"', "[run]", "workers = 1", "retries = 0"]
+    lines = ["[corpus]", 'path = "manifest.csv"', "[run]", 'out = "run"', "workers = 1", "retries = 0"]
     for vendor in vendors:
         quick = {"timeout": 2.0, "concurrency": 1, "retries": 0}
         lines += [f"[recognizers.{vendor}]", f'engine = "{vendor}"']

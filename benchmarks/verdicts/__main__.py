@@ -1,6 +1,6 @@
 """Every verdict of voxaudit on made-up audits: its false alarms where nothing is to be found, and its power.
 
-python -m benchmarks.verdicts [--audits 400] [--only NAME ...] [--resume] [--out FILE]
+python -m benchmarks.verdicts [--audits 400] [--only NAME ...] [--resume] [--docs docs/verdicts.md]
 
 Run it from the root of the repository. Prints the table of docs/verdicts.md and writes the figures behind it.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.verdicts import disturbance, early, groups, listeners, words
 from benchmarks.verdicts.experiment import Experiment, repeat
 from benchmarks.verdicts.results import Results, read_results
-from benchmarks.verdicts.table import markdown
+from benchmarks.verdicts.table import above, fill, markdown
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "verdicts.json"
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="experiments to measure, e.g. disparity")
     parser.add_argument("--resume", action="store_true", help="go on from what the file has")
     parser.add_argument("--table", action="store_true", help="print the table of the file, measure nothing")
+    parser.add_argument("--docs", type=Path, metavar="FILE", help="put the tables into docs/verdicts.md")
     parser.add_argument("--out", type=Path, default=RESULTS, metavar="FILE")
     args = parser.parse_args()
     names = [one.name for one in EXPERIMENTS]
@@ -67,6 +68,10 @@ def main() -> None:
             results.forget(chosen)
         measure(results, chosen, args.audits, args.out)
     print(markdown(EXPERIMENTS, results))
+    if args.docs is not None:
+        text = args.docs.read_text(encoding="utf-8")
+        text = fill(text, "above", above(EXPERIMENTS, results))
+        args.docs.write_text(fill(text, "figures", markdown(EXPERIMENTS, results)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from benchmarks.verdicts.experiment import Experiment, Tally, Verdict
+from benchmarks.verdicts.meaning import MEANING
 from benchmarks.verdicts.results import Results
 
 FAR = 3.0
@@ -35,6 +36,14 @@ def power_text(experiment: Experiment, verdict: Verdict, results: Results) -> st
     return ", ".join(parts)
 
 
+def size_of(experiment: Experiment, setting: str) -> str:
+    """Return a size as the experiment counts it: both groups of speakers, or the first number."""
+    if experiment.units == "speakers":
+        return setting
+    first, second = setting.split(" + ")
+    return str(int(first) + int(second)) if experiment.units.startswith("cases") else first
+
+
 def cells_of(experiment: Experiment, verdict: Verdict, results: Results) -> list[str]:
     """Return the cells of a verdict's row: what it says, nominal, false alarms by setting, power."""
     nominal = f"{percent(verdict.nominal)} {'in an audit' if verdict.over == 'any' else 'each'}"
@@ -44,9 +53,7 @@ def cells_of(experiment: Experiment, verdict: Verdict, results: Results) -> list
         tally = results.tallies(experiment, setting, experiment.null).get(verdict.id)
         if tally is not None and tally.audits:
             audits.add(tally.audits)
-            size = setting if experiment.units == "speakers" else setting.partition(" + ")[0]
-            if experiment.name == "agreement of reviewers":
-                size = str(sum(int(part) for part in setting.split(" + ")))
+            size = size_of(experiment, setting)
             false.append(f"{size}: {shown(tally, verdict) if tally.answered else 'always refused'}")
     count = "/".join(str(one) for one in sorted(audits))
     return [
@@ -63,11 +70,7 @@ def markdown(experiments: Iterable[Experiment], results: Results) -> str:
     """Return the whole table, an experiment a block."""
     lines = []
     for experiment in experiments:
-        place = (
-            experiment.power_at if experiment.units == "speakers" else experiment.power_at.partition(" + ")[0]
-        )
-        if experiment.name == "agreement of reviewers":
-            place = "32"
+        place = size_of(experiment, experiment.power_at)
         lines += [
             f"### {experiment.name[0].upper()}{experiment.name[1:]}",
             "",
@@ -77,5 +80,33 @@ def markdown(experiments: Iterable[Experiment], results: Results) -> str:
             "|---|---|---|---|---|---|",
         ]
         lines += [f"| {' | '.join(cells_of(experiment, one, results))} |" for one in experiment.verdicts]
-        lines.append("")
+        lines += ["", *(f"- `{one.id}` ({one.by}). {MEANING[one.id]}" for one in experiment.verdicts), ""]
     return "\n".join(lines)
+
+
+def above(experiments: Iterable[Experiment], results: Results) -> str:
+    """Return the list of rates that lie far above nominal, with the reasons that are known."""
+    lines = []
+    for experiment in experiments:
+        for verdict in experiment.verdicts:
+            places = []
+            for setting in experiment.settings:
+                tally = results.tallies(experiment, setting, experiment.null).get(verdict.id)
+                if tally is not None and tally.excess(verdict) > FAR:
+                    rate, low, high = (percent(one) for one in tally.rate(verdict))
+                    places.append(f"{rate} % ({low} to {high}) at {size_of(experiment, setting)}")
+            if places:
+                why = verdict.exception or "No reason is known yet."
+                lines.append(
+                    f"- `{verdict.id}`, nominal {percent(verdict.nominal)} %: {', '.join(places)}. {why}"
+                )
+    return "\n".join(lines) or "None."
+
+
+def fill(text: str, name: str, content: str) -> str:
+    """Return a document with what stands between the comments `NAME` and `/NAME` replaced."""
+    head, mark, rest = text.partition(f"<!-- {name} -->\n")
+    _, end, tail = rest.partition(f"<!-- /{name} -->")
+    if not mark or not end:
+        raise SystemExit(f"the document has no place for '{name}'")
+    return f"{head}{mark}{content}\n{end}{tail}"

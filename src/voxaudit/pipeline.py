@@ -44,7 +44,7 @@ class Audit:
 
 
 @dataclass(frozen=True)
-class _Inputs:
+class Inputs:
     """What a configuration names, read and checked."""
 
     corpus: Corpus
@@ -71,7 +71,7 @@ def run_audit(
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
     if config.publish is not None:
         require(config.publish)
-    inputs = _inputs(config)
+    inputs = read_inputs(config)
     run = run_trials(
         inputs.corpus,
         inputs.recognizers,
@@ -107,7 +107,7 @@ def run_audit(
 
 def estimate_audit(config: AuditConfig, *, retry_failed: bool = False) -> list[Estimate]:
     """Return what an audit would hear and what services would bill for it; nothing is heard."""
-    inputs = _inputs(config)
+    inputs = read_inputs(config)
     plan, _ = make_plan(
         inputs.corpus,
         inputs.recognizers,
@@ -120,7 +120,7 @@ def estimate_audit(config: AuditConfig, *, retry_failed: bool = False) -> list[E
 
 
 def _stuttered(
-    config: AuditConfig, asked: StutterConfig, inputs: _Inputs, *, progress: bool, limited: bool
+    config: AuditConfig, asked: StutterConfig, inputs: Inputs, *, progress: bool, limited: bool
 ) -> None:
     """Make part of the corpus stutter and hear it; where that cannot be, leave the reason in place of findings."""
     folder = config.out / STUTTER
@@ -156,7 +156,8 @@ def _stuttered(
         write_refusal(folder, error)
 
 
-def _inputs(config: AuditConfig) -> _Inputs:
+def read_inputs(config: AuditConfig) -> Inputs:
+    """Return the corpora and recognizers that a configuration names; nothing heavy is loaded."""
     for role in config.corpora:
         check_role(role)
     corpus = _read(config.corpus)
@@ -171,7 +172,7 @@ def _inputs(config: AuditConfig) -> _Inputs:
         for name, settings in config.recognizers.items()
     }
     corpora = {role: _natural(other, corpus, config.out) for role, other in config.corpora.items()}
-    return _Inputs(corpus, recognizers, corpora)
+    return Inputs(corpus, recognizers, corpora)
 
 
 def _read(config: CorpusConfig) -> Corpus:

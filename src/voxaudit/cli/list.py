@@ -6,7 +6,12 @@ import argparse
 from typing import Any
 
 EXAMPLE = "voxaudit list scenarios"
-KINDS = ("scenarios", "suites", "recognizers", "corpora", "normalizers")
+KINDS = ("scenarios", "suites", "recognizers", "corpora", "normalizers", "audits")
+AUDITS = (
+    *("robustness", "breaking", "disparity", "parity", "differential", "localize", "stutter", "attack"),
+    *("compare", "quality", "score"),
+)
+"""The commands that answer a question; the other commands prepare, show or check."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,10 +127,22 @@ def _normalizers() -> list[dict[str, Any]]:
     return [{"normalizer": n.name, "version": n.version, "what": n.description} for n in NORMALIZERS.values()]
 
 
+def _audits() -> list[dict[str, Any]]:
+    from importlib import import_module
+
+    from voxaudit.cli.main import COMMANDS
+
+    return [
+        {"audit": name, "what": COMMANDS[name], "example": import_module(f"voxaudit.cli.{name}").EXAMPLE}
+        for name in AUDITS
+    ]
+
+
 _ROWS = {
     "scenarios": _scenarios,
     "suites": _suites,
     "recognizers": _recognizers,
     "corpora": _corpora,
     "normalizers": _normalizers,
+    "audits": _audits,
 }

