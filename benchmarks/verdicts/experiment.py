@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from benchmarks.verdicts.world import SETTINGS, Setting
 
-from voxaudit.stats.proportions import wilson_of
+from voxaudit.stats.proportions import wilson, wilson_of
 
 Claims = Mapping[str, Sequence[bool | None]]
 """What an audit said, by verdict: one entry a question, None where it refused to answer."""
@@ -94,9 +94,16 @@ class Tally:
         return math.sqrt(max(squares, 0.0) / (self.answered - 1) / self.answered) / self.questions
 
     def each_rate(self) -> tuple[float, float, float]:
-        """Return the share of answered questions that were claims, and its 95 % Monte Carlo interval."""
-        rate, error = self.said / max(self.asked, 1), self.each_error()
-        return rate, max(0.0, rate - 1.96 * error), min(1.0, rate + 1.96 * error)
+        """Return the share of answered questions that were claims, and its 95 % Monte Carlo interval.
+
+        Wilson's for as many independent questions as have the same standard error; audits where there is none.
+        """
+        if not self.asked:
+            return 0.0, 0.0, 1.0
+        rate, error = self.said / self.asked, self.each_error()
+        count = rate * (1.0 - rate) / error**2 if error > 0.0 else float(self.answered)
+        low, high = wilson(np.array(rate * count), np.array(count))
+        return rate, float(low), float(high)
 
     def rate(self, verdict: Verdict) -> tuple[float, float, float]:
         """Return the rate that the nominal level speaks of, with its limits."""
@@ -108,6 +115,12 @@ class Tally:
         if verdict.over == "each":
             error = max(self.each_error(), error / math.sqrt(max(self.questions, 1.0)))
         return (self.rate(verdict)[0] - verdict.nominal) / error
+
+
+def rate_text(tally: Tally, verdict: Verdict) -> str:
+    """Return a rate beside what is promised, for messages."""
+    rate, low, high = tally.rate(verdict)
+    return f"{100 * rate:.1f} % ({100 * low:.1f} to {100 * high:.1f}), nominal {100 * verdict.nominal:g} %"
 
 
 def repeat(

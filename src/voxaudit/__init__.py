@@ -11,20 +11,26 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from voxaudit.audits.accuracy import accuracy as accuracy
+    from voxaudit.audits.breaking import breaking_points as breaking_points
+    from voxaudit.audits.compare import compare as compare
     from voxaudit.audits.differential import differential as differential
     from voxaudit.audits.disparity import disparity as disparity
     from voxaudit.audits.localize import localize as localize
     from voxaudit.audits.parity import parity as parity
     from voxaudit.audits.robustness import robustness as robustness
+    from voxaudit.audits.sequential import sequential as sequential
     from voxaudit.audits.stutter import stutter as stutter
     from voxaudit.config import AuditConfig as AuditConfig
     from voxaudit.config import load_config as load_config
     from voxaudit.corpus import Corpus as Corpus
     from voxaudit.corpus import read_corpus as read_corpus
+    from voxaudit.corpus import select as select
     from voxaudit.errors import VoxauditError as VoxauditError
     from voxaudit.perturb import parse_scenario as parse_scenario
     from voxaudit.pipeline import run_audit as run_audit
     from voxaudit.recognize import make_recognizer as make_recognizer
+    from voxaudit.report.build import build_report as build_report
+    from voxaudit.report.build import write_report as write_report
     from voxaudit.run import Run as Run
     from voxaudit.run import open_run as open_run
     from voxaudit.run import run_trials as run_trials
@@ -37,6 +43,9 @@ _HOMES = {
     "Run": "voxaudit.run",
     "VoxauditError": "voxaudit.errors",
     "accuracy": "voxaudit.audits.accuracy",
+    "breaking_points": "voxaudit.audits.breaking",
+    "build_report": "voxaudit.report.build",
+    "compare": "voxaudit.audits.compare",
     "count_words": "voxaudit.score",
     "differential": "voxaudit.audits.differential",
     "disparity": "voxaudit.audits.disparity",
@@ -51,7 +60,10 @@ _HOMES = {
     "run_audit": "voxaudit.pipeline",
     "run_trials": "voxaudit.run",
     "score_run": "voxaudit.score.run",
+    "select": "voxaudit.corpus",
+    "sequential": "voxaudit.audits.sequential",
     "stutter": "voxaudit.audits.stutter",
+    "write_report": "voxaudit.report.build",
 }
 
 __all__ = ["__version__", *_HOMES]
