@@ -38,9 +38,10 @@ compares the two. To learn, read [the tutorial](tutorial.md); to understand an a
 """
 
 FILES = {
-    "run.json": "the frozen configuration: corpus, recognizers with settings and fingerprints, scenarios, sources, seed,"
-    " normalizer, gates, versions",
-    "trials.sqlite": "the store: every finished trial, committed as it comes (while a run is at work also `-wal` and `-shm`)",
+    "run.json": "the frozen configuration: corpus, recognizers with settings and fingerprints, scenarios, sources,"
+    " seed, normalizer, gates, versions",
+    "trials.sqlite": "the store: every finished trial, committed as it comes; while a run is at work also"
+    " `-wal` and `-shm`",
     "lock": "who works on the folder",
     "corpus.parquet": "the utterances as they were read",
     "transcripts.parquet": "one row a trial: what was heard, or why not",
@@ -132,7 +133,7 @@ SETTINGS = {
     "corpus.speak": "in `[corpora.synthetic]` only: read the texts aloud",
     "corpora": "`[corpora.ROLE]`: further corpora, heard as they are ([scenarios](scenarios.md))",
     "recognizers": "`[recognizers.NAME]`: `engine` and its settings ([recognizers](recognizers.md))",
-    "suites": "your own lists of scenarios: `mine = [\"echo:2\", \"telephone\"]`",
+    "suites": 'your own lists of scenarios: `mine = ["echo:2", "telephone"]`',
     "scenarios.use": "suites and scenario ids",
     "sources": "folders of noise or rooms by perturbation ([sources](sources.md))",
     "run.out": "the run's folder",
@@ -146,8 +147,8 @@ SETTINGS = {
     "run.replica_cpus": "processors of a recognizer on Ray",
     "run.replica_gpus": "graphics processors of a recognizer on Ray",
     "run.publish": "where the finished tables and report are copied",
-    "stutter.recordings": "`[stutter]`: with a section of this name the run also searches for stuttered speech that is misheard;"
-    " recordings to start from",
+    "stutter.recordings": "`[stutter]`: with a section of this name the run also searches for stuttered speech that is"
+    " misheard; recordings to start from",
     "stutter.budget": "new cases a recording",
     "stutter.dose": "also measure the response to these rates, in events per 100 words",
     "stutter.threshold": "less similar is suspicious",
@@ -169,7 +170,9 @@ ENVIRONMENT = {
     "XDG_CACHE_HOME": "where the cache is, if VOXAUDIT_CACHE does not say (Linux)",
     "LOCALAPPDATA": "the same on Windows",
     "RAY_ADDRESS": "the Ray cluster, if `--ray-address` does not say",
-    "RAY_USE_TLS": "Ray's own: its connections use TLS; voxaudit then only checks that something listens at the address",
+    "RAY_USE_TLS": "Ray's own: its connections use TLS; voxaudit then only checks that something listens there",
+    "RAY_USAGE_STATS_ENABLED": "Ray's own: set to 0 by voxaudit unless you set it, so that Ray reports nothing",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "Ray's own: set to 0 by voxaudit unless you set it",
     "OPENBLAS_NUM_THREADS": "set to 1 by the statistics commands unless you set it",
     "ASSEMBLYAI_API_KEY": "key of the engine `assemblyai`",
     "AWS_ACCESS_KEY_ID": "id of the key of the engine `aws`",
@@ -195,7 +198,7 @@ def reference() -> str:
         *(_command(name) for name in COMMANDS),
         "## audit.toml\n\nRelative paths are relative to the file; an unknown key is an error.\n",
         _table("setting", _checked("audit.toml", _settings(), SETTINGS)),
-        "Gates (`[gates]`, or `[gates.RECOGNIZER]`), and what of an estimate each can be judged by, the usual one first:\n",
+        "Gates (`[gates]` or `[gates.RECOGNIZER]`), and what of an estimate each is judged by, the usual one first:\n",
         _table("gate", {name: ", ".join(f"`{one}`" for one in bounds) for name, bounds in GATES.items()}),
         "`baseline`: the folder of a run than which nothing may be significantly worse.\n",
         "## The run folder\n",
@@ -208,8 +211,8 @@ def reference() -> str:
         "### scores.parquet\n",
         _table("column", _checked("scores", SCORE_COLUMNS, SCORES)),
         "Then one column per attribute." + attributes,
-        "A table of your own needs `errors` or its three kinds, `words`, `speaker` and the attributes; commands have options"
-        " for other names.\n",
+        "A table of your own needs `errors` or its three kinds, `words`, `speaker` and the attributes; commands have"
+        " options for other names.\n",
         "### quality.parquet\n",
         _table("column", _checked("quality", _schema(_groups()), QUALITY)),
         "### findings.json\n\n`voxaudit report --schema` prints the JSON schema. A finding has:\n",
@@ -219,8 +222,8 @@ def reference() -> str:
         _table("code", EXITS),
         "## Environment variables\n",
         _table("variable", ENVIRONMENT),
-        "A service's variable can have another name: `key_env` in its settings. Keys are read where they are used and written"
-        " nowhere.\n",
+        "A service's variable can have another name: `key_env` in its settings. Keys are read where they are used and"
+        " written nowhere.\n",
     ]
     return "\n".join(parts)
 
@@ -253,9 +256,12 @@ def _command(name: str) -> str:
     module = import_module(f"voxaudit.cli.{name}")
     parser = argparse.ArgumentParser(prog=f"voxaudit {name}", allow_abbrev=False)
     module.add_arguments(parser)
-    examples = "\n".join(f"    {line.strip()}" for line in module.EXAMPLE.splitlines() if line.strip().startswith("voxaudit"))
+    examples = "\n".join(
+        f"    {line.strip()}" for line in module.EXAMPLE.splitlines() if line.strip().startswith("voxaudit")
+    )
     summary = COMMANDS[name]
-    text = f"### voxaudit {name}\n\n{summary[0].upper() + summary[1:]}{'' if summary.endswith('?') else '.'}\n\n{examples}\n"
+    stop = "" if summary.endswith("?") else "."
+    text = f"### voxaudit {name}\n\n{summary[0].upper() + summary[1:]}{stop}\n\n{examples}\n"
     return text + "\n" + _arguments(parser)
 
 
@@ -272,7 +278,9 @@ def _arguments(parser: argparse.ArgumentParser) -> str:
 
 
 def _name(action: argparse.Action) -> str:
-    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest)
+    value = action.metavar or (
+        "{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest
+    )
     value = " ".join(value) if isinstance(value, tuple) else str(value)
     if not action.option_strings:
         few = {"?": f"[{value}]", "*": f"[{value} ...]", "+": f"{value} [{value} ...]"}

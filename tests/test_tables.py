@@ -68,3 +68,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         write_atomically(path, fail)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["t.txt"]
+
+
+def test_where_nothing_can_be_written_is_one_line(tmp_path):
+    """Neither can what was not written be taken away there, as on a file system that is read-only."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(VoxauditError, match="cannot write"):
+        write_atomically(tmp_path / "file" / "below.csv", lambda path: path.write_text("x"))

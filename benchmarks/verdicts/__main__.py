@@ -36,7 +36,7 @@ def measure(results: Results, experiments: tuple[Experiment, ...], audits: int, 
         for setting, effect, wanted in asked:
             start = time.process_time()
             known = results.tallies(experiment, setting, effect)
-            done = min((one.audits for one in known.values()), default=0)
+            done = min(known[one.id].audits if one.id in known else 0 for one in experiment.verdicts)
             if done >= wanted:
                 continue
             found = repeat(experiment, setting, effect, wanted, known)

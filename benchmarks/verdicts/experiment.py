@@ -34,7 +34,9 @@ class Verdict:
     nominal: float
     over: Literal["any", "each"]
     exception: str = ""
-    """Why the rate may lie above nominal: known, measured and written down."""
+    """Why the rate lies above nominal in some settings: known, measured and written down."""
+    up_to: float = 0.0
+    """The rate that it was measured to reach there."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +111,16 @@ class Tally:
         """Return the rate that the nominal level speaks of, with its limits."""
         return self.any_rate() if verdict.over == "any" else self.each_rate()
 
-    def excess(self, verdict: Verdict) -> float:
-        """Return by how many Monte Carlo standard errors the rate lies above nominal; below, it is negative."""
-        error = math.sqrt(verdict.nominal * (1.0 - verdict.nominal) / max(self.audits, 1))
+    def excess(self, verdict: Verdict, *, documented: bool = False) -> float:
+        """Return by how many Monte Carlo standard errors the rate lies above nominal; below, it is negative.
+
+        With `documented`, above what is written down where that is more.
+        """
+        level = max(verdict.nominal, verdict.up_to) if documented else verdict.nominal
+        error = math.sqrt(level * (1.0 - level) / max(self.audits, 1))
         if verdict.over == "each":
             error = max(self.each_error(), error / math.sqrt(max(self.questions, 1.0)))
-        return (self.rate(verdict)[0] - verdict.nominal) / error
+        return (self.rate(verdict)[0] - level) / error
 
 
 def rate_text(tally: Tally, verdict: Verdict) -> str:
@@ -136,8 +142,10 @@ def repeat(
     Every audit has a generator of its own, so going on gives what doing all at once would have given.
     """
     tallies = {one.id: (start or {}).get(one.id, Tally()) for one in experiment.verdicts}
+    if len({one.audits for one in tallies.values()}) > 1:  # a verdict is new: all from the beginning
+        tallies = dict.fromkeys(tallies, Tally())
     key = zlib.crc32(f"{experiment.name}/{setting}/{effect:g}".encode())
-    for number in range(min(one.audits for one in tallies.values()), audits):
+    for number in range(next(iter(tallies.values())).audits, audits):
         claims = experiment.audit(np.random.default_rng([seed, key, number]), SETTINGS[setting], effect)
         tallies = {name: tally.plus(claims.get(name, ())) for name, tally in tallies.items()}
     return tallies

@@ -22,6 +22,7 @@ from voxaudit.audits.disparity.interaction import DIFFERENT
 from voxaudit.audits.parity import Findings, Settings, parity
 from voxaudit.audits.parity.judge import ALIKE
 from voxaudit.audits.parity.options import MEAN
+from voxaudit.audits.parity.regression import MAIN
 from voxaudit.audits.robustness import robustness
 from voxaudit.audits.robustness.groups import SHOWN
 from voxaudit.errors import VoxauditError
@@ -105,6 +106,7 @@ def _parity_claims(found: Findings) -> Claims:
         [] if not found.balance_tests.height else [not one for one in found.balance_tests["balanced"]]
     )
     gaps = _below(found.gaps, "p_adjusted", alpha)
+    main = pl.col("model") == MAIN
     return {
         "parity.level": _claimed(found.univariate, each),
         "parity.mean": _claimed(found.univariate, ~each),
@@ -113,10 +115,10 @@ def _parity_claims(found: Findings) -> Claims:
         "parity.conditional": _claimed(found.conditional, each),
         "parity.conditional_gap": _below(found.conditional_gaps, "p_adjusted", alpha, each),
         "parity.crossed": _claimed(found.intersectional, each),
-        "parity.regression": _below(found.regression_tests, "p_adjusted", alpha, each),
-        "parity.term": _below(
-            found.regression, "p_adjusted", alpha, each & (pl.col("term") != "(intercept)")
-        ),
+        "parity.regression": _below(found.regression_tests, "p_adjusted", alpha, each & main),
+        "parity.together": _below(found.regression_tests, "p_adjusted", alpha, each & ~main),
+        "parity.term": _below(found.regression, "p_adjusted", alpha, each & main),
+        "parity.term_together": _below(found.regression, "p_adjusted", alpha, each & ~main),
         "parity.balance": unbalanced,
     }
 
@@ -246,8 +248,18 @@ EXPERIMENTS = (
             ),
             Verdict("parity.conditional", "all else fixed: worse, better", f"stratified, {P}", 0.05, "any"),
             Verdict("parity.conditional_gap", "all else fixed: best against worst", P, 0.05, "any"),
-            Verdict("parity.regression", "an attribute matters, all others held fixed", P, 0.05, "any"),
-            Verdict("parity.term", "a term of the regression, adjusted p", P, 0.05, "any"),
+            Verdict(
+                "parity.regression", "an attribute matters, the others held fixed", f"HC3, {P}", 0.05, "any"
+            ),
+            Verdict("parity.together", "two attributes matter together", f"HC3, {P}", 0.05, "any"),
+            Verdict("parity.term", "a term of the regression, adjusted p", f"HC3, {P}", 0.05, "any"),
+            Verdict(
+                "parity.term_together",
+                "a term of the regression with interactions, adjusted p",
+                f"HC3, {P}",
+                0.05,
+                "any",
+            ),
             Verdict(
                 "parity.balance",
                 "caution: recordings or texts differ between levels",

@@ -38,10 +38,15 @@ MEANING: dict[str, str] = {
         " about, so that its false alarms are rare and its power is nil in small corpora."
     ),
     "parity.regression": (
-        "An attribute, or two together, matter in a regression on speakers' means. Do not trust it where a crossed"
-        " group has two or three speakers: its variance is then a guess."
+        "An attribute matters in a regression of speakers' means on all attributes. Do not trust it where attributes"
+        " go together so closely that the strata are nearly empty."
     ),
-    "parity.term": "One coefficient of that regression; the same caution holds.",
+    "parity.together": (
+        "Two attributes matter more (or less) together than each by itself. Do not trust it where a crossed group has"
+        " two or three speakers: its variance is then a guess. A family of its own."
+    ),
+    "parity.term": "One coefficient of that regression against the reference level.",
+    "parity.term_together": "One coefficient of the regression with interactions; the same caution holds.",
     "parity.balance": (
         "Groups differ in the quality of their recordings or in their texts, so that a gap may come from that. No"
         " caution does not mean that there is no difference."

@@ -215,3 +215,10 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path, capsys):
         err = capsys.readouterr().err
         assert message in err
         assert err.count("\n") == 1
+
+
+def test_a_run_without_scored_trials_is_one_line():
+    base, new = sides(pool(speakers=8))
+    for pair, side in (((base.clear(), new), "base"), ((base, new.clear()), "new")):
+        with pytest.raises(VoxauditError, match=f"the {side} run has no scored trial"):
+            compare(*pair)

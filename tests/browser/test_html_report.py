@@ -296,7 +296,7 @@ def test_no_serious_barrier(new_page, files, scheme, width):
     assert watched.serious() == []
 
 
-def test_paper_has_everything_open_and_is_light(new_page, files):
+def test_paper_has_all_figures_and_is_light_and_long_numbers_only_where_opened(new_page, files):
     watched = new_page(scheme="dark")
     page = watched.page
     page.goto(files["sample"])
@@ -304,10 +304,28 @@ def test_paper_has_everything_open_and_is_light(new_page, files):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(24, 27, 34)"
     assert not page.get_by_role("navigation").is_visible()
+    assert page.locator("main figure").count() > 3
+    assert all(one.is_visible() for one in page.locator("main figure").all())
+    assert not page.locator(".numbers table").first.is_visible()
+    page.locator(".numbers").first.evaluate("details => { details.open = true; }")
     assert page.locator(".numbers table").first.is_visible()
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("details:not([open])").count() == 0
+    assert page.locator("details:not([open], .numbers)").count() == 0
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert page.locator(".numbers[open]").count() == 0
+    assert page.locator(".numbers[open]").count() == 1
     assert len(page.pdf()) > 50_000
+
+
+def test_links_of_the_contents_land_where_they_point(new_page, files):
+    page = new_page().page
+    page.emulate_media(reduced_motion="no-preference")
+    page.goto(files["sample"])
+    for link in page.locator(".toc a").all():
+        link.click()
+        page.wait_for_timeout(100)
+        top, last = page.evaluate(
+            "[document.querySelector(location.hash).getBoundingClientRect().top,"
+            " scrollY + innerHeight >= document.documentElement.scrollHeight - 2]"
+        )
+        assert 0 <= top < 40 or last

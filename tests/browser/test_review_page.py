@@ -225,3 +225,26 @@ def test_the_page_says_when_the_server_is_gone(folder, new_page):
         "() => document.getElementById('status').textContent.startsWith('Not saved: the server does not answer')"
     )
     assert page.locator("#saved").inner_text() == ""
+
+
+def test_keys_label_as_soon_as_the_name_is_given(folder, new_page):
+    page = new_page().page
+    with running(review_app(folder)) as server:
+        page.goto(server.link)
+        page.locator("button.label").first.wait_for()
+        page.fill("#reviewer", "anna")
+        page.press("#reviewer", "Enter")
+        page.locator("#case:focus").wait_for()
+        page.keyboard.press("3")
+        page.get_by_text("Saved: fine").wait_for()
+        assert page.input_value("#reviewer") == "anna"
+
+
+def test_long_texts_leave_the_labels_in_reach(folder, new_page):
+    page = new_page().page
+    with running(review_app(folder, reviewer="anna")) as server:
+        page.goto(server.link)
+        said = page.locator(".texts dd").first
+        said.wait_for()
+        said.evaluate("place => { place.textContent = 'w'.repeat(10000); }")
+        assert said.bounding_box()["height"] < 300

@@ -164,7 +164,7 @@ def test_services_hear_no_stuttering_under_a_limit(home, monkeypatch):
     corpus(speech=False)
     toml(recognizer='engine = "deepgram"')
     config = load_config("audit.toml")
-    pipeline._stuttered(config, config.stutter, pipeline._inputs(config), progress=False, limited=True)
+    pipeline._stuttered(config, config.stutter, pipeline.read_inputs(config), progress=False, limited=True)
     assert "services do not under a limit" in Path("out/stutter/refused.txt").read_text()
     assert not Path("out/stutter/trials.sqlite").exists()
 

@@ -392,12 +392,14 @@ def test_cards_name_the_worst_scenario_and_the_loudest_gap():
             sentence="big gap",
             verdict="shown",
         ),
+        finding(estimate=9, measure="words", attribute="accent", sentence="lost words", verdict="shown"),
     )
     page = render_html(Document("d", "", (), (Section("s", "S", findings=findings),)))
     card = page.split('<article class="card">')[1].split("</article>")[0]
     words = " ".join(Page(f"<div>{card}</div>").text)
     assert re.search(r"10\.0 %.*\(8\.0 to 12\.0\).*rir:4.*70\.0 %.*shown.*big gap", words)
     assert "small gap" not in words
+    assert "lost words" not in words
 
 
 def test_an_empty_document_is_a_page():

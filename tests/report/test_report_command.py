@@ -97,3 +97,9 @@ def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys):
     out = capsys.readouterr().out
     assert "66 rows are in the report" in out
     assert "chorus:4" not in out.partition("- one gets")[0]
+
+
+def test_where_it_says_it_wrote_is_where_it_wrote(make_run, drops, capsys, tmp_path):
+    run, out = make_run(drops), tmp_path / "elsewhere"
+    assert command(run.folder, "--no-audio", "--out", out) == 0
+    assert f"Written to {out}: " in capsys.readouterr().err

@@ -12,7 +12,7 @@ from voxaudit.audits.attack.result import Tried, summarise
 from voxaudit.audits.stutter.queue import Suspicious, false_positive_rate, kind_counts, write_queue
 from voxaudit.audits.stutter.refused import forget_refusal, write_refusal
 from voxaudit.errors import VoxauditError
-from voxaudit.report.build import build_report
+from voxaudit.report.build import SYNTHETIC, build_report
 from voxaudit.report.findings import find_table
 
 
@@ -169,6 +169,13 @@ def test_a_refusal_takes_the_place_of_findings(make_run, drops, stutter):
     assert chapter.findings == ()
     forget_refusal(run.folder / "stutter")
     assert section(build_report(run), "stutter").findings
+
+
+def test_a_report_on_synthetic_voices_says_so(make_run, drops):
+    people = {f"s{n}": {"synthetic": "yes"} for n in range(6)}
+    assert SYNTHETIC in build_report(make_run(drops, people=people)).subtitle
+    mixed = people | {"s0": {"synthetic": "no"}}
+    assert SYNTHETIC not in build_report(make_run(drops, people=mixed, name="mixed")).subtitle
 
 
 def test_recognizers_without_stuttered_speech_are_named(make_run, drops, stutter):

@@ -199,3 +199,14 @@ def test_the_store_is_in_write_ahead_mode(tmp_path):
     base = sqlite3.connect(tmp_path / "review.sqlite")
     assert base.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     base.close()
+
+
+def test_a_row_that_is_no_label_names_the_file(tmp_path):
+    store = LabelStore(tmp_path)
+    store.add(given("anna", "c", "fine"))
+    base = sqlite3.connect(store.path)
+    base.execute("UPDATE labels SET source = 'nowhere'")
+    base.commit()
+    base.close()
+    with pytest.raises(VoxauditError, match=r"review\.sqlite: not what a review keeps"):
+        store.current()

@@ -2,7 +2,9 @@
 
 import http.client
 import json
+import sqlite3
 import stat
+from contextlib import closing
 
 import numpy as np
 import polars as pl
@@ -414,3 +416,67 @@ def test_bad_ratings_name_the_row(tmp_path):
     for bad in ("0", "11", "nan", "many", ""):
         path.write_text(f"transformation,theta,participant,rating\na,1,x,5\na,1,y,{bad}\n")
         assert main(["study", "analyze", str(path)]) == 2
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda found: found["items"][0].update(files=[1, 2]),
+        lambda found: found["items"][0].update(files=["a.flac"]),
+        lambda found: found["items"][0].update(id=5),
+        lambda found: found["items"][0].update(id=found["items"][1]["id"]),
+        lambda found: found["items"][0].update(theta=["1"]),
+        lambda found: found["items"][0].update(check="maybe"),
+        lambda found: found.update(seed=-1),
+        lambda found: found.update(each=float("inf")),
+    ],
+)
+def test_a_damaged_study_is_one_line(rated, spoil):
+    path = rated.folder / "study.json"
+    document = json.loads(path.read_text())
+    spoil(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(VoxauditError, match="not the description of a study"):
+        read_study(rated.folder)
+
+
+@pytest.mark.parametrize(
+    "answer", ["{bad", "[1]", "{}", '{"rating": "x"}', '{"rating": 99}', '{"rating": true}']
+)
+def test_a_damaged_answer_is_one_line(rated, answer):
+    with open_answers(rated.folder) as store:
+        store.add("p001", rated.items[0].id, {"rating": 5}, 1)
+    with closing(sqlite3.connect(rated.folder / "answers.sqlite")) as base:
+        base.execute("update answers set answer = ?", (answer,))
+        base.commit()
+    with pytest.raises(VoxauditError, match=r"answers\.sqlite"):
+        analyze_study(rated)
+
+
+def test_answers_of_another_program_are_one_line(rated):
+    with closing(sqlite3.connect(rated.folder / "answers.sqlite")) as base:
+        base.execute("create table answers (a)")
+    with open_answers(rated.folder) as store:
+        for ask in (store.all, lambda: store.items_of("p001")):
+            with pytest.raises(VoxauditError, match="cannot be read"):
+                ask()
+
+
+def test_nobody_takes_part_without_a_token(rated):
+    (rated.folder / "participants.json").write_text('[{"name": "p001", "token": ""}]')
+    with pytest.raises(VoxauditError, match="not a list of participants"):
+        participants(rated)
+
+
+def test_one_setting_has_no_mildest_and_no_strongest(tmp_path, capsys):
+    path = tmp_path / "ratings.csv"
+    path.write_text("transformation,theta,participant,rating\necho,1,x,5\nphone,,x,7\n")
+    assert main(["study", "analyze", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "mildest" not in out
+    assert "2 ratings by 1 participant of 2 scenarios." in out
+    path.write_text("transformation,theta,participant,rating\necho,1,x,5\necho,2,x,4\nphone,,x,7\n")
+    assert main(["study", "analyze", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "1 to 2" in out
+    assert "at the mildest setting" in out

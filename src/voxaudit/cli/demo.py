@@ -12,7 +12,7 @@ STUTTERED = 16
 """Recordings that are made to stutter: one of each speaker."""
 CASES = 3
 """Stuttered cases made of each of them."""
-DOSE = (0.0, 10.0, 20.0, 40.0)
+DOSE = (0.0, 10.0, 20.0)
 """Stuttered moments per 100 words at which the error rate is measured."""
 
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 
+import polars as pl
+
 from voxaudit.config import Gates
 from voxaudit.errors import VoxauditError
 from voxaudit.report.context import Context
@@ -45,6 +47,8 @@ CHAPTERS = {
 """The chapters in their order."""
 
 NO_GATES = Gates()
+SYNTHETIC = "These voices are synthetic: the figures show how an audit works and say nothing about people."
+"""Stands at the top of every report on a corpus whose column `synthetic` is `yes` throughout, as the demo's is."""
 
 
 def build_report(
@@ -95,10 +99,13 @@ def build_report(
 
 def _subtitle(context: Context) -> str:
     corpus = context.config["corpus"]
-    return (
+    said = (
         f"{', '.join(context.recognizers)}: {corpus['utterances']:,} utterances by {corpus['speakers']:,} speakers in"
         f" {len(context.config['scenarios']):,} scenarios"
     )
+    table = context.run.corpus
+    made = "synthetic" in table.columns and set(table["synthetic"].cast(pl.String).unique()) == {"yes"}
+    return f"{said}. {SYNTHETIC}" if made else said
 
 
 def write_report(document: Document, folder: str | Path) -> dict[str, Path]:

@@ -36,7 +36,7 @@ _COLUMNS = (
     Column("difference", "difference, points", "points"),
     Column("low", "from", "points"),
     Column("high", "to", "points"),
-    Column("noise", "noise band, ±", "points"),
+    Column("noise", "noise band, ± points", "points"),
     Column("p", "p, adjusted", "p"),
     Column("outcome", "outcome"),
     Column("trials", "trials", "count"),
@@ -127,7 +127,6 @@ def _points(fraction: float) -> str:
 
 def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Section:
     known = [one for one in slices if one.difference is not None]
-    overall = next((one for one in known if one.scenario is None and one.attribute is None), None)
     table = Table(
         f"slices-{name}",
         f"All slices of {name}",
@@ -175,7 +174,6 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
     return Section(
         f"recognizer-{name}",
         name if comparison.recognizers[name] == name else f"{name} and {comparison.recognizers[name]}",
-        lead=() if overall is None else (_sentence(overall, comparison) + ".",),
         findings=tuple(_finding(one, comparison) for one in slices),
         figures=(figure,) if known else (),
         tables=() if known else (table,),

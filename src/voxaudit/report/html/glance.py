@@ -78,7 +78,8 @@ def _card(name: str, findings: Sequence[Finding]) -> str:
     clean = next((one for one in rates if one.scenario in (None, "clean")), None)
     disturbed = [one for one in rates if one.scenario not in (None, "clean")]
     worst = max(disturbed, key=lambda one: one.estimate or 0.0, default=None)
-    gaps = [one for one in findings if one.attribute is not None]
+    # Which words get lost is a question of its own, also where it is asked by group.
+    gaps = [one for one in findings if one.attribute is not None and one.measure != "words"]
     gap = min(
         gaps, key=lambda one: (_LOUDEST.index(one.verdict), not one.headline, -_size(one)), default=None
     )

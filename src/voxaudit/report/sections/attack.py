@@ -78,10 +78,10 @@ def _findings(rows: list[Mapping[str, Any]]) -> list[Finding]:
         verdict: Verdict = (
             "undecided" if low is None or high is None else "not_shown" if low <= 0 <= high else "shown"
         )
+        # A search by transcripts is compared with as many draws of plain noise, of which the worst counts.
+        tries = "the worst of as much plain noise" if row["method"] == "blackbox" else "plain noise"
         plain = (
-            ""
-            if row["wer_noise"] is None
-            else f"; plain noise of that level gives {percent(row['wer_noise'])}"
+            "" if row["wer_noise"] is None else f"; {tries} of that level gives {percent(row['wer_noise'])}"
         )
         sentence = (
             f"Noise chosen by an adversary ({row['method']}), {row['snr_asked']:g} dB below the speech, costs {name}"

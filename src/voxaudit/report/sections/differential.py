@@ -78,8 +78,8 @@ def _findings(attribute: str, found: Findings) -> list[Finding]:
     rule = f"{counted} violations by the plain rule{chance}"
     if cells.is_empty():
         sentence = (
-            f"Without reference texts: no group of {attribute} is shown to suffer more than another from disturbed"
-            f" speech ({rule}; none survives a false-discovery rate of {100 * found.fdr:g} %)."
+            f"Without reference texts: disturbed speech is not shown to drive recognizers further apart for one group"
+            f" of {attribute} than for another ({rule}; none survives a false-discovery rate of {100 * found.fdr:g} %)."
         )
         return [_finding(attribute, None, "not_shown", sentence, 0.0, headline=True)]
     findings = []

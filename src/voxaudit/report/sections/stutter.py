@@ -74,7 +74,7 @@ def _chapter(title: str, folder: Path, recognizers: Sequence[str]) -> Section:
             id=AUDIT,
             title=title,
             lead=(
-                f"{found['recordings']} recordings were made to stutter, {found['cases']} cases in all (blocks,"
+                f"{found['recordings']} recordings were made to stutter, {_count(found)} cases in all (blocks,"
                 " prolongations, repetitions, interjections). Errors are counted against what the person means to say.",
                 *_example(found),
             ),
@@ -87,6 +87,11 @@ def _chapter(title: str, folder: Path, recognizers: Sequence[str]) -> Section:
         raise VoxauditError(
             f"{path}: not the findings of a stutter audit ({one_line(repr(error), 120)})"
         ) from error
+
+
+def _count(found: Mapping[str, Any]) -> int:
+    """Return how many cases were heard: a chain that was drawn twice counts twice, as in the rates."""
+    return int(max((one["cases"] for one in found["recognizers"].values()), default=found["cases"]))
 
 
 def _example(found: Mapping[str, Any]) -> list[str]:
@@ -272,7 +277,7 @@ def _dose(found: Mapping[str, Any]) -> list[Figure]:
         ("wer", "WER", "percent"),
         ("interval", "95 % interval", "interval"),
     )
-    title = "Dose and response"
+    title = "Errors by amount of stuttering"
     panel = ("all kinds of stuttering", tuple(f"{rate:g}" for rate in rates), tuple(series))
     curves = Curves((panel,), "word error rate", "stuttered moments per 100 words")
     table = table_of("dose-table", title, frame, columns, intervals=LIMITS)

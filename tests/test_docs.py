@@ -1,0 +1,476 @@
+"""What the documentation shows is true: commands parse and run, the reference is up to date, the examples work."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import soundfile
+
+from voxaudit.cli.main import COMMANDS, _parser, main
+from voxaudit.config import _check
+from voxaudit.run.folder import open_run, write_config
+from voxaudit.run.store import TRANSCRIPT_COLUMNS
+from voxaudit.score.run import score_run
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+if not DOCS.is_dir():
+    pytest.skip("the documentation is not part of this installation", allow_module_level=True)
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+
+NOT_RUN = {
+    r"demo\b": "minutes of real recognition; tests/cli/test_demo_command.py",
+    r"models (fetch|path|remove)": "the network, and weights that need not be there; tests/cli/test_models_command.py",
+    r"review (?!.*(--agreement|--export))": "a server; tests/review",
+    r"study serve": "a server; tests/review/test_study.py",
+    r"study analyze": "needs the answers of people; tests/review/test_study.py",
+    r".*--ratings": "needs the answers of people; tests/audits/test_differential_command.py",
+    r"study create --kind realism": "needs two sets of recordings; tests/review/test_study.py",
+    r".*--(executor|ray-address)": "a Ray cluster; tests/run/test_ray.py",
+    r"attack": "gradients or thousands of trials; tests/audits/test_attack_command.py",
+    r"recognizers check": "minutes of audio; tests/recognize/test_recognizer_check.py",
+    r"simulate": "15 CPU seconds and more; tests/audits",
+    r"stutter": "aligns and searches with real recognizers; tests/audits/test_stutter_command.py",
+    r"localize .*--validate": "speaks and hears; tests/audits/test_localize_validate.py",
+    r"breaking (?!field)": "searches with real recognizers; tests/audits/test_breaking.py",
+    r"quality": "DNSMOS takes a second of CPU for a few seconds of audio; tests/score",
+    r"select .*(srb-accented|dnsmos)": "DNSMOS; tests/corpus/test_select.py",
+    r".*--embeddings": "an optional model of sentences; tests/audits/test_disparity_command.py",
+    r".*--plot": "needs matplotlib; tests/audits",
+    r".*\b(distances|word_counts|matched_wer|comprehensibility|ravdess16?)\.csv": "published data",
+    r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",
+    r"run .*--max-cost": "needs a service with a price; tests/run/test_budget.py",
+    r"inspect (2025-03|prompts)": "made in a test of its own",
+}
+"""Commands that are parsed but not run here, and why."""
+
+EXITS = {
+    "voxaudit compare runs/v1 runs/v2 --attributes gender,accent --out runs/v1-v2": 1,
+    "voxaudit compare runs/mine runs/v2 --attributes accent --out runs/mine-v2": 1,
+    "voxaudit compare runs/accepted runs/candidate --attributes accent --out runs/comparison": 1,
+    "voxaudit disparity runs/field --factor accent": 2,
+    "voxaudit breaking field/manifest.csv --attribute accent --out runs/breaking": 2,
+}
+"""Commands whose page says that they end with another code than 0."""
+
+
+def shown(text: str) -> list[str]:
+    """Return the command lines of a page: indented lines and lines of code blocks, continued lines joined."""
+    found, fenced = [], False
+    for line in re.sub(r"\\\n\s*", " ", text).splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        start = r"\s*(?:- run: |.*&& )?" if fenced else r"(?: {4,}|\t)(?:.*&& )?"
+        if match := re.match(start + r"(voxaudit (?:--)?[a-z].*)", line):
+            # What stands behind two spaces, a comment, a redirection or a pipe is no argument.
+            found.append(re.split(r"\s{2,}| # | > | \| ", match[1])[0].strip())
+    return found
+
+
+def mentioned(text: str) -> list[str]:
+    """Return the commands within sentences: `voxaudit ...` in backticks."""
+    return re.findall(r"`(voxaudit [a-z][^`\n]*)`", text)
+
+
+def flags(command: str) -> set[str]:
+    """Return every flag that a command takes, its actions' included."""
+    found: set[str] = set()
+    todo = [_parser(command)._subparsers._group_actions[0].choices[command]]  # type: ignore[union-attr]
+    while todo:
+        for action in todo.pop()._actions:
+            found.update(action.option_strings)
+            if isinstance(action.choices, dict):
+                todo.extend(action.choices.values())
+    return found
+
+
+ALL = sorted(
+    {(line, page.relative_to(ROOT).as_posix()) for page in PAGES for line in shown(page.read_text("utf-8"))}
+)
+UNIQUE = dict(reversed(ALL))
+
+
+def reason(line: str) -> str | None:
+    """Return why a command is not run here, or nothing."""
+    rest = line.removeprefix("voxaudit ")
+    return next((why for pattern, why in NOT_RUN.items() if re.match(pattern, rest)), None)
+
+
+def test_commands_were_found():
+    assert len(UNIQUE) > 80
+    assert {line.split()[1] for line in UNIQUE} >= set(COMMANDS) - {"recognizers"}
+
+
+@pytest.mark.parametrize("line", sorted(UNIQUE), ids=lambda line: line[:60])
+def test_every_command_shown_is_parsed(line, capsys):
+    words = shlex.split(line)[1:]
+    if words[0].startswith("-"):
+        return
+    code: object = 0
+    try:
+        _parser(words[0]).parse_args(words)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 0, f"{UNIQUE[line]}: {line}\n{capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_command_mentioned_has_its_flags(page):
+    for line in mentioned(page.read_text("utf-8")):
+        command = line.split()[1]
+        assert command in COMMANDS or command.startswith("-"), line
+        for flag in re.findall(r"(?<!\S)--[a-z][\w-]*", line):
+            assert flag in flags(command) | {"--help"}, f"{line}: {command} has no {flag}"
+
+
+def test_every_reason_and_exit_code_is_needed():
+    assert set(EXITS) <= set(UNIQUE)
+    lines = [line.removeprefix("voxaudit ") for line in UNIQUE]
+    for pattern in NOT_RUN:
+        assert any(re.match(pattern, line) for line in lines), f"no command matches {pattern}"
+
+
+SAID = "turn the lamp in the kitchen off now please"
+HEARER = """
+import numpy as np
+
+SAID = "turn the lamp in the kitchen off now please".split()
+
+
+def hear(samples, rate):
+    lost = int(abs(float(np.sum(samples[::7]))) * 1000) % 4
+    return " ".join(SAID[lost:])
+"""
+
+
+def write_run(folder: Path, audio: Path, *, seed: int = 0, worse: int = 0, text: str | None = SAID) -> None:
+    """Write a finished run of two recognizers that lose words of 16 speakers' sentences, more when disturbed."""
+    folder.mkdir(parents=True)
+    scenarios = ("clean", "gaussian_noise:2", "noise:theta=2", "scale:theta=0.5", "scale:theta=0.6")
+    rows = [
+        {
+            "id": f"{speaker}-{number}",
+            "audio": str(audio / f"{speaker}-{number}.wav"),
+            "speaker": f"s{speaker}",
+            "text": text,
+            "start": None,
+            "duration": None,
+            **people(speaker),
+        }
+        for speaker in range(16)
+        for number in range(2)
+    ]
+    corpus = pl.DataFrame(
+        rows, schema_overrides={"start": pl.Float64, "duration": pl.Float64, "text": pl.String}
+    )
+    corpus.write_parquet(folder / "corpus.parquet")
+    trials = [
+        (
+            row["id"],
+            scenario,
+            name,
+            " ".join(SAID.split()[((n + 2 * one + hard) % 5 + worse) :]),
+            None,
+            None,
+            0.1,
+            None,
+        )
+        for n, row in enumerate(rows)
+        for one, name in enumerate(("moonshine", "pocketsphinx"))
+        for hard, scenario in enumerate(scenarios)
+    ]
+    pl.DataFrame(trials, schema=TRANSCRIPT_COLUMNS, orient="row").write_parquet(
+        folder / "transcripts.parquet"
+    )
+    config = {
+        "created": "2025-01-01T00:00:00+00:00",
+        "voxaudit": "0.1.0",
+        "corpus": {"name": "toy", "format": "manifest", "utterances": 32, "speakers": 16, "skipped": 0},
+        "attributes": ["gender", "accent"],
+        "recognizers": {name: {"fingerprint": {"engine": name}} for name in ("moonshine", "pocketsphinx")},
+        "scenarios": list(scenarios),
+        "seed": seed,
+        "normalizer": "basic",
+        "versions": {},
+    }
+    write_config(folder, config)
+    score_run(open_run(folder), "basic")
+
+
+def people(speaker: int) -> dict[str, str]:
+    """Return the attributes of a speaker, crossed and balanced."""
+    return {
+        "gender": ("female", "male")[speaker % 2],
+        "accent": ("native", "accented")[speaker // 2 % 2],
+        "age": str(20 + 3 * speaker),
+        "pitch": ("low", "high")[speaker // 4 % 2],
+        "city": ("hill", "port")[speaker // 8 % 2],
+        "age_group": ("young", "old")[speaker // 8 % 2],
+    }
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory):
+    """A folder with what the documentation's commands name: corpora, an audit.toml, finished runs."""
+    home = tmp_path_factory.mktemp("docs")
+    (home / "audio").mkdir()
+    generator = np.random.default_rng(1)
+    rows = []
+    for speaker in range(16):
+        for number in range(2):
+            name = f"{speaker}-{number}"
+            time = np.arange(12_000)
+            speech = np.sin(time * (0.05 + 0.002 * speaker)) * (
+                np.sin(time / 1200) > 0
+            )  # with pauses: it has an SNR
+            samples = 0.3 * speech + 0.001 * generator.standard_normal(len(time))
+            soundfile.write(home / "audio" / f"{name}.wav", samples.astype(np.float32), 16000)
+            rows.append(
+                {
+                    "id": name,
+                    "audio": f"audio/{name}.wav",
+                    "speaker": f"s{speaker}",
+                    "text": SAID,
+                    **people(speaker),
+                }
+            )
+    manifest = pl.DataFrame(rows)
+    manifest.write_csv(home / "manifest.csv")
+    for folder, columns in (
+        ("data", manifest.columns),
+        ("speech", manifest.columns),
+        ("field", ["id", "audio", "speaker", "accent"]),
+    ):
+        (home / folder).mkdir()
+        shutil.copytree(home / "audio", home / folder / "audio")
+        names = {"text": "sentence", "speaker": "client_id"} if folder == "data" else {}
+        manifest.select(columns).rename(names).write_csv(home / folder / "manifest.csv")
+    shutil.copy(home / "audio" / "0-0.wav", home / "speech.wav")
+    (home / "hearer.py").write_text(HEARER)
+    engine = 'engine = "python"\ncallable = "hearer.py:hear"\n'
+    (home / "audit.toml").write_text(
+        '[corpus]\npath = "manifest.csv"\nattributes = ["gender", "accent"]\n\n'
+        f'[recognizers.moonshine]\n{engine}\n[scenarios]\nuse = ["telephone"]\n\n'
+        '[run]\nout = "runs/audit"\nworkers = 1\n\n[gates]\nclean_wer = 0.9\n'
+    )
+    for name, out in (("accepted", "runs/again"), ("v2", "runs/more")):
+        (home / f"{name}.toml").write_text((home / "audit.toml").read_text().replace("runs/audit", out))
+    audio, runs = home / "audio", home / "runs"
+    write_run(home / "RUN", audio)
+    for name in ("mine", "first", "v1", "last", "accepted", "coraal", "ravdess"):
+        shutil.copytree(home / "RUN", runs / name)
+    for name in ("v2", "candidate"):
+        write_run(runs / name, audio, worse=2)
+    write_run(runs / "field", audio, text=None)
+    for seed in range(3):
+        write_run(runs / f"seed{seed}", audio, seed=seed)
+    write_tables(home)
+    return home
+
+
+def write_tables(home: Path) -> None:
+    """Write the tables of somebody without recordings: scores, transcripts, references."""
+    scores = pl.read_parquet(home / "RUN" / "scores.parquet")
+    errors = pl.sum_horizontal("substitutions", "deletions", "insertions")
+    scores.write_csv(home / "scores.csv")
+    scores.with_columns(errors=errors).rename({"speaker": "client_id"}).write_csv(home / "table.csv")
+    scores.rename({"pitch": "room"}).with_columns(errors=errors).write_csv(home / "calls.csv")
+    for name, recognizer in (("vendor_2024", "moonshine"), ("vendor_2025", "pocketsphinx")):
+        scores.filter(pl.col("recognizer") == recognizer).write_csv(home / f"{name}_scores.csv")
+    corpus = pl.read_parquet(home / "RUN" / "corpus.parquet")
+    heard = pl.read_parquet(home / "RUN" / "transcripts.parquet")
+    about = corpus.drop("text", "start", "duration", "audio")
+    transcripts = heard.drop("failure").join(about, left_on="utterance", right_on="id")
+    transcripts.write_csv(home / "transcripts.csv")
+    transcripts.write_parquet(home / "transcripts.parquet")
+    (home / "run").mkdir()
+    heard.write_parquet(home / "run" / "transcripts.parquet")
+    corpus.write_csv(home / "corpus.csv")
+    corpus.rename({"id": "file", "text": "reference"}).drop("audio").write_csv(home / "sent.csv")
+    for name, recognizer in (("vendor_2024", "moonshine"), ("vendor_2025", "pocketsphinx")):
+        one = heard.filter((pl.col("scenario") == "clean") & (pl.col("recognizer") == recognizer))
+        one.select(file="utterance", transcript="text").write_csv(home / f"{name}.csv")
+    (home / "reference.txt").write_text(f"{SAID}\n{SAID}\n")
+    (home / "hypothesis.txt").write_text(f"{SAID}\nturn it off\n")
+    names = {"text": "sentence", "speaker": "client_id", "accent": "accents"}
+    pl.read_csv(home / "manifest.csv").rename(names).write_csv(home / "m.csv")
+
+
+@pytest.fixture
+def work(sandbox, tmp_path, monkeypatch):
+    """A copy of the sandbox that a command may change."""
+    home = tmp_path / "work"
+    shutil.copytree(sandbox, home)
+    monkeypatch.chdir(home)
+    monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
+    return home
+
+
+@pytest.mark.parametrize(
+    "line", sorted(line for line in UNIQUE if reason(line) is None), ids=lambda line: line[:60]
+)
+def test_commands_that_can_run_exit_as_documented(work, line, capsys):
+    words = shlex.split(line)[1:]
+    if words[0] == "init":
+        (work / "audit.toml").unlink()  # what it writes must not be there
+    try:
+        code = main(words)
+    except SystemExit as stop:  # --version and --help
+        code = int(stop.code or 0)
+    assert code == EXITS.get(line, 0), f"{UNIQUE[line]}: {line}\n{capsys.readouterr().err}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the names of a page's headings, as a link says them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_a_page_and_a_heading(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text("utf-8")):
+        path, _, anchor = target.partition("#")
+        if path.startswith(("http", "mailto:")):
+            continue
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), target
+
+
+@pytest.mark.slow
+def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("py_nanotts")
+    from voxaudit.speak.corpus import make_synthetic_corpus
+
+    text = (DOCS / "tutorial.md").read_text("utf-8")
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
+    make_synthetic_corpus("speech")
+    Path("audit.toml").write_text("\n".join(blocks[:2]))
+    assert main(["run", "audit.toml"]) == 0
+    printed = {" ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
+    shown_lines = [
+        line for line in text.splitlines() if re.match(r"- (moonshine|Disturbed|Over|On|gate) ?", line)
+    ]
+    shown_lines += re.findall(r"^  moonshine    (?:clean|echo|rir).*\)\s+\d.*$", text, re.MULTILINE)
+    claims = [line for line in shown_lines if "got worse" not in line]
+    assert len(claims) > 9
+    for line in claims:
+        assert " ".join(line.split()) in printed, line
+
+
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [
+        ("walkthroughs/vendor-transcripts.md", "{}"),
+        ("walkthroughs/no-references.md", "accented"),
+        ("faq.md", ""),
+    ],
+)
+def test_python_of_the_walks_runs(work, page, printed, capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
+    exec(compile(code, page, "exec"), {})
+    assert printed in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_settings_shown_are_known(page):
+    for block in re.findall(r"```toml\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        content = tomllib.loads(block)
+        if "project" not in content:
+            _check(content, page)  # raises on an unknown section or key
+
+
+def test_the_reference_is_up_to_date():
+    made = runpy.run_path(str(DOCS / "make_reference.py"))["reference"]()
+    assert (DOCS / "reference.md").read_text("utf-8") == made, "run: python docs/make_reference.py"
+
+
+def test_the_reference_names_every_environment_variable():
+    known = runpy.run_path(str(DOCS / "make_reference.py"))["ENVIRONMENT"]
+    used = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        text = path.read_text("utf-8")
+        used.update(re.findall(r"environ(?:\.get|\.setdefault)?[\[(]\s*\"([A-Z_]+)\"", text))
+        used.update(re.findall(r"_env: str = setting\(\s*\"([A-Z_]+)\"", text))
+    assert used == set(known)
+
+
+def test_the_reference_names_every_file_of_a_run(work):
+    known = set(runpy.run_path(str(DOCS / "make_reference.py"))["FILES"])
+    assert main(["run", "audit.toml", "--json"]) == 0
+    written = {path.name for path in (work / "runs" / "audit").iterdir()}
+    assert written <= known
+    assert {"run.json", "scores.parquet", "findings.json", "report.html", "junit.xml"} <= written
+
+
+def test_the_four_extensions_work(tmp_path):
+    text = (DOCS / "extending.md").read_text("utf-8")
+    blocks = dict(re.findall(r"```(?:python|toml)\n# (\S+)\n(.*?)```", text, re.DOTALL))
+    assert set(blocks) == {
+        "pyproject.toml",
+        "audit.toml",
+        *(f"my_parts/{name}.py" for name in ("sessions", "beeps", "few_bits", "sentences")),
+    }
+    for name, code in blocks.items():
+        assert len(code.splitlines()) < 60, name
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(code, encoding="utf-8")
+    (tmp_path / "my_parts" / "__init__.py").touch()
+    installed = tmp_path / "my_parts-1.dist-info"  # what pip makes of pyproject.toml
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: my_parts\nVersion: 1\n")
+    groups = re.sub(
+        r'"', "", re.sub(r'\[project\.entry-points\."(.*?)"\]', r"[\1]", blocks["pyproject.toml"])
+    )
+    (installed / "entry_points.txt").write_text(groups[groups.index("[voxaudit") :])
+    (tmp_path / "2025-03").mkdir()
+    sessions = []
+    for speaker in range(6):
+        clips = []
+        for count in (1, 2):
+            beep = np.sin(np.arange(800) * 0.5) * 0.5
+            samples = np.concatenate(
+                [np.concatenate([np.zeros(1600), beep]) for _ in range(count)] + [np.zeros(1600)]
+            )
+            file = f"{speaker}-{count}.wav"
+            soundfile.write(tmp_path / "2025-03" / file, samples, 8000)
+            clips.append({"file": file, "said": ("One", "Two")[count - 1]})
+        sessions.append({"speaker": f"s{speaker}", "room": ("a", "b")[speaker % 2], "clips": clips})
+    (tmp_path / "2025-03" / "sessions.json").write_text(json.dumps(sessions))
+    home = {"PYTHONPATH": str(tmp_path), "VOXAUDIT_CACHE": str(tmp_path / "cache"), "OMP_NUM_THREADS": "1"}
+    answers = []
+    block = re.search(r"```text\n(voxaudit inspect.*?)```", text, re.DOTALL)[1]
+    for line in block.splitlines():
+        words = line.split()
+        start = ["-c", "import sys; from voxaudit.cli.main import main; sys.exit(main())"]
+        start = start if words[0] == "voxaudit" else []
+        done = subprocess.run(
+            [sys.executable, *start, *words[1:]],
+            cwd=tmp_path,
+            env=os.environ | home,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+        answers.append(done.stdout)
+    assert "format      sessions" in answers[0]
+    assert "every check passed" in answers[1]
+    assert "beeps clean 0.0 %" in answers[3]
+    assert "6 speakers" in answers[3]
