@@ -481,10 +481,10 @@ def services(monkeypatch, tmp_path):
 
 
 def audit_of(services, vendors, folder: Path) -> Path:
-    rows = ["path,text,speaker,group"]
+    rows = ["path,text,speaker"]
     for n in range(3):
         soundfile.write(folder / f"c{n}.wav", np.zeros(8000 + n, np.float32), RATE)
-        rows.append(f"c{n}.wav,heard {8000 + n} samples,s{n},{'ab'[n % 2]}")
+        rows.append(f"c{n}.wav,heard {8000 + n} samples,s{n}")
     (folder / "manifest.csv").write_text("\n".join(rows) + "\n")
     lines = ["[corpus]", 'path = "manifest.csv"', "[run]", 'out = "run"', "workers = 1", "retries = 0"]
     for vendor in vendors:

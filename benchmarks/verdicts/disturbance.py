@@ -290,9 +290,21 @@ EXPERIMENTS = (
                 f"{SIDE}, the largest over scenarios",
                 0.025,
                 "each",
+                exception=("The largest of six lower limits counts, without a correction."),
+                up_to=0.08,
             ),
             Verdict(
-                "gate.clean_upper", "gate clean_wer, bound upper: passes at the limit", SIDE, 0.025, "each"
+                "gate.clean_upper",
+                "gate clean_wer, bound upper: passes at the limit",
+                SIDE,
+                0.025,
+                "each",
+                exception=(
+                    "Speakers' error rates are skewed: samples without the hardest speakers have an"
+                    " upper limit that is too low. Intervals with other recipes (BCa, a t interval of"
+                    " the logarithm) miss about as often."
+                ),
+                up_to=0.08,
             ),
             Verdict(
                 "gate.worst_upper",
@@ -339,6 +351,11 @@ EXPERIMENTS = (
                 "recordings taken for independent",
                 0.05,
                 "each",
+                exception=(
+                    "The mean of three cases is compared with single originals as if both were samples"
+                    " of independent recordings."
+                ),
+                up_to=0.48,
             ),
         ),
         "error rate of stuttered speech, times",

@@ -100,6 +100,13 @@ def _parity(generator: np.random.Generator, setting: Setting, ratio: float) -> C
     return _parity_claims(found)
 
 
+def _together(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
+    people = draw_people(generator, setting)
+    factor = np.where((people.group == 1) & (people.region == 2), ratio, 1.0)
+    table = scores(generator, people, ["clean"], lambda *_: factor)
+    return _parity_claims(parity(table, ["group", "region"], settings=Settings()))
+
+
 def _parity_claims(found: Findings) -> Claims:
     each, alpha = pl.col("recognizer") != MEAN, found.settings.alpha
     unbalanced = (
@@ -204,6 +211,13 @@ EXPERIMENTS = (
                 "likelihood and speaker-robust p, Holm over recognizers and levels",
                 0.05,
                 "any",
+                exception=(
+                    "Where one group's speakers differ much more than the other's, equal error rates"
+                    " are unequal typical speakers: the model compares the latter (their ratio is 0.76"
+                    " in `unlike`). The claim is then true of typical speakers, not of the word error"
+                    " rate. `parity` compares means."
+                ),
+                up_to=0.16,
             ),
             Verdict(
                 "gate.group_ratio",
@@ -211,6 +225,11 @@ EXPERIMENTS = (
                 "speaker-robust 95 % interval, each recognizer by itself",
                 0.05,
                 "each",
+                exception=(
+                    "In `unlike` for the reason given for `disparity.gap`; with a group of 8 against 40"
+                    " because the sandwich counts all speakers where eight decide."
+                ),
+                up_to=0.13,
             ),
         ),
         SECOND,
@@ -227,6 +246,12 @@ EXPERIMENTS = (
                 "speaker-robust F test, Holm over recognizers",
                 0.05,
                 "any",
+                exception=(
+                    "The speaker sandwich takes its degrees of freedom from all speakers, though those"
+                    " of the smaller group decide, and has no correction for speakers with much weight."
+                    " Trust it only with some 40 speakers in each group."
+                ),
+                up_to=0.27,
             ),
         ),
         "error rate of the second group under disturbance only, times",
@@ -251,15 +276,7 @@ EXPERIMENTS = (
             Verdict(
                 "parity.regression", "an attribute matters, the others held fixed", f"HC3, {P}", 0.05, "any"
             ),
-            Verdict("parity.together", "two attributes matter together", f"HC3, {P}", 0.05, "any"),
             Verdict("parity.term", "a term of the regression, adjusted p", f"HC3, {P}", 0.05, "any"),
-            Verdict(
-                "parity.term_together",
-                "a term of the regression with interactions, adjusted p",
-                f"HC3, {P}",
-                0.05,
-                "any",
-            ),
             Verdict(
                 "parity.balance",
                 "caution: recordings or texts differ between levels",
@@ -272,6 +289,25 @@ EXPERIMENTS = (
         RATIOS,
         settings=WITH_UNLIKE,
         weight=0.7,
+    ),
+    Experiment(
+        "parity together",
+        _together,
+        (
+            Verdict("parity.together", "two attributes matter together", f"HC3, {P}", 0.05, "any"),
+            Verdict(
+                "parity.term_together",
+                "a term of the regression with interactions, adjusted p",
+                f"HC3, {P}",
+                0.05,
+                "any",
+            ),
+        ),
+        "error rate of one of six crossed groups, times",
+        RATIOS,
+        settings=("16 + 16", "40 + 40", "8 + 40"),
+        power_at="40 + 40",
+        weight=0.5,
     ),
     Experiment(
         "parity crossed",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from voxaudit.config import load_config as load_config
     from voxaudit.corpus import Corpus as Corpus
     from voxaudit.corpus import read_corpus as read_corpus
-    from voxaudit.corpus import select as select
+    from voxaudit.corpus.select import select as select
     from voxaudit.errors import VoxauditError as VoxauditError
     from voxaudit.perturb import parse_scenario as parse_scenario
     from voxaudit.pipeline import run_audit as run_audit
@@ -60,7 +60,7 @@ _HOMES = {
     "run_audit": "voxaudit.pipeline",
     "run_trials": "voxaudit.run",
     "score_run": "voxaudit.score.run",
-    "select": "voxaudit.corpus",
+    "select": "voxaudit.corpus.select",
     "sequential": "voxaudit.audits.sequential",
     "stutter": "voxaudit.audits.stutter",
     "write_report": "voxaudit.report.build",

@@ -16,7 +16,8 @@ def accuracy(
     """Return word and character error rates of a `scores` table for every combination of `by`.
 
     Rates are ratios of sums over utterances. `ci_low` and `ci_high` bound `wer`; they come from the
-    speaker bootstrap and are null where speakers are unknown or fewer than five. Columns: `by`, utterances,
+    speaker bootstrap and are null where speakers are unknown or fewer than five, and where nobody met an error:
+    resampling cannot say how far above 0 the rate may be. Columns: `by`, utterances,
     speakers, words, errors, wer, ci_low, ci_high, cer. A missing attribute value is a level of its own (null).
     """
     require_columns(scores, [*by, "speaker", "substitutions", "deletions", "insertions", "words"], "scores")
@@ -34,4 +35,7 @@ def accuracy(
     )
     intervals = ratio_intervals(table, by, confidence=confidence)
     joined = rates.join(intervals, on=by, how="left", nulls_equal=True, maintain_order="left")
+    joined = joined.with_columns(
+        pl.when(pl.col("errors") > 0).then(pl.col(name)).alias(name) for name in ("ci_low", "ci_high")
+    )
     return joined.select(*by, "utterances", "speakers", "words", "errors", "wer", "ci_low", "ci_high", "cer")

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT",
         help="a run folder, a table of transcripts, or a table of distances: .csv, .tsv, .jsonl, .parquet",
     )
-    parser.add_argument("--attribute", metavar="COL", help="column of the groups (default for distances: group)")
+    parser.add_argument(
+        "--attribute", metavar="COL", help="column of the groups (default for distances: group)"
+    )
     parser.add_argument(
         "--tau",
         default="0.01,0.05,0.1,0.15",

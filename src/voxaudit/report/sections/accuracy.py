@@ -21,7 +21,10 @@ RATES: tuple[Spec, ...] = (
     ("utterances", "utterances", "count"),
     ("speakers", "speakers", "count"),
 )
-NOTE = "Rates are ratios of sums over utterances; intervals come from resampling speakers (at least five)."
+NOTE = (
+    "Rates are ratios of sums over utterances; intervals come from resampling speakers (at least five); none is given"
+    " where no error was made."
+)
 
 
 def section(context: Context) -> Section:
@@ -139,7 +142,7 @@ def _unheard(context: Context) -> list[Finding]:
             )
         )
     if context.rates.height and context.rates["ci_low"].null_count():
-        sentence = "No interval is shown where fewer than five speakers are known."
+        sentence = "No interval is shown where fewer than five speakers are known, or no error was made."
         found.append(
             Finding(finding_id(AUDIT, "interval"), AUDIT, "undecided", sentence, "interval", headline=True)
         )
