@@ -262,7 +262,7 @@ def _command(name: str) -> str:
     summary = COMMANDS[name]
     stop = "" if summary.endswith("?") else "."
     text = f"### voxaudit {name}\n\n{summary[0].upper() + summary[1:]}{stop}\n\n{examples}\n"
-    return text + "\n" + _arguments(parser)
+    return text + "\n" + _arguments(parser).lstrip("\n")
 
 
 def _arguments(parser: argparse.ArgumentParser) -> str:
@@ -278,9 +278,8 @@ def _arguments(parser: argparse.ArgumentParser) -> str:
 
 
 def _name(action: argparse.Action) -> str:
-    value = action.metavar or (
-        "{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest
-    )
+    plain = action.dest.upper() if action.option_strings else action.dest
+    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else plain)
     value = " ".join(value) if isinstance(value, tuple) else str(value)
     if not action.option_strings:
         few = {"?": f"[{value}]", "*": f"[{value} ...]", "+": f"{value} [{value} ...]"}
@@ -289,7 +288,7 @@ def _name(action: argparse.Action) -> str:
     if action.nargs == 0:
         return flag
     many = {"?": f" [{value}]", "+": f" {value} [{value} ...]", "*": f" [{value} ...]"}
-    return flag + many.get(str(action.nargs), f" {value or action.dest.upper()}")
+    return flag + many.get(str(action.nargs), f" {value}")
 
 
 def _help(action: argparse.Action) -> str:

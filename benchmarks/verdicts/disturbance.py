@@ -301,8 +301,7 @@ EXPERIMENTS = (
                 "each",
                 exception=(
                     "Speakers' error rates are skewed: samples without the hardest speakers have an"
-                    " upper limit that is too low. Intervals with other recipes (BCa, a t interval of"
-                    " the logarithm) miss about as often."
+                    " upper limit that is too low."
                 ),
                 up_to=0.08,
             ),

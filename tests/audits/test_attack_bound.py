@@ -61,14 +61,16 @@ def test_silence_has_no_room_for_noise():
     assert not fit(x, np.ones(10), 10.0).any()
 
 
-def test_only_attacks_know_torch():
+def test_only_attacks_and_engines_know_torch_and_only_when_used():
     home = Path(voxaudit.__file__).parent
     named = {
         path
         for path in home.rglob("*.py")
         if re.search(r"import torch|import_module\(\"t", path.read_text("utf-8"))
     }
-    assert {path.parent.relative_to(home).as_posix() for path in named} == {"audits/attack"}
+    assert {path.parent.relative_to(home).as_posix() for path in named} == {"audits/attack", "recognize"}
+    engines = [path.read_text("utf-8") for path in named if path.parent.name == "recognize"]
+    assert not any(re.search(r"^(import torch|from torch)", text, re.MULTILINE) for text in engines)
 
 
 def test_torch_is_imported_only_when_an_attack_runs():

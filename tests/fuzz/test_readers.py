@@ -19,7 +19,7 @@ from voxaudit.score.files import read_pairs
 from voxaudit.tables import read_table
 
 TRIES = settings(
-    max_examples=120,
+    max_examples=50,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,
@@ -96,7 +96,7 @@ def test_a_file_as_a_corpus(tmp_path, ending, content):
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS.names() if name not in ("hugging_face",)])
-@settings(TRIES, max_examples=25)
+@settings(TRIES, max_examples=12)
 @given(content=BYTES)
 def test_a_file_as_every_format_that_was_named(tmp_path, name, content):
     for ending in ("csv", "jsonl"):
@@ -155,7 +155,7 @@ TOML = st.lists(
 ).map("\n".join)
 
 
-@settings(TRIES, max_examples=400)
+@settings(TRIES, max_examples=150)
 @given(content=st.one_of(TOML.map(lambda text: text.encode("utf-8", "surrogatepass")), BYTES))
 def test_audit_toml(tmp_path, content):
     path = tmp_path / "audit.toml"
