@@ -96,7 +96,7 @@ EXPERIMENTS = (
                     "Scores of a pair add up to 1, so that their difference varies twice as much as the"
                     " test thinks."
                 ),
-                up_to=0.19,
+                up_to=0.2,
             ),
             Verdict(
                 "study.pair",
@@ -104,6 +104,11 @@ EXPERIMENTS = (
                 "Wilson's interval, each by itself",
                 0.05,
                 "each",
+                exception=(
+                    "Counts are whole numbers: Wilson's interval misses as often as it promises on average"
+                    " over counts, and with 8 people in 7.0 % of the cases exactly."
+                ),
+                up_to=0.075,
             ),
         ),
         "share of right answers above a half",

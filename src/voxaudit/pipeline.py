@@ -160,25 +160,35 @@ def read_inputs(config: AuditConfig) -> Inputs:
     """Return the corpora and recognizers that a configuration names; nothing heavy is loaded."""
     for role in config.corpora:
         check_role(role)
-    corpus = _read(config.corpus)
+    # Transcripts from files need no audio: somebody with a vendor's transcripts has none.
+    recognizers = _recognizers(config)
+    heard = not all(isinstance(one, AnswersById) for one in recognizers.values())
+    corpus = _read(config.corpus, check_audio=heard)
     for attribute in config.corpus.attributes:
         if attribute not in corpus.attributes:
             raise VoxauditError(
                 f"{config.corpus.path}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
                 f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
             )
-    recognizers = {
-        name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
-        for name, settings in config.recognizers.items()
-    }
     corpora = {role: _natural(other, corpus, config.out) for role, other in config.corpora.items()}
     return Inputs(corpus, recognizers, corpora)
 
 
-def _read(config: CorpusConfig) -> Corpus:
+def _recognizers(config: AuditConfig) -> dict[str, Recognizer]:
+    return {
+        name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
+        for name, settings in config.recognizers.items()
+    }
+
+
+def _read(config: CorpusConfig, *, check_audio: bool = True) -> Corpus:
     assert config.path is not None
     corpus = read_corpus(
-        config.path, format=config.format, columns=config.columns, skip_bad_rows=config.skip_bad_rows
+        config.path,
+        format=config.format,
+        columns=config.columns,
+        skip_bad_rows=config.skip_bad_rows,
+        check_audio=check_audio,
     )
     return select(corpus, config.where)
 

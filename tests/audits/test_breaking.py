@@ -61,7 +61,12 @@ def engine(folder, function="hear"):
 
 def audit(corpus, **options):
     folder = corpus.parent
-    given = {"out": folder / "out", "attribute": "group", "limits": Limits(workers=1), "cache": False} | options
+    given = {
+        "out": folder / "out",
+        "attribute": "group",
+        "limits": Limits(workers=1),
+        "cache": False,
+    } | options
     perturbation = given.pop("perturbation", "amp")
     return breaking_points(read_corpus(corpus), engine(folder), perturbation, **given)
 
@@ -168,7 +173,16 @@ def test_a_group_of_one_speaker_has_no_number(corpus):
 def test_the_command(corpus, tmp_path, capsys):
     (tmp_path / "mine.py").write_text(ENGINE)
     spec = f"python:{tmp_path / 'engine.py'}:hear"
-    command = ["breaking", str(corpus), "--recognizers", spec, "--perturbation", "amp", "--attribute", "group"]
+    command = [
+        "breaking",
+        str(corpus),
+        "--recognizers",
+        spec,
+        "--perturbation",
+        "amp",
+        "--attribute",
+        "group",
+    ]
     command += ["--out", str(tmp_path / "cli"), "--no-cache", "--workers", "1"]
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

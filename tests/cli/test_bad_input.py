@@ -50,6 +50,9 @@ def bad(tmp_path_factory) -> Path:
     (home / "folder").mkdir()
     (home / "halfrun").mkdir()
     (home / "halfrun" / "run.json").write_text(json.dumps({"format": 1, "seed": 0}))
+    (home / "damaged").mkdir()
+    (home / "damaged" / "run.json").write_text(json.dumps({"format": 1, "seed": 0}))
+    pl.DataFrame({"utterance": ["a"]}).write_parquet(home / "damaged" / "transcripts.parquet")
     (home / "oldrun").mkdir()
     (home / "oldrun" / "run.json").write_text(json.dumps({"format": 99}))
     (home / "brokenrun").mkdir()
@@ -88,6 +91,7 @@ CASES = [
     ("report {bad}/nowhere", "run"),
     ("report {bad}/folder", "run"),
     ("report {bad}/halfrun", "not finished"),
+    ("report {bad}/damaged", "damaged"),
     ("report {bad}/oldrun", "another version"),
     ("report {bad}/brokenrun", "run.json"),
     ("compare {bad}/scores.csv {bad}/nowhere.csv", "no such file"),

@@ -98,7 +98,10 @@ def test_an_unknown_attribute_is_one_line(make_run, drops):
 def test_one_speaker_gives_no_interval_and_no_conclusion(make_run, drops, validate):
     run = make_run(drops, people={"s1": {"accent": "north"}})
     document = build_report(run, attributes=["accent"])
-    assert "No interval is shown where fewer than five speakers are known, or no error was made." in document.summary
+    assert (
+        "No interval is shown where fewer than five speakers are known, or no error was made."
+        in document.summary
+    )
     assert any(line.startswith("No conclusion about accent: it has one group") for line in document.summary)
     assert all(one.low is None for one in document.findings if one.audit == "accuracy")
     written(document, run.folder, validate)

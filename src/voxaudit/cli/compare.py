@@ -112,7 +112,7 @@ def _print(found: Comparison) -> None:
 
     rows = [
         [
-            one.recognizer,
+            found.recognizers[one.recognizer],
             one.label,
             percent(one.wer_base),
             percent(one.wer_new),

@@ -21,7 +21,7 @@ COMMANDS = {
     "report": "build the report of a run again: HTML, Markdown, JSON, JUnit; judge its gates",
     "compare": "paired comparison of two runs: better, worse or a tie, overall and for each group; a gate for CI",
     "review": "listen to a run in the browser and label what it got wrong; several reviewers, their agreement",
-    "study": "listening studies: how well people understand disturbed speech, and can they tell made from real?",
+    "study": "listening studies: how well people understand disturbed speech, and whether they can tell made from real",
     "perturb": "write the audio of a scenario: a file, a folder or a whole corpus",
     "score": "word and character error rates of transcripts you already have",
     "quality": "how good the audio of each scenario sounds (DNSMOS, PESQ), and how difficult that makes it",

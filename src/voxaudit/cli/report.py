@@ -65,8 +65,10 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.report.build import build_report, write_report
     from voxaudit.report.remember import remembered
     from voxaudit.run import open_run
+    from voxaudit.run.folder import require_whole
 
     opened = open_run(args.run)
+    require_whole(opened.folder, opened.config)
     attributes, gates = remembered(opened)
     if args.attributes is not None:
         attributes = names(args.attributes)

@@ -93,7 +93,7 @@ def _agreement(args: argparse.Namespace) -> dict[str, Any]:
             continue
         kappa = one["kappa"]
         value = kappa["refusal"] or _with_limits(kappa)
-        note(
+        print(
             f"{source}: {one['cases']} cases labelled, {one['open']} of them without a decision; Fleiss' kappa {value}"
         )
         rows = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voxaudit.cli.arguments import names
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from voxaudit.score.files import Pairs
+    from voxaudit.score.normalize import Normalizer
 
 EXAMPLE = "voxaudit score reference.txt hypothesis.txt"
 
@@ -49,6 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--alignments", type=_natural, default=0, metavar="N", help="show the N worst utterances"
     )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="also write a scores table (.csv, .parquet) for the audits"
+    )
+    parser.add_argument(
+        "--recognizer",
+        default="recognizer",
+        metavar="NAME",
+        help="for --out: what the recognizer is called there (default: recognizer)",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -75,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
         missing=args.missing,
     )
     by = names(args.by)
+    if args.out is not None:
+        _write_scores(pairs, chosen, args)
     document = _document(pairs, chosen.id, by, args.speaker, args.alignments)
     for line in pairs.notes:
         note(f"note: {line}")
@@ -83,6 +96,21 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(document, by)
     return 0
+
+
+def _write_scores(pairs: Pairs, chosen: Normalizer, args: argparse.Namespace) -> None:
+    """Write a `scores` table, what every audit reads: one row an utterance, with the files' other columns."""
+    from voxaudit.cli.output import note
+    from voxaudit.errors import VoxauditError
+    from voxaudit.score.pairs import scores_of
+    from voxaudit.tables import write_atomically
+
+    writers = {".csv": "write_csv", ".parquet": "write_parquet"}
+    if args.out.suffix.lower() not in writers:
+        raise VoxauditError(f"{args.out}: a scores table is written as {' or '.join(writers)}")
+    table = scores_of(pairs, chosen, recognizer=args.recognizer, speaker=args.speaker)
+    write_atomically(args.out, getattr(table, writers[args.out.suffix.lower()]))
+    note(f"Scores of {table.height} utterances written to {args.out}")
 
 
 def _document(

@@ -133,7 +133,7 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
         _COLUMNS,
         tuple(
             (
-                one.recognizer,
+                comparison.recognizers[one.recognizer],
                 one.label,
                 one.wer_base,
                 one.wer_new,

@@ -16,6 +16,7 @@ from voxaudit.tables import read_table, write_atomically
 
 FORMAT = 1
 """Version of the run folder's layout, in `run.json`."""
+_KEYS = {"corpus": dict, "recognizers": dict, "scenarios": list, "seed": int}
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,15 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise VoxauditError(f"{path}: written by another version of voxaudit (format {FORMAT} expected)")
     return config
+
+
+def require_whole(folder: Path, config: dict[str, Any]) -> None:
+    """Raise one line where `run.json` lacks what every run has."""
+    for key, kind in _KEYS.items():
+        if not isinstance(config.get(key), kind):
+            raise VoxauditError(
+                f"{folder / 'run.json'}: damaged: '{key}' is missing or is not what it should be"
+            )
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:

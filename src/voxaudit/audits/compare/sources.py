@@ -10,6 +10,7 @@ import polars as pl
 from voxaudit.audits.inputs import is_run, read_scores
 from voxaudit.errors import VoxauditError
 from voxaudit.run import open_run
+from voxaudit.run.folder import require_whole
 
 
 def read_pair(base: str | Path, new: str | Path) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -28,6 +29,8 @@ def describe_difference(base: str | Path, new: str | Path, recognizers: Mapping[
     if not (is_run(base) and is_run(new)):
         return ()
     old, late = open_run(base), open_run(new)
+    for run in (old, late):
+        require_whole(run.folder, run.config)
     notes = []
     if old.config["seed"] != late.config["seed"]:
         notes.append("the runs have different seeds: their random noise differs too")

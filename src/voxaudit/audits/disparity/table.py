@@ -215,7 +215,9 @@ def _check_names(table: pl.DataFrame, question: Question, where: str) -> None:
             " the column with --speaker, or give --no-random and read the intervals as too narrow"
         )
     if not table.height:
-        raise VoxauditError(f"{where}: the table has no rows")
+        raise VoxauditError(
+            f"{where}: the table has no rows: nothing was scored (no reference texts, or no trial was answered)"
+        )
 
 
 def _sums_up(table: pl.DataFrame, question: Question) -> bool:

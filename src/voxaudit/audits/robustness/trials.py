@@ -59,7 +59,9 @@ def read_trials(
     not compared as attributes.
     """
     if scores.is_empty():
-        raise VoxauditError(f"{where}: the table has no rows")
+        raise VoxauditError(
+            f"{where}: the table has no rows: nothing was scored (no reference texts, or no trial was answered)"
+        )
     require_columns(scores, ["utterance", "speaker", "scenario", "recognizer", "words", *attributes], where)
     own = next((name for name in attributes if name in TRIAL_COLUMNS), None)
     if own is not None:

@@ -141,6 +141,14 @@ def _unheard(context: Context) -> list[Finding]:
                 headline=True,
             )
         )
+    if context.run.config.get("sequential"):
+        sentence = (
+            "This run was stopped early, cell by cell: the intervals and tests here do not know that; for claims read"
+            " sequential.json."
+        )
+        found.append(
+            Finding(finding_id(AUDIT, "stopped"), AUDIT, "undecided", sentence, "stopped", headline=True)
+        )
     if context.rates.height and context.rates["ci_low"].null_count():
         sentence = "No interval is shown where fewer than five speakers are known, or no error was made."
         found.append(
