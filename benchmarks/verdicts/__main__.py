@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from benchmarks.verdicts import disturbance, early, groups, listeners, words
+from benchmarks.verdicts import disturbance, early, groups, listeners, parity, words
 from benchmarks.verdicts.experiment import Experiment, repeat
 from benchmarks.verdicts.results import Results, read_results
 from benchmarks.verdicts.table import above, fill, markdown
@@ -20,6 +20,7 @@ from benchmarks.verdicts.table import above, fill, markdown
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "verdicts.json"
 EXPERIMENTS: tuple[Experiment, ...] = (
     *groups.EXPERIMENTS,
+    *parity.EXPERIMENTS,
     *disturbance.EXPERIMENTS,
     *words.EXPERIMENTS,
     *listeners.EXPERIMENTS,

@@ -20,6 +20,9 @@ Audit = Callable[[np.random.Generator, Setting, float], Claims]
 """One made-up audit: a generator, the speakers of two groups and what is planted."""
 
 
+HOLM = "p after Holm's correction below 0.05"
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A sentence that the tool can print, and how often it may be wrong.

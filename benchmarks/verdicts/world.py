@@ -53,6 +53,10 @@ SETTINGS: Mapping[str, Setting] = {
 }
 """`unlike`: the second group's speakers differ much more (spreads 0.3 and 0.8) at the same mean error rate."""
 
+WITH_UNLIKE = ("8 + 8", "16 + 16", "40 + 40", "8 + 40", "16 + 16 unlike")
+RATIOS = (1.25, 1.5, 2.0, 3.0)
+SECOND = "error rate of the second group, times"
+
 RATE = 0.15
 """Mean word error rate on clean speech."""
 

@@ -264,3 +264,15 @@ def test_ratings_of_your_own(tmp_path) -> None:
     path.write_text("transformation,theta,rating\nHP,1,good\n")
     with pytest.raises(VoxauditError, match="row 1, column rating: 'good' is not a number"):
         read_ratings(path)
+
+
+def test_groups_that_start_far_apart_are_said_to_have_unlike_room() -> None:
+    rows = small()
+    [like] = differential(pl.DataFrame(rows), "gender")
+    assert not any("room" in note for note in like.notes)
+    for one in rows:
+        if one["speaker"] == "f1" and one["scenario"] == "clean" and one["recognizer"] == "Y":
+            one["text"] = "five six seven eight"
+    [unlike] = differential(pl.DataFrame(rows), "gender")
+    # f clean: (4 + 1) / (4 + 2) = 83 %; m clean: 0.
+    assert any("83 % apart for f and 0 % for m: f has less room" in note for note in unlike.notes)
