@@ -152,8 +152,8 @@ MEANING: dict[str, str] = {
         " speaks of these pairs of recordings, not of all that the generator could make."
     ),
     "study.scores": (
-        "The published test compares scores of real and generated recordings as independent, though one is 1 less"
-        " the other: its t is 1.41 times too large. Read `people can tell them apart`."
+        "Real recordings are taken for real more (or less) often than generated ones, pairs of recordings being the"
+        " sample. (The published test takes the two scores of a pair for independent and alarms in 18 to 20 %.)"
     ),
     "study.pair": "One pair is told apart. Not corrected over pairs: of twenty one is by chance.",
     "study.drop": "People rate the strongest setting lower than the mildest, participants being the sample.",

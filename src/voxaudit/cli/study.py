@@ -289,7 +289,7 @@ def _print_realism(found: Realism) -> None:
     if found.t_scores is not None and found.p_scores is not None:
         print(
             f"- Taken for real: {100 * found.real_score:.1f} % of real and {100 * found.generated_score:.1f} % of"
-            f" generated recordings (Welch t = {found.t_scores:.3f}, {p_value(found.p_scores)})."
+            f" generated recordings (t-test over pairs: t = {found.t_scores:.3f}, {p_value(found.p_scores)})."
         )
 
 
