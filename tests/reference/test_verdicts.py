@@ -18,7 +18,7 @@ from benchmarks.verdicts.meaning import MEANING  # noqa: E402
 from benchmarks.verdicts.results import Results, read_results  # noqa: E402
 from benchmarks.verdicts.table import FAR  # noqa: E402
 
-AUDITS = 60
+AUDITS = 40
 VERDICTS = {one.id: one for experiment in EXPERIMENTS for one in experiment.verdicts}
 DOCUMENT = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
 
