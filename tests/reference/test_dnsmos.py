@@ -61,7 +61,7 @@ def test_dnsmos_equals_the_installed_package_on_many_recordings(shared_data):
         folder = package_folder("speechmos") / "dnsmos_models"
         package = DNSMOS(str(folder / "sig_bak_ovr.onnx"), str(folder / "model_v8.onnx"))
         for corpus in ("ravdess", "coraal"):
-            for file in sorted((shared_data / corpus / "audio").glob("*.flac"))[::8]:
+            for file in sorted((shared_data / corpus / "audio").glob("*.flac"))[::24]:
                 clip = audio.read(file, rate=16_000)
                 expected = package(clip.samples, 16_000, False)
                 names = ("p808_mos", "ovrl_mos", "sig_mos", "bak_mos")
