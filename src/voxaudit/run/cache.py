@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from voxaudit.files import cache_folder
 from voxaudit.recognize.base import Transcript
 from voxaudit.run.store import connect, transcript_from_row, transcript_row, writing
 from voxaudit.run.trial import Outcome
@@ -14,6 +16,19 @@ CREATE TABLE IF NOT EXISTS transcripts (
     key BLOB PRIMARY KEY, text TEXT NOT NULL, confidence REAL, word_times TEXT, seconds REAL NOT NULL
 ) WITHOUT ROWID;
 """
+
+
+@contextmanager
+def opened_cache(cache: bool | str | Path) -> Iterator[Cache | None]:
+    """Open the cache for the length of a `with` block: True for the user's folder, or a folder; None for False."""
+    if not cache:
+        yield None
+        return
+    kept = Cache(cache_folder() if cache is True else Path(cache))
+    try:
+        yield kept
+    finally:
+        kept.close()
 
 
 class Cache:

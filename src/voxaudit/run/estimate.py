@@ -7,10 +7,9 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from voxaudit.files import cache_folder
 from voxaudit.recognize import AnswersById
 from voxaudit.run.budget import Bill, Meter, is_remote
-from voxaudit.run.cache import Cache
+from voxaudit.run.cache import Cache, opened_cache
 from voxaudit.run.plan import Plan, unfinished
 from voxaudit.run.store import Store
 
@@ -43,16 +42,14 @@ def estimate(
         if not path.exists():
             path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "trials.sqlite"
         store = stack.enter_context(closing(Store(path)))
-        kept = None
-        if cache:
-            kept = stack.enter_context(closing(Cache(cache_folder() if cache is True else Path(cache))))
+        kept = stack.enter_context(opened_cache(cache))
         return [_estimate(plan, name, store, kept, retry_failed) for name in plan.recognizers]
 
 
 def _estimate(plan: Plan, name: str, store: Store, cache: Cache | None, retry_failed: bool) -> Estimate:
     recognizer = plan.recognizers[name]
     by_id = isinstance(recognizer, AnswersById)
-    meter = Meter(recognizer, {s.id: s for _, part in plan.parts_of(name) for s in part})
+    meter = Meter(recognizer, plan.scenarios_by_id(name))
     finished = cached = unreadable = 0
     left = Bill()
     for chunk in unfinished(plan, name, store, retry_failed=retry_failed):

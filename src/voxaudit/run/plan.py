@@ -38,6 +38,10 @@ class Plan:
             return tuple(scenario for scenario in self.scenarios if scenario.id == CLEAN)
         return self.scenarios
 
+    def scenarios_by_id(self, recognizer: str) -> dict[str, Scenario]:
+        """Return all that a recognizer hears, natural scenarios too, by id."""
+        return {scenario.id: scenario for _, part in self.parts_of(recognizer) for scenario in part}
+
     def trials_of(self, recognizer: str) -> int:
         """Return how many trials a recognizer has."""
         return sum(len(corpus) * len(scenarios) for corpus, scenarios in self.parts_of(recognizer))

@@ -20,14 +20,14 @@ from voxaudit import __version__
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.files import cache_folder, url_of
+from voxaudit.files import url_of
 from voxaudit.perturb import open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.budget import Budget, Meter, is_remote
-from voxaudit.run.cache import Cache
+from voxaudit.run.cache import Cache, opened_cache
 from voxaudit.run.executors import MakePool, open_executor
 from voxaudit.run.folder import Run, read_config, write_config
 from voxaudit.run.local import Limits
@@ -113,9 +113,7 @@ def run_trials(
             stack.enter_context(hold(folder))
             prepare_folder(folder, plan, not_heard)
             store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
-            kept = None
-            if cache:
-                kept = stack.enter_context(closing(Cache(cache_folder() if cache is True else Path(cache))))
+            kept = stack.enter_context(opened_cache(cache))
             bars = stack.enter_context(Progress(progress))
             for name in plan.recognizers:
                 bars.begin(name, plan.trials_of(name))
@@ -173,8 +171,7 @@ class _Hearing:
         if isinstance(recognizer, AnswersById):
             self._look_up(recognizer)
             return
-        scenarios = {s.id: s for _, part in self.plan.parts_of(self.name) for s in part}
-        job = Job(recognizer, scenarios, self.plan.seed)
+        job = Job(recognizer, self.plan.scenarios_by_id(self.name), self.plan.seed)
         hopeless = _Hopeless(self.name)
         try:
             with self.pools(job, self.limits, self.log) as pool:
@@ -186,9 +183,8 @@ class _Hearing:
 
     def _to_hear(self) -> Iterator[Trial]:
         recognizer = self.plan.recognizers[self.name]
-        scenarios = {s.id: s for _, part in self.plan.parts_of(self.name) for s in part}
         limited = self.budget.limited and is_remote(recognizer)
-        meter = Meter(recognizer, scenarios) if limited else None
+        meter = Meter(recognizer, self.plan.scenarios_by_id(self.name)) if limited else None
         for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
             self.bars.advance(chunk.finished)
             self._record(chunk.failed)

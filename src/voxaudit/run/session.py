@@ -8,11 +8,10 @@ from pathlib import Path
 
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.files import cache_folder
 from voxaudit.perturb import Scenario
 from voxaudit.recognize import Recognizer
 from voxaudit.recognize.base import RecognizerError
-from voxaudit.run.cache import Cache
+from voxaudit.run.cache import opened_cache
 from voxaudit.run.local import Limits, Pool
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, hash_recordings, trial_of
@@ -46,7 +45,7 @@ class Session:
         self._scenarios = scenarios
         self._seed = seed
         self._limits = limits
-        self._cache_folder = cache_folder() if cache is True else Path(cache) if cache else None
+        self._cache_asked = cache
         self._stack = ExitStack()
         self.heard = 0
         """Trials that took a recognizer's time in this session."""
@@ -56,11 +55,7 @@ class Session:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._stack.enter_context(hold(self.folder))
             self._store = self._stack.enter_context(closing(Store(self.folder / "trials.sqlite")))
-            self._cache = (
-                None
-                if self._cache_folder is None
-                else self._stack.enter_context(closing(Cache(self._cache_folder)))
-            )
+            self._cache = self._stack.enter_context(opened_cache(self._cache_asked))
             self._digests, self._known, self._pools = {}, {}, {}
             for name, recognizer in self._recognizers.items():
                 self._digests[name] = recognizer_digest(recognizer.fingerprint())
