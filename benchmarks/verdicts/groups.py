@@ -136,8 +136,7 @@ EXPERIMENTS = (
                 0.05,
                 "each",
                 exception=(
-                    "In `unlike` for the reason given for `disparity.gap`; with a group of 8 against 40"
-                    " probably because the sandwich counts all speakers where eight decide."
+                    "In `unlike` for the reason given for `disparity.gap`."
                 ),
                 up_to=0.1,
             ),
@@ -156,12 +155,6 @@ EXPERIMENTS = (
                 "speaker-robust F test, Holm over recognizers",
                 0.05,
                 "any",
-                exception=(
-                    "The speaker sandwich takes its degrees of freedom from all speakers, though those"
-                    " of the smaller group decide, and has no correction for speakers with much weight."
-                    " Trust it only with some 40 speakers in each group."
-                ),
-                up_to=0.25,
             ),
         ),
         "error rate of the second group under disturbance only, times",

@@ -12,8 +12,8 @@ MEANING: dict[str, str] = {
         " recognizer and attribute is asked by itself: with several, a gate fails by chance more often."
     ),
     "disparity.interaction": (
-        "A disturbance multiplies one group's errors more than the other's. Few speakers in one of the groups make"
-        " the sandwich too sure; read the contrasts' intervals beside it."
+        "A disturbance multiplies one group's errors more than the other's. It says that some scenario does; the"
+        " contrasts' intervals say which."
     ),
     "parity.level": (
         "A level's speakers have a higher (or lower) mean error rate than all others together. It does not say why;"

@@ -180,7 +180,7 @@ def evaluate(
     return State(loglik, integral, mean, block_mean)
 
 
-def _derivatives(cells: Cells, basis: FloatArray, state: State) -> tuple[FloatArray, FloatArray]:
+def derivatives(cells: Cells, basis: FloatArray, state: State) -> tuple[FloatArray, FloatArray]:
     """Return the gradient and the Hessian in (gamma, tau)."""
     size = basis.shape[1]
     it, weight = state.integral, cells.block_weight
@@ -218,7 +218,7 @@ def _climb(
     """
     state = evaluate(cells, basis, fixed, gamma, tau, rule)
     for _ in range(100):
-        gradient, hessian = _derivatives(cells, basis, state)
+        gradient, hessian = derivatives(cells, basis, state)
         step = _newton_step(gradient, hessian, tau, may_vanish)
         if step is None:
             return None

@@ -24,13 +24,12 @@ from voxaudit.audits.disparity.result import Disparity, Effect, Fit, FTest, Mode
 from voxaudit.audits.disparity.table import Covariate, Frame, Question, frames
 from voxaudit.errors import VoxauditError
 from voxaudit.registry import suggest
-from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.dispersion import dispersion
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
 from voxaudit.stats.poisson_glmm import DEFAULT_NODES, MixedFit, NoFiniteEstimateError
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
 from voxaudit.stats.regression import Settings, likelihood_ratio, without_columns
-from voxaudit.stats.robust import robust_covariance, robust_test
+from voxaudit.stats.robust import Sandwich, robust_test, speaker_sandwich
 
 INTERVALS = ("profile", "wald", "robust")
 LEVEL = 0.05
@@ -124,7 +123,7 @@ def _fit(frame: Frame, question: Question, reference: str, options: _Options) ->
         model = fit_frame(frame, question.factor, reference, settings, base=options.base)
         regression = model.regression
         null = without_columns(regression, model.columns("factor"))
-        robust = robust_covariance(regression) if settings.random else None
+        robust = speaker_sandwich(regression) if settings.random else None
         effects = _effects(frame, model, robust, reference, options)
         found = None
         if options.base is not None:
@@ -163,7 +162,7 @@ _EMPTY: dict[str, Any] = {
 
 
 def _effects(
-    frame: Frame, model: Model, robust: FloatArray | None, reference: str, options: _Options
+    frame: Frame, model: Model, robust: Sandwich | None, reference: str, options: _Options
 ) -> tuple[Effect, ...]:
     found = []
     for place in model.columns("factor"):

@@ -9,7 +9,7 @@ import numpy as np
 from voxaudit.audits.disparity.simulation import LEVEL, SEED, Progress, Setting, repeat
 from voxaudit.stats.cells import FloatArray, collapse
 from voxaudit.stats.regression import likelihood_ratio, normal_tails, regress, without_columns
-from voxaudit.stats.robust import robust_covariance, robust_test
+from voxaudit.stats.robust import robust_test, speaker_sandwich
 
 CHECKS: dict[str, tuple[Setting, ...]] = {
     "few-speakers": tuple(
@@ -63,7 +63,7 @@ def few_speakers(generator: np.random.Generator, speakers: float, dispersion: fl
     errors, words = _errors(generator, log_rate, dispersion)
     design = np.column_stack([np.ones(len(speaker)), case, within])
     model = regress(collapse(errors, words, speaker, design))
-    robust = robust_covariance(model)
+    robust = speaker_sandwich(model)
     (estimate, se), (other, other_se) = model.estimate(1), model.estimate(2)
     group, covariate = robust_test(model, (1,), robust), robust_test(model, (2,), robust)
     return {
@@ -91,7 +91,7 @@ def interaction(
     design = np.column_stack([np.ones(len(case)), case, *levels, *(case * level for level in levels)])
     columns = tuple(range(1 + scenarios, 2 * scenarios))
     model = regress(collapse(errors, words, speaker, design))
-    robust = robust_test(model, columns, robust_covariance(model))
+    robust = robust_test(model, columns, speaker_sandwich(model))
     return {
         "likelihood ratio": likelihood_ratio(model, without_columns(model, columns)).p,
         "robust": 1.0 if robust is None else robust.p,

@@ -10,10 +10,9 @@ import numpy as np
 from voxaudit.audits.disparity.model import Model, fit_frame, intervals, robust_interval
 from voxaudit.audits.disparity.result import Contrast, Fit, FTest, Interaction, Interval, RatioTest
 from voxaudit.audits.disparity.table import Frame, Question
-from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
 from voxaudit.stats.regression import Settings, likelihood_ratio, without_columns
-from voxaudit.stats.robust import robust_covariance, robust_test
+from voxaudit.stats.robust import Sandwich, robust_test, speaker_sandwich
 
 LEVEL = 0.05
 DIFFERENT, ALIKE = "the groups are hurt differently", "no difference shown"
@@ -29,7 +28,7 @@ def interaction(
     model = fit_frame(frame, question.factor, reference, settings, base=base, interact=True)
     columns = model.columns("interaction")
     test = likelihood_ratio(model.regression, without_columns(model.regression, columns))
-    robust = robust_covariance(model.regression) if settings.random else None
+    robust = speaker_sandwich(model.regression) if settings.random else None
     together = None if robust is None else robust_test(model.regression, columns, robust)
     return Interaction(
         column=str(question.interaction),
@@ -41,7 +40,7 @@ def interaction(
     )
 
 
-def _contrast(model: Model, place: int, robust: FloatArray | None) -> Contrast:
+def _contrast(model: Model, place: int, robust: Sandwich | None) -> Contrast:
     term, (estimate, se) = model.terms[place], model.regression.estimate(place)
     shown: Interval | None = None
     if robust is not None:

@@ -13,7 +13,7 @@ from voxaudit.stats.cells import FloatArray, collapse
 from voxaudit.stats.poisson_glmm import MixedFit
 from voxaudit.stats.profile import profile_interval
 from voxaudit.stats.regression import Regression, Settings, normal_tails, regress
-from voxaudit.stats.robust import speaker_freedom
+from voxaudit.stats.robust import Sandwich, speaker_freedom
 
 FEWEST_ERRORS = 5
 """With fewer errors in all, no comparison is made."""
@@ -193,7 +193,7 @@ def _infinite(model: Regression, terms: tuple[Term, ...], reference: str) -> lis
 
 
 def intervals(
-    model: Model, place: int, robust: FloatArray | None
+    model: Model, place: int, robust: Sandwich | None
 ) -> tuple[Interval, Interval | None, Interval | None]:
     """Return the profile, the Wald and the speaker-robust interval of one coefficient's ratio."""
     regression = model.regression
@@ -208,17 +208,16 @@ def intervals(
     return profile, wald, None if robust is None else robust_interval(regression, place, robust)
 
 
-def robust_interval(regression: Regression, place: int, covariance: FloatArray) -> Interval | None:
+def robust_interval(regression: Regression, place: int, sandwich: Sandwich) -> Interval | None:
     """Return the speaker-robust interval of a coefficient's ratio: t distribution, speakers as the sample."""
     from scipy.special import stdtr, stdtrit
 
-    freedom = speaker_freedom(regression)
-    if place not in regression.finite or freedom < 1:
+    if place not in regression.finite:
         return None
     estimate, _ = regression.estimate(place)
     at = regression.finite.index(place)
-    se = float(np.sqrt(max(covariance[at, at], 0.0)))
-    if not se > 0.0:
+    se, freedom = sandwich.standard_error(at), float(sandwich.freedom[at])
+    if not (se > 0.0 and freedom > 0.0):
         return None
     p = 2.0 * float(stdtr(freedom, -abs(estimate / se)))
     return _around(estimate, se, float(stdtrit(freedom, 0.975)), p)
@@ -240,7 +239,7 @@ def groups(frame: Frame) -> tuple[Group, ...]:
     return tuple(found)
 
 
-def coefficients(model: Model, robust: FloatArray | None) -> tuple[Coefficient, ...]:
+def coefficients(model: Model, robust: Sandwich | None) -> tuple[Coefficient, ...]:
     """Return the intercept and the covariates."""
     regression, found = model.regression, []
     left_out = {one.column for one in regression.dependent}
@@ -250,8 +249,7 @@ def coefficients(model: Model, robust: FloatArray | None) -> tuple[Coefficient, 
         estimate, se = regression.estimate(place)
         spread = None
         if robust is not None and place in regression.finite:
-            at = regression.finite.index(place)
-            spread = float(np.sqrt(max(robust[at, at], 0.0)))
+            spread = robust.standard_error(regression.finite.index(place))
         found.append(
             Coefficient(term.name, term.column, term.level, estimate, None if np.isnan(se) else se, spread)
         )

@@ -36,7 +36,7 @@ class FTest:
 
     f: float
     df: int
-    df_speakers: int
+    df_speakers: float
     p: float
     p_holm: float | None = None
     p_bh: float | None = None
