@@ -46,3 +46,12 @@ def test_a_duration_without_a_start_only_informs(clip):
     whole, segment = read_corpus(clip / "m.csv")
     assert whole.duration is None
     assert (segment.start, segment.duration) == (0.0, 0.05)
+
+
+def test_a_script_without_spaces_is_said(clip):
+    rows = ["id,path,text", "x,a.wav,你好世界", "y,a.wav,hello 世 界", "z,a.wav,สวัสดี ครับ"]
+    (clip / "m.csv").write_text("\n".join(rows), encoding="utf-8")
+    found = {problem.kind: problem for problem in read_corpus(clip / "m.csv").problems}
+    assert found["unspaced_text"].count == 2
+    assert not found["unspaced_text"].fatal
+    assert "normalizer 'unspaced'" in found["unspaced_text"].message

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
 from voxaudit.errors import VoxauditError
-from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column, normalizer
+from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column, normalizer, without_spaces
 
 basic = NORMALIZERS["basic"]
 fillers = NORMALIZERS["keep-fillers"]
@@ -138,6 +138,40 @@ def test_basic_never_loses_letters_or_digits(text: str) -> None:
     assert len(kept) >= 2 + sum(character.isascii() for character in text)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("今天天气很好。", "今 天 天 气 很 好"),
+        ("我用Python 3写code", "我 用 python 3 写 code"),
+        ("カレーを食べる", "カ レ ー を 食 べ る"),
+        ("がっこう", "が っ こ う"),
+        ("น้ำดี", "น้ํ า ดี"),  # NFKC writes the vowel am as two characters
+        ("မြန်မာ", "မြ န် မာ"),
+        ("don't stop", "dont stop"),
+        ("नमस्ते दुनिया", "नमस्ते दुनिया"),
+        ("한국어 음성", "한국어 음성"),
+        ("", ""),
+    ],
+)
+def test_unspaced_counts_characters_where_there_are_no_spaces(text: str, words: str) -> None:
+    unspaced = NORMALIZERS["unspaced"]
+    assert unspaced(text) == words
+    assert unspaced(words) == words
+
+
+@given(st.text(max_size=30))
+def test_unspaced_loses_nothing_that_basic_keeps(text: str) -> None:
+    assert NORMALIZERS["unspaced"](text).replace(" ", "") == basic(text).replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [("你好", True), ("你 好", False), ("hello", False), ("ดี มาก", True), ("", False), ("a 一 b", False)],
+)
+def test_text_without_spaces_is_recognised(text: str, without: bool) -> None:
+    assert without_spaces(text) is without
+
+
 def test_lookup_by_name_and_by_id() -> None:
     assert normalizer("basic") is basic
     assert normalizer("basic@1") is basic
@@ -146,6 +180,7 @@ def test_lookup_by_name_and_by_id() -> None:
         "basic@1",
         "whisper-en@1",
         "keep-fillers@1",
+        "unspaced@1",
         "none@1",
     ]
 

@@ -200,3 +200,17 @@ def test_mistakes_are_one_line(
 def test_a_missing_file_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", str(tmp_path / "nothing.csv")]) == 2
     assert "nothing.csv: no such file" in capsys.readouterr().err
+
+
+def test_sentences_that_count_as_words_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "said.txt").write_text("你好世界\nhello\n", encoding="utf-8")
+    (tmp_path / "heard.txt").write_text("你好是界\nhello\n", encoding="utf-8")
+    files = [str(tmp_path / "said.txt"), str(tmp_path / "heard.txt"), "--json"]
+    assert main(["score", *files]) == 0
+    printed = capsys.readouterr()
+    assert "1 of 2 references have no spaces between words" in printed.err
+    assert json.loads(printed.out)["wer"] == pytest.approx(1 / 2)
+    assert main(["score", *files, "--normalizer", "unspaced"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert json.loads(printed.out)["wer"] == pytest.approx(1 / 5)

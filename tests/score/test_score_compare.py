@@ -28,6 +28,15 @@ def test_every_normaliser_is_applied_to_the_same_text() -> None:
     assert rates["none@1"].change == pytest.approx(1 / 3)
 
 
+def test_characters_are_counted_beside_where_there_are_no_spaces() -> None:
+    rates = {
+        rate.normalizer: rate
+        for rate in normalizer_sensitivity(pl.Series(["你好世界"]), pl.Series(["你好是界"]))
+    }
+    assert (rates["basic@1"].words, rates["basic@1"].wer) == (1, 1.0)
+    assert (rates["unspaced@1"].words, rates["unspaced@1"].wer) == (4, 0.25)
+
+
 def test_the_chosen_normaliser_comes_first_and_changes_are_relative_to_it() -> None:
     rates = normalizer_sensitivity(pl.Series(["A b"]), pl.Series(["a b"]), "none", [NORMALIZERS["basic"]])
     assert [(rate.normalizer, rate.wer, rate.change) for rate in rates] == [

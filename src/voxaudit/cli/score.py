@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         _write_scores(pairs, chosen, args)
     document = _document(pairs, chosen.id, by, args.speaker, args.alignments)
-    for line in pairs.notes:
+    for line in document["notes"]:
         note(f"note: {line}")
     if args.json:
         print_json({"reference": args.reference_file, "hypothesis": args.hypothesis_file, **document})
@@ -145,12 +145,25 @@ def _document(
         **whole,
         "no_interval": _no_interval(whole, speaker),
         "wordless": int((counts["words"] == 0).sum()),
-        "notes": list(pairs.notes),
+        "notes": [*pairs.notes, *_unspaced(pairs, chosen)],
         "frequent": _frequent(said, heard),
         "normalizers": _sensitivity(pairs, chosen),
         "groups": _groups(table, [f"by:{column}" for column in by]) if by else [],
         "alignments": _alignments(pairs, said, heard, counts, alignments),
     }
+
+
+def _unspaced(pairs: Pairs, chosen: str) -> list[str]:
+    """Say where sentences count as words: nearly every rate would be a rate of sentences."""
+    from voxaudit.score.normalize import UNSPACED, without_spaces
+
+    count = sum(without_spaces(text) for text in pairs.references.drop_nulls())
+    if not count or chosen.startswith(f"{UNSPACED}@"):
+        return []
+    return [
+        f"{count:,} of {len(pairs):,} references have no spaces between words, and each counts as one word; count"
+        f" characters instead with --normalizer {UNSPACED}"
+    ]
 
 
 def _groups(table: pl.DataFrame, by: list[str]) -> list[dict[str, Any]]:

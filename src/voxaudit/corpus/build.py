@@ -101,6 +101,15 @@ ROW_CHECKS = (
         "texts are empty: every word heard there will count as inserted",
         fatal=False,
     ),
+    RowCheck(
+        "unspaced_text",
+        pl.col("text").str.contains(
+            r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{2}"
+        ),
+        "text has no spaces between words: it counts as one word but with the normalizer 'unspaced'",
+        "texts have no spaces between words: each counts as one word but with the normalizer 'unspaced'",
+        fatal=False,
+    ),
 )
 """All checks of single rows; a row that fails a fatal one is left out when bad rows are skipped."""
 

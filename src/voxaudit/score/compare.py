@@ -10,7 +10,7 @@ from typing import TypeVar
 import polars as pl
 
 from voxaudit.score.align import align_words
-from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalizer
+from voxaudit.score.normalize import NORMALIZERS, UNSPACED, Normalizer, normalizer, without_spaces
 from voxaudit.score.table import score_columns, total
 
 Key = TypeVar("Key", str, tuple[str, str])
@@ -46,9 +46,14 @@ def normalizer_sensitivity(
     chosen: str | Normalizer = "basic",
     among: Iterable[Normalizer] | None = None,
 ) -> list[NormalizerRate]:
-    """Return the rates of two columns of raw text under every normaliser, the chosen one first."""
+    """Return the rates of two columns of raw text under every normaliser, the chosen one first.
+
+    `unspaced` is among them only where there is text without spaces: elsewhere it is `basic`.
+    """
     first = normalizer(chosen)
     rules = [first, *(rule for rule in (among or NORMALIZERS.values()) if rule.name != first.name)]
+    if first.name != UNSPACED and not any(without_spaces(text) for text in references.drop_nulls()):
+        rules = [rule for rule in rules if rule.name != UNSPACED]
     rates: list[NormalizerRate] = []
     for rule in rules:
         table = score_columns(references, hypotheses, rule)

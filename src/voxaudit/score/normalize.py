@@ -6,6 +6,7 @@ a word error rate by half. To add one, write a function from text to text and pu
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable
@@ -129,6 +130,48 @@ def _keep_fillers(text: str) -> str:
     return _FILLER.sub(lambda found: str(found.lastgroup), _basic(text))
 
 
+UNSPACED = "unspaced"
+"""The normaliser for text without spaces between its words."""
+_UNSPACED = (
+    (0x0E01, 0x0EFF),  # Thai, Lao
+    (0x1000, 0x109F),  # Myanmar
+    (0x1780, 0x17FF),  # Khmer
+    (0x2E80, 0x2FDF),
+    (0x3005, 0x3007),
+    (0x3031, 0x30FF),  # Hiragana, Katakana
+    (0x31F0, 0x31FF),
+    (0x3400, 0x4DBF),
+    (0x4E00, 0x9FFF),
+    (0xA9E0, 0xA9FE),
+    (0xAA60, 0xAA7F),
+    (0xF900, 0xFAFF),
+    (0x20000, 0x3FFFF),
+)
+"""First and last character of the scripts that put no spaces between words; most are Chinese."""
+_LETTERS = "".join(f"{chr(first)}-{chr(last)}" for first, last in _UNSPACED)
+_CARRIED = "".join(
+    chr(code)
+    for first, last in _UNSPACED
+    for code in range(first, min(last, 0xFFFF) + 1)
+    if unicodedata.category(chr(code))[0] == "M"
+)
+_CHARACTER = re.compile(f"[{_LETTERS}][{_CARRIED}]*")
+"""A character of such a script with the vowel signs and tone marks that it carries."""
+
+
+def without_spaces(text: str) -> bool:
+    """Say whether two characters stand together that belong to scripts without spaces between words."""
+    found = _CHARACTER.search(text)
+    return found is not None and any(
+        one.end() == other.start()
+        for one, other in itertools.pairwise(_CHARACTER.finditer(text, found.start()))
+    )
+
+
+def _unspaced(text: str) -> str:
+    return _CHARACTER.sub(r" \g<0> ", _basic(text))
+
+
 @cache
 def _whisper() -> Any:
     from whisper_normalizer.english import EnglishTextNormalizer
@@ -179,6 +222,12 @@ NORMALIZERS: dict[str, Normalizer] = {
             1,
             "as basic; um, uh, er, repetitions and cut-off words stay, drawn-out fillers are spelt one way",
             _keep_fillers,
+        ),
+        Normalizer(
+            UNSPACED,
+            1,
+            "as basic; in Chinese, Japanese, Thai, Lao, Khmer, Burmese every character counts as a word",
+            _unspaced,
         ),
         Normalizer("none", 1, "the text as it is; only white space is evened out", _none),
     )
