@@ -56,7 +56,7 @@ EXITS = {
     "voxaudit compare runs/v1 runs/v2 --attributes gender,accent --out runs/v1-v2": 1,
     "voxaudit compare runs/mine runs/v2 --attributes accent --out runs/mine-v2": 1,
     "voxaudit compare runs/accepted runs/candidate --attributes accent --out runs/comparison": 1,
-    "voxaudit disparity runs/field --factor accent": 2,
+    "voxaudit disparity runs/field --attribute accent": 2,
     "voxaudit breaking field/manifest.csv --attribute accent --out runs/breaking": 2,
 }
 """Commands whose page says that they end with another code than 0."""
@@ -216,7 +216,6 @@ def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch, capsys
     [
         ("walkthroughs/vendor-transcripts.md", "{}"),
         ("walkthroughs/no-references.md", "accented"),
-        ("faq.md", ""),
     ],
 )
 def test_python_of_the_walks_runs(work, page, printed, capsys):
