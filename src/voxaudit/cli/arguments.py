@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from voxaudit.config import AuditConfig
     from voxaudit.corpus import Corpus
 
 
 def names(text: str | None) -> tuple[str, ...]:
     """Return the parts of a list written with commas, without empty ones."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def natural(text: str) -> int:
+    """Return a whole number from 0, as the type of an argument."""
+    return _whole(text, 0)
+
+
+def positive(text: str) -> int:
+    """Return a whole number from 1, as the type of an argument."""
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int) -> int:
+    value = int(text)
+    if value < least:
+        raise argparse.ArgumentTypeError(f"must be {least} or more, not {value}")
+    return value
+
+
+_BETWEEN_RECOGNIZERS = re.compile(r',(?!\s*[A-Za-z_]\w*\s*=)(?=(?:[^"]*"[^"]*")*[^"]*\Z)')
+"""A comma, but not one between the settings of a recognizer or within quotes."""
+
+
+def recognizer_list(text: str | None) -> tuple[str, ...]:
+    """Return the recognizers of a list with commas; each may have settings: `moonshine:model=base,threads=2`."""
+    parts = _BETWEEN_RECOGNIZERS.split(text or "")
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def as_asked(config: AuditConfig, args: argparse.Namespace) -> AuditConfig:
+    """Return the configuration with what the command line says instead: --out, --workers, --seed, --no-cache ..."""
+    from dataclasses import replace
+
+    given = {
+        name: value
+        for name in ("out", "workers", "seed", "executor", "ray_address", "publish")
+        if (value := getattr(args, name, None)) is not None
+    }
+    if args.no_cache:
+        given["cache"] = False
+    return replace(config, **given)
 
 
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:

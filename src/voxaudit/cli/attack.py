@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxaudit.cli.arguments import recognizer_list
+
 if TYPE_CHECKING:
     from voxaudit.audits.attack.audit import Attack
     from voxaudit.audits.attack.plan import Plan
 
 EXAMPLE = (
-    "voxaudit attack manifest.csv --recognizer hf:models/wav2vec2 --method pgd --snr 30,20 --out runs/attack"
+    "voxaudit attack manifest.csv --recognizers hf:models/wav2vec2 --method pgd --snr 30,20 --out runs/attack"
 )
 
 
@@ -20,11 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("corpus", metavar="CORPUS", help="a corpus with reference texts")
     parser.add_argument(
-        "--recognizer",
-        action="append",
+        "--recognizers",
         required=True,
-        metavar="R",
-        help="file.py:object or module:object with gradients, hf:FOLDER, or (blackbox) any engine; repeat for several",
+        metavar="A,B",
+        help="file.py:object or module:object with gradients, hf:FOLDER, or (blackbox) any engine",
     )
     parser.add_argument(
         "--method",
@@ -39,10 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for audio and tables")
     parser.add_argument(
         "--transfer",
-        action="append",
-        default=[],
-        metavar="R",
-        help="let this one hear the result; repeatable",
+        metavar="A,B",
+        help="recognizers that are not attacked, but hear the result",
     )
     parser.add_argument("--norm", choices=("l2", "linf"), default="l2", help="pgd: bound in (default: l2)")
     parser.add_argument("--steps", type=int, default=50, metavar="N", help="pgd: steps (default: 50)")
@@ -84,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.errors import VoxauditError
     from voxaudit.run.progress import Progress
 
-    if len(set(args.recognizer)) < len(args.recognizer):
-        raise VoxauditError("--recognizer: the same recognizer is named twice")
+    recognizers = recognizer_list(args.recognizers)
+    if len(set(recognizers)) < len(recognizers):
+        raise VoxauditError("--recognizers: the same recognizer is named twice")
     if args.workers is not None and args.workers < 1:
         raise VoxauditError(f"--workers must be at least 1, not {args.workers}")
     plan = _plan(args)
@@ -97,11 +97,11 @@ def run(args: argparse.Namespace) -> int:
 
         size = min(args.utterances, len(corpus))
         corpus = replace(corpus, table=corpus.table.sample(size, seed=args.seed))
-    victims = [open_victim(spec) for spec in args.recognizer]
+    victims = [open_victim(spec) for spec in recognizers]
     if plan.method != "blackbox":
         for victim in victims:
             victim.differentiable(plan.method)
-    listeners = [open_victim(spec) for spec in args.transfer]
+    listeners = [open_victim(spec) for spec in recognizer_list(args.transfer)]
     with Progress(not args.json and sys.stderr.isatty()) as bars:
         each = {"pgd": 1, "universal": args.epochs, "blackbox": 2 * args.queries}[plan.method]
         bars.begin(plan.method, len(corpus) * len(victims) * len(plan.snrs) * each)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import add_corpus_arguments, names, read_corpus_as_asked
+from voxaudit.cli.arguments import add_corpus_arguments, read_corpus_as_asked, recognizer_list
 
 if TYPE_CHECKING:
     from voxaudit.audits.breaking import Breaking
@@ -65,15 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    import os
-
     from voxaudit.audits.breaking import breaking_points
     from voxaudit.cli.output import print_json
     from voxaudit.run.local import Limits
     from voxaudit.run.progress import Progress
 
     ends = _ends(args.range)
-    recognizers = names(args.recognizers)
+    recognizers = recognizer_list(args.recognizers)
     corpus = read_corpus_as_asked(args.corpus, args)
     speakers = corpus.table["speaker"].n_unique()
     with Progress(not args.json and sys.stderr.isatty()) as bars:
@@ -90,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
             attribute=args.attribute,
             budget=args.budget,
             seed=args.seed,
-            limits=Limits(workers=args.workers or os.cpu_count() or 1),
+            limits=Limits.asked(args.workers),
             cache=not args.no_cache,
             progress=lambda count: bars.advance(count, heard=True),
         )

@@ -106,6 +106,7 @@ def _matching(text: str) -> dict[str, str]:
 def _print(found: Comparison) -> None:
     from voxaudit.cli.output import print_table
     from voxaudit.report.numbers import percent
+    from voxaudit.stats.p_values import p_cell
 
     def points(value: float | None) -> str:
         return "-" if value is None else f"{100 * value:+.1f}"
@@ -119,7 +120,7 @@ def _print(found: Comparison) -> None:
             points(one.difference),
             "-" if one.low is None else f"{points(one.low)} to {points(one.high)}",
             "-" if one.noise is None else f"{100 * one.noise:.1f}",
-            "-" if one.p is None else "<0.001" if one.p < 0.001 else f"{one.p:.3f}",
+            p_cell(one.p),
             one.outcome,
             one.speakers,
         ]

@@ -102,7 +102,7 @@ def _next(manifest: Path, folder: Path, report: Path) -> None:
         "- Your corpus:  voxaudit inspect manifest.csv; voxaudit init manifest.csv; voxaudit run audit.toml"
     )
     print(f"- Listen:       voxaudit review {run}")
-    attack = f"voxaudit attack {where} --method blackbox --recognizer moonshine --snr 20 --utterances 8"
+    attack = f"voxaudit attack {where} --method blackbox --recognizers moonshine --snr 20 --utterances 8"
     print(
         f"- Attack it:    {attack} --out {run}/attack; on a cluster: voxaudit run audit.toml --executor ray"
     )

@@ -177,6 +177,7 @@ def _show_significant(view: View, fdr: float) -> None:
 
     from voxaudit.cli.output import print_table
     from voxaudit.report.numbers import percent_interval
+    from voxaudit.stats.p_values import p_cell
 
     rows = view.violations.filter(pl.col("significant").fill_null(False))
     # One line a cell: the largest tau that the data carry.
@@ -200,8 +201,8 @@ def _show_significant(view: View, fdr: float) -> None:
                 *(row["group"], row["against"], row["pair"], row["scenario"]),
                 percent_interval(row["gap"], row["ci_low"], row["ci_high"]),
                 f"{row['tau']:g}",
-                f"{row['p']:.2g}",
-                f"{row['q']:.2g}",
+                p_cell(row["p"]),
+                p_cell(row["q"]),
             ]
             for row in shown.to_dicts()
         ],

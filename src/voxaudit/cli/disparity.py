@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.disparity.result import Disparity, Effect, Fit, Interaction
     from voxaudit.audits.disparity.table import Numeric
 
-EXAMPLE = "voxaudit disparity RUN --factor gender --covariates age --by recognizer,scenario"
+EXAMPLE = "voxaudit disparity RUN --attribute gender --controls age --by recognizer,scenario"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,13 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="a run's folder, or a table (csv, tsv, jsonl, parquet), one row an utterance",
     )
-    parser.add_argument("--factor", required=True, metavar="COL", help="the attribute whose gap is measured")
-    parser.add_argument("--reference", metavar="LEVEL", help="the level all others are compared with")
     parser.add_argument(
-        "--covariates",
+        "--attribute", required=True, metavar="COL", help="the sensitive attribute: whose gap is measured"
+    )
+    parser.add_argument("--reference", metavar="GROUP", help="the group all others are compared with")
+    parser.add_argument(
+        "--controls",
         default="",
         metavar="COL,...",
-        help="attributes held fixed: numbers as they are, text as categories; C(COL) makes numbers categories",
+        help="control attributes, held fixed: numbers as they are, text as categories; C(COL) makes numbers categories",
     )
     parser.add_argument("--by", default="", metavar="COL,...", help="fit every combination of these apart")
     parser.add_argument(
@@ -70,9 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which interval and p-value to show (default: profile likelihood); JSON has all",
     )
     parser.add_argument(
-        "--embeddings",
+        "--text",
         metavar="COL",
-        help="column of the reference text: control for what is said, by sentence embeddings",
+        help="column of the reference text: hold fixed what is said, by sentence embeddings",
     )
     parser.add_argument("--plot", metavar="FILE", help="write a forest plot (.png or .svg)")
     parser.add_argument("--modes", action="store_true", help="add every speaker's own effect to the JSON")
@@ -111,12 +113,12 @@ def run(args: argparse.Namespace) -> int:
     ask = partial(
         disparity,
         table,
-        factor=args.factor,
+        attribute=args.attribute,
         errors=args.errors,
         words=args.words,
         speaker=args.speaker,
         reference=args.reference,
-        covariates=names(args.covariates),
+        controls=names(args.controls),
         by=names(args.by),
         interaction=args.interaction,
         interaction_reference=args.interaction_reference,
@@ -131,12 +133,12 @@ def run(args: argparse.Namespace) -> int:
     plain: Disparity | None = None
     extra: Sequence[Numeric] = ()
     said: Sequence[str] = ()
-    if args.embeddings:
-        from voxaudit.audits.disparity.embeddings import embedding_covariates
+    if args.text:
+        from voxaudit.audits.disparity.embeddings import embedding_controls
 
         speaker = None if args.no_random else args.speaker
-        texts = _with_texts(table, args.embeddings, folder)
-        extra, said = embedding_covariates(texts, args.embeddings, speaker, where=str(path))
+        texts = _with_texts(table, args.text, folder)
+        extra, said = embedding_controls(texts, args.text, speaker, where=str(path))
         plain = ask(resamples=0)
     result = ask(extra=extra)
     for line in (*said, *result.notes):
@@ -147,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         document = {"table": str(path), **result.as_dict()}
         if plain is not None:
-            document |= {"embeddings": said[0], "without_embeddings": plain.as_dict()["fits"]}
+            document |= {"text": said[0], "without_text": plain.as_dict()["fits"]}
         print_json(document)
     else:
         _print(result)
@@ -175,10 +177,10 @@ def _print(result: Disparity) -> None:
     rows = [row for fit in result.fits if fit.effects for row in (_reference_row(fit), *_rows(fit))]
     adjusted = result.family["effects"] > 1
     print_table(
-        f"Errors relative to {result.factor} = {printable(result.reference)}",
+        f"Errors relative to {result.attribute} = {printable(result.reference)}",
         [
             *by,
-            result.factor,
+            result.attribute,
             "speakers",
             "WER",
             "ratio",
@@ -190,13 +192,13 @@ def _print(result: Disparity) -> None:
             "verdict",
         ]
         if adjusted
-        else [*by, result.factor, "speakers", "WER", "ratio", "95 % interval", "robust", "p", "verdict"],
+        else [*by, result.attribute, "speakers", "WER", "ratio", "95 % interval", "robust", "p", "verdict"],
         [row if adjusted else [*row[:-3], row[-1]] for row in rows],
     )
     if any(effect.baseline for fit in result.fits for effect in fit.effects):
         print_table(
             "The baseline beside it: ratio of raw word error rates, nothing controlled for",
-            [*by, result.factor, "raw ratio", "utterances resampled (too narrow)", "speakers resampled"],
+            [*by, result.attribute, "raw ratio", "utterances resampled (too narrow)", "speakers resampled"],
             [_baseline_row(fit, effect) for fit in result.fits for effect in fit.effects if effect.baseline],
         )
     for fit in result.fits:
@@ -240,7 +242,7 @@ def _print_source(plain: Disparity, result: Disparity) -> None:
         ]
     print_table(
         "What is said, or how it is said? A gap that stays when the text is controlled for is one of acoustics",
-        [*result.by, result.factor, "as it is", "text controlled for"],
+        [*result.by, result.attribute, "as it is", "text controlled for"],
         rows,
     )
 
@@ -282,7 +284,7 @@ def _print_fit(fit: Fit, *, alone: bool) -> None:
         print(f"{fit.utterances:,} utterances{people}. {_left_out(fit)}".rstrip())
         if fit.lrt is not None:
             print(
-                f"Does {fit.factor} matter at all? likelihood ratio {fit.lrt.chi2:.2f} on {fit.lrt.df} df,"
+                f"Does {fit.attribute} matter at all? likelihood ratio {fit.lrt.chi2:.2f} on {fit.lrt.df} df,"
                 f" {_p_is(fit.lrt.p)}"
                 + ("" if fit.robust is None else f"; speaker-robust {_p_is(fit.robust.p)}")
             )
@@ -292,11 +294,11 @@ def _print_fit(fit: Fit, *, alone: bool) -> None:
                 f" the log scale); dispersion {fit.dispersion['poisson']:.2f} against Poisson,"
                 f" {fit.dispersion['mixed'] or float('nan'):.2f} within speakers."
             )
-        if len(fit.covariates) > 1:
+        if len(fit.controls) > 1:
             print_table(
                 "Held fixed (log-ratios per unit, or against the first level)",
                 ["term", "estimate", "standard error", "robust"],
-                [[c.term, f"{c.estimate:+.4f}", _number(c.se), _number(c.robust_se)] for c in fit.covariates],
+                [[c.term, f"{c.estimate:+.4f}", _number(c.se), _number(c.robust_se)] for c in fit.controls],
             )
     if fit.interaction is not None:
         _print_interaction(fit.interaction, start, fit.reference)
@@ -305,10 +307,10 @@ def _print_fit(fit: Fit, *, alone: bool) -> None:
 
 
 def _left_out(fit: Fit) -> str:
-    if not fit.dropped:
+    if not fit.left_out:
         return ""
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in fit.dropped_because.items())
-    return f"{fit.dropped:,} left out: {reasons}."
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in fit.left_out.items())
+    return f"{sum(fit.left_out.values()):,} left out: {reasons}."
 
 
 def _print_interaction(found: Interaction, start: str, reference: str) -> None:

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "corpus", type=Path, help="a manifest or corpus folder; `voxaudit list corpora` shows formats"
     )
-    parser.add_argument("--format", metavar="F", help="corpus format (default: found out)")
+    parser.add_argument("--format", help="corpus format (default: found out)")
     parser.add_argument(
         "--out", type=Path, default=Path("audit.toml"), metavar="FILE", help="default: audit.toml"
     )

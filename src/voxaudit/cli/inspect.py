@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "voxaudit inspect data/manifest.csv --columns text=sentence,speaker=client_id"
 
-LEVELS_SHOWN = 8
-LEVELS_IN_JSON = 100
+GROUPS_SHOWN = 8
+GROUPS_IN_JSON = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +77,7 @@ def summarize(corpus: Corpus, path: str) -> dict[str, Any]:
         "speakers": table["speaker"].drop_nulls().n_unique() or None,
         "seconds": round(float(table["duration"].sum()), 3) if known and known == len(corpus) else None,
         "columns": dict(corpus.columns),
-        "attributes": {name: _levels(table, name) for name in corpus.attributes},
+        "attributes": {name: _groups(table, name) for name in corpus.attributes},
         "problems": [
             {
                 "kind": problem.kind,
@@ -91,21 +91,21 @@ def summarize(corpus: Corpus, path: str) -> dict[str, Any]:
     }
 
 
-def _levels(table: pl.DataFrame, name: str) -> dict[str, Any]:
-    """Return the levels of an attribute, the most frequent first, with their utterances and speakers."""
+def _groups(table: pl.DataFrame, name: str) -> dict[str, Any]:
+    """Return the groups of an attribute, the most frequent first, with their utterances and speakers."""
     import polars as pl
 
-    given = table.select(pl.col(name).alias("level"), "speaker").filter(pl.col("level").is_not_null())
+    given = table.select(pl.col(name).alias("group"), "speaker").filter(pl.col("group").is_not_null())
     speakers = pl.col("speaker").drop_nulls().n_unique() if table["speaker"].count() else pl.lit(None)
-    levels = (
-        given.group_by("level")
+    groups = (
+        given.group_by("group")
         .agg(utterances=pl.len(), speakers=speakers)
-        .sort("utterances", "level", descending=[True, False])
+        .sort("utterances", "group", descending=[True, False])
     )
     return {
-        "count": levels.height,
+        "count": groups.height,
         "missing": table.height - given.height,
-        "levels": levels.head(LEVELS_IN_JSON).to_dicts(),
+        "groups": groups.head(GROUPS_IN_JSON).to_dicts(),
     }
 
 
@@ -154,18 +154,18 @@ def _attribute_table(attributes: dict[str, Any]) -> Any:
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("attribute")
-    table.add_column("level")
+    table.add_column("group")
     table.add_column("utterances", justify="right")
     table.add_column("speakers", justify="right")
     for name, attribute in attributes.items():
-        shown = attribute["levels"][:LEVELS_SHOWN]
+        shown = attribute["groups"][:GROUPS_SHOWN]
         label = escape(printable(name))
-        for level in shown:
-            speakers = "" if level["speakers"] is None else f"{level['speakers']:,}"
-            table.add_row(label, escape(repr(level["level"])[1:-1]), f"{level['utterances']:,}", speakers)
+        for group in shown:
+            speakers = "" if group["speakers"] is None else f"{group['speakers']:,}"
+            table.add_row(label, escape(repr(group["group"])[1:-1]), f"{group['utterances']:,}", speakers)
             label = ""
         if attribute["count"] > len(shown):
-            table.add_row(label, f"... {attribute['count'] - len(shown):,} more levels", "", "")
+            table.add_row(label, f"... {attribute['count'] - len(shown):,} more groups", "", "")
             label = ""
         if attribute["missing"]:
             table.add_row(label, "(not given)", f"{attribute['missing']:,}", "")

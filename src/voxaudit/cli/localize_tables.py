@@ -9,6 +9,7 @@ import polars as pl
 from voxaudit.audits.localize.drops import mean_over
 from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent
+from voxaudit.stats.p_values import p_cell, p_value
 
 if TYPE_CHECKING:
     from voxaudit.audits.localize import Localization
@@ -60,7 +61,7 @@ def _words(found: Localization, top: int) -> None:
                     row["drop"],
                     percent(row["lost_rate"]),
                 ),
-                *(row["lost_theta"], _p(row["q"]), _p(row["q_group"])),
+                *(row["lost_theta"], p_cell(row["q"]), p_cell(row["q_group"])),
             ]
             for row in order.head(top).to_dicts()
         ]
@@ -80,7 +81,7 @@ def _phonemes(found: Localization, table: pl.DataFrame, top: int) -> None:
     rows: list[list[Any]] = [
         [
             *(row["recognizer"], row["group"], row["transformation"], row["phoneme"], row["said"]),
-            *(percent(row["lost_rate"]), row["lost_theta"], _p(row["q"])),
+            *(percent(row["lost_rate"]), row["lost_theta"], p_cell(row["q"])),
         ]
         for row in order.head(max(1, top // 2)).to_dicts()
     ]
@@ -129,7 +130,7 @@ def _comparison(title: str, result: Comparison) -> None:
         f"{title}: non-robust {result.non_robust_errors} of {result.non_robust_sentences},"
         f" robust {result.robust_errors} of {result.robust_sentences}; ratio {_number(result.ratio)}"
         f" (95 %: {_number(result.sentences_low)} to {_number(result.sentences_high)} by sentence,"
-        f" {_number(result.words_low)} to {_number(result.words_high)} by word), Fisher p {_p(result.p)}"
+        f" {_number(result.words_low)} to {_number(result.words_high)} by word), Fisher {p_value(result.p)}"
     )
 
 
@@ -143,9 +144,3 @@ def _number(value: float | None) -> str:
 
 def _dash(value: Any) -> str:
     return "-" if value is None else str(value)
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}"

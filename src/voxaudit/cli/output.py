@@ -7,6 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from voxaudit.report.invisible import printable
+
+__all__ = ["note", "print_json", "print_table", "printable"]
+
 
 def note(text: str) -> None:
     """Print lines to standard error: standard output is for results."""
@@ -43,11 +47,6 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     # Piped output is not cut to a terminal's width that is not there.
     console = Console(width=None if sys.stdout.isatty() else 160)
     console.print(table)
-
-
-def printable(text: str) -> str:
-    """Return text without control characters: a transcript must not be able to drive the terminal."""
-    return "".join(character if character.isprintable() else "�" for character in text)
 
 
 def _escaped(line: str) -> str:

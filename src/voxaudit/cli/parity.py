@@ -94,7 +94,8 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
         "--gap",
         type=float,
         metavar="G",
-        help="the gap in word error rate that matters (default: 0.1, or half the word error rate if less)",
+        help="the gap between groups that matters: 0.1 is ten percentage points of word error rate"
+        " (default: 0.1, or half the recognizer's word error rate if less)",
     )
     parser.add_argument("--confidence", type=float, default=0.95, metavar="C", help="default: 0.95")
     parser.add_argument("--power", type=float, default=0.8, metavar="P", help="default: 0.8")

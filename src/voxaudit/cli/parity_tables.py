@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent, percent_interval
+from voxaudit.stats.p_values import p_cell
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from voxaudit.audits.parity import Findings
+    from voxaudit.audits.parity import Check, Findings
 
 SHOWN = 5
 """Rows of the long lists that are printed without --full."""
 
 
 def show(found: Findings, title: str, *, full: bool) -> None:
-    """Print the findings; short tables speak of the recognizers' mean, `full` of everything."""
+    """Print the findings; short tables speak of every recognizer by itself, `full` also of their mean, last."""
     _about(found, title)
     _groups(found, full)
     _gaps(found)
@@ -32,7 +33,7 @@ def show(found: Findings, title: str, *, full: bool) -> None:
     print_table(
         "Checklist (Herron et al., section 3)",
         ["practice", "status", "why"],
-        [[check.practice, check.status, check.why] for check in found.checklist],
+        [[_practice(check), check.status, check.why] for check in found.checklist],
     )
     for caution in found.cautions:
         print(printable(f"caution: {caution.text}"))
@@ -43,17 +44,26 @@ def show(found: Findings, title: str, *, full: bool) -> None:
         print(f"refused: {len(found.refusals) - 20} more (--full)")
 
 
-def probability(p: float | None) -> str:
-    """Return a p-value for a table."""
-    return "-" if p is None else "<0.0001" if p < 0.0001 else f"{p:.4f}"
+def _practice(check: Check) -> str:
+    return check.practice if check.recognizer is None else f"{check.practice}: {check.recognizer}"
 
 
 def _about(found: Findings, title: str) -> None:
-    single = [name for name in found.recognizers if name != found.main]
+    from voxaudit.audits.parity.options import percentage_points
+
+    single = _single(found)
     who = f"{found.people.height:,} {'surrogate speakers' if found.surrogate else 'speakers'}"
-    heard = f"{len(single)} recognizers ({', '.join(single)})" if single else f"recognizer {found.main}"
-    asked = f"a gap of {100 * found.gaps_asked[found.main]:.3g} points is asked about"
-    print(printable(f"{title}: {who}, {heard}; {asked}"))
+    heard = (
+        f"recognizer {single[0]}" if len(single) == 1 else f"{len(single)} recognizers ({', '.join(single)})"
+    )
+    print(printable(f"{title}: {who}, {heard}"))
+    gaps = {name: percentage_points(found.gaps_asked[name]) for name in single}
+    if len(set(gaps.values())) == 1:
+        print(f"asked about: a gap of {gaps[single[0]]}")
+    else:
+        print(
+            printable("asked about: a gap of " + ", ".join(f"{gap} ({name})" for name, gap in gaps.items()))
+        )
     for reason, count in found.left_out.items():
         print(printable(f"left out: {count:,} rows ({reason})"))
     for line in found.notes:
@@ -61,29 +71,32 @@ def _about(found: Findings, title: str) -> None:
     print()
 
 
+def _single(found: Findings) -> list[str]:
+    """Return the recognizers without their mean, which is a claim about speakers and not about any of them."""
+    from voxaudit.audits.parity.options import MEAN
+
+    return [name for name in found.recognizers if name != MEAN]
+
+
 def _rows(found: Findings, table: pl.DataFrame, full: bool) -> list[dict[str, Any]]:
     import polars as pl
 
     if not table.height:
         return []
-    return (table if full else table.filter(pl.col("recognizer") == found.main)).to_dicts()
+    return (table if full else table.filter(pl.col("recognizer").is_in(_single(found)))).to_dicts()
 
 
 def _print(
     found: Findings, title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], full: bool
 ) -> None:
-    """Print a table; its rows start with the recognizer, which is left out where the title says it."""
+    """Print a table; its rows start with the recognizer, which is left out where there is one."""
     kept = [list(row) for row in rows]
     if not kept:
         return
-    if full:
+    if full or len(found.recognizers) > 1:
         print_table(title, ["recognizer", *columns], kept)
     else:
-        print_table(
-            f"{title}: {found.main}" if len(found.recognizers) > 1 else title,
-            columns,
-            [row[1:] for row in kept],
-        )
+        print_table(title, columns, [row[1:] for row in kept])
 
 
 def _groups(found: Findings, full: bool) -> None:
@@ -96,7 +109,7 @@ def _groups(found: Findings, full: bool) -> None:
         "pooled",
         "Err_rel against all",
     ]
-    columns += ["p", "adjusted", "needed", "smallest gap (points)", "verdict"]
+    columns += ["p", "adjusted", "needed", "smallest gap (% points)", "verdict"]
     rows = [
         [
             *(row[name] for name in ("recognizer", "attribute", "level", "speakers")),
@@ -104,8 +117,8 @@ def _groups(found: Findings, full: bool) -> None:
             percent(row["wer_utterance_mean"]),
             percent(row["wer_pooled"]),
             _relative(row["err_rel"], row["ci_low"], row["ci_high"]),
-            probability(row["p"]),
-            probability(row["p_adjusted"]),
+            p_cell(row["p"]),
+            p_cell(row["p_adjusted"]),
             _number(row["speakers_needed"]),
             _plain_points(row["smallest_gap"]),
             _verdict(row),
@@ -125,8 +138,8 @@ def _gaps(found: Findings) -> None:
             _points(row["gap_wer"], row["gap_low"], row["gap_high"]),
             _points(row["gap_utterance_mean"], None, None),
             _points(row["gap_pooled"], None, None),
-            probability(row["p"]),
-            probability(row["p_adjusted"]),
+            p_cell(row["p"]),
+            p_cell(row["p_adjusted"]),
             "yes" if row["choice_matters"] else "no",
         ]
         for row in found.gaps.to_dicts()
@@ -135,7 +148,7 @@ def _gaps(found: Findings) -> None:
         "attribute",
         "best / worst",
         "gap (Eq. 5)",
-        "in WER points",
+        "in % points of WER",
         "by utterance",
         "pooled",
         "p",
@@ -152,8 +165,8 @@ def _pairs(found: Findings) -> None:
             f"{row['first']} - {row['second']}",
             f"{row['speakers']}, {row['second_speakers']}",
             _points(row["difference"], row["difference_low"], row["difference_high"]),
-            probability(row["p"]),
-            probability(row["p_adjusted"]),
+            p_cell(row["p"]),
+            p_cell(row["p_adjusted"]),
             _verdict(row),
         ]
         for row in found.pairs.to_dicts()
@@ -161,14 +174,21 @@ def _pairs(found: Findings) -> None:
     _print(
         found,
         "Pairs of groups",
-        ["attribute", "pair", "speakers", "difference", "p", "adjusted", "verdict"],
+        ["attribute", "pair", "speakers", "difference (% points)", "p", "adjusted", "verdict"],
         rows,
         True,
     )
 
 
 def _conditional(found: Findings, full: bool) -> None:
-    columns = ["attribute", "level", "strata", "speakers used", "mean Err_rel", "difference to the rest"]
+    columns = [
+        "attribute",
+        "level",
+        "strata",
+        "speakers used",
+        "mean Err_rel",
+        "difference to the rest (% points)",
+    ]
     columns += ["p", "adjusted", "p of strata", "verdict"]
     rows = [
         [
@@ -176,9 +196,9 @@ def _conditional(found: Findings, full: bool) -> None:
             f"{row['speakers_used']} of {row['speakers']}",
             _relative(row["err_rel"], None, None),
             _points(row["difference"], row["difference_low"], row["difference_high"]),
-            probability(row["p"]),
-            probability(row["p_adjusted"]),
-            probability(row["strata_p"]),
+            p_cell(row["p"]),
+            p_cell(row["p_adjusted"]),
+            p_cell(row["strata_p"]),
             _verdict(row),
         ]
         for row in _rows(found, found.conditional, full)
@@ -190,47 +210,51 @@ def _intersections(found: Findings, full: bool) -> None:
     rows = _rows(found, found.intersectional, full)
     ranked = [row for row in rows if row["enough_speakers"]]
     others = [row for row in rows if not row["enough_speakers"]]
-    shown = ranked if full or len(ranked) <= 2 * SHOWN else [*ranked[:SHOWN], *ranked[-SHOWN:]]
-    columns = [
-        "rank",
-        "group",
-        "speakers",
-        "WER by speaker",
-        "Err_rel against all",
-        "p",
-        "adjusted",
-        "verdict",
-    ]
+    columns = ["group", "speakers", "WER by speaker", "Err_rel against all", "p", "adjusted", "verdict"]
+
+    def cells(row: dict[str, Any]) -> list[Any]:
+        return [
+            _group(row["group"]),
+            row["speakers"],
+            percent(row["wer_speaker_mean"]),
+            _relative(row["err_rel"], row["ci_low"], row["ci_high"]),
+            p_cell(row["p"]),
+            p_cell(row["p_adjusted"]),
+            _verdict(row),
+        ]
+
+    shown = ranked if full else _ends(ranked)
     _print(
         found,
         "Intersectional groups with enough speakers, the worst first",
-        columns,
-        [
-            [
-                row["recognizer"],
-                row["rank"],
-                _group(row["group"]),
-                row["speakers"],
-                percent(row["wer_speaker_mean"]),
-                _relative(row["err_rel"], row["ci_low"], row["ci_high"]),
-                probability(row["p"]),
-                probability(row["p_adjusted"]),
-                _verdict(row),
-            ]
-            for row in shown
-        ],
+        ["rank", *columns],
+        [[row["recognizer"], row["rank"], *cells(row)] for row in shown],
         full,
     )
-    listed = others if full else others[:SHOWN]
+    # Those that differ all the same come first.
+    listed = others if full else [row for name in _single(found) for row in _of(others, name)[:SHOWN]]
     _print(
         found,
         f"Intersectional groups without enough speakers ({len(others)})",
-        ["group", "speakers", "verdict"],
-        [[row["recognizer"], _group(row["group"]), row["speakers"], row["verdict"]] for row in listed],
+        columns,
+        [[row["recognizer"], *cells(row)] for row in listed],
         full,
     )
     if len(listed) < len(others):
         print(f"  ... and {len(others) - len(listed)} more (--full, --json)\n")
+
+
+def _of(rows: list[dict[str, Any]], recognizer: str) -> list[dict[str, Any]]:
+    return [row for row in rows if row["recognizer"] == recognizer]
+
+
+def _ends(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first and the last rows of each recognizer, all where there are few."""
+    kept = []
+    for name in dict.fromkeys(row["recognizer"] for row in rows):
+        own = _of(rows, name)
+        kept += own if len(own) <= 2 * SHOWN else [*own[:SHOWN], *own[-SHOWN:]]
+    return kept
 
 
 def _regression(found: Findings, full: bool) -> None:
@@ -239,8 +263,8 @@ def _regression(found: Findings, full: bool) -> None:
         [
             *(row[name] for name in ("recognizer", "model", "term", "columns")),
             "-" if row["f"] is None else f"{row['f']:.2f}",
-            probability(row["p"]),
-            probability(row["p_adjusted"]),
+            p_cell(row["p"]),
+            p_cell(row["p_adjusted"]),
             f"{row['r_squared']:.3f}",
         ]
         for row in _rows(found, found.regression_tests, full)
@@ -251,12 +275,12 @@ def _regression(found: Findings, full: bool) -> None:
             [
                 *(row[name] for name in ("recognizer", "model", "name")),
                 _points(row["estimate"], row["ci_low"], row["ci_high"]),
-                probability(row["p"]),
-                probability(row["p_adjusted"]),
+                p_cell(row["p"]),
+                p_cell(row["p_adjusted"]),
             ]
             for row in found.regression.to_dicts()
         ]
-        _print(found, "Coefficients", ["model", "level", "WER points", "p", "adjusted"], terms, True)
+        _print(found, "Coefficients", ["model", "level", "% points of WER", "p", "adjusted"], terms, True)
 
 
 def _outliers(found: Findings, full: bool) -> None:
@@ -288,9 +312,9 @@ def _outliers(found: Findings, full: bool) -> None:
             [
                 *(row[name] for name in ("recognizer", "attribute", "level")),
                 _relative(row["err_rel"], None, None),
-                probability(row["p_adjusted"]),
+                p_cell(row["p_adjusted"]),
                 _relative(row["err_rel_without"], None, None),
-                probability(row["p_adjusted_without"]),
+                p_cell(row["p_adjusted_without"]),
                 "yes" if row["changes"] else "no",
             ]
             for row in changed
@@ -312,8 +336,8 @@ def _balance(found: Findings, full: bool) -> None:
                 _level_mean(row["lowest"], row["lowest_mean"]),
                 _level_mean(row["highest"], row["highest_mean"]),
                 "-" if row["largest_difference"] is None else f"{row['largest_difference']:.2f}",
-                probability(row["p"]),
-                probability(row["p_adjusted"]),
+                p_cell(row["p"]),
+                p_cell(row["p_adjusted"]),
                 "yes" if row["balanced"] else "NO",
             ]
             for row in found.balance_tests.to_dicts()

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also draw N studies (default: 1000) from the mixed model: fitted to TABLE, or of --base-wer",
     )
     parser.add_argument("--test", choices=("t", "mixed"), default="t", help="test of the simulated studies")
-    parser.add_argument("--seed", type=int, default=0, help="of the simulation")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the simulation (default: 0)")
     parser.add_argument(
         "--base-wer", type=float, metavar="W", help="simulate without TABLE: WER of the better group"
     )
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--log-sigma", type=float, default=0.5, metavar="S", help="spread of speakers' log rates"
     )
     parser.add_argument(
-        "--utterances", type=int, default=20, metavar="N", help="utterances a speaker (default: 20)"
+        "--per-speaker", type=int, default=20, metavar="N", help="utterances a speaker (default: 20)"
     )
     parser.add_argument(
         "--utterance-words", type=int, default=10, metavar="N", help="words an utterance (default: 10)"
@@ -181,7 +181,7 @@ def _simulated(args: argparse.Namespace) -> dict[str, Any]:
     population = planned_population(
         args.base_wer,
         args.log_sigma,
-        utterances=args.utterances,
+        utterances=args.per_speaker,
         words=args.utterance_words,
         dispersion=args.dispersion,
     )
@@ -207,8 +207,8 @@ def _show(document: dict[str, Any]) -> None:
     level = f"{sides}, {100 * document['confidence']:g} % confidence, power {document['power']:g}"
     if planned := document.get("planned"):
         print(
-            f"A gap of {100 * planned['gap']:g} points of word error rate, speakers with a standard deviation of"
-            f" {100 * planned['sigma']:g} points; {level}:"
+            f"A gap of {100 * planned['gap']:g} percentage points of word error rate, speakers with a standard"
+            f" deviation of {100 * planned['sigma']:g}; {level}:"
         )
         for name, label in (("eq1", "Eq. 1 (z-test)"), ("t_test", "t-test")):
             part = planned[name]

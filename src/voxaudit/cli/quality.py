@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="scenario ids and suites; a run's own if not given, else clean only",
     )
     parser.add_argument(
-        "--sample",
+        "--utterances",
         metavar="N",
-        help="utterances to measure, spread over the speakers, or all; as many as the intervals need if not given",
+        help="how many to measure, spread over the speakers, or all; as many as the intervals need if not given",
     )
     parser.add_argument(
         "--p835", action="store_true", help="also signal, background and overall MOS, at 12 times the cost"
@@ -41,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which windows DNSMOS is the mean of: every (default), or speechmos, as that package does",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, help="seed of scenarios and sample; a run keeps its own"
+        "--seed", type=int, default=0, metavar="N", help="seed of scenarios and choice; a run keeps its own"
     )
-    parser.add_argument("--workers", type=int, help="processes (default: one a core)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes (default: one per core)")
     parser.add_argument(
         "--out", metavar="FILE", help="also write one row per utterance and scenario (.csv, .tsv or .parquet)"
     )
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     table = measure_quality(
         source,
         args.scenarios,
-        sample=_sample(args.sample),
+        utterances=_utterances(args.utterances),
         p835=args.p835,
         windows=args.windows,
         seed=args.seed,
@@ -157,7 +157,7 @@ def _corpus_of_files(files: list[Path]) -> Corpus:
     return Corpus("files", "files", pl.DataFrame(rows, schema=schema))
 
 
-def _sample(text: str | None) -> int | None:
+def _utterances(text: str | None) -> int | None:
     from voxaudit.errors import VoxauditError
 
     if text is None:
@@ -165,7 +165,7 @@ def _sample(text: str | None) -> int | None:
     if text == "all":
         return 2**62
     if not text.isdecimal():
-        raise VoxauditError(f"--sample: a number of utterances or all, not '{text}'")
+        raise VoxauditError(f"--utterances: a number of utterances or all, not '{text}'")
     return min(int(text), 2**62)
 
 

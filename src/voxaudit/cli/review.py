@@ -123,7 +123,7 @@ def _serve(args: argparse.Namespace) -> int:
     from voxaudit.cli.output import note, print_json, printable
     from voxaudit.review.app import review_app
     from voxaudit.review.store import reviewer_name
-    from voxaudit.review.web import Running, loopback, serve
+    from voxaudit.review.web import loopback, running, until_interrupted
 
     reviewer = reviewer_name(args.reviewer) if args.reviewer else ""
     app = review_app(args.folder, reviewer=reviewer)
@@ -133,30 +133,24 @@ def _serve(args: argparse.Namespace) -> int:
             "whoever gets hold of the link can hear and read the run."
         )
 
-    started = []
-
-    def ready(server: Running) -> None:
-        started.append(server)
-        if args.json:
-            print_json({"link": server.link, "port": server.port})
-        else:
-            print(f"Open {server.link}")
-            note("Labels are saved as you give them. Ctrl-C ends the review.")
-        sys.stdout.flush()
-        if not args.no_browser and not args.json:
-            _open(server.link)
-
-    try:
-        serve(
-            app,
-            host=args.host,
-            port=args.port,
-            any_host=args.allow_remote,
-            log=lambda line: note(printable(line)),
-            ready=ready,
-        )
-    finally:
-        if started:
+    with running(
+        app,
+        host=args.host,
+        port=args.port,
+        any_host=args.allow_remote,
+        log=lambda line: note(printable(line)),
+    ) as server:
+        try:
+            if args.json:
+                print_json({"link": server.link, "port": server.port})
+            else:
+                print(f"Open {server.link}")
+                note("Labels are saved as you give them. Ctrl-C ends the review.")
+            sys.stdout.flush()
+            if not args.no_browser and not args.json:
+                _open(server.link)
+            until_interrupted()
+        finally:
             _finish(args.folder)
     return 0
 

@@ -56,33 +56,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from dataclasses import replace
-
+    from voxaudit.cli.arguments import as_asked
     from voxaudit.cli.summary import show
     from voxaudit.config import load_config
     from voxaudit.pipeline import run_audit
 
-    config = load_config(args.config)
-    if args.out is not None:
-        config = replace(config, out=args.out)
-    if args.workers is not None:
-        config = replace(config, workers=args.workers)
-    if args.executor is not None or args.ray_address is not None:
-        config = replace(config, executor=args.executor or "ray")
-    if args.ray_address is not None:
-        config = replace(config, ray_address=args.ray_address)
-    if args.publish is not None:
-        config = replace(config, publish=args.publish)
-    if args.no_cache:
-        config = replace(config, cache=False)
+    if args.ray_address is not None and args.executor is None:
+        args.executor = "ray"
+    config = as_asked(load_config(args.config), args)
     if args.dry_run:
         return _dry_run(config, retry_failed=args.retry_failed, as_json=args.json)
     if args.precision is not None or args.decide is not None:
-        from voxaudit.cli.sequential import goal_of, hear
-        from voxaudit.cli.sequential import show as show_sequential
+        from voxaudit.cli.sequential import hear
+        from voxaudit.errors import VoxauditError
 
-        show_sequential(hear(config, goal_of(args), quiet=args.json), config.out, as_json=args.json)
-        return 0
+        if args.max_cost is not None or args.max_minutes is not None:
+            raise VoxauditError(
+                "stopping early keeps no budget: leave --max-cost and --max-minutes out, or --precision and --decide"
+            )
+        return hear(config, args)
     audit = run_audit(
         config, retry_failed=args.retry_failed, max_cost=args.max_cost, max_minutes=args.max_minutes
     )

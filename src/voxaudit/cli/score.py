@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import names
+from voxaudit.cli.arguments import names, natural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a reference without hypothesis: refuse, count its words as deleted, or leave it out",
     )
     parser.add_argument(
-        "--alignments", type=_natural, default=0, metavar="N", help="show the N worst utterances"
+        "--alignments", type=natural, default=0, metavar="N", help="show the N worst utterances"
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="also write a scores table (.csv, .parquet) for the audits"
@@ -61,13 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for --out: what the recognizer is called there (default: recognizer)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, not {value}")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:
@@ -172,9 +165,9 @@ def _groups(table: pl.DataFrame, by: list[str]) -> list[dict[str, Any]]:
 
     from voxaudit.score.align import COUNT_COLUMNS
     from voxaudit.score.table import total
-    from voxaudit.stats.bootstrap import ratio_intervals
+    from voxaudit.stats.rates import rate_intervals
 
-    limits = {tuple(row[:-3]): row[-3:] for row in ratio_intervals(table, by).iter_rows()}
+    limits = {tuple(row[:-3]): row[-3:] for row in rate_intervals(table, by).iter_rows()}
     groups = []
     for key, rows in table.group_by(by, maintain_order=True):
         counts = total(rows)
@@ -210,6 +203,8 @@ def _no_interval(whole: dict[str, Any], speaker: str | None) -> str | None:
         return "there is no speaker column, and utterances of one speaker are not independent; name it with --speaker"
     if whole["speakers"] < FEWEST_SPEAKERS:
         return f"column '{speaker}' has {whole['speakers']} speakers; at least {FEWEST_SPEAKERS} are needed"
+    if whole["words"] and not whole["errors"]:
+        return "no error was made, and nothing tells how far above 0 the rate may be"
     return f"column '{speaker}' is empty for some utterances, or there are no reference words"
 
 
@@ -290,7 +285,7 @@ def _print(document: dict[str, Any], by: Sequence[str]) -> None:
     if document["no_interval"]:
         print(f"No interval for the WER: {document['no_interval']}.")
     else:
-        print(f"In brackets: 95 % interval of the WER, {document['speakers']} speakers resampled.")
+        print(f"In brackets: 95 % interval of the WER, {document['speakers']} speakers being the sample.")
     _print_frequent(document["frequent"], document["utterances"])
     if document["groups"]:
         rows = [

@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", help="write them to a .csv, .tsv, .jsonl or .parquet manifest"
     )
-    parser.add_argument("--workers", type=int, help="processes to measure with (default: one a core)")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes to measure with (default: one per core)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -92,6 +94,6 @@ def _measured(corpus: Corpus, workers: int | None, *, progress: bool) -> Corpus:
 
     from voxaudit.score.quality import measure_quality
 
-    quality = measure_quality(corpus, sample=len(corpus), workers=workers, progress=progress)
+    quality = measure_quality(corpus, utterances=len(corpus), workers=workers, progress=progress)
     clean = quality.select(pl.col("utterance").alias("id"), pl.col(MEASURED).round(6).cast(pl.String))
     return replace(corpus, table=corpus.table.join(clean, on="id", how="left", maintain_order="left"))

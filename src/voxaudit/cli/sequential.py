@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,86 +64,50 @@ def add_goal_arguments(parser: argparse._ActionsContainer) -> None:
 
 def goal_of(args: argparse.Namespace) -> dict[str, Any]:
     """Return what `add_goal_arguments` lets the user say, as arguments of `sequential` and `replay`."""
+    from voxaudit.audits.sequential import Goal
+
+    goal = Goal(
+        args.precision,
+        args.decide is not None,
+        args.margin,
+        args.alpha,
+        fdr=not args.each,
+        give_up=not args.patient,
+    )
     return {
-        "precision": args.precision,
-        "decide": args.decide,
+        "goal": goal,
+        "attribute": args.decide,
         "reference": args.reference,
-        "margin": args.margin,
         "per_speaker": args.per_speaker,
-        "alpha": args.alpha,
-        "fdr": not args.each,
-        "give_up": not args.patient,
     }
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from dataclasses import replace
-
     from voxaudit.audits.sequential import replay
+    from voxaudit.cli.arguments import as_asked
     from voxaudit.config import load_config
 
     if args.source.suffix.lower() != ".toml":
         show(replay(args.source, **goal_of(args), seed=args.seed or 0), None, as_json=args.json)
         return 0
-    config = load_config(args.source)
-    if args.out is not None:
-        config = replace(config, out=args.out)
-    if args.workers is not None:
-        config = replace(config, workers=args.workers)
-    if args.seed is not None:
-        config = replace(config, seed=args.seed)
-    if args.no_cache:
-        config = replace(config, cache=False)
-    show(hear(config, goal_of(args), quiet=args.json), config.out, as_json=args.json)
+    return hear(as_asked(load_config(args.source), args), args)
+
+
+def hear(config: AuditConfig, args: argparse.Namespace) -> int:
+    """Run a configured audit sequentially and print what was found."""
+    from voxaudit.cli.output import note
+    from voxaudit.config import Gates
+    from voxaudit.pipeline import STUTTER, run_sequential
+
+    if config.gates != Gates():
+        note("No gate is judged: gates need the full grid. Run without --precision and --decide for them")
+    show(run_sequential(config, **goal_of(args), progress=not args.json), config.out, as_json=args.json)
+    if config.stutter is not None:
+        note(
+            f"Stuttered speech, as [stutter] asks, is in {config.out / STUTTER}: voxaudit report {config.out}"
+        )
     return 0
-
-
-def hear(config: AuditConfig, goal: dict[str, Any], *, quiet: bool) -> Sequential:
-    """Run a configured audit sequentially."""
-    from voxaudit.audits.sequential import sequential
-    from voxaudit.errors import VoxauditError
-    from voxaudit.files import publish, require
-    from voxaudit.pipeline import read_inputs
-    from voxaudit.run.folder import published_files
-    from voxaudit.run.progress import Progress
-
-    if config.publish is not None:
-        require(config.publish)
-    if config.corpora:
-        raise VoxauditError(
-            f"stopping early hears one corpus; further ones are heard in full by `voxaudit run` (there are:"
-            f" {', '.join(config.corpora)})"
-        )
-    if config.executor != "local":
-        raise VoxauditError("stopping early hears on this machine: leave --executor and --ray-address out")
-    inputs = read_inputs(config)
-    with Progress(not quiet and sys.stderr.isatty()) as bars:
-        bars.begin("trials, at most", _grid(config, len(inputs.corpus)))
-        found = sequential(
-            inputs.corpus,
-            inputs.recognizers,
-            config.scenarios,
-            out=config.out,
-            **goal,
-            normalizer=config.normalizer,
-            sources=config.sources,
-            seed=config.seed,
-            workers=config.workers,
-            timeout=config.timeout,
-            retries=config.retries,
-            cache=config.cache,
-            progress=lambda count: bars.advance(count, heard=True),
-        )
-    if config.publish is not None:
-        publish(published_files(config.out), config.publish)
-    return found
-
-
-def _grid(config: AuditConfig, utterances: int) -> int:
-    from voxaudit.perturb.scenario import written_out
-
-    return utterances * len({"clean", *written_out(config.scenarios)}) * len(config.recognizers)
 
 
 def show(found: Sequential, out: Path | None, *, as_json: bool) -> None:

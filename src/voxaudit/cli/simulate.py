@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from voxaudit.cli.arguments import natural, positive
+
 if TYPE_CHECKING:
     from voxaudit.audits.disparity.checks import CheckRow
     from voxaudit.audits.disparity.simulation import Row
@@ -27,33 +29,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("simulation", choices=tuple(TITLES), help="which table to repeat")
     parser.add_argument(
         "--repetitions",
-        type=_positive,
+        type=positive,
         default=1000,
         metavar="N",
         help="repetitions of each row (default: 1000)",
     )
-    parser.add_argument("--seed", type=_natural, default=1, metavar="N", help="seed (default: 1)")
+    parser.add_argument("--seed", type=natural, default=1, metavar="N", help="seed (default: 1)")
     parser.add_argument(
         "--workers",
-        type=_positive,
+        type=positive,
         metavar="N",
-        help="processes (default: one a core); they change nothing but time",
+        help="processes (default: one per core); they change nothing but time",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, not {value}")
-    return value
-
-
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, not {value}")
-    return value
 
 
 def run(args: argparse.Namespace) -> int:

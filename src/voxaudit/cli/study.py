@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import add_corpus_arguments, names, read_corpus_as_asked
+from voxaudit.cli.arguments import add_corpus_arguments, read_corpus_as_asked
 
 if TYPE_CHECKING:
     from voxaudit.review.study.analyze import Analysis
@@ -34,10 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="rate disturbed speech 1 to 10 (default), or tell generated recordings from real ones",
     )
     create.add_argument(
-        "--scenarios", default="quick", metavar="A,...", help="scenarios and suites to rate (default: quick)"
+        "--scenarios",
+        nargs="+",
+        action="extend",
+        metavar="ID",
+        help="scenario ids and suites to rate (default: quick)",
     )
     create.add_argument(
-        "--clips", type=int, default=1, metavar="N", help="recordings heard in every scenario (default: 1)"
+        "--utterances",
+        type=int,
+        default=1,
+        metavar="N",
+        help="utterances heard in every scenario (default: 1)",
     )
     create.add_argument("--real", metavar="CORPUS", help="for realism: real recordings")
     create.add_argument("--generated", metavar="CORPUS", help="for realism: generated recordings")
@@ -75,7 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ratings", type=Path, metavar="FILE", help="write the ratings for voxaudit differential"
     )
     analyze.add_argument(
-        "--leave-out", default="", metavar="A:THETA,...", help="scenarios that do not count, such as amp:2.0"
+        "--exclude",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="TRANSFORMATION:THETA",
+        help="leave these out, such as amp:2.0",
     )
     analyze.add_argument(
         "--keep-inattentive", action="store_true", help="count those who failed more than one attention check"
@@ -98,7 +111,12 @@ def _create(args: argparse.Namespace) -> int:
             raise VoxauditError(f"a study of comprehensibility needs one corpus: {EXAMPLE}")
         corpus = read_corpus_as_asked(args.corpus, args)
         study = create_comprehensibility(
-            corpus, names(args.scenarios), out=args.out, clips=args.clips, each=args.each, seed=args.seed
+            corpus,
+            args.scenarios or ["quick"],
+            out=args.out,
+            utterances=args.utterances,
+            each=args.each,
+            seed=args.seed,
         )
     else:
         if args.corpus is not None or not args.real or not args.generated:
@@ -121,7 +139,7 @@ def _serve(args: argparse.Namespace) -> int:
     from voxaudit.review.study.answers import open_answers
     from voxaudit.review.study.app import by_link, study_app
     from voxaudit.review.study.study import participants, read_study
-    from voxaudit.review.web import Running, serve
+    from voxaudit.review.web import running, until_interrupted
 
     if not 1 <= args.participants <= 10_000:
         raise VoxauditError(f"a study has 1 to 10,000 participants, not {args.participants}")
@@ -131,16 +149,9 @@ def _serve(args: argparse.Namespace) -> int:
     if args.public_url and (public.scheme not in ("http", "https") or not public.hostname):
         raise VoxauditError(f"--public-url must start with http:// or https://, not '{args.public_url}'")
 
-    def ready(server: Running) -> None:
-        base = args.public_url.rstrip("/") + "/" if args.public_url else server.url
-        for one in people:
-            print(f"{one.name}\t{base}?token={one.token}", flush=True)
-        note(
-            "One link for each participant; answers are kept as they come. Ctrl-C ends the server, not the study."
-        )
-
-    with open_answers(study.folder) as answers:
-        serve(
+    with (
+        open_answers(study.folder) as answers,
+        running(
             study_app(study, people, answers),
             host=args.host,
             port=args.port,
@@ -148,8 +159,15 @@ def _serve(args: argparse.Namespace) -> int:
             names=(public.netloc,) if public.netloc else (),
             any_host=args.allow_remote,
             log=note,
-            ready=ready,
+        ) as server,
+    ):
+        base = args.public_url.rstrip("/") + "/" if args.public_url else server.url
+        for one in people:
+            print(f"{one.name}\t{base}?token={one.token}", flush=True)
+        note(
+            "One link for each participant; answers are kept as they come. Ctrl-C ends the server, not the study."
         )
+        until_interrupted()
     return 0
 
 
@@ -160,15 +178,14 @@ def _analyze(args: argparse.Namespace) -> int:
     from voxaudit.review.study.ratings import Comprehensibility, analyze_ratings, read_ratings_table
     from voxaudit.review.study.study import read_study
 
-    left = names(args.leave_out)
     if Path(args.study).is_dir():
         study = read_study(args.study)
-        found = analyze_study(study, keep_inattentive=args.keep_inattentive, leave_out=left)
+        found = analyze_study(study, keep_inattentive=args.keep_inattentive, exclude=args.exclude)
         result, ratings, document = found.result, found.ratings, found.to_dict()
         _note_people(study, found)
     else:
         ratings = read_ratings_table(args.study)
-        result = analyze_ratings(ratings, left)
+        result = analyze_ratings(ratings, args.exclude)
         document = result.to_dict()
     if args.ratings is not None:
         if ratings is None:
@@ -196,6 +213,7 @@ def _note_people(study: Study, found: Analysis) -> None:
 
 def _print_ratings(found: Comprehensibility) -> None:
     from voxaudit.cli.output import print_table, printable
+    from voxaudit.stats.p_values import p_cell
 
     rows = [
         [
@@ -219,7 +237,7 @@ def _print_ratings(found: Comprehensibility) -> None:
             f"{drop.drop:.2f}",
             _range(drop.low, drop.high, 2),
             "-" if drop.t is None else f"{drop.t:.2f}",
-            "-" if drop.p is None else "<0.001" if drop.p < 0.001 else f"{drop.p:.3f}",
+            p_cell(drop.p),
         ]
         for drop in found.drops
         if drop.mildest != drop.strongest  # one setting alone is neither mild nor strong
@@ -254,7 +272,7 @@ def _print_ratings(found: Comprehensibility) -> None:
 
 def _print_realism(found: Realism) -> None:
     from voxaudit.cli.output import print_table
-    from voxaudit.report.numbers import p_value
+    from voxaudit.stats.p_values import p_value
 
     rows: list[list[Any]] = [
         [

@@ -102,8 +102,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _audit(args: argparse.Namespace) -> int:
-    import os
-
     from voxaudit.align import read_alignments
     from voxaudit.audits.stutter.audit import stutter
     from voxaudit.audits.stutter.cases import Settings
@@ -140,7 +138,7 @@ def _audit(args: argparse.Namespace) -> int:
             doses=doses,
             mixture=args.mixture,
             clips=_filler_clips() if args.filler_voice else (),
-            limits=Limits(workers=args.workers or os.cpu_count() or 1),
+            limits=Limits.asked(args.workers),
             cache=not args.no_cache,
             alignments=read_alignments(args.alignments) if args.alignments else None,
             labels=args.labels,
@@ -158,13 +156,20 @@ def _audit(args: argparse.Namespace) -> int:
 def _show(audit: Stutter, out: Path) -> None:
     from voxaudit.cli.output import note, print_table, printable
     from voxaudit.report.numbers import percent
+    from voxaudit.stats.p_values import p_cell
 
     found = audit.findings
     rows = []
     for name, one in found["recognizers"].items():
         rows += [
             [name, "original", *(_rate(one[f"{rate}_original"]) for rate in ("wer", "mer", "wil")), "", ""],
-            [name, "stuttered", *(_rate(one[rate]) for rate in ("wer", "mer", "wil")), _gain(one), _p(one)],
+            [
+                name,
+                "stuttered",
+                *(_rate(one[rate]) for rate in ("wer", "mer", "wil")),
+                _gain(one),
+                p_cell(one.get("p")),
+            ],
         ]
     print_table(
         f"{found['recordings']} recordings, {found['cases']} stuttered cases: errors against what is meant",
@@ -172,7 +177,15 @@ def _show(audit: Stutter, out: Path) -> None:
         rows,
     )
     rows = [
-        [mutator, name, one["cases"], _rate(one["wer_original"]), _rate(one["wer"]), _gain(one), _p(one)]
+        [
+            mutator,
+            name,
+            one["cases"],
+            _rate(one["wer_original"]),
+            _rate(one["wer"]),
+            _gain(one),
+            p_cell(one.get("p")),
+        ]
         for mutator, by in found["mutators"].items()
         for name, one in by.items()
         if one["cases"]
@@ -308,8 +321,3 @@ def _gain(one: dict[str, Any]) -> str:
 
 def _limits(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})"
-
-
-def _p(one: dict[str, Any]) -> str:
-    p = one.get("p")
-    return "-" if p is None else f"{p:.2g}"

@@ -75,8 +75,8 @@ def maximise_poisson(
             size *= 0.5
         gamma, linear, mean, loglik = gamma + size * step, linear_new, mean_new, loglik_new
     raise VoxauditError(
-        "The Poisson regression did not converge: a combination of covariates separates utterances with errors"
-        " from those without. Leave out covariates with few distinct utterances"
+        "The Poisson regression did not converge: a combination of control attributes separates utterances with errors"
+        " from those without. Leave out controls with few distinct utterances"
     )
 
 

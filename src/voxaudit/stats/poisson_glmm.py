@@ -248,7 +248,7 @@ def _climb(
             break
         else:
             raise NoFiniteEstimateError(
-                "The mixed model did not converge: the likelihood is flat. Use fewer covariates"
+                "The mixed model did not converge: the likelihood is flat. Use fewer control attributes"
             )
         gamma, tau, state = gamma + size * direction[:-1], tau + size * direction[-1], moved
         if tau < np.log(_SMALLEST_SIGMA):
@@ -257,7 +257,7 @@ def _climb(
             break
     raise NoFiniteEstimateError(
         f"The mixed model has no finite estimate: {int(cells.block_weight @ cells.block_errors)} errors of"
-        f" {cells.speakers} speakers are too few for it. Use more data or fewer covariates"
+        f" {cells.speakers} speakers are too few for it. Use more data or fewer control attributes"
     )
 
 

@@ -21,7 +21,7 @@ from voxaudit.audits.disparity.model import (
     intervals,
 )
 from voxaudit.audits.disparity.result import Disparity, Effect, Fit, FTest, Mode, RatioTest
-from voxaudit.audits.disparity.table import Covariate, Frame, Question, frames
+from voxaudit.audits.disparity.table import Control, Frame, Question, frames
 from voxaudit.errors import VoxauditError
 from voxaudit.registry import suggest
 from voxaudit.stats.dispersion import dispersion
@@ -41,12 +41,12 @@ ONE_SPEAKER = "refused: one speaker cannot stand for a group"
 def disparity(
     table: pl.DataFrame,
     *,
-    factor: str,
+    attribute: str,
     errors: str = "errors",
     words: str = "words",
     speaker: str | None = "speaker",
     reference: str | None = None,
-    covariates: Sequence[str] = (),
+    controls: Sequence[str] = (),
     by: Sequence[str] = (),
     interaction: str | None = None,
     interaction_reference: str | None = None,
@@ -56,10 +56,10 @@ def disparity(
     resamples: int = 2000,
     seed: int = 0,
     modes: bool = False,
-    extra: Sequence[Covariate] = (),
+    extra: Sequence[Control] = (),
     where: str = "table",
 ) -> Disparity:
-    """Compare the word error rates of the levels of `factor`, controlling for covariates and speakers.
+    """Compare the word error rates of the groups of a sensitive attribute, with `controls` and speakers held fixed.
 
     `table` has one row an utterance with counts of errors and reference words. The model is
     `errors ~ Poisson(words * exp(mu_level + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022, Eq. 7), or
@@ -76,17 +76,17 @@ def disparity(
     if nodes < 1:
         raise VoxauditError(f"the number of quadrature nodes must be 1 or more, not {nodes}")
     who = speaker if random or _all_known(table, speaker) else None
-    question = Question(factor, errors, words, who, tuple(covariates), tuple(by), interaction)
+    question = Question(attribute, errors, words, who, tuple(controls), tuple(by), interaction)
     settings = Settings(random=random, nodes=nodes)
     parts = list(frames(table, question, where, extra))
-    chosen, notes = _reference(parts, factor, reference, where)
+    chosen, notes = _reference(parts, attribute, reference, where)
     notes += _pooled(table, question)
     base = _interaction_reference(parts, interaction, interaction_reference, where)
     options = _Options(settings, interval, base, resamples, seed, modes)
     fits = [_fit(part, question, chosen, options) for part in parts]
     if all(fit.refusal for fit in fits):
         raise RefusalError(f"{where}: {fits[0].refusal}")
-    return _adjusted(Disparity(factor, chosen, interval, tuple(by), tuple(fits), {}, tuple(notes)))
+    return _adjusted(Disparity(attribute, chosen, interval, tuple(by), tuple(fits), {}, tuple(notes)))
 
 
 def _all_known(table: pl.DataFrame, speaker: str | None) -> bool:
@@ -111,18 +111,17 @@ def _fit(frame: Frame, question: Question, reference: str, options: _Options) ->
     settings = options.settings
     shared: dict[str, Any] = {
         "by": frame.group,
-        "factor": question.factor,
+        "attribute": question.attribute,
         "reference": reference,
         "groups": groups(frame),
         "utterances": len(frame.errors),
         "speakers": None if frame.speaker is None else len(frame.speaker.names),
-        "dropped": sum(frame.dropped.values()),
-        "dropped_because": frame.dropped,
+        "left_out": frame.left_out,
     }
     try:
-        model = fit_frame(frame, question.factor, reference, settings, base=options.base)
+        model = fit_frame(frame, question.attribute, reference, settings, base=options.base)
         regression = model.regression
-        null = without_columns(regression, model.columns("factor"))
+        null = without_columns(regression, model.columns("attribute"))
         robust = speaker_sandwich(regression) if settings.random else None
         effects = _effects(frame, model, robust, reference, options)
         found = None
@@ -134,12 +133,12 @@ def _fit(frame: Frame, question: Question, reference: str, options: _Options) ->
     spread = dispersion(regression)
     fit = regression.fit
     mixed = fit if isinstance(fit, MixedFit) else None
-    together = None if robust is None else robust_test(regression, model.columns("factor"), robust)
+    together = None if robust is None else robust_test(regression, model.columns("attribute"), robust)
     return Fit(
         **shared,
         refusal=None,
         effects=effects,
-        covariates=coefficients(model, robust),
+        controls=coefficients(model, robust),
         sigma=None if mixed is None else mixed.sigma,
         se_log_sigma=None if mixed is None else mixed.se_log_sigma,
         loglik=regression.loglik,
@@ -149,7 +148,7 @@ def _fit(frame: Frame, question: Question, reference: str, options: _Options) ->
         nodes=None if mixed is None else mixed.nodes,
         dispersion={"poisson": spread.poisson, "mixed": spread.mixed},
         interaction=found,
-        warnings=tuple(cautions(frame, model, question.factor, spread.mixed)),
+        warnings=tuple(cautions(frame, model, question.attribute, spread.mixed)),
         modes=_modes(frame, mixed) if options.modes else (),
     )
 
@@ -157,7 +156,7 @@ def _fit(frame: Frame, question: Question, reference: str, options: _Options) ->
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("sigma", "se_log_sigma", "loglik", "lrt", "robust", "sigma_lrt", "nodes")),
     **dict.fromkeys(("dispersion", "interaction")),
-    **dict.fromkeys(("effects", "covariates", "warnings"), ()),
+    **dict.fromkeys(("effects", "controls", "warnings"), ()),
 }
 
 
@@ -165,7 +164,7 @@ def _effects(
     frame: Frame, model: Model, robust: Sandwich | None, reference: str, options: _Options
 ) -> tuple[Effect, ...]:
     found = []
-    for place in model.columns("factor"):
+    for place in model.columns("attribute"):
         level = str(model.terms[place].level)
         estimate, se = model.regression.estimate(place)
         profile, wald, clustered = intervals(model, place, robust)
@@ -193,7 +192,7 @@ def _effects(
 
 
 def _baseline(frame: Frame, level: str, reference: str, options: _Options) -> RatioBootstrap:
-    names, codes = frame.factor.names, frame.factor.codes
+    names, codes = frame.attribute.names, frame.attribute.codes
     return ratio_bootstrap(
         frame.errors,
         frame.words,
@@ -212,29 +211,31 @@ def _modes(frame: Frame, fit: MixedFit | None) -> tuple[Mode, ...]:
     return tuple(Mode(name, float(mode), float(sd)) for name, mode, sd in rows)
 
 
-def _reference(parts: Sequence[Frame], factor: str, asked: str | None, where: str) -> tuple[str, list[str]]:
-    """Return the reference level: the one asked for, or the first with errors."""
+def _reference(
+    parts: Sequence[Frame], attribute: str, asked: str | None, where: str
+) -> tuple[str, list[str]]:
+    """Return the reference group: the one asked for, or the first with errors."""
     counted: dict[str, float] = {}
     for part in parts:
-        for code, name in enumerate(part.factor.names):
-            counted[name] = counted.get(name, 0.0) + float(part.errors[part.factor.codes == code].sum())
+        for code, name in enumerate(part.attribute.names):
+            counted[name] = counted.get(name, 0.0) + float(part.errors[part.attribute.codes == code].sum())
     if asked is not None:
         asked = str(asked).lower() if isinstance(asked, bool) else str(asked)  # labels are text
         if asked not in counted:
             known = sorted(counted)
             raise VoxauditError(
-                f"{where}: no level '{asked}' of {factor}.{suggest(asked, known)} Levels there: {', '.join(known)}"
+                f"{where}: no group '{asked}' of {attribute}.{suggest(asked, known)} Groups there: {', '.join(known)}"
             )
         return asked, []
     names = sorted(counted, key=_natural)
     if len(names) < 2:
         raise VoxauditError(
-            f"{where}: column '{factor}' has one level, '{names[0]}', among the utterances that can be used"
+            f"{where}: column '{attribute}' has one group, '{names[0]}', among the utterances that can be used"
             if names
-            else f"{where}: no utterance can be used: each lacks words, counts, a level or a covariate"
+            else f"{where}: no utterance can be used: each lacks words, counts, a group or a control attribute"
         )
     chosen = next((name for name in names if counted[name]), names[0])
-    return chosen, [f"reference level: '{chosen}' (choose with --reference)"]
+    return chosen, [f"reference group: '{chosen}' (choose with --reference)"]
 
 
 def _natural(name: str) -> tuple[float, str]:
@@ -264,7 +265,7 @@ def _interaction_reference(
 
 def _pooled(table: pl.DataFrame, question: Question) -> list[str]:
     """Say when different recognizers or scenarios are thrown together."""
-    used = {*question.by, question.factor, question.interaction, *question.covariates}
+    used = {*question.by, question.attribute, question.interaction, *question.controls}
     return [
         f"column '{name}' has {count} values, which are pooled here; split them with --by {name}"
         for name in ("recognizer", "scenario")

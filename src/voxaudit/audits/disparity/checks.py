@@ -54,7 +54,7 @@ def check(
 
 
 def few_speakers(generator: np.random.Generator, speakers: float, dispersion: float) -> dict[str, float]:
-    """Draw 20 utterances a speaker without any gap; test the group and a covariate that varies within speakers."""
+    """Draw 20 utterances a speaker without any gap; test the group and a control that varies within speakers."""
     people = 2 * int(speakers)
     speaker = np.repeat(np.arange(people), 20)
     case = (speaker >= speakers).astype(np.float64)
@@ -65,13 +65,13 @@ def few_speakers(generator: np.random.Generator, speakers: float, dispersion: fl
     model = regress(collapse(errors, words, speaker, design))
     robust = speaker_sandwich(model)
     (estimate, se), (other, other_se) = model.estimate(1), model.estimate(2)
-    group, covariate = robust_test(model, (1,), robust), robust_test(model, (2,), robust)
+    group, control = robust_test(model, (1,), robust), robust_test(model, (2,), robust)
     return {
         "group, likelihood ratio": likelihood_ratio(model, without_columns(model, (1,))).p,
         "group, Wald": float(normal_tails(estimate / se)),
         "group, robust": 1.0 if group is None else group.p,
-        "covariate, Wald": float(normal_tails(other / other_se)),
-        "covariate, robust": 1.0 if covariate is None else covariate.p,
+        "control, Wald": float(normal_tails(other / other_se)),
+        "control, robust": 1.0 if control is None else control.p,
     }
 
 

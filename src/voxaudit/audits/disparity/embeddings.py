@@ -1,4 +1,4 @@
-"""What is said as a covariate: sentence embeddings of the reference text, to tell language from acoustics.
+"""What is said as control attributes: sentence embeddings of the reference text, to tell language from acoustics.
 
 Liu et al. (2022, section 2.2): a gap that stays after controlling for the text comes from how it is said; one that
 goes away came from what is said.
@@ -21,7 +21,7 @@ MOST_COMPONENTS = 50
 ENOUGH_VARIANCE = 0.9
 
 
-def embedding_covariates(
+def embedding_controls(
     table: pl.DataFrame,
     text: str,
     speaker: str | None,
@@ -29,7 +29,7 @@ def embedding_covariates(
     where: str = "table",
     encode: Encoder | None = None,
 ) -> tuple[list[Numeric], list[str]]:
-    """Return principal components of the embeddings of a text column as covariates, and what was done in words.
+    """Return principal components of the embeddings of a text column as controls and what was done in words.
 
     Components are in units of their standard deviation over the utterances. `encode` turns texts into vectors; the
     default is MiniLM (all-MiniLM-L6-v2). Rows without text get no value and are left out of the fit.

@@ -25,7 +25,7 @@ def interaction(
 
     A contrast of level g at value s is `[rate(g, s) / rate(g, base)] / [rate(reference, s) / rate(reference, base)]`.
     """
-    model = fit_frame(frame, question.factor, reference, settings, base=base, interact=True)
+    model = fit_frame(frame, question.attribute, reference, settings, base=base, interact=True)
     columns = model.columns("interaction")
     test = likelihood_ratio(model.regression, without_columns(model.regression, columns))
     robust = speaker_sandwich(model.regression) if settings.random else None

@@ -18,7 +18,7 @@ from voxaudit.stats.robust import Sandwich, speaker_freedom
 FEWEST_ERRORS = 5
 """With fewer errors in all, no comparison is made."""
 FEW_SPEAKERS = 20
-"""With fewer speakers in a level, likelihood intervals are noticeably too narrow."""
+"""With fewer speakers in a group, likelihood intervals are noticeably too narrow."""
 OVERDISPERSED = 1.25
 """Within-speaker dispersion above this is said."""
 FAR_SPEAKER = 0.01
@@ -32,7 +32,7 @@ class RefusalError(VoxauditError):
 
 @dataclass(frozen=True)
 class Term:
-    """A column of the design: the intercept, a covariate, a level of the factor, or a level at a scenario."""
+    """A column of the design: the intercept, a control, a group, or a group at a scenario."""
 
     kind: str
     column: str | None = None
@@ -60,7 +60,7 @@ class Model:
 
 def fit_frame(
     frame: Frame,
-    factor: str,
+    attribute: str,
     reference: str,
     settings: Settings,
     *,
@@ -68,41 +68,41 @@ def fit_frame(
     interact: bool = False,
 ) -> Model:
     """Fit one frame. `base` is the reference value of its interaction column, which acts apart or, with `interact`,
-    differently on every level of the factor.
+    differently on every group.
     """
-    _refuse_early(frame, factor, reference, settings)
+    _refuse_early(frame, attribute, reference, settings)
     if base is not None and frame.interaction is not None and base not in frame.interaction.labels.names:
         raise RefusalError(f"the value '{base}' of {frame.interaction.column} does not occur here")
-    terms, columns = _design(frame, factor, reference, base, interact)
+    terms, columns = _design(frame, attribute, reference, base, interact)
     codes = frame.speaker.codes if frame.speaker is not None and settings.random else None
     speaker = np.zeros(len(frame.errors), dtype=np.int64) if codes is None else codes
     cells = collapse(frame.errors, frame.words, speaker, np.column_stack(columns))
     model = regress(cells, settings)
-    warnings = _dependence(model, terms, factor)
+    warnings = _dependence(model, terms, attribute)
     warnings += _infinite(model, terms, reference)
     if settings.random and speaker_freedom(model) < 1:
         people = len(frame.speaker.names) if frame.speaker is not None else 0
         raise RefusalError(
             f"{people} speakers cannot carry {int(model.cells.constant_within.sum())} speaker-level coefficients:"
-            " there is nothing left to tell how much speakers differ. Record more speakers or use fewer covariates"
+            " there is nothing left to tell how much speakers differ. Record more speakers or use fewer controls"
         )
     return Model(terms, model, tuple(warnings))
 
 
-def _refuse_early(frame: Frame, factor: str, reference: str, settings: Settings) -> None:
-    names = frame.factor.names
+def _refuse_early(frame: Frame, attribute: str, reference: str, settings: Settings) -> None:
+    names = frame.attribute.names
     if reference not in names:
-        raise RefusalError(f"the reference level '{reference}' of {factor} does not occur here")
+        raise RefusalError(f"the reference group '{reference}' of {attribute} does not occur here")
     if len(names) < 2:
-        raise RefusalError(f"only one level of {factor} occurs here, '{names[0]}'")
+        raise RefusalError(f"only one group of {attribute} occurs here, '{names[0]}'")
     total = int(frame.errors.sum())
     if total < FEWEST_ERRORS:
         raise RefusalError(
             f"{total} errors in {int(frame.words.sum()):,} words are too few to compare groups"
         )
-    if not frame.errors[frame.factor.codes == names.index(reference)].sum():
+    if not frame.errors[frame.attribute.codes == names.index(reference)].sum():
         raise RefusalError(
-            f"the reference level '{reference}' has no errors, so every ratio to it is infinite. Choose another"
+            f"the reference group '{reference}' has no errors, so every ratio to it is infinite. Choose another"
             " with --reference"
         )
     if settings.random and frame.speaker is not None and len(frame.speaker.names) < 2:
@@ -113,27 +113,27 @@ def _refuse_early(frame: Frame, factor: str, reference: str, settings: Settings)
 
 
 def _design(
-    frame: Frame, factor: str, reference: str, base: str | None, interact: bool
+    frame: Frame, attribute: str, reference: str, base: str | None, interact: bool
 ) -> tuple[tuple[Term, ...], list[FloatArray]]:
     terms, columns = [Term("intercept")], [np.ones(len(frame.errors))]
-    controls = [*frame.covariates, *([] if frame.interaction is None else [frame.interaction])]
-    for covariate in controls:
-        if isinstance(covariate, Numeric):
-            terms.append(Term("covariate", covariate.column))
-            columns.append(covariate.values)
+    fixed = [*frame.controls, *([] if frame.interaction is None else [frame.interaction])]
+    for control in fixed:
+        if isinstance(control, Numeric):
+            terms.append(Term("control", control.column))
+            columns.append(control.values)
             continue
-        first = base if covariate is frame.interaction else None
-        for level, column in _dummies(covariate.labels, first or _base(covariate, frame)):
-            terms.append(Term("covariate", covariate.column, level))
+        first = base if control is frame.interaction else None
+        for level, column in _dummies(control.labels, first or _base(control, frame)):
+            terms.append(Term("control", control.column, level))
             columns.append(column)
-    levels = _dummies(frame.factor, reference)
+    levels = _dummies(frame.attribute, reference)
     for level, column in levels:
-        terms.append(Term("factor", factor, level))
+        terms.append(Term("attribute", attribute, level))
         columns.append(column)
     if interact and base is not None and frame.interaction is not None:
         for at, where in _dummies(frame.interaction.labels, base):
             for level, column in levels:
-                terms.append(Term("interaction", factor, level, at))
+                terms.append(Term("interaction", attribute, level, at))
                 columns.append(column * where)
     return tuple(terms), columns
 
@@ -146,26 +146,26 @@ def _dummies(labels: Labels, base: str) -> list[tuple[str, FloatArray]]:
     ]
 
 
-def _base(covariate: Categorical, frame: Frame) -> str:
+def _base(control: Categorical, frame: Frame) -> str:
     """Return the first level with errors: against one without, every coefficient would be infinite."""
-    labels = covariate.labels
+    labels = control.labels
     errors = np.bincount(labels.codes, frame.errors, len(labels.names))
     return labels.names[int((errors > 0).argmax())]
 
 
-def _dependence(model: Regression, terms: tuple[Term, ...], factor: str) -> list[str]:
+def _dependence(model: Regression, terms: tuple[Term, ...], attribute: str) -> list[str]:
     warnings = []
     for one in model.dependent:
         term = terms[one.column]
         on = ", ".join(dict.fromkeys(str(terms[place].column) for place in one.on))
-        if term.kind in ("factor", "interaction"):
-            what = f"level '{term.level}' of {factor}" + (f" at '{term.at}'" if term.at else "")
+        if term.kind in ("attribute", "interaction"):
+            what = f"group '{term.level}' of {attribute}" + (f" at '{term.at}'" if term.at else "")
             raise RefusalError(
                 f"{what} cannot be told apart from {on or 'the rest'}: they go together in every utterance. Leave out"
-                " the covariate, or collect data where they do not"
+                " the control attribute, or collect data where they do not"
             )
         warnings.append(
-            f"covariate {term.name} left out: it "
+            f"control attribute {term.name} left out: it "
             + (f"is determined by {on}" if on else "has the same value in every utterance")
         )
     return warnings
@@ -175,19 +175,19 @@ def _infinite(model: Regression, terms: tuple[Term, ...], reference: str) -> lis
     warnings = []
     for place, sign in model.infinite.items():
         term = terms[place]
-        if term.kind == "intercept" or (term.kind == "factor" and sign > 0):
+        if term.kind == "intercept" or (term.kind == "attribute" and sign > 0):
             raise RefusalError(
-                f"no comparison with the reference level '{reference}' is possible: wherever it occurs together with"
-                " the other covariates, it has no errors. Use fewer covariates or another reference"
+                f"no comparison with the reference group '{reference}' is possible: wherever it occurs together with"
+                " the controls, it has no errors. Use fewer controls or another reference"
             )
-        if term.kind == "factor":
+        if term.kind == "attribute":
             warnings.append(
-                f"level '{term.level}' has no errors: its ratio is 0, with an upper limit from the profile likelihood"
+                f"group '{term.level}' has no errors: its ratio is 0, with an upper limit from the profile likelihood"
             )
-        elif term.kind == "covariate":
+        elif term.kind == "control":
             warnings.append(
-                f"covariate {term.name} has no finite coefficient: utterances without errors are told apart by it"
-                " completely; they say nothing about the groups"
+                f"control attribute {term.name} has no finite coefficient: utterances without errors are told apart by"
+                " it completely; they say nothing about the groups"
             )
     return warnings
 
@@ -229,10 +229,10 @@ def _around(estimate: float, se: float, reach: float, p: float) -> Interval:
 
 
 def groups(frame: Frame) -> tuple[Group, ...]:
-    """Return what was observed at every level of the factor."""
+    """Return what was observed in every group."""
     found = []
-    for code, level in enumerate(frame.factor.names):
-        here = frame.factor.codes == code
+    for code, level in enumerate(frame.attribute.names):
+        here = frame.attribute.codes == code
         errors, words = int(frame.errors[here].sum()), int(frame.words[here].sum())
         people = None if frame.speaker is None else len(np.unique(frame.speaker.codes[here]))
         found.append(Group(level, int(here.sum()), people, words, errors, errors / words))
@@ -240,11 +240,11 @@ def groups(frame: Frame) -> tuple[Group, ...]:
 
 
 def coefficients(model: Model, robust: Sandwich | None) -> tuple[Coefficient, ...]:
-    """Return the intercept and the covariates."""
+    """Return the intercept and the controls."""
     regression, found = model.regression, []
     left_out = {one.column for one in regression.dependent}
     for place, term in enumerate(model.terms):
-        if term.kind not in ("intercept", "covariate") or place in left_out:
+        if term.kind not in ("intercept", "control") or place in left_out:
             continue
         estimate, se = regression.estimate(place)
         spread = None
@@ -256,10 +256,10 @@ def coefficients(model: Model, robust: Sandwich | None) -> tuple[Coefficient, ..
     return tuple(found)
 
 
-def cautions(frame: Frame, model: Model, factor: str, mixed_dispersion: float | None) -> list[str]:
+def cautions(frame: Frame, model: Model, attribute: str, mixed_dispersion: float | None) -> list[str]:
     """Return what a reader has to know before trusting the numbers."""
     fit, found = model.regression.fit, list(model.warnings)
-    found += [f"{count:,} utterances left out: {reason}" for reason, count in frame.dropped.items()]
+    found += [f"{count:,} utterances left out: {reason}" for reason, count in frame.left_out.items()]
     if not isinstance(fit, MixedFit):
         found.append(
             "no random effect: utterances of one speaker are taken for independent, so intervals are too narrow"
@@ -267,20 +267,20 @@ def cautions(frame: Frame, model: Model, factor: str, mixed_dispersion: float | 
         return found
     if frame.speaker is None:
         return found
-    levels = len(frame.factor.names)
-    pairs = np.unique(frame.speaker.codes * levels + frame.factor.codes)
+    levels = len(frame.attribute.names)
+    pairs = np.unique(frame.speaker.codes * levels + frame.attribute.codes)
     mixed = len(pairs) - len(frame.speaker.names)
     if mixed:
         found.append(
-            f"{mixed} speakers occur with several values of {factor}: the comparison is partly within them"
+            f"{mixed} speakers occur with several values of {attribute}: the comparison is partly within them"
         )
     people = np.bincount(pairs % levels, minlength=levels)
     fewest = int(people.min())
-    level = frame.factor.names[int(people.argmin())]
+    level = frame.attribute.names[int(people.argmin())]
     if fewest < FEW_SPEAKERS:
         rate = "13 %" if fewest <= 3 else "9 %" if fewest <= 6 else "7 %"
         found.append(
-            f"level '{level}' has {fewest} speaker{'s' if fewest > 1 else ''}: with so few, likelihood intervals claim"
+            f"group '{level}' has {fewest} speaker{'s' if fewest > 1 else ''}: with so few, likelihood intervals claim"
             f" a gap in about {rate} of cases without one, not 5 %; the robust interval keeps 5 %"
         )
     if fit.boundary:

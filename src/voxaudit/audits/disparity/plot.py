@@ -49,7 +49,7 @@ def forest_plot(result: Disparity, path: str | Path) -> None:
         axes.set_ylim(len(rows) - 0.4, -0.6)
         _scale(axes, rows)
         figure.supxlabel(
-            f"errors relative to {result.factor} = {result.reference}\n({result.interval} 95 % interval;"
+            f"errors relative to {result.attribute} = {result.reference}\n({result.interval} 95 % interval;"
             " filled: gap shown; grey: raw WER ratio, speakers resampled)",
             fontsize=9,
         )

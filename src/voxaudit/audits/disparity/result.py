@@ -44,7 +44,7 @@ class FTest:
 
 @dataclass(frozen=True)
 class Group:
-    """What was observed at one level of the factor."""
+    """What was observed in one group."""
 
     level: str
     utterances: int
@@ -56,7 +56,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Effect:
-    """One level of the factor against the reference level: the ratio of their error rates, all else being equal."""
+    """One group against the reference group: the ratio of their error rates, all else being equal."""
 
     level: str
     estimate: float
@@ -78,7 +78,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A term of the model other than the factor: a log-ratio."""
+    """A term of the model other than the sensitive attribute, held fixed: a log-ratio."""
 
     term: str
     column: str | None
@@ -90,7 +90,7 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Contrast:
-    """How much more (or less) one scenario multiplies the errors of a level than those of the reference level."""
+    """How much more (or less) one scenario multiplies the errors of a group than those of the reference group."""
 
     level: str
     at: str
@@ -134,12 +134,13 @@ class Fit:
     """The answer for one part of the table; `refusal` says in words why there is none."""
 
     by: dict[str, Any]
-    factor: str
+    attribute: str
     reference: str
     refusal: str | None
     groups: tuple[Group, ...]
     effects: tuple[Effect, ...]
-    covariates: tuple[Coefficient, ...]
+    controls: tuple[Coefficient, ...]
+    """The intercept, then what was held fixed."""
     sigma: float | None
     se_log_sigma: float | None
     loglik: float | None
@@ -150,8 +151,8 @@ class Fit:
     nodes: int | None
     utterances: int
     speakers: int | None
-    dropped: int
-    dropped_because: dict[str, int]
+    left_out: dict[str, int]
+    """Utterances that were not used, by the reason."""
     dispersion: dict[str, float | None] | None
     interaction: Interaction | None
     warnings: tuple[str, ...]
@@ -162,7 +163,7 @@ class Fit:
 class Disparity:
     """A disparity audit: one fit for every part of the table, and what was done about asking so often."""
 
-    factor: str
+    attribute: str
     reference: str
     interval: str
     by: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""From a table of scores to counts, speakers, levels and covariates; what is wrong with a table is said here."""
+"""From a table of scores to counts, speakers, groups and controls; what is wrong with a table is said here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from voxaudit.tables import require_columns
 
 COUNTS = ("substitutions", "deletions", "insertions")
 MOST_LEVELS = 100
-"""More levels of a factor or of a categorical covariate are a mistake (an id, a number, free text)."""
+"""More levels of an attribute, sensitive or control, are a mistake (an id, a number, free text)."""
 _FEW = 4096
 """Up to so many rows a dictionary is faster than a query."""
 _UNTIDY = re.compile(r"\n\s|\s\n")
@@ -26,13 +26,16 @@ _UNTIDY = re.compile(r"\n\s|\s\n")
 
 @dataclass(frozen=True)
 class Question:
-    """Which columns mean what. `covariates` named `C(column)` are categorical even where they look like numbers."""
+    """Which columns mean what: the sensitive attribute whose gap is measured, the control attributes held fixed ...
 
-    factor: str
+    A control named `C(column)` is categorical even where it looks like numbers.
+    """
+
+    attribute: str
     errors: str = "errors"
     words: str = "words"
     speaker: str | None = "speaker"
-    covariates: tuple[str, ...] = ()
+    controls: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     interaction: str | None = None
 
@@ -90,7 +93,7 @@ class Categorical:
         return np.asarray(self.labels.codes < 0)
 
 
-Covariate = Numeric | Categorical
+Control = Numeric | Categorical
 
 
 @dataclass(frozen=True)
@@ -101,41 +104,41 @@ class Frame:
     """The values of the columns that split the table."""
     errors: FloatArray
     words: FloatArray
-    factor: Labels
+    attribute: Labels
     speaker: Labels | None
-    covariates: tuple[Covariate, ...]
+    controls: tuple[Control, ...]
     interaction: Categorical | None
-    dropped: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
     """How many utterances were left out, by the reason."""
 
 
 def frames(
-    table: pl.DataFrame, question: Question, where: str = "table", extra: Sequence[Covariate] = ()
+    table: pl.DataFrame, question: Question, where: str = "table", extra: Sequence[Control] = ()
 ) -> Iterator[Frame]:
     """Check the table and yield one frame for every combination of `question.by`, in order of appearance.
 
-    `extra` are covariates that are not columns of the table.
+    `extra` are control attributes that are not columns of the table.
     """
     _check_names(table, question, where)
     errors, words = _errors(table, question, where), _counts(table[question.words], question.words, where)
-    factor = _labels(table[question.factor], ordered=True)
-    if len(factor.names) < 2:
-        found = f"only the value '{factor.names[0]}'" if factor.names else "no value"
+    attribute = _labels(table[question.attribute], ordered=True)
+    if len(attribute.names) < 2:
+        found = f"only the value '{attribute.names[0]}'" if attribute.names else "no value"
         raise VoxauditError(
-            f"{where}: column '{question.factor}' has {found}; a gap needs at least two levels of the factor"
+            f"{where}: column '{question.attribute}' has {found}; a gap needs at least two groups"
         )
-    if len(factor.names) > MOST_LEVELS:
+    if len(attribute.names) > MOST_LEVELS:
         raise VoxauditError(
-            f"{where}: column '{question.factor}' has {len(factor.names):,} values, too many to compare as groups."
-            " Merge them into fewer, or name the column in --covariates if they are numbers"
+            f"{where}: column '{question.attribute}' has {len(attribute.names):,} values, too many to compare as"
+            " groups. Merge them into fewer, or name the column in --controls if they are numbers"
         )
     speaker = None if question.speaker is None else _speakers(table[question.speaker], where)
-    covariates = [*(_covariate(table, name, where) for name in question.covariates), *extra]
-    for one in covariates:
+    controls = [*(_control(table, name, where) for name in question.controls), *extra]
+    for one in controls:
         if isinstance(one, Categorical) and len(one.labels.names) > MOST_LEVELS:
             raise VoxauditError(
-                f"{where}: covariate '{one.column}' has {len(one.labels.names):,} different labels, too many to hold"
-                " fixed. Merge them into fewer"
+                f"{where}: control attribute '{one.column}' has {len(one.labels.names):,} different labels, too many"
+                " to hold fixed. Merge them into fewer"
             )
     interaction = None
     if question.interaction:
@@ -143,9 +146,9 @@ def frames(
     reasons = {
         "no counts": np.isnan(errors) | np.isnan(words),
         "no reference words": words == 0,
-        f"no value of {question.factor}": factor.codes < 0,
+        f"no value of {question.attribute}": attribute.codes < 0,
     }
-    for one in (*covariates, *([interaction] if interaction else [])):
+    for one in (*controls, *([interaction] if interaction else [])):
         reasons[f"no value of {one.column}"] = one.missing
     if (reasons["no counts"] | reasons["no reference words"]).all():
         raise VoxauditError(
@@ -153,16 +156,16 @@ def frames(
         )
     any_reason = np.logical_or.reduce(list(reasons.values()))
     for group, rows in _groups(table, question.by):
-        dropped, keep = _dropped(reasons, any_reason, rows)
+        left_out, keep = _left_out(reasons, any_reason, rows)
         yield Frame(
             group=group,
             errors=errors if keep is None else errors[keep],
             words=words if keep is None else words[keep],
-            factor=factor.at(keep),
+            attribute=attribute.at(keep),
             speaker=None if speaker is None else speaker.at(keep),
-            covariates=tuple(one.at(keep) for one in covariates),
+            controls=tuple(one.at(keep) for one in controls),
             interaction=None if interaction is None else interaction.at(keep),
-            dropped=dropped,
+            left_out=left_out,
         )
 
 
@@ -175,27 +178,30 @@ def _groups(table: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, 
         yield dict(zip(by, key, strict=True)), part["_row"].to_numpy().astype(np.int64)
 
 
-def _dropped(
+def _left_out(
     reasons: dict[str, NDArray[np.bool_]], any_reason: NDArray[np.bool_], rows: IntArray | None
 ) -> tuple[dict[str, int], IntArray | None]:
     """Return how many rows fall to each reason (the first that holds), and the rows that stay."""
     if not any_reason.any():
         return {}, rows
     rows = np.arange(len(any_reason)) if rows is None else rows
-    left, dropped = np.ones(len(rows), dtype=bool), {}
+    left, found = np.ones(len(rows), dtype=bool), {}
     for reason, holds in reasons.items():
         hit = holds[rows] & left
         if hit.any():
-            dropped[reason] = int(hit.sum())
+            found[reason] = int(hit.sum())
             left &= ~hit
-    return dropped, rows[left]
+    return found, rows[left]
 
 
 def _check_names(table: pl.DataFrame, question: Question, where: str) -> None:
-    covariates = [_plain(name) for name in question.covariates]
+    controls = [_plain(name) for name in question.controls]
     interaction = [question.interaction] if question.interaction else []
     speaker = [question.speaker] if question.speaker is not None else []
-    roles = [("the factor", question.factor), *(("a covariate", name) for name in covariates)]
+    roles = [
+        ("the sensitive attribute", question.attribute),
+        *(("a control attribute", name) for name in controls),
+    ]
     roles += [("the interaction", name) for name in interaction]
     roles += [("a column to split by", name) for name in question.by]
     roles += [("the speaker", name) for name in speaker]
@@ -207,7 +213,7 @@ def _check_names(table: pl.DataFrame, question: Question, where: str) -> None:
         seen[name] = role
     errors = [] if _sums_up(table, question) else [question.errors]
     require_columns(
-        table, [*errors, question.words, question.factor, *covariates, *interaction, *question.by], where
+        table, [*errors, question.words, question.attribute, *controls, *interaction, *question.by], where
     )
     if speaker and speaker[0] not in table.columns:
         raise VoxauditError(
@@ -278,7 +284,7 @@ def _speakers(column: pl.Series, where: str) -> Labels:
     return labels
 
 
-def _covariate(table: pl.DataFrame, name: str, where: str) -> Covariate:
+def _control(table: pl.DataFrame, name: str, where: str) -> Control:
     column = table[_plain(name)]
     if name != _plain(name) or column.dtype in (pl.Boolean, pl.Categorical, pl.Enum):
         return Categorical(_plain(name), _labels(column, ordered=True))
