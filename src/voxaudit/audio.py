@@ -98,15 +98,22 @@ SUFFIXES = frozenset(
 
 
 def write(path: str | Path, audio: Audio, subtype: str = "PCM_16") -> None:
-    """Write audio; the ending decides the format. Integer subtypes saturate at full scale, never wrap."""
+    """Write audio; the ending decides the format. Integer subtypes saturate at full scale, never wrap.
+
+    A reader never sees half a file, and a write error leaves what was there.
+    """
     import soundfile
+
+    from voxaudit.tables import write_atomically
 
     path = Path(path)
     samples = audio.samples if subtype in ("FLOAT", "DOUBLE") else np.clip(audio.samples, -1.0, 1.0)
+    file = io.BytesIO()
     try:
-        soundfile.write(path, samples, audio.rate, subtype=subtype)
-    except (soundfile.SoundFileError, OSError, ValueError, TypeError) as error:
+        soundfile.write(file, samples, audio.rate, subtype=subtype, format=path.suffix[1:].upper())
+    except (soundfile.SoundFileError, ValueError, TypeError) as error:
         raise VoxauditError(f"{path}: cannot write this audio ({one_line(error, 200)})") from error
+    write_atomically(path, lambda temporary: temporary.write_bytes(file.getbuffer()))
 
 
 def resample(audio: Audio, rate: int) -> Audio:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from voxaudit.audits.sequential import Goal, Sequential, sequential
 from voxaudit.audits.stutter.audit import stutter
 from voxaudit.audits.stutter.cases import Settings
 from voxaudit.audits.stutter.choose import choose_recordings
@@ -15,6 +15,8 @@ from voxaudit.corpus import Corpus, read_corpus, select
 from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
 from voxaudit.files import publish, require
+from voxaudit.perturb import CLEAN
+from voxaudit.perturb.scenario import written_out
 from voxaudit.recognize import AnswersById, Recognizer, anchor, make_recognizer
 from voxaudit.registry import suggest
 from voxaudit.report.build import build_report, write_report
@@ -105,6 +107,57 @@ def run_audit(
     return audit
 
 
+def run_sequential(
+    config: AuditConfig,
+    goal: Goal,
+    *,
+    attribute: str | None = None,
+    reference: str | None = None,
+    per_speaker: int | None = None,
+    progress: bool = True,
+) -> Sequential:
+    """Hear a configured audit only as far as a goal needs it (see `sequential`), and its stuttered speech as ever.
+
+    No report is made and no gate is judged: their intervals do not know that the run was stopped early.
+    """
+    if config.publish is not None:
+        require(config.publish)
+    if config.corpora:
+        raise VoxauditError(
+            f"stopping early hears one corpus; further ones are heard in full by `voxaudit run` (there are:"
+            f" {', '.join(config.corpora)})"
+        )
+    if config.executor != "local":
+        raise VoxauditError("stopping early hears on this machine: leave --executor and --ray-address out")
+    inputs = read_inputs(config)
+    with Progress(progress) as bars:
+        scenarios = {CLEAN, *written_out(config.scenarios)}
+        bars.begin("trials, at most", len(inputs.corpus) * len(scenarios) * len(inputs.recognizers))
+        found = sequential(
+            inputs.corpus,
+            inputs.recognizers,
+            config.scenarios,
+            out=config.out,
+            goal=goal,
+            attribute=attribute,
+            reference=reference,
+            per_speaker=per_speaker,
+            normalizer=config.normalizer,
+            sources=config.sources,
+            seed=config.seed,
+            workers=config.workers,
+            timeout=config.timeout,
+            retries=config.retries,
+            cache=config.cache,
+            progress=lambda count: bars.advance(count, heard=True),
+        )
+    if config.stutter is not None:
+        _stuttered(config, config.stutter, inputs, progress=progress, limited=False)
+    if config.publish is not None:
+        publish(published_files(config.out), config.publish)
+    return found
+
+
 def estimate_audit(config: AuditConfig, *, retry_failed: bool = False) -> list[Estimate]:
     """Return what an audit would hear and what services would bill for it; nothing is heard."""
     inputs = read_inputs(config)
@@ -133,7 +186,7 @@ def _stuttered(
         if not isinstance(one, AnswersById) and not (limited and is_remote(one))
     }
     settings = Settings(budget=asked.budget, threshold=asked.threshold, seed=config.seed)
-    limits = Limits(config.workers or os.cpu_count() or 1, timeout=config.timeout, retries=config.retries)
+    limits = Limits.asked(config.workers, timeout=config.timeout, retries=config.retries)
     try:
         if not recognizers:
             raise VoxauditError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -61,21 +62,34 @@ def require_columns(table: pl.DataFrame, columns: Sequence[str], where: str | Pa
         )
 
 
-def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object], *, mode: int = 0o666) -> None:
     """Call `write(temporary)` and move the result to `path`, so that a reader never sees half a file.
 
-    A full disk or another write error leaves what was there and raises one line.
+    `mode` is who may read it, less what the umask forbids. A full disk or another write error leaves what was there
+    and raises one line.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        write(temporary)
-        temporary.replace(path)
+        temporary = _reserve(path, mode)
+        try:
+            write(temporary)
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
         raise VoxauditError(f"{path}: cannot write ({reason or one_line(error, 200)})") from error
-    finally:
-        with suppress(OSError):  # nothing is there to take away on a file system that is read-only
-            temporary.unlink(missing_ok=True)
+
+
+def _reserve(path: Path, mode: int) -> Path:
+    """Make an empty file beside `path`.
+
+    Where others may write, a link that lies under a name they can guess would be followed: so the name is drawn, and
+    the file must be new.
+    """
+    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    return temporary
 
 
 def write_parquet(

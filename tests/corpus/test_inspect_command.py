@@ -41,12 +41,12 @@ def test_json_is_one_document(manifest, capsys):
             "gender": {
                 "count": 2,
                 "missing": 0,
-                "levels": [
-                    {"level": "female", "utterances": 2, "speakers": 1},
-                    {"level": "male", "utterances": 1, "speakers": 1},
+                "groups": [
+                    {"group": "female", "utterances": 2, "speakers": 1},
+                    {"group": "male", "utterances": 1, "speakers": 1},
                 ],
             },
-            "city": {"count": 1, "missing": 1, "levels": [{"level": "x", "utterances": 2, "speakers": 2}]},
+            "city": {"count": 1, "missing": 1, "groups": [{"group": "x", "utterances": 2, "speakers": 2}]},
         },
         "problems": [],
     }
@@ -136,18 +136,18 @@ def test_speakers_are_not_counted_where_none_are_known(wavs, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["speakers"] is None
     assert document["seconds"] is None
-    assert document["attributes"]["gender"]["levels"] == [{"level": "f", "utterances": 1, "speakers": None}]
+    assert document["attributes"]["gender"]["groups"] == [{"group": "f", "utterances": 1, "speakers": None}]
 
 
-def test_many_levels_are_cut_short(wavs, capsys):
+def test_many_groups_are_cut_short(wavs, capsys):
     root = wavs("a.wav")
     rows = "".join(f"{n},a.wav,{n % 250}\n" for n in range(500))
     (root / "m.csv").write_text("id,path,shoe\n" + rows)
     assert main(["inspect", str(root / "m.csv")]) == 0
-    assert "... 242 more levels" in capsys.readouterr().out
+    assert "... 242 more groups" in capsys.readouterr().out
     assert main(["inspect", str(root / "m.csv"), "--json"]) == 0
     shoe = json.loads(capsys.readouterr().out)["attributes"]["shoe"]
-    assert (shoe["count"], len(shoe["levels"])) == (250, 100)
+    assert (shoe["count"], len(shoe["groups"])) == (250, 100)
 
 
 def test_help_imports_nothing_heavy():

@@ -10,6 +10,8 @@ import pytest
 from voxaudit.cli.main import main
 from voxaudit.corpus import CorpusError, examine_corpus, read_corpus
 from voxaudit.corpus.chat import spoken
+from voxaudit.recognize.transcripts import read_transcripts
+from voxaudit.score.files import read_pairs
 
 
 def values(corpus, *columns):
@@ -240,3 +242,42 @@ def test_the_open_asr_leaderboards_results_are_references_without_audio(tmp_path
     assert main(["inspect", str(file), "--no-audio", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["usable"], shown["utterances"], shown["seconds"]) == (True, 3, 7.5)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"a (1)\nno id\n(2) b\n", r"2 lines are not 'words (id)' (lines 2, 3: 'no id', '(2) b')"),
+        (b"caf\xe9 (1)\n", "not UTF-8 (line 1, byte 0xe9)"),
+        (b"a (1)\x85 b (2)\nx\n", "not UTF-8 (line 1, byte 0x85)"),
+        ("a\u2028b (1)\nx\n".encode(), "1 line is not 'words (id)' (line 2: 'x')"),
+    ],
+)
+def test_trn_is_refused_in_the_same_words_wherever_it_is_read(tmp_path, content, says):
+    path = tmp_path / "x.trn"
+    path.write_bytes(content)
+    other = tmp_path / "y.trn"
+    other.write_text("a (1)\n")
+    readers = {
+        "corpus": read_corpus,
+        "transcripts": read_transcripts,
+        "references": lambda path: read_pairs(path, other),
+        "hypotheses": lambda path: read_pairs(other, path),
+    }
+    for read in readers.values():
+        with pytest.raises(CorpusError) as caught:
+            read(path)
+        assert str(path) in str(caught.value)
+        assert says in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_trn_is_the_same_texts_wherever_it_is_read(tmp_path):
+    path = tmp_path / "x.trn"
+    path.write_text(";; made by hand\n\na\u2028b (so) (s-1)\n(s-2)  \r\n  c (s-3)\n", encoding="utf-8-sig")
+    texts = {"s-1": "a\u2028b (so)", "s-2": "", "s-3": "c"}
+    assert read_transcripts(path) == texts
+    pairs = read_pairs(path, path)
+    assert dict(zip(pairs.ids, pairs.references, strict=True)) == texts
+    table = read_corpus(path, check_audio=False).table
+    assert dict(table.select("id", "text").rows()) == texts | {"s-2": None}

@@ -93,7 +93,7 @@ def test_moonshine_base_is_fetched_and_found_by_name(no_models):
     ("spec", "message"),
     [
         ("faster_whisper:base,beam_size=0", "beam_size must be at least 1"),
-        ("faster_whisper:base,task=sing", "task must be transcribe or translate"),
+        ("faster_whisper:base,task=sing", "task must be one of transcribe, translate, not .sing."),
         ("whisper:threads=0", "threads must be at least 1"),
         ("transformers:x,batch=0", "batch must be at least 1"),
         ("transformers:x,longest=0.5", "longest must be at least 1"),

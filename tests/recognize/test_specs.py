@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 
 import pytest
 
@@ -81,7 +81,7 @@ def test_parse_spec(text, engine, settings):
         ("command", "needs the setting 'command': what to run, such as: my-asr --model small {audio}"),
         ("command:my-asr", "the command has no {audio}"),
         ("command:my-asr '{audio}", "cannot be split into words"),
-        ("command:asr {audio},output=xml", "output must be text or json, not 'xml'"),
+        ("command:asr {audio},output=xml", "output must be one of text, json, not 'xml'"),
         ("command:asr {audio},shell=perhaps", "shell must be true or false"),
         ("python:hear", "must be package.module:function"),
         ("python:a:b,batch=0", "batch must be at least 1"),
@@ -197,7 +197,7 @@ def test_a_recognizer_needs_no_more_than_the_protocol():
 
 
 MINE = """
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 
 @dataclass(frozen=True)
 class Mine:
@@ -246,3 +246,33 @@ def test_anchor_takes_relative_files_from_the_folder_of_the_configuration(tmp_pa
     assert anchor(PythonFunction("my.py:hear"), tmp_path).callable == str(tmp_path / "my.py:hear")
     for as_it_is in (TranscriptFile("other.csv"), PythonFunction("json:loads"), Moonshine(), Plain()):
         assert anchor(as_it_is, tmp_path) == as_it_is
+
+
+LIMITED = [
+    (name, field.name, wrong)
+    for name in ENGINES.names()
+    for field in fields(ENGINES.load(name))
+    for wrong in (
+        *([field.metadata["least"] - 1] if field.metadata.get("least") is not None else []),
+        *(["nonsense"] if field.metadata.get("choices") else []),
+    )
+]
+
+
+@pytest.mark.parametrize(("engine", "setting", "wrong"), LIMITED)
+def test_no_engine_takes_a_value_that_its_setting_cannot_have(engine, setting, wrong):
+    """Also where somebody makes the dataclass in Python, past the reader of settings."""
+    kind = ENGINES.load(engine)
+    needed = {
+        field.name: "python_module:f {audio}"
+        for field in fields(kind)
+        if field.default is MISSING and field.name != setting
+    }
+    with pytest.raises(RecognizerError, match=rf"recognizer '{engine}': {setting} must be .*, not '?{wrong}"):
+        kind(**needed, **{setting: wrong})
+
+
+def test_limits_are_declared_where_there_are_any():
+    assert {("whisper", "threads", 0), ("nemo", "batch", 0), ("speechbrain", "kind", "nonsense")} <= set(
+        LIMITED
+    )

@@ -75,7 +75,7 @@ def test_hostile_texts_come_back_as_they_were(tmp_path):
 
 def test_a_broken_store_is_one_line(tmp_path):
     (tmp_path / "review.sqlite").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(VoxauditError, match=r"review\.sqlite: cannot keep labels here"):
+    with pytest.raises(VoxauditError, match=r"review\.sqlite: cannot open this database"):
         LabelStore(tmp_path)
 
 

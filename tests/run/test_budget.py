@@ -32,9 +32,8 @@ def corpus(tmp_path):
 def heard(folder):
     store = Store(folder / "trials.sqlite")
     try:
-        return store._database.execute("select count(*) from trials where recognizer = 'service'").fetchone()[
-            0
-        ]
+        [(count,)] = store._database.read("select count(*) from trials where recognizer = 'service'")
+        return count
     finally:
         store.close()
 
@@ -81,7 +80,7 @@ def test_what_is_on_this_machine_costs_nothing(corpus, tmp_path):
             max_minutes=0.04,
         )
     store = Store(tmp_path / "run" / "trials.sqlite")
-    rows = dict(store._database.execute("select recognizer, count(*) from trials group by 1"))
+    rows = dict(store._database.read("select recognizer, count(*) from trials group by 1"))
     store.close()
     assert rows == {"service": 1, "mine": 6}
 

@@ -10,6 +10,7 @@ from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.recognize import make_recognizer
+from voxaudit.run.lock import hold
 from voxaudit.run.session import Session
 
 ENGINE = """
@@ -86,3 +87,18 @@ def test_two_sessions_do_not_share_a_folder(ask):
     _, session, _ = ask
     with session(), pytest.raises(VoxauditError, match="is at work on this run"), session():
         pass
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "lock").symlink_to("precious")
+    with pytest.raises(VoxauditError, match="lock: "), hold(tmp_path):
+        pass
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_a_session_works_on_this_machine_like_a_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(VoxauditError, match="s3://bucket/run: a run works in a folder on this machine"):
+        Session("s3://bucket/run", {}, {}).__enter__()
+    assert not list(tmp_path.iterdir())

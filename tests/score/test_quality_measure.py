@@ -142,7 +142,7 @@ def test_everything_is_measured_once(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "measure", not_again)
     monkeypatch.setattr("voxaudit.score.quality.worker.audio.read", not_again)
     assert measure_quality(corpus, scenarios, workers=1, store=store).equals(first)
-    smaller = measure_quality(corpus, scenarios, workers=1, store=store, sample=3)
+    smaller = measure_quality(corpus, scenarios, workers=1, store=store, utterances=3)
     assert smaller["speaker"].n_unique() == smaller["utterance"].n_unique() == 3
 
 
@@ -274,7 +274,9 @@ def test_a_run_has_its_own_seed_scenarios_and_roles(corpus, tmp_path):
     assert sorted(with_seed.filter(**noisy)["dnsmos"]) == sorted(found.filter(**noisy)["dnsmos"])
 
 
-@pytest.mark.parametrize(("wrong", "reason"), [({"sample": 0}, "sample"), ({"workers": 0}, "workers")])
+@pytest.mark.parametrize(
+    ("wrong", "reason"), [({"utterances": 0}, "utterances"), ({"workers": 0}, "workers")]
+)
 def test_bad_numbers_are_refused(corpus, wrong, reason):
     with pytest.raises(VoxauditError, match=f"{reason} must be at least 1"):
         measure_quality(corpus, **wrong)

@@ -120,7 +120,7 @@ def test_groups_and_an_interval_over_speakers(write: Write, capsys: pytest.Captu
     assert document["groups"][0]["wer_low"] is None  # three speakers in a group are too few
     assert main(["score", table, "--by", "words"]) == 0
     printed = capsys.readouterr().out
-    assert "In brackets: 95 % interval of the WER, 6 speakers resampled." in printed
+    assert "In brackets: 95 % interval of the WER, 6 speakers being the sample." in printed
     assert "By words" in printed
 
 
@@ -214,3 +214,12 @@ def test_sentences_that_count_as_words_are_said(tmp_path: Path, capsys: pytest.C
     printed = capsys.readouterr()
     assert printed.err == ""
     assert json.loads(printed.out)["wer"] == pytest.approx(1 / 5)
+
+
+def test_without_an_error_there_is_no_interval_and_the_reason_is_given(
+    write: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"u{number},one two,one two,s{number}\n" for number in range(6))
+    document = as_json([write("t.csv", f"id,text,hyp,speaker_id\n{rows}")], capsys)
+    assert (document["wer"], document["wer_low"]) == (0.0, None)
+    assert document["no_interval"].startswith("no error was made")

@@ -1,12 +1,13 @@
-"""NIST's .trn as references: `words of the utterance (speaker-utterance)` a line."""
+"""NIST's .trn: `words of the utterance (speaker-utterance)` a line, `;;` before comments."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
+import polars as pl
+
+from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.recordings import beside
 from voxaudit.corpus.rows import LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import Misfits, read_lines
@@ -26,8 +27,7 @@ def rows(path: Path) -> Rows:
     """
     if not detect(path):
         raise CorpusError(f"{path}: not a .trn file")
-    misfits = Misfits()
-    found = list(_lines(path, misfits))
+    found, problems = _lines(path)
     root, audio = beside((id for _, id, _ in found), path.absolute().parent)
     people = {id: re.split("[-_]", id, maxsplit=1)[0] for _, id, _ in found}
     several = len(set(people.values())) > 1 and set(people.values()) != set(people)
@@ -44,17 +44,37 @@ def rows(path: Path) -> Rows:
         ),
         root,
         unit="line",
-    ).noting(misfits.problem("bad_line", "line is not 'words (id)'", "lines are not 'words (id)'", "line"))
+    ).noting(problems)
 
 
-def _lines(path: Path, misfits: Misfits) -> Iterator[tuple[int, str, str]]:
+def read_trn(path: Path) -> pl.DataFrame:
+    """Return the columns id and text of a file; an utterance without words has an empty text.
+
+    A line that does not fit, or a file without any, raises one line: what is left out would not be missed.
+    """
+    found, problems = _lines(path)
+    if problems:
+        raise CorpusError(f"{path}: {problems[0].message}; mend the file", problems)
+    if not found:
+        raise CorpusError(f"{path}: the file is empty")
+    return pl.DataFrame([(id, text) for _, id, text in found], schema=["id", "text"], orient="row")
+
+
+def _lines(path: Path) -> tuple[list[tuple[int, str, str]], tuple[Problem, ...]]:
+    """Return (number, id, text) of the lines, and what is wrong with the others."""
+    found: list[tuple[int, str, str]] = []
+    misfits = Misfits()
     for number, line in enumerate(read_lines(path), start=1):
-        if line.strip() and not line.startswith(";;"):
-            match = _LINE.fullmatch(line)
-            if match is None:
-                misfits.add(number, line[:40])
-            else:
-                yield number, match["id"], match["text"].strip()
+        if not line.strip() or line.startswith(";;"):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            misfits.add(number, line[:40])
+        else:
+            found.append((number, match["id"], match["text"].strip()))
+    return found, misfits.problem(
+        "bad_line", "line is not 'words (id)'", "lines are not 'words (id)'", "line"
+    )
 
 
 READER = Reader(

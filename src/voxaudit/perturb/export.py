@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -121,15 +120,11 @@ def _write(path: Path, audio: Audio, subtype: str) -> None:
         raise VoxauditError(
             f"{path}: FLAC has no {subtype} samples. Name a .wav file, or use {' or '.join(_FLAC)}"
         )
-    temporary = path.with_name(f".{os.getpid()}-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write(temporary, audio, subtype)
-        temporary.replace(path)
     except OSError as error:
         raise VoxauditError(f"{path}: cannot write here ({error.strerror or one_line(error)})") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    write(path, audio, subtype)
 
 
 def _attribute(name: str) -> str:

@@ -114,11 +114,13 @@ def parse_scenario(text: str, sources: Mapping[str, Source] | None = None) -> Sc
 
     `sources` says by perturbation where noise or rooms come from; without, they are built in.
     """
-    name, colon, setting = text.strip().partition(":")
+    text = text.strip()
+    name, colon, setting = text.partition(":")
     if name == CLEAN and not colon:
         return Scenario(CLEAN, None)
-    if text.strip() in SLOTS and name not in (sources or {}):
-        raise VoxauditError(f"scenario '{text.strip()}' needs {SLOTS[text.strip()]}")
+    if text in SLOTS and name not in (sources or {}):
+        raise VoxauditError(f"scenario '{text}' needs {SLOTS[text]}")
+    text = one_line(text, 120)
     kind: type[Perturbation] = PERTURBATIONS.load(name)
     source = {"source": sources[name]} if sources and name in sources else {}
     if not source and any(
@@ -197,7 +199,8 @@ def _parameters(text: str, setting: str, kind: type[Perturbation]) -> dict[str, 
             raise VoxauditError(f"scenario '{text}': {_choices(kind)}")
         if key not in known:
             raise VoxauditError(
-                f"scenario '{text}': {kind.name} has no parameter '{key}'.{suggest(key, list(known))} {_choices(kind)}"
+                f"scenario '{text}': {kind.name} has no parameter '{one_line(key, 40)}'.{suggest(key, list(known))}"
+                f" {_choices(kind)}"
             )
         try:
             number = float(value)

@@ -23,7 +23,7 @@ from voxaudit.recognize.base import (
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.keeper import Keeper
 from voxaudit.recognize.pcm import wav_bytes
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting
 
 AUDIO = "{audio}"
 LARGEST_HASHED = 200_000_000
@@ -39,7 +39,11 @@ class Command:
 
     command: str = setting(help="what to run, such as: my-asr --model small {audio}")
     rate: int = setting(16_000, help="sample rate of the WAV file in Hz")
-    output: str = setting("text", help="what it prints: text, or json with the key text and perhaps words")
+    output: str = setting(
+        "text",
+        help="what it prints: text, or json with the key text and perhaps words",
+        choices=("text", "json"),
+    )
     shell: bool = setting(False, help="run through the shell, for pipes and variables")
     version: str = setting("", help="yours to raise when the program changes in a way its file does not show")
 
@@ -47,8 +51,6 @@ class Command:
         problem = ""
         if AUDIO not in self.command:
             problem = f"the command has no {AUDIO}, which stands for the path of the recording"
-        elif self.output not in ("text", "json"):
-            problem = f"output must be text or json, not '{one_line(self.output, 40)}'"
         elif not 1_000 <= self.rate <= 768_000:
             problem = f"rate must be 1000 to 768000 Hz, not {self.rate}"
         else:
@@ -58,6 +60,7 @@ class Command:
                 problem = f"the command cannot be split into words ({error})"
         if problem:
             raise RecognizerError(f"recognizer 'command': {problem}")
+        check_settings(self, "command")
 
     @property
     def batch_size(self) -> int:

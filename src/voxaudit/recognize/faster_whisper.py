@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio
-from voxaudit.errors import VoxauditError, missing_extra, one_line
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
-from voxaudit.recognize.files import installed, package_version, sha256
+from voxaudit.recognize.files import package_version, require_packages, sha256
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.weights import KNOWN, weights_of
 
 DECODING = 1
@@ -32,34 +32,25 @@ class FasterWhisper:
     extra: ClassVar[str] = "faster-whisper"
     requires: ClassVar[tuple[str, ...]] = ("faster_whisper",)
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
+    batch_size: ClassVar[int] = 1
+    """1: batches of several would be quantised together."""
 
     model: str = setting(
         "base", help="fetched model, a folder, or a name in the Hugging Face cache", path=True
     )
     language: str = setting("", help="language of the speech, such as en; empty lets the model decide")
-    task: str = setting("transcribe", help="transcribe, or translate into English")
-    beam_size: int = setting(5, help="hypotheses searched at a time; 1 is greedy")
+    task: str = setting(
+        "transcribe", help="transcribe, or translate into English", choices=("transcribe", "translate")
+    )
+    beam_size: int = setting(5, help="hypotheses searched at a time; 1 is greedy", least=1)
     words: bool = setting(False, help="word times, too (slower)")
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     compute_type: str = setting("int8", help="int8, float32; on a GPU int8_float16, float16")
-    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+    threads: int = threads()
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "threads"):
-            if getattr(self, name) < 1:
-                raise RecognizerError(f"recognizer 'faster_whisper': {name} must be at least 1")
-        if self.task not in ("transcribe", "translate"):
-            raise RecognizerError("recognizer 'faster_whisper': task must be transcribe or translate")
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
-
-    @property
-    def batch_size(self) -> int:
-        """1: batches of several would be quantised together."""
-        return 1
+        check_settings(self, "faster_whisper")
 
     def require(self) -> None:
         """Raise one line if the package or the model is missing."""
@@ -83,8 +74,7 @@ class FasterWhisper:
         return _Model(self, self._source()[0])
 
     def _source(self) -> tuple[Path, str]:
-        if not installed("faster_whisper"):
-            raise missing_extra("faster-whisper", self.extra)
+        require_packages(type(self))
         own = {known.setting for known in KNOWN.values() if known.engine == "faster_whisper"}
         if self.model in own or Path(self.model).exists():
             folder = weights_of("faster_whisper", self.model)

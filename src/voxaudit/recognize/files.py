@@ -8,8 +8,11 @@ from functools import lru_cache
 from importlib import metadata, util
 from pathlib import Path
 
-from voxaudit.errors import one_line
+from voxaudit.errors import missing_extra, one_line
 from voxaudit.recognize.base import RecognizerError
+
+PACKAGES = {"whisper": "openai-whisper", "nemo": "nemo_toolkit[asr]"}
+"""What to install for a module whose name says otherwise."""
 
 
 def sha256(*paths: str | Path) -> str:
@@ -50,6 +53,13 @@ def installed(module: str) -> bool:
         return util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
+
+
+def require_packages(engine: type) -> None:
+    """Raise the error that names the extra, if one of the modules in an engine's `requires` is not installed."""
+    for module in getattr(engine, "requires", ()):
+        if not installed(module):
+            raise missing_extra(PACKAGES.get(module, module.replace("_", "-")), getattr(engine, "extra", ""))
 
 
 def package_folder(module: str) -> Path | None:

@@ -19,7 +19,7 @@ from voxaudit.errors import missing_extra
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
 from voxaudit.recognize.files import installed, package_folder, package_version, sha256
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.split import split_at_pauses
 from voxaudit.recognize.weights import weights_of
 
@@ -40,32 +40,24 @@ class Moonshine:
     extra: ClassVar[str] = "moonshine"
     requires: ClassVar[tuple[str, ...]] = ("onnxruntime", "moonshine_voice")
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
+    batch_size: ClassVar[int] = 1
+    """1: activations are quantised over the whole batch, so company would change an answer."""
 
     model: str = setting(
         "tiny-en",
         help="tiny-en inside moonshine-voice, base if fetched, or a folder with the files",
         path=True,
     )
-    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+    threads: int = threads()
     tokens_per_second: float = setting(13.0, help="where a repeating answer is cut, per second of audio")
 
     def __post_init__(self) -> None:
-        if self.threads < 1:
-            raise RecognizerError(f"recognizer 'moonshine': threads must be at least 1, not {self.threads}")
+        check_settings(self, "moonshine")
         if self.tokens_per_second <= 0:
             raise RecognizerError(
                 f"recognizer 'moonshine': tokens_per_second must be above 0, not {self.tokens_per_second:g}"
             )
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
-
-    @property
-    def batch_size(self) -> int:
-        """1: activations are quantised over the whole batch, so company would change an answer."""
-        return 1
 
     def require(self) -> None:
         """Raise one line if the packages or the model are missing."""

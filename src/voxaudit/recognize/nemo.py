@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio
-from voxaudit.errors import missing_extra, one_line
+from voxaudit.errors import one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError, counted
-from voxaudit.recognize.files import installed, package_version, sha256
+from voxaudit.recognize.files import package_version, require_packages, sha256
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting, threads
 
 RATE = 16_000
 SHORTEST = 3_200
@@ -27,24 +27,20 @@ class Nemo:
     extra: ClassVar[str] = "nemo"
     requires: ClassVar[tuple[str, ...]] = ("nemo", "torch")
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
 
     model: str = setting(help="a .nemo file", path=True)
     source_lang: str = setting("", help="Canary: language of the speech, such as en")
     target_lang: str = setting("", help="Canary: language of the text; the same to transcribe")
     pnc: str = setting("", help="Canary: yes or no, punctuation and capitals")
-    batch: int = setting(1, help="utterances a call; more is faster on a GPU, and padding may change a text")
+    batch: int = setting(
+        1, help="utterances a call; more is faster on a GPU, and padding may change a text", least=1
+    )
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
-    threads: int = setting(1, help="CPU threads per worker")
+    threads: int = threads()
 
     def __post_init__(self) -> None:
-        for name in ("batch", "threads"):
-            if getattr(self, name) < 1:
-                raise RecognizerError(f"recognizer 'nemo': {name} must be at least 1")
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
+        check_settings(self, "nemo")
 
     @property
     def batch_size(self) -> int:
@@ -71,8 +67,7 @@ class Nemo:
         return _Model(self, self._file())
 
     def _file(self) -> Path:
-        if not installed("nemo"):
-            raise missing_extra("nemo_toolkit[asr]", self.extra)
+        require_packages(type(self))
         path = Path(self.model)
         if not path.is_file():
             raise RecognizerError(

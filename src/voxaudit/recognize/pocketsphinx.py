@@ -12,7 +12,7 @@ from voxaudit.errors import missing_extra, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
 from voxaudit.recognize.files import package_folder, package_version, sha256
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting
 
 DECODING = 1
 """Raise when the same model and settings give other text than before: cached transcripts are then not used."""
@@ -28,29 +28,22 @@ class PocketSphinx:
 
     extra: ClassVar[str] = "pocketsphinx"
     requires: ClassVar[tuple[str, ...]] = ("pocketsphinx",)
+    rate: ClassVar[int] = RATE
+    batch_size: ClassVar[int] = 1
+    """1: a decoder hears one utterance at a time."""
 
     hmm: str = setting("", help="folder of another acoustic model", path=True)
     lm: str = setting("", help="file of another language model", path=True)
     dictionary: str = setting("", help="file of another pronunciation dictionary", path=True)
-    maxhmmpf: int = setting(3000, help="most states searched in a frame; the package's own default is 30000")
+    maxhmmpf: int = setting(
+        3000, help="most states searched in a frame; the package's own default is 30000", least=1
+    )
     ds: int = setting(
-        2, help="acoustic scores are computed every ds-th frame; the package's own default is 1"
+        2, help="acoustic scores are computed every ds-th frame; the package's own default is 1", least=1
     )
 
     def __post_init__(self) -> None:
-        for name in ("maxhmmpf", "ds"):
-            if getattr(self, name) < 1:
-                raise RecognizerError(f"recognizer 'pocketsphinx': {name} must be at least 1")
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
-
-    @property
-    def batch_size(self) -> int:
-        """1: a decoder hears one utterance at a time."""
-        return 1
+        check_settings(self, "pocketsphinx")
 
     def require(self) -> None:
         """Raise one line if the package or a model file is missing."""

@@ -15,7 +15,7 @@ from voxaudit.audio import Audio
 from voxaudit.errors import one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, as_transcript, as_transcripts
 from voxaudit.recognize.files import sha256
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting
 from voxaudit.registry import suggest
 
 
@@ -28,7 +28,7 @@ class PythonFunction:
     callable: str = setting(help="package.module:function or path/to/file.py:function", path=True)
     rate: int | None = setting(16_000, help="sample rate in Hz it wants; none for the recording's own")
     batched: bool = setting(False, help="it gets lists of samples and of rates, and returns a list")
-    batch: int = setting(16, help="utterances a call where batched")
+    batch: int = setting(16, help="utterances a call where batched", least=1)
     version: str = setting(
         "", help="yours to raise when answers change in a way the source file does not show"
     )
@@ -40,8 +40,7 @@ class PythonFunction:
                 "recognizer 'python': callable must be package.module:function or file.py:function,"
                 f" not '{one_line(self.callable, 80)}'"
             )
-        if self.batch < 1:
-            raise RecognizerError(f"recognizer 'python': batch must be at least 1, not {self.batch}")
+        check_settings(self, "python")
         if self.rate is not None and self.rate < 1:
             raise RecognizerError(f"recognizer 'python': rate must be above 0 Hz, not {self.rate}")
 

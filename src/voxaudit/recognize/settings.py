@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
@@ -17,9 +17,42 @@ from voxaudit.registry import suggest
 T = TypeVar("T")
 
 
-def setting(default: Any = MISSING, *, help: str, path: bool = False) -> Any:
-    """Return a dataclass field for a setting with a line of help; `path` marks files and folders."""
-    return field(default=default, metadata={"help": help, "path": path})
+def setting(
+    default: Any = MISSING,
+    *,
+    help: str,
+    path: bool = False,
+    least: float | None = None,
+    choices: Sequence[str] = (),
+) -> Any:
+    """Return a dataclass field for a setting with a line of help; `path` marks files and folders.
+
+    `least` and `choices` say which values it may have: `check_settings` looks after that.
+    """
+    return field(default=default, metadata={"help": help, "path": path, "least": least, "choices": choices})
+
+
+def threads() -> Any:
+    """Return the setting of engines that compute on the CPU."""
+    return setting(1, help="CPU threads per worker; more workers are faster than more threads", least=1)
+
+
+def check_settings(recognizer: Any, engine: str) -> None:
+    """Raise one line for the first setting with a value that it cannot have: call it in `__post_init__`."""
+    for f in fields(recognizer):
+        value, least, choices = (
+            getattr(recognizer, f.name),
+            f.metadata.get("least"),
+            f.metadata.get("choices"),
+        )
+        if least is not None and not value >= least:
+            raise RecognizerError(
+                f"recognizer '{engine}': {f.name} must be at least {least:g}, not {value:g}"
+            )
+        if choices and value not in choices:
+            raise RecognizerError(
+                f"recognizer '{engine}': {f.name} must be one of {', '.join(choices)}, not '{one_line(value, 40)}'"
+            )
 
 
 def build(cls: type[T], engine: str, settings: Mapping[str, Any]) -> T:

@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio
-from voxaudit.errors import missing_extra, one_line
+from voxaudit.errors import one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
-from voxaudit.recognize.files import installed, package_version, sha256
+from voxaudit.recognize.files import package_version, require_packages, sha256
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.split import split_at_pauses
 
 DECODING = 1
@@ -51,35 +51,22 @@ class SherpaOnnx:
     extra: ClassVar[str] = "sherpa-onnx"
     requires: ClassVar[tuple[str, ...]] = ("sherpa_onnx",)
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
+    batch_size: ClassVar[int] = 1
+    """1: padding to the longest of a batch would change an answer."""
 
     model: str = setting(help="folder of a model: its .onnx or .ort files and tokens.txt", path=True)
-    kind: str = setting("transducer", help=", ".join(KINDS))
+    kind: str = setting("transducer", help=", ".join(KINDS), choices=tuple(KINDS))
     int8: bool = setting(False, help="take the *.int8.onnx files where there are both")
     language: str = setting("", help="whisper, sense_voice: language of the speech, such as en")
     decoding_method: str = setting("greedy_search", help="or modified_beam_search, for transducers")
     longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds"
+        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
     )
-    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+    threads: int = threads()
 
     def __post_init__(self) -> None:
-        problem = ""
-        if self.kind not in KINDS:
-            problem = f"kind must be one of {', '.join(KINDS)}, not '{one_line(self.kind, 40)}'"
-        elif self.threads < 1 or self.longest < 1:
-            problem = "threads and longest must be at least 1"
-        if problem:
-            raise RecognizerError(f"recognizer 'sherpa_onnx': {problem}")
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
-
-    @property
-    def batch_size(self) -> int:
-        """1: padding to the longest of a batch would change an answer."""
-        return 1
+        check_settings(self, "sherpa_onnx")
 
     def require(self) -> None:
         """Raise one line if the package or a file is missing."""
@@ -101,8 +88,7 @@ class SherpaOnnx:
         return _Model(self, self._files())
 
     def _files(self) -> dict[str, Path]:
-        if not installed("sherpa_onnx"):
-            raise missing_extra("sherpa-onnx", self.extra)
+        require_packages(type(self))
         folder = Path(self.model)
         if not folder.is_dir():
             raise RecognizerError(f"recognizer 'sherpa_onnx': no folder '{one_line(self.model, 120)}'")

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio
-from voxaudit.errors import missing_extra, one_line
+from voxaudit.errors import one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
-from voxaudit.recognize.files import installed, package_version
+from voxaudit.recognize.files import package_version, require_packages
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.weights.hub import model_folder
 
 RATE = 16_000
@@ -29,29 +29,17 @@ class SpeechBrain:
     extra: ClassVar[str] = "speechbrain"
     requires: ClassVar[tuple[str, ...]] = ("speechbrain", "torch")
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
+    batch_size: ClassVar[int] = 1
+    """1: most recipes normalise over the padded batch."""
 
     model: str = setting(help="folder with hyperparams.yaml, or a name in the Hugging Face cache", path=True)
-    kind: str = setting("EncoderDecoderASR", help=", ".join(KINDS))
+    kind: str = setting("EncoderDecoderASR", help=", ".join(KINDS), choices=KINDS)
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
-    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+    threads: int = threads()
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise RecognizerError(
-                f"recognizer 'speechbrain': kind must be one of {', '.join(KINDS)}, not '{one_line(self.kind, 40)}'"
-            )
-        if self.threads < 1:
-            raise RecognizerError("recognizer 'speechbrain': threads must be at least 1")
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
-
-    @property
-    def batch_size(self) -> int:
-        """1: most recipes normalise over the padded batch."""
-        return 1
+        check_settings(self, "speechbrain")
 
     def require(self) -> None:
         """Raise one line if the package or the model is missing."""
@@ -73,8 +61,7 @@ class SpeechBrain:
         return _Model(self, self._source()[0])
 
     def _source(self) -> tuple[Path, str]:
-        if not installed("speechbrain"):
-            raise missing_extra("speechbrain", self.extra)
+        require_packages(type(self))
         folder, identity = model_folder("speechbrain", self.model)
         if not (folder / "hyperparams.yaml").is_file():
             raise RecognizerError(f"{folder}: no hyperparams.yaml there; that is no SpeechBrain model")

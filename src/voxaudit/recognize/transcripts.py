@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,8 +23,6 @@ TEXT_COLUMNS = (
     *("recognized", "transcript", "transcription", "text"),
 )
 """Names that columns are found by, in any case, best first: NeMo writes the reference to `text`."""
-
-_TRN = re.compile(r"(?P<text>.*?)\((?P<id>[^()\s]+)\)\s*")
 
 
 @dataclass(frozen=True)
@@ -108,9 +105,10 @@ def read_transcripts(path: str | Path, *, id: str = "", text: str = "") -> dict[
     """
     path = Path(path)
     from voxaudit.corpus.texts import is_timed, read_timed
+    from voxaudit.corpus.trn import read_trn
 
     if path.suffix.lower() == ".trn":
-        rows = _trn_rows(path)
+        rows = read_trn(path).rows()
     else:
         rows = read_timed(path).rows() if is_timed(path) else _table_rows(path, id, text)
     texts: dict[str, str] = {}
@@ -157,22 +155,6 @@ def _column(columns: Sequence[str], chosen: str, usual: Sequence[str], setting: 
         f"{path}: which column is the {setting}? Say {setting}=COLUMN."
         f" Columns there: {one_line(', '.join(columns), 300)}"
     )
-
-
-def _trn_rows(path: Path) -> list[tuple[str | None, str | None]]:
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecognizerError(f"{path}: cannot read this file ({one_line(error)})") from error
-    rows: list[tuple[str | None, str | None]] = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith(";;"):
-            continue
-        match = _TRN.fullmatch(line)
-        if match is None:
-            raise RecognizerError(f"{path}: line {number} is not `text (utterance-id)`: {one_line(line, 60)}")
-        rows.append((match["id"], match["text"].strip()))
-    return rows
 
 
 def _stem(id: str) -> str:

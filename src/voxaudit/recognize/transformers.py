@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio, Samples
-from voxaudit.errors import missing_extra, one_line
+from voxaudit.errors import one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
-from voxaudit.recognize.files import installed, package_version
+from voxaudit.recognize.files import package_version, require_packages
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.split import split_at_pauses
 from voxaudit.recognize.weights.hub import model_folder
 
@@ -34,41 +34,28 @@ class Transformers:
     extra: ClassVar[str] = "transformers"
     requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
 
     model: str = setting(help="a saved model's folder, or its name in the Hugging Face cache", path=True)
     revision: str = setting("", help="branch, tag or commit in the Hugging Face cache")
     language: str = setting("", help="Whisper: language of the speech, such as en; empty: detected")
     task: str = setting("", help="Whisper: transcribe or translate")
-    beams: int = setting(1, help="encoder-decoder: hypotheses searched at a time; 1 is greedy")
-    max_new_tokens: int = setting(0, help="encoder-decoder: longest answer; 0: the model's own limit")
-    longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds"
+    beams: int = setting(1, help="encoder-decoder: hypotheses searched at a time; 1 is greedy", least=1)
+    max_new_tokens: int = setting(
+        0, help="encoder-decoder: longest answer; 0: the model's own limit", least=0
     )
-    batch: int = setting(1, help="utterances a call; more is faster on a GPU, and rounding may change a text")
+    longest: float = setting(
+        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
+    )
+    batch: int = setting(
+        1, help="utterances a call; more is faster on a GPU, and rounding may change a text", least=1
+    )
     device: str = setting("cpu", help="cpu, cuda, cuda:1, mps; or auto: spread over what is there")
-    dtype: str = setting("float32", help=", ".join(DTYPES))
-    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+    dtype: str = setting("float32", help=", ".join(DTYPES), choices=DTYPES)
+    threads: int = threads()
 
     def __post_init__(self) -> None:
-        problem = ""
-        for name, least in (
-            ("beams", 1),
-            ("max_new_tokens", 0),
-            ("longest", 1),
-            ("batch", 1),
-            ("threads", 1),
-        ):
-            if not problem and getattr(self, name) < least:
-                problem = f"{name} must be at least {least}, not {getattr(self, name):g}"
-        if not problem and self.dtype not in DTYPES:
-            problem = f"dtype must be one of {', '.join(DTYPES)}, not '{one_line(self.dtype, 40)}'"
-        if problem:
-            raise RecognizerError(f"recognizer 'transformers': {problem}")
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
+        check_settings(self, "transformers")
 
     @property
     def batch_size(self) -> int:
@@ -97,9 +84,7 @@ class Transformers:
         return _Model(self, self._source()[0])
 
     def _source(self) -> tuple[Path, str]:
-        for module in self.requires:
-            if not installed(module):
-                raise missing_extra(module, self.extra)
+        require_packages(type(self))
         return model_folder("transformers", self.model, self.revision)
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from voxaudit.audio import Audio, pcm16
-from voxaudit.errors import missing_extra
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
-from voxaudit.recognize.files import installed, package_version, sha256
+from voxaudit.recognize.files import package_version, require_packages, sha256
 from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.settings import setting
 from voxaudit.recognize.weights import weights_of
@@ -32,18 +31,11 @@ class Vosk:
     extra: ClassVar[str] = "vosk"
     requires: ClassVar[tuple[str, ...]] = ("vosk",)
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
+    batch_size: ClassVar[int] = 1
+    """1: a recognizer hears one utterance at a time."""
 
     model: str = setting("small-en-us", help="fetched model, or the folder of another", path=True)
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
-
-    @property
-    def batch_size(self) -> int:
-        """1: a recognizer hears one utterance at a time."""
-        return 1
 
     def require(self) -> None:
         """Raise one line if the package or the model is missing."""
@@ -63,8 +55,7 @@ class Vosk:
         return _Model(self._folder())
 
     def _folder(self) -> Path:
-        if not installed("vosk"):
-            raise missing_extra("vosk", self.extra)
+        require_packages(type(self))
         folder = weights_of("vosk", self.model)
         # The library would end the whole process on a folder that is none of its models.
         if not any((folder / part).is_file() for part in ("am/final.mdl", "final.mdl")):

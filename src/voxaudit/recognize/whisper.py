@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio
-from voxaudit.errors import missing_extra, one_line
+from voxaudit.errors import one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
-from voxaudit.recognize.files import installed, package_version, sha256
+from voxaudit.recognize.files import package_version, require_packages, sha256
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.weights import weights_of
 
 DECODING = 1
@@ -32,31 +32,22 @@ class Whisper:
     extra: ClassVar[str] = "whisper"
     requires: ClassVar[tuple[str, ...]] = ("whisper", "torch")
     main: ClassVar[str] = "model"
+    rate: ClassVar[int] = RATE
+    batch_size: ClassVar[int] = 1
+    """1: the package hears one recording at a time."""
 
     model: str = setting("tiny.en", help="fetched model, or a .pt file", path=True)
     language: str = setting("", help="language of the speech, such as en; empty lets the model decide")
-    task: str = setting("transcribe", help="transcribe, or translate into English")
-    beam_size: int = setting(1, help="hypotheses searched at a time; 1 is greedy")
+    task: str = setting(
+        "transcribe", help="transcribe, or translate into English", choices=("transcribe", "translate")
+    )
+    beam_size: int = setting(1, help="hypotheses searched at a time; 1 is greedy", least=1)
     words: bool = setting(False, help="word times, too (slower)")
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
-    threads: int = setting(1, help="CPU threads per worker; more workers are faster than more threads")
+    threads: int = threads()
 
     def __post_init__(self) -> None:
-        for name in ("beam_size", "threads"):
-            if getattr(self, name) < 1:
-                raise RecognizerError(f"recognizer 'whisper': {name} must be at least 1")
-        if self.task not in ("transcribe", "translate"):
-            raise RecognizerError("recognizer 'whisper': task must be transcribe or translate")
-
-    @property
-    def rate(self) -> int:
-        """16 kHz."""
-        return RATE
-
-    @property
-    def batch_size(self) -> int:
-        """1: the package hears one recording at a time."""
-        return 1
+        check_settings(self, "whisper")
 
     def require(self) -> None:
         """Raise one line if the package or the model is missing."""
@@ -79,8 +70,7 @@ class Whisper:
         return _Model(self, self._file())
 
     def _file(self) -> Path:
-        if not installed("whisper"):
-            raise missing_extra("openai-whisper", self.extra)
+        require_packages(type(self))
         path = weights_of("whisper", self.model)
         if path.is_dir():
             files = sorted(path.glob("*.pt"))

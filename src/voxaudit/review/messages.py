@@ -59,11 +59,11 @@ Handler = Callable[[Request], Response]
 """An app: a function from a request to a response. A GET must not change anything."""
 
 
-def json_response(document: Any, status: int = 200) -> Response:
+def json_response(document: Any) -> Response:
     """Return a document as JSON. NaN and infinity are not JSON: the app must not send them."""
     text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     # A lone surrogate (a broken file name) must not end the request: it is shown as a question mark.
-    return Response(status, text.encode("utf-8", "replace"), "application/json; charset=utf-8")
+    return Response(200, text.encode("utf-8", "replace"), "application/json; charset=utf-8")
 
 
 CONTENT_TYPES = {

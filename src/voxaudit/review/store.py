@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 import unicodedata
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from voxaudit.audits.stutter.queue import LABELS
 from voxaudit.audits.stutter.taxonomy import KINDS
-from voxaudit.errors import VoxauditError, one_line
+from voxaudit.errors import VoxauditError
+from voxaudit.report.invisible import printable
+from voxaudit.run.database import Database
 
 STORE = "review.sqlite"
 TRIALS, STUTTER = "trials", "stutter"
@@ -71,7 +71,7 @@ class Given:
 def reviewer_name(text: str) -> str:
     """Return a reviewer's name or pseudonym as it is kept; one that is empty, long or not printable raises one line."""
     name = unicodedata.normalize("NFC", " ".join(text.split()))
-    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+    if not name or len(name) > LONGEST_NAME or printable(name) != name:
         raise VoxauditError(f"a reviewer's name has 1 to {LONGEST_NAME} characters, all of them visible")
     return name
 
@@ -79,25 +79,16 @@ def reviewer_name(text: str) -> str:
 class LabelStore:
     """The labels of a folder. Any number of threads and processes may use it at once.
 
-    Every label is a transaction of its own on its own connection, in write-ahead mode: what the page called saved
-    survives `kill -9`.
+    Every label is a transaction of its own on its own connection: what the page called saved survives `kill -9` and
+    a power failure.
     """
 
     def __init__(self, folder: str | Path) -> None:
         self.path = Path(folder) / STORE
-        with self._open(write=True) as base:
-            base.executescript(_SCHEMA)
+        self._open().close()
 
-    @contextmanager
-    def _open(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self.path, timeout=20.0, isolation_level=None)) as base:
-                if write:
-                    base.execute("PRAGMA journal_mode=WAL")
-                    base.execute("PRAGMA synchronous=FULL")
-                yield base
-        except sqlite3.Error as error:
-            raise VoxauditError(f"{self.path}: cannot keep labels here ({one_line(error)})") from error
+    def _open(self) -> Database:
+        return Database(self.path, _SCHEMA, durable=True)
 
     def add(self, given: Given) -> Given:
         """Keep a judgement and return it with its time."""
@@ -116,8 +107,8 @@ class LabelStore:
             value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
             for value in astuple(kept)
         )
-        with self._open(write=True) as base:
-            base.execute(f"INSERT INTO labels ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        with closing(self._open()) as base:
+            base.write(f"INSERT INTO labels ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [row])
         return kept
 
     def current(self, source: str | None = None) -> list[Given]:
@@ -129,8 +120,8 @@ class LabelStore:
         return self._read(f"SELECT {_COLUMNS} FROM labels ORDER BY number")
 
     def _read(self, query: str) -> list[Given]:
-        with self._open() as base:
-            rows = base.execute(query).fetchall()
+        with closing(self._open()) as base:
+            rows = list(base.read(query))
         try:
             return [
                 Given(reviewer, source, case, label, kind, comment, bool(final), time)

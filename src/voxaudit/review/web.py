@@ -30,7 +30,7 @@ __all__ = [
     "loopback",
     "one_token",
     "running",
-    "serve",
+    "until_interrupted",
 ]
 
 MAX_CONNECTIONS = 64
@@ -124,40 +124,15 @@ def running(
         thread.join()
 
 
-def serve(
-    handler: Handler,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    token: str | None = None,
-    authorize: Authorize | None = None,
-    names: Sequence[str] = (),
-    any_host: bool = False,
-    max_body: int = 65_536,
-    log: Callable[[str], None] | None = None,
-    ready: Callable[[Running], None] | None = None,
-) -> None:
-    """Serve `handler` until Ctrl-C; `ready` is told the address first. The settings are those of `running`."""
-    with running(
-        handler,
-        host=host,
-        port=port,
-        token=token,
-        authorize=authorize,
-        names=names,
-        any_host=any_host,
-        max_body=max_body,
-        log=log,
-    ) as server:
-        if ready:
-            ready(server)
-        never = threading.Event()
-        try:
-            # In pieces: a signal that another thread catches (polars has its own) does not end a wait without end.
-            while not never.wait(0.5):
-                pass
-        except KeyboardInterrupt:
-            return
+def until_interrupted() -> None:
+    """Wait for Ctrl-C."""
+    never = threading.Event()
+    try:
+        # In pieces: a signal that another thread catches (polars has its own) does not end a wait without end.
+        while not never.wait(0.5):
+            pass
+    except KeyboardInterrupt:
+        return
 
 
 class _Server(ThreadingHTTPServer):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from voxaudit.files import cache_folder
 from voxaudit.recognize.base import Transcript
-from voxaudit.run.store import connect, transcript_from_row, transcript_row, writing
+from voxaudit.run.database import Database, marks
+from voxaudit.run.store import transcript_from_row, transcript_row
 from voxaudit.run.trial import Outcome
 
 _SCHEMA = """
@@ -36,8 +37,7 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / "transcripts.sqlite"
-        self._database = connect(self.path, _SCHEMA)
+        self._database = Database(folder / "transcripts.sqlite", _SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
@@ -48,9 +48,8 @@ class Cache:
         found = {}
         for first in range(0, len(keys), 500):
             some = keys[first : first + 500]
-            rows = self._database.execute(
-                "SELECT key, text, confidence, word_times, seconds FROM transcripts"
-                f" WHERE key IN ({','.join('?' * len(some))})",
+            rows = self._database.read(
+                f"SELECT key, text, confidence, word_times, seconds FROM transcripts WHERE key IN ({marks(some)})",
                 some,
             )
             for key, text, confidence, times, seconds in rows:
@@ -65,5 +64,4 @@ class Cache:
             if outcome.transcript is not None
         ]
         if rows:
-            with writing(self._database, self.path):
-                self._database.executemany("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", rows)
+            self._database.write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", rows)

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.files import url_of
 from voxaudit.tables import read_table, write_atomically
 
 FORMAT = 1
@@ -69,6 +70,26 @@ NOT_PUBLISHED = ("lock", "trials.sqlite", "trials.sqlite-wal", "trials.sqlite-sh
 def published_files(folder: Path) -> list[Path]:
     """Return the files of a finished run that others want: its configuration, tables and report."""
     return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in NOT_PUBLISHED)
+
+
+def local_folder(out: str | Path) -> Path:
+    """Return the folder in which a run works; a URL raises one line."""
+    if url_of(out) is not None:
+        raise VoxauditError(
+            f"{url_of(out)}: a run works in a folder on this machine. Choose one, and have the finished run copied"
+            " elsewhere with `publish` (--publish URL)"
+        )
+    return Path(out)
+
+
+def make_folder(out: str | Path) -> Path:
+    """Make the folder in which a run works; a place that cannot be written to raises one line."""
+    folder = local_folder(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VoxauditError(f"{error.filename or folder}: {error.strerror or one_line(error)}") from error
+    return folder
 
 
 def open_run(folder: str | Path) -> Run:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from voxaudit.errors import VoxauditError
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.backlog import Attempt, Backlog
 from voxaudit.run.trial import Outcome, Trial
@@ -33,6 +34,17 @@ class Limits:
     timeout: float = 120.0
     load_timeout: float = 600.0
     retries: int = 1
+
+    def __post_init__(self) -> None:
+        if self.workers < 1:
+            raise VoxauditError(f"workers must be at least 1, not {self.workers}")
+        if not self.timeout > 0:
+            raise VoxauditError(f"timeout must be above 0 seconds, not {self.timeout:g}")
+
+    @classmethod
+    def asked(cls, workers: int | None, *, timeout: float = 120.0, retries: int = 1) -> Limits:
+        """Return the limits that a user asked for; without a number of workers, there is one per core."""
+        return cls((os.cpu_count() or 1) if workers is None else workers, timeout, retries=retries)
 
 
 @dataclass(eq=False)

@@ -21,7 +21,11 @@ def hold(folder: Path) -> Iterator[None]:
     the file's content only says who holds it.
     """
     path = folder / "lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        # Not through a link that somebody laid there: what it leads to would be emptied.
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+    except OSError as error:
+        raise VoxauditError(f"{path}: {error.strerror or error}") from error
     try:
         if not _lock(descriptor):
             raise VoxauditError(

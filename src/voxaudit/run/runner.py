@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import time
@@ -20,7 +19,6 @@ from voxaudit import __version__
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.files import url_of
 from voxaudit.perturb import open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
@@ -29,7 +27,7 @@ from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.budget import Budget, Meter, is_remote
 from voxaudit.run.cache import Cache, opened_cache
 from voxaudit.run.executors import MakePool, open_executor
-from voxaudit.run.folder import Run, read_config, write_config
+from voxaudit.run.folder import Run, local_folder, make_folder, read_config, write_config
 from voxaudit.run.local import Limits
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, Plan, unfinished
@@ -86,17 +84,8 @@ def run_trials(
     plan, not_heard = make_plan(corpus, recognizers, scenarios, corpora=corpora, sources=sources, seed=seed)
     budget = Budget(max_cost, max_minutes)
     budget.require(plan.recognizers)
-    if workers is not None and workers < 1:
-        raise VoxauditError(f"workers must be at least 1, not {workers}")
-    if timeout <= 0:
-        raise VoxauditError(f"timeout must be above 0 seconds, not {timeout:g}")
-    limits = Limits(workers=workers or os.cpu_count() or 1, timeout=timeout, retries=retries)
-    folder = Path(out)
-    if url_of(out) is not None:
-        raise VoxauditError(
-            f"{url_of(out)}: a run works in a folder on this machine. Choose one, and have the finished run copied"
-            " elsewhere with `publish` (--publish URL)"
-        )
+    limits = Limits.asked(workers, timeout=timeout, retries=retries)
+    folder = local_folder(out)
     try:
         with ExitStack() as stack:
             pools = stack.enter_context(
@@ -109,8 +98,7 @@ def run_trials(
                     replica_gpus=replica_gpus,
                 )
             )
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(hold(folder))
+            stack.enter_context(hold(make_folder(folder)))
             prepare_folder(folder, plan, not_heard)
             store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
             kept = stack.enter_context(opened_cache(cache))

@@ -12,6 +12,7 @@ from voxaudit.perturb import Scenario
 from voxaudit.recognize import Recognizer
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.cache import opened_cache
+from voxaudit.run.folder import make_folder
 from voxaudit.run.local import Limits, Pool
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, hash_recordings, trial_of
@@ -52,8 +53,7 @@ class Session:
 
     def __enter__(self) -> Session:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._stack.enter_context(hold(self.folder))
+            self._stack.enter_context(hold(make_folder(self.folder)))
             self._store = self._stack.enter_context(closing(Store(self.folder / "trials.sqlite")))
             self._cache = self._stack.enter_context(opened_cache(self._cache_asked))
             self._digests, self._known, self._pools = {}, {}, {}

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import polars as pl
 
-from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import Transcript, Word
+from voxaudit.run.database import Database, marks
 from voxaudit.run.trial import Outcome
 
 TRANSCRIPT_COLUMNS = {
@@ -46,8 +46,7 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._database = connect(path, _SCHEMA)
+        self._database = Database(path, _SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
@@ -57,8 +56,8 @@ class Store:
         self, recognizer: str, utterances: Sequence[str], *, failed: bool
     ) -> dict[tuple[str, str], bytes]:
         """Return {(utterance, scenario): key} of what is done; with `failed`, recorded failures count as done."""
-        rows = self._database.execute(
-            f"SELECT utterance, scenario, key FROM trials WHERE recognizer = ? AND utterance IN ({_marks(utterances)})"
+        rows = self._database.read(
+            f"SELECT utterance, scenario, key FROM trials WHERE recognizer = ? AND utterance IN ({marks(utterances)})"
             + ("" if failed else " AND failure IS NULL"),
             [recognizer, *utterances],
         )
@@ -66,26 +65,25 @@ class Store:
 
     def add(self, recognizer: str, outcomes: Iterable[Outcome]) -> None:
         """Record outcomes, in one transaction."""
-        with writing(self._database, self.path):
-            self._database.executemany(
-                "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        recognizer,
-                        outcome.trial.utterance,
-                        outcome.trial.scenario,
-                        outcome.trial.key,
-                        *transcript_row(outcome.transcript),
-                        outcome.seconds,
-                        outcome.failure,
-                    )
-                    for outcome in outcomes
-                ],
-            )
+        self._database.write(
+            "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    recognizer,
+                    outcome.trial.utterance,
+                    outcome.trial.scenario,
+                    outcome.trial.key,
+                    *transcript_row(outcome.transcript),
+                    outcome.seconds,
+                    outcome.failure,
+                )
+                for outcome in outcomes
+            ],
+        )
 
     def outcomes(self, recognizer: str) -> dict[bytes, tuple[Transcript | None, float, str | None]]:
         """Return {key: (transcript, seconds, failure)} of everything a recognizer has heard, failures too."""
-        rows = self._database.execute(
+        rows = self._database.read(
             "SELECT key, text, confidence, word_times, seconds, failure FROM trials WHERE recognizer = ?",
             [recognizer],
         )
@@ -96,75 +94,25 @@ class Store:
 
     def audio_hashes(self, paths: Sequence[str]) -> dict[str, tuple[int, int, str]]:
         """Return {path: (size, modified, hash)} of the recordings whose hash is known."""
-        rows = self._database.execute(
-            f"SELECT path, size, modified, hash FROM audio WHERE path IN ({_marks(paths)})", list(paths)
+        rows = self._database.read(
+            f"SELECT path, size, modified, hash FROM audio WHERE path IN ({marks(paths)})", list(paths)
         )
         return {path: (size, modified, hash_) for path, size, modified, hash_ in rows}
 
     def add_audio_hashes(self, rows: Iterable[tuple[str, int, int, str]]) -> None:
         """Remember (path, size, modified, hash), so that a resumed run reads no recording to know it."""
-        with writing(self._database, self.path):
-            self._database.executemany("INSERT OR REPLACE INTO audio VALUES (?, ?, ?, ?)", rows)
+        self._database.write("INSERT OR REPLACE INTO audio VALUES (?, ?, ?, ?)", rows)
 
     def transcripts(self, recognizers: Sequence[str], chunk: int = 100_000) -> Iterator[pl.DataFrame]:
         """Yield the `transcripts` table in chunks, ordered by recognizer, utterance and scenario."""
         for recognizer in recognizers:
-            cursor = self._database.execute(
+            found = self._database.read(
                 f"SELECT {', '.join(TRANSCRIPT_COLUMNS)} FROM trials WHERE recognizer = ?"
                 " ORDER BY utterance, scenario",
                 [recognizer],
             )
-            while rows := cursor.fetchmany(chunk):
+            while rows := list(islice(found, chunk)):
                 yield pl.DataFrame(rows, schema=TRANSCRIPT_COLUMNS, orient="row")
-
-
-def connect(path: Path, schema: str) -> sqlite3.Connection:
-    """Open an SQLite file in WAL mode and make its tables; a foreign or broken file raises one line."""
-    try:
-        # One thread at a time uses it, though not always the same one: tables are written from polars' own.
-        database = sqlite3.connect(path, timeout=60.0, isolation_level=None, check_same_thread=False)
-        database.execute("PRAGMA journal_mode=WAL")
-        database.execute("PRAGMA synchronous=NORMAL")
-        database.executescript(schema)
-    except sqlite3.Error as error:
-        raise VoxauditError(f"{path}: cannot open this store ({one_line(error)})") from error
-    return database
-
-
-class writing:  # noqa: N801 - reads as a statement: `with writing(database, path):`
-    """A transaction; a full disk or another write error rolls back and raises one line."""
-
-    def __init__(self, database: sqlite3.Connection, path: Path) -> None:
-        self._database = database
-        self._path = path
-
-    def __enter__(self) -> None:
-        try:
-            self._database.execute("BEGIN IMMEDIATE")
-        except sqlite3.Error as error:
-            raise self._failed(error) from error
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        try:
-            if error is None:
-                self._database.execute("COMMIT")
-                return
-        except sqlite3.Error as failed:
-            self._roll_back()
-            raise self._failed(failed) from failed
-        self._roll_back()
-        if isinstance(error, sqlite3.Error):
-            raise self._failed(error) from error
-
-    def _roll_back(self) -> None:
-        if self._database.in_transaction:
-            self._database.execute("ROLLBACK")
-
-    def _failed(self, error: sqlite3.Error) -> VoxauditError:
-        return VoxauditError(
-            f"{self._path}: cannot write ({one_line(error)}). Everything written before is safe:"
-            " free some space and run the same command again"
-        )
 
 
 def transcript_row(transcript: Transcript | None) -> tuple[str | None, float | None, str | None]:
@@ -178,7 +126,3 @@ def transcript_row(transcript: Transcript | None) -> tuple[str | None, float | N
 def transcript_from_row(text: str, confidence: float | None, word_times: str | None) -> Transcript:
     """Return the transcript that `transcript_row` stored."""
     return Transcript(text, tuple(Word(*word) for word in json.loads(word_times or "[]")), confidence)
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ",".join("?" * len(values))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from voxaudit.corpus.json_lines import read_json_lines
 from voxaudit.corpus.problems import quote
 from voxaudit.corpus.text_files import read_lines
 from voxaudit.corpus.texts import TIMED, is_timed, read_timed
+from voxaudit.corpus.trn import read_trn
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.tables import ENDINGS, read_table, require_columns
 
@@ -32,7 +32,6 @@ ID_NAMES = (*USUAL_NAMES["id"], *USUAL_NAMES["audio"])
 GRID = ("scenario", "recognizer")
 """Columns of a transcripts table: an id may come once for every combination of their values."""
 
-_TRN = re.compile(r"(?P<text>.*?)\((?P<id>[^()\s]+)\)\s*")
 _SHOWN = 5
 _ID, _SAID, _HEARD = "voxaudit:id", "voxaudit:said", "voxaudit:heard"  # names no file's column has
 
@@ -184,7 +183,7 @@ def _source(
     path: Path, text_name: str, what: str, id: str | None, text: str | None, names: Sequence[str]
 ) -> _Source:
     if path.suffix.lower() == ".trn":
-        return _Source(path, _trn(path).rename({"text": text_name}))
+        return _Source(path, read_trn(path).rename({"id": _ID, "text": text_name}))
     if is_timed(path):
         return _Source(path, read_timed(path).rename({"id": _ID, "text": text_name}))
     table = _table(path)
@@ -225,22 +224,6 @@ def _table(path: Path) -> pl.DataFrame:
     if table.is_empty():
         raise VoxauditError(f"{path}: the table has no rows")
     return table
-
-
-def _trn(path: Path) -> pl.DataFrame:
-    """Read NIST's `words of the utterance (utterance-id)`, with `;;` before comments."""
-    ids, texts = [], []
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip() or line.startswith(";;"):
-            continue
-        found = _TRN.fullmatch(line)
-        if found is None:
-            raise VoxauditError(f"{path}: line {number} is not 'text (utterance-id)': {quote(line)}")
-        ids.append(found["id"])
-        texts.append(found["text"].strip())
-    if not ids:
-        raise VoxauditError(f"{path}: the file is empty")
-    return pl.DataFrame({_ID: ids, "text": texts})
 
 
 def _repeated(source: _Source, key: Sequence[str], what: str) -> list[str]:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from voxaudit.audio import Audio, Samples
+from voxaudit.audio import Audio, Samples, write
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.speak import made
 from voxaudit.speak.accent import PRONUNCIATIONS, SOUNDS
 from voxaudit.speak.base import speak
 from voxaudit.speak.speakers import BLOCKS, SENTENCES, SPEAKERS, SyntheticSpeaker
-from voxaudit.tables import write_atomically
 
 VERSION = 2
 """Raise it when this file would make other samples or columns: folders made before are then made again."""
@@ -90,8 +89,7 @@ def _write_clips(folder: Path, progress: Progress | None) -> Iterator[dict[str, 
         path = folder / name
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            audio = record(clip)
-            write_atomically(path, lambda temporary, audio=audio: _write_wav(temporary, audio))  # type: ignore[misc]
+            write(path, record(clip))
         except OSError as error:
             raise VoxauditError(
                 f"{path}: cannot write here ({one_line(error, 100)}). Name another folder"
@@ -134,12 +132,6 @@ def _trim(samples: Samples, rate: int) -> Samples:
     """Cut the engine's long silences: keep 50 ms before and 100 ms after what exceeds 1 % of the peak."""
     loud = np.flatnonzero(np.abs(samples) > 0.01 * np.abs(samples).max())
     return samples[max(0, loud[0] - rate // 20) : loud[-1] + rate // 10].copy()
-
-
-def _write_wav(path: Path, audio: Audio) -> None:
-    import soundfile
-
-    soundfile.write(path, np.clip(audio.samples, -1.0, 1.0), audio.rate, subtype="PCM_16", format="WAV")
 
 
 def _rms(samples: Samples) -> float:

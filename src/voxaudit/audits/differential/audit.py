@@ -16,7 +16,6 @@ from voxaudit.audits.differential.findings import VIOLATION_SCHEMA, Chance, Find
 from voxaudit.audits.differential.intervals import gap_intervals
 from voxaudit.audits.differential.permutation import chance_totals
 from voxaudit.audits.differential.ratings import Ratings, published_ratings
-from voxaudit.audits.differential.scenarios import show_theta
 from voxaudit.audits.differential.selection import select
 from voxaudit.audits.differential.sources import open_source
 from voxaudit.audits.differential.sums import FloatArray, SpeakerSums, check_taus
@@ -24,6 +23,7 @@ from voxaudit.audits.differential.testing import Tested, judge_violations
 from voxaudit.audits.differential.violations import Grid, Places, find_violations
 from voxaudit.audits.inputs import is_run
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.condition import show_theta
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.tables import read_table

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from voxaudit.audits.differential.scenarios import parse_condition
 from voxaudit.audits.differential.sources import Source
 from voxaudit.audits.differential.sums import FloatArray, IntArray, SpeakerSums
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.condition import parse_condition
 from voxaudit.score.align import word_counts
 from voxaudit.score.normalize import Normalizer, normalize_column
 

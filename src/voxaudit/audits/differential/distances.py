@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.differential.scenarios import Condition, is_original, parse_theta, show_theta
 from voxaudit.audits.differential.violations import Grid
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.condition import Condition, is_original, parse_theta, show_theta
 from voxaudit.registry import suggest
 from voxaudit.tables import require_columns
 

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from voxaudit.audits.differential.agreement import Agreement
-from voxaudit.audits.differential.scenarios import Condition
 from voxaudit.audits.differential.testing import Comparison
 from voxaudit.audits.differential.violations import tally
+from voxaudit.perturb.condition import Condition
 
 VIOLATION_SCHEMA: dict[str, type[pl.DataType]] = {
     "group": pl.String,

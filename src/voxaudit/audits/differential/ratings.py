@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.audits.differential.scenarios import parse_theta
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.condition import parse_theta
 from voxaudit.tables import read_table, require_columns
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from voxaudit.audits.differential.ratings import Ratings
-from voxaudit.audits.differential.scenarios import Condition, parse_condition, show_theta
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.condition import Condition, parse_condition
 from voxaudit.registry import suggest
 
 
@@ -26,7 +26,7 @@ def select(
         wanted = parse_condition(text)
         hits = {place for place, condition in enumerate(conditions) if _matches(condition, wanted)}
         if not hits:
-            known = sorted({f"{c.transformation}:{show_theta(c.theta)}".rstrip(":") for c in conditions})
+            known = sorted({":".join(c.cell).rstrip(":") for c in conditions})
             raise VoxauditError(
                 f"nothing to exclude is called '{one_line(text, 80)}'.{suggest(text, known)}"
                 f" Write TRANSFORMATION:THETA or a transformation; there: {one_line(', '.join(known), 600)}"

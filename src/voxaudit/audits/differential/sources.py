@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.audits.differential.scenarios import is_original
 from voxaudit.audits.inputs import (
     TRANSCRIPT_KEYS,
     about_utterances,
@@ -18,6 +17,7 @@ from voxaudit.audits.inputs import (
     require_trials,
 )
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.condition import is_original
 from voxaudit.registry import suggest
 from voxaudit.run.folder import open_run
 from voxaudit.tables import require_columns

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.audits.differential.scenarios import Condition
+from voxaudit.perturb.condition import Condition
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.differential.scenarios import Condition, show_theta
 from voxaudit.audits.differential.sums import FloatArray, IntArray
+from voxaudit.perturb.condition import Condition, show_theta
 
 Counts = dict[str, int]
 

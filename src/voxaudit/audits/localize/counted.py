@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.audits.differential.scenarios import ORIGINALS
 from voxaudit.audits.localize.drops import CELL
-from voxaudit.audits.localize.thetas import plain_theta, remaining
+from voxaudit.audits.localize.thetas import remaining
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.condition import ORIGINALS, parse_theta, show_theta
 from voxaudit.tables import require_columns
 
 COLUMNS = ("recognizer", "transformation", "theta", "group", "word", "count")
@@ -73,7 +73,7 @@ def _typed(table: pl.DataFrame, where: str | Path) -> pl.DataFrame:
         )
     names = ("recognizer", "transformation", "group", "word")
     theta = table["theta"].cast(pl.String).fill_null("")
-    spelt = {value: plain_theta(value) for value in theta.unique().to_list()}
+    spelt = {value: show_theta(parse_theta(value)) for value in theta.unique().to_list()}
     typed = table.with_columns(
         *(pl.col(name).cast(pl.String).str.strip_chars() for name in names),
         theta.replace_strict(spelt, return_dtype=pl.String).alias("theta"),

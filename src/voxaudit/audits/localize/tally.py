@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from voxaudit.audits.localize.exact import excess_loss, group_excess
+from voxaudit.audits.localize.exact import draws_worth, excess_loss, group_excess, hanging_together
 from voxaudit.audits.localize.occurrences import Heard, Sample, sums
 from voxaudit.audits.localize.phonemes import Sounds
 from voxaudit.stats.cells import FloatArray, IntArray
@@ -74,7 +74,10 @@ class Tally:
         p, p_group = np.full(self._all, np.nan), np.full((groups, self._size), np.nan)
         share, chance = heard.lost_pairs / self.part.said, heard.expected / self.part.said
         if self.settings.speakers_known:
-            p = excess_loss(self._of_pair, self._all, share, chance)
+            said, lost = self.part.said, heard.lost_pairs
+            of_pair, size = self._of_pair, self._all
+            rho = hanging_together(of_pair, size, self.part.pair_speaker, said, lost, heard.expected)
+            p = excess_loss(of_pair, size, share, chance, draws_worth(of_pair, size, said, rho))
         if self.settings.speakers_in_one_group and groups > 1:
             group = self.part.clean.group_of[self.part.pair_speaker]
             p_group = group_excess(self.part.pair_word, self._size, group, groups, share >= 0.5)
@@ -100,7 +103,9 @@ class Tally:
             cell = self.part.clean.group_of[speaker] * len(sounds.phonemes) + sound
             at = (speaker, sound)
             share, chance = lost[at] / said[at], np.minimum(expected[at] / said[at], 1.0)
-            p = excess_loss(cell, p.size, share, chance).reshape(p.shape)
+            rho = hanging_together(cell, p.size, speaker, said[at], lost[at], expected[at])
+            draws = draws_worth(cell, p.size, said[at], rho)
+            p = excess_loss(cell, p.size, share, chance, draws).reshape(p.shape)
         self._sound_p.append(p)
 
     def _by_sound(self, values: Any, sounds: Sounds) -> FloatArray:

@@ -1,36 +1,15 @@
-"""Transformations and thetas: how scenario ids and counted tables name the strength of a disturbance."""
+"""Transformations and thetas that are asked about: all but those a user leaves out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.condition import parse_condition
 from voxaudit.registry import suggest
 
 Settings = Mapping[str, Sequence[str]]
 """Transformation to its thetas."""
-
-
-def split_scenario(scenario: str) -> tuple[str, str]:
-    """Return (transformation, theta) of a scenario id.
-
-    >>> split_scenario("clipping:theta=0.03"), split_scenario("gaussian_noise:2"), split_scenario("rir")
-    (('clipping', '0.03'), ('gaussian_noise', '2'), ('rir', ''))
-    """
-    name, _, setting = scenario.partition(":")
-    return name, plain_theta(setting)
-
-
-def plain_theta(theta: str) -> str:
-    """Return a theta in one spelling: `theta=0.60`, `0.60` and `0.6` are the same.
-
-    Other settings keep their name, as `snr=2` is not severity 2.
-    """
-    setting = theta.strip().removeprefix("theta=")
-    try:
-        return f"{float(setting):.12g}"
-    except ValueError:
-        return setting
 
 
 def remaining(present: Settings, exclude: Iterable[str]) -> dict[str, list[str]]:
@@ -48,7 +27,7 @@ def remaining(present: Settings, exclude: Iterable[str]) -> dict[str, list[str]]
                 f"--exclude {one_line(text, 60)}: no transformation '{one_line(name, 40)}' there."
                 f"{suggest(name, list(present))} Transformations: {', '.join(present)}"
             )
-        theta = split_scenario(text.strip())[1]
+        _, theta = parse_condition(text).cell
         if colon and theta not in present[name]:
             raise VoxauditError(
                 f"--exclude {one_line(text, 60)}: {name} has no theta '{theta}'. Thetas: {', '.join(present[name])}"

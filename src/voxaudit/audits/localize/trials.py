@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.differential.scenarios import ORIGINALS, is_original
 from voxaudit.audits.inputs import TRANSCRIPT_KEYS, require_trials
-from voxaudit.audits.localize.thetas import remaining, split_scenario
+from voxaudit.audits.localize.thetas import remaining
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.condition import ORIGINALS, is_original, parse_condition
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.stats.cells import IntArray
 from voxaudit.tables import require_columns
@@ -92,7 +92,7 @@ def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclud
         _check_once(own, table, where)
         rows = dict(own.select("scenario", "row").iter_rows())
         clean = table[np.array(rows.pop(_original(rows, name, where)))]
-        scenarios = {_id(*split_scenario(scenario)): np.array(row) for scenario, row in rows.items()}
+        scenarios = {_id(*parse_condition(scenario).cell): np.array(row) for scenario, row in rows.items()}
         if len(scenarios) < len(rows):
             raise VoxauditError(
                 f"{where}: several scenarios of recognizer '{one_line(name, 60)}' are the same transformation and"
@@ -168,7 +168,7 @@ def _same(scenarios: Iterable[str]) -> str:
     """Return the ids of the first scenarios that mean the same."""
     by_meaning: dict[str, list[str]] = {}
     for scenario in scenarios:
-        by_meaning.setdefault(_id(*split_scenario(scenario)), []).append(scenario)
+        by_meaning.setdefault(_id(*parse_condition(scenario).cell), []).append(scenario)
     return one_line(next(", ".join(ids) for ids in by_meaning.values() if len(ids) > 1), 120)
 
 
@@ -177,7 +177,7 @@ def _id(transformation: str, theta: str) -> str:
 
 
 def _ids(scenarios: Iterable[str]) -> pl.DataFrame:
-    rows = [(*split_scenario(scenario), scenario) for scenario in scenarios]
+    rows = [(*parse_condition(scenario).cell, scenario) for scenario in scenarios]
     return pl.DataFrame(
         rows, schema=dict.fromkeys(("transformation", "theta", "scenario"), pl.String), orient="row"
     )
@@ -186,7 +186,7 @@ def _ids(scenarios: Iterable[str]) -> pl.DataFrame:
 def _settings(scenarios: Iterable[str]) -> dict[str, list[str]]:
     settings: dict[str, list[str]] = {}
     for scenario in scenarios:
-        transformation, theta = split_scenario(scenario)
+        transformation, theta = parse_condition(scenario).cell
         settings.setdefault(transformation, []).append(theta)
     return settings
 

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from voxaudit.audits.inputs import read_scores
-from voxaudit.audits.sequential.order import Order, check_attribute, plan_order
+from voxaudit.audits.sequential.order import check_attribute, plan_order
 from voxaudit.audits.sequential.result import Sequential, summarize
 from voxaudit.audits.sequential.rounds import Goal, walk
 from voxaudit.audits.sequential.sources import Cell, cells_of, listening, replaying, utterance_table
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb import Scenario, open_slots, parse_scenarios
-from voxaudit.perturb.scenario import perturbation_names
-from voxaudit.perturb.sources import Source, open_sources
+from voxaudit.perturb import Scenario
+from voxaudit.perturb.sources import Source
 from voxaudit.recognize import AnswersById
-from voxaudit.run.folder import Run, read_config, write_config
+from voxaudit.run.folder import Run, make_folder, read_config, write_config
 from voxaudit.run.local import Limits
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import Plan
-from voxaudit.run.runner import RecognizerLike, named_recognizers, prepare_folder
+from voxaudit.run.runner import RecognizerLike, make_plan, prepare_folder
 from voxaudit.run.session import Session
 from voxaudit.run.store import TRANSCRIPT_COLUMNS, transcript_row
 from voxaudit.run.trial import Outcome
@@ -42,14 +40,9 @@ def sequential(
     scenarios: Sequence[str] = ("quick",),
     *,
     out: str | Path,
-    precision: float | None = None,
-    decide: str | None = None,
+    goal: Goal = Goal(),  # noqa: B008 (frozen)
     attribute: str | None = None,
     reference: str | None = None,
-    margin: float | None = 0.05,
-    alpha: float = 0.05,
-    fdr: bool = True,
-    give_up: bool = True,
     per_speaker: int | None = None,
     normalizer: str = "basic",
     sources: Mapping[str, Source | str | Path] | None = None,
@@ -62,25 +55,20 @@ def sequential(
 ) -> Sequential:
     """Hear a corpus speaker by speaker and stop every cell (recognizer and scenario) as soon as it is settled.
 
-    `precision`: until the half-width of its error rate's interval is at most this share of words, in every group of
-    `attribute` where one is given. `decide`: the attribute whose groups are compared, until a gap is shown, or shown to
-    be within `margin`, or is out of reach (`give_up`). The intervals and e-values hold at all looks together; claims
-    about gaps are made by e-BH over all cells (`fdr`), or at level `alpha` each. `per_speaker` hears so many utterances
-    a speaker at most, drawn at random. The folder `out` becomes a run folder with an incomplete grid; the same call
-    again resumes. `progress` is called with numbers of trials.
+    `goal` says when that is. Groups are those of `attribute`, compared with `reference` (default: the largest); without
+    an attribute all speakers are one group, and the goal must be a precision. The intervals and e-values hold at all
+    looks together. `per_speaker` hears so many utterances a speaker at most, drawn at random. The folder `out` becomes
+    a run folder with an incomplete grid; the same call again resumes. `progress` is called with numbers of trials.
     """
-    goal = Goal(precision, decide is not None, margin, alpha, fdr, give_up)
     rule = find_normalizer(normalizer)
-    if per_speaker is not None and per_speaker < 1:
-        raise VoxauditError(f"per_speaker must be at least 1, not {per_speaker}")
+    limits = Limits.asked(workers, timeout=timeout, retries=retries)
     where = corpus.source or corpus.name
-    by = _attribute(decide, attribute, corpus.attributes, where)
-    opened = open_sources(sources or {}, perturbation_names(scenarios), corpus)
-    plan = Plan(corpus, named_recognizers(recognizers), parse_scenarios(scenarios, opened), seed)
+    _check_groups(goal, attribute, corpus.attributes, where)
+    plan, not_heard = make_plan(corpus, recognizers, scenarios, sources=sources, seed=seed)
     _check(plan)
     order = plan_order(
         utterance_table(corpus, rule),
-        by,
+        attribute,
         where=where,
         seed=seed,
         reference=reference,
@@ -90,14 +78,9 @@ def sequential(
     chosen = {id_ for ids in order.utterances for id_ in ids}
     utterances = {utterance.id: utterance for utterance in corpus if utterance.id in chosen}
     by_id: dict[str, Scenario] = {scenario.id: scenario for scenario in plan.scenarios}
-    limits = Limits(workers=workers or os.cpu_count() or 1, timeout=timeout, retries=retries)
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with hold(folder):
-            prepare_folder(folder, plan, open_slots(scenarios, by_id))
-    except OSError as error:
-        raise VoxauditError(f"{error.filename or folder}: {error.strerror}") from error
+    folder = make_folder(out)
+    with hold(folder):
+        prepare_folder(folder, plan, not_heard)
     with Session(folder, plan.recognizers, by_id, seed=seed, limits=limits, cache=cache) as session:
         rows: list[tuple[object, ...]] = []
 
@@ -123,15 +106,10 @@ def sequential(
 
 def replay(
     path: str | Path | pl.DataFrame,
+    goal: Goal = Goal(),  # noqa: B008 (frozen)
     *,
-    precision: float | None = None,
-    decide: str | None = None,
     attribute: str | None = None,
     reference: str | None = None,
-    margin: float | None = 0.05,
-    alpha: float = 0.05,
-    fdr: bool = True,
-    give_up: bool = True,
     per_speaker: int | None = None,
     seed: int = 0,
 ) -> Sequential:
@@ -139,20 +117,19 @@ def replay(
 
     `path` is the run's folder or a `scores` table: what a plan costs can be tried on last month's run.
     """
-    goal = Goal(precision, decide is not None, margin, alpha, fdr, give_up)
     scores = path if isinstance(path, pl.DataFrame) else read_scores(path)
     where = "scores" if isinstance(path, pl.DataFrame) else str(path)
     cells = cells_of(scores, where)
     if not cells:
         raise VoxauditError(f"{where}: no scored words")
-    by = _attribute(decide, attribute, [c for c in scores.columns if c not in SCORE_COLUMNS], where)
+    _check_groups(goal, attribute, [c for c in scores.columns if c not in SCORE_COLUMNS], where)
     table = scores.group_by("utterance", maintain_order=True).agg(
         pl.col("speaker").first().cast(pl.String),
         pl.col("words").max(),
-        *([pl.col(by).first()] if by else []),
+        *([pl.col(attribute).first()] if attribute else []),
     )
     table = table.rename({"utterance": "id"}).with_columns(pl.col("id").cast(pl.String))
-    order: Order = plan_order(table, by, where=where, seed=seed, reference=reference, per_speaker=per_speaker)
+    order = plan_order(table, attribute, where=where, seed=seed, reference=reference, per_speaker=per_speaker)
     walked = walk(len(cells), order, goal, replaying(scores, cells, order))
     grid = sum(order.said) * len(cells)
     return summarize(walked, cells, order, goal, grid=grid, heard=0, replayed=True)
@@ -165,15 +142,14 @@ def outcome_row(recognizer: str, outcome: Outcome) -> tuple[object, ...]:
     return (trial.utterance, trial.scenario, recognizer, *said, outcome.seconds, outcome.failure)
 
 
-def _attribute(
-    decide: str | None, attribute: str | None, attributes: Sequence[str], where: str
-) -> str | None:
-    if decide and attribute and decide != attribute:
-        raise VoxauditError(f"one attribute at a time: '{decide}' is decided on, not '{attribute}'")
-    by = decide or attribute
-    if by is not None:
-        check_attribute(by, attributes, where)
-    return by
+def _check_groups(goal: Goal, attribute: str | None, attributes: Sequence[str], where: str) -> None:
+    if attribute is not None:
+        check_attribute(attribute, attributes, where)
+    elif goal.decide:
+        raise VoxauditError(
+            "nothing to stop for: name the attribute whose groups are compared, or give a precision alone"
+            " (Goal(precision=0.02, decide=False))"
+        )
 
 
 def _check(plan: Plan) -> None:

@@ -65,6 +65,8 @@ def plan_order(
     is refused; utterances without a group or without words take no part. With `per_speaker`, so many utterances of
     each are drawn.
     """
+    if per_speaker is not None and per_speaker < 1:
+        raise VoxauditError(f"per_speaker must be at least 1, not {per_speaker}")
     if table["speaker"].null_count() == table.height:
         raise VoxauditError(
             f"{where}: no utterance has a speaker. Stopping early needs a speaker column: speakers are the sample"

@@ -67,8 +67,8 @@ class Walk:
     heard: Mask
 
 
-def walk(cells: int, order: Order, goal: Goal, hear: Hear, tell: Callable[[int], None] | None = None) -> Walk:
-    """Run the rounds over `cells` cells; `tell` is told the number of (cell, speaker) pairs heard in each."""
+def walk(cells: int, order: Order, goal: Goal, hear: Hear) -> Walk:
+    """Run the rounds over `cells` cells."""
     groups = len(order.groups)
     sizes = np.array([len(group) for group in order.groups])
     pairs = np.array([order.pairs(g) for g in range(1, groups)], dtype=np.int64)
@@ -92,8 +92,6 @@ def walk(cells: int, order: Order, goal: Goal, hear: Hear, tell: Callable[[int],
         who = np.array([order.groups[g][round_] for g in at[1]])
         errors, words = hear(list(zip(at[0].tolist(), who.tolist(), strict=True)))
         heard[at[0], who] = True
-        if tell is not None:
-            tell(len(who))
         said = words > 0
         rates.add((at[0][said], at[1][said]), errors[said], words[said])
         table = np.zeros((2, cells, groups))

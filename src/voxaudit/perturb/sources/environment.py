@@ -41,9 +41,9 @@ def slow(length: int, rate: int, generator: np.random.Generator, hertz: float) -
     return curve
 
 
-def band(low: float, high: float, slope: float = 1.0) -> Callable[[Signal], Signal]:
-    """Return a gain that falls by `slope` octave for octave outside `low` to `high` Hz (1: 6 dB)."""
-    return lambda f: np.minimum(f / low, 1.0) ** slope * np.minimum(high / f, 1.0) ** slope
+def band(low: float, high: float) -> Callable[[Signal], Signal]:
+    """Return a gain that falls by 6 dB an octave outside `low` to `high` Hz."""
+    return lambda f: np.minimum(f / low, 1.0) * np.minimum(high / f, 1.0)
 
 
 def strike(

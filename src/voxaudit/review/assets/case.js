@@ -65,7 +65,7 @@ export class CaseView {
   facts(found) {
     const items = [];
     const chip = (name, value, kind = "") => items.push(el("li", { class: kind }, el("span", { class: "muted" }, `${name} `), value));
-    if (found.similarity !== undefined && found.similarity !== null) chip("similarity", number(found.similarity), "strong");
+    if (found.similarity !== undefined && found.similarity !== null) chip("similarity (1: the same)", number(found.similarity), "strong");
     if (found.wer !== undefined && found.wer !== null) chip("WER", percent(found.wer), "strong");
     if (found.excess) chip("over clean", `${points(found.excess)} points`);
     chip("heard by", said(found.recognizer, 40));
@@ -128,9 +128,9 @@ export class CaseView {
   form(found) {
     const { about } = this.state;
     const buttons = about.labels.map((label, number) => el("button", {
-      type: "button", class: `label ${label}`, "data-label": label, "aria-pressed": "false", title: LABEL[label].about,
+      type: "button", class: `label ${label}`, "data-label": label, "aria-pressed": "false",
       onclick: () => this.give(label),
-    }, el("kbd", {}, String(number + 1)), ` ${LABEL[label].mark} `, el("b", {}, LABEL[label].name)));
+    }, el("kbd", {}, String(number + 1)), ` ${LABEL[label].mark} `, el("b", {}, LABEL[label].name), el("span", { class: "label-about" }, LABEL[label].about)));
     const kind = el("select", { id: "kind" }, el("option", { value: "" }, "not said"),
       ...about.kinds.map((one) => el("option", { value: one }, spoken(one))));
     kind.value = found.mine?.kind ?? found.kind ?? "";

@@ -102,7 +102,7 @@ export class List {
   row(one) {
     const score = one.similarity !== undefined
       ? `similarity ${number(one.similarity)}`
-      : one.failed ? "failed" : `WER ${percent(one.wer)}${one.excess ? ` (${points(one.excess)})` : ""}`;
+      : one.failed ? "failed" : `WER ${percent(one.wer)}${one.excess ? ` (${points(one.excess)} points)` : ""}`;
     const label = LABEL[one.label];
     return el("li", {},
       el("button", { type: "button", class: "row", onclick: () => this.choose(one.id, true) },

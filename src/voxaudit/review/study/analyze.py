@@ -44,7 +44,7 @@ class Analysis:
         }
 
 
-def analyze_study(study: Study, *, keep_inattentive: bool = False, leave_out: Iterable[str] = ()) -> Analysis:
+def analyze_study(study: Study, *, keep_inattentive: bool = False, exclude: Iterable[str] = ()) -> Analysis:
     """Return the analysis of all answers so far; a study can be looked at while it runs."""
     items = {item.id: item for item in study.items}
     with open_answers(study.folder) as store:
@@ -73,7 +73,7 @@ def analyze_study(study: Study, *, keep_inattentive: bool = False, leave_out: It
         )
     asked = study.each + len(study.checks)
     ratings = _ratings(study, kept) if study.kind == "comprehensibility" else None
-    result = _realism(kept) if ratings is None else analyze_ratings(ratings, leave_out)
+    result = _realism(kept) if ratings is None else analyze_ratings(ratings, exclude)
     finished = sum(count >= asked for count in answered.values())
     return Analysis(result, finished, len(answered), inattentive, ratings)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.run.database import Database
 
 _SCHEMA = """
 create table if not exists answers (
@@ -31,14 +31,7 @@ class Answers:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "answers.sqlite"
         self._lock = threading.Lock()
-        try:
-            self._database = sqlite3.connect(self._path, check_same_thread=False, timeout=30.0)
-            self._database.execute("pragma journal_mode = wal")
-            self._database.execute("pragma synchronous = full")
-            self._database.execute(_SCHEMA)
-            self._database.commit()
-        except sqlite3.Error as error:
-            raise VoxauditError(f"{self._path}: cannot be opened ({one_line(error)})") from error
+        self._database = Database(self._path, _SCHEMA, durable=True)
 
     def close(self) -> None:
         """Close the store."""
@@ -48,11 +41,7 @@ class Answers:
         """Keep an answer; the first one stays, so that a request sent twice changes nothing."""
         row = (participant, item, json.dumps(answer, sort_keys=True), plays, int(time.time()))
         with self._lock:
-            try:
-                self._database.execute("insert or ignore into answers values (?, ?, ?, ?, ?)", row)
-                self._database.commit()
-            except sqlite3.Error as error:
-                raise VoxauditError(f"{self._path}: cannot keep the answer ({one_line(error)})") from error
+            self._database.write("insert or ignore into answers values (?, ?, ?, ?, ?)", [row])
 
     def items_of(self, participant: str) -> set[str]:
         """Return which items a participant has answered."""
@@ -69,10 +58,7 @@ class Answers:
 
     def _read(self, query: str, values: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
         with self._lock:
-            try:
-                return self._database.execute(query, values).fetchall()
-            except sqlite3.Error as error:
-                raise VoxauditError(f"{self._path}: cannot be read ({one_line(error)})") from error
+            return list(self._database.read(query, values))
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from voxaudit.audio import Audio, read, write
-from voxaudit.audits.differential.scenarios import parse_condition, show_theta
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN, parse_scenarios
+from voxaudit.perturb.condition import parse_condition
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import open_sources
 from voxaudit.review.study.study import Item, Study, write_study
@@ -28,17 +28,17 @@ def create_comprehensibility(
     scenarios: Sequence[str],
     *,
     out: str | Path,
-    clips: int = 1,
+    utterances: int = 1,
     each: int | None = None,
     seed: int = 0,
 ) -> Study:
     """Make a study in which people rate disturbed speech against the original, 1 to 10 (AequeVox, RQ2).
 
-    `clips` recordings, of different speakers where there are, are heard in every scenario. `each` is how many questions
+    `utterances`, of different speakers where there are, are heard in every scenario. `each` is how many questions
     one participant gets (default: all). Attention checks: the original beside itself, and speech drowned in noise.
     """
     folder = _new_folder(out)
-    chosen = _choose(corpus, clips, seed)
+    chosen = _choose(corpus, utterances, seed)
     sources = open_sources({}, perturbation_names(scenarios), corpus)
     wanted = [one for one in parse_scenarios(scenarios, sources) if one.id != CLEAN]
     if not wanted:
@@ -46,8 +46,7 @@ def create_comprehensibility(
     items: list[Item] = []
     originals = {utterance.id: _speech(utterance) for utterance in chosen}
     for scenario in wanted:
-        condition = parse_condition(scenario.id)
-        theta = show_theta(condition.theta)
+        transformation, theta = parse_condition(scenario.id).cell
         for utterance in chosen:
             original = originals[utterance.id]
             disturbed = scenario.apply(original, seed=seed, utterance=utterance.id)
@@ -58,7 +57,7 @@ def create_comprehensibility(
                     files,
                     utterance.id,
                     scenario.id,
-                    condition.transformation,
+                    transformation,
                     theta,
                 )
             )
@@ -155,9 +154,9 @@ def _new_folder(out: str | Path) -> Path:
 def _choose(corpus: Corpus, count: int, seed: int) -> list[Utterance]:
     """Return `count` utterances at random, of as many different speakers as there are."""
     if count < 1:
-        raise VoxauditError(f"at least one recording is needed, not {count}")
+        raise VoxauditError(f"at least one utterance is needed, not {count}")
     if len(corpus) < count:
-        raise VoxauditError(f"{corpus.source or corpus.name}: has {len(corpus)} recordings, not {count}")
+        raise VoxauditError(f"{corpus.source or corpus.name}: has {len(corpus)} utterances, not {count}")
     utterances = list(corpus)
     order = np.random.Generator(np.random.PCG64([seed, 4])).permutation(len(utterances))
     seen: dict[str | None, int] = {}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.differential.scenarios import parse_theta, show_theta
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.condition import parse_condition, parse_theta, show_theta
 from voxaudit.review.study.study import HIGHEST, LOWEST
 from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_counts
 from voxaudit.stats.multiplicity import holm
@@ -98,14 +98,14 @@ def read_ratings_table(path: str | Path) -> pl.DataFrame:
     return table
 
 
-def analyze_ratings(table: pl.DataFrame, leave_out: Iterable[str] = ()) -> Comprehensibility:
+def analyze_ratings(table: pl.DataFrame, exclude: Iterable[str] = ()) -> Comprehensibility:
     """Return means, degradations and agreement of a table of ratings (columns `RATINGS`).
 
     Settings of a transformation are taken in the order of the table, the mildest first. Several ratings of a
-    participant in one cell (several recordings) are averaged first: people are the sample. `leave_out` names cells as
+    participant in one cell (several recordings) are averaged first: people are the sample. `exclude` names cells as
     `transformation:theta`.
     """
-    left = {_key(*name.partition(":")[::2]) for name in leave_out}
+    left = {_key(*parse_condition(name).cell) for name in exclude}
     cells_there = table.select("transformation", "theta").unique(maintain_order=True)
     if unknown := sorted(left - {_key(*row) for row in cells_there.iter_rows()}):
         raise VoxauditError(f"nobody rated {unknown[0][0]}:{unknown[0][1]}, so it cannot be left out")

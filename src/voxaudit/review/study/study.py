@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -180,11 +178,6 @@ def participants(study: Study, at_least: int = 0) -> tuple[Participant, ...]:
     known += [
         Participant(f"p{number + 1:03d}", secrets.token_urlsafe(18)) for number in range(len(known), at_least)
     ]
-    write_atomically(path, lambda target: _write_private(target, known))
+    text = json.dumps([asdict(one) for one in known], indent=1)
+    write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"), mode=0o600)
     return tuple(known)
-
-
-def _write_private(path: Path, known: Sequence[Participant]) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump([asdict(one) for one in known], file, indent=1)

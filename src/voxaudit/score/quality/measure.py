@@ -76,7 +76,7 @@ def measure_quality(
     source: Run | Corpus,
     scenarios: Sequence[str] | None = None,
     *,
-    sample: int | None = None,
+    utterances: int | None = None,
     p835: bool = False,
     windows: str = "every",
     seed: int = 0,
@@ -86,20 +86,20 @@ def measure_quality(
 ) -> pl.DataFrame:
     """Return the quality of utterances under scenarios, one row each; what was measured before is not measured again.
 
-    `scenarios` are ids and suite names, `clean` always among them; a run's own (with its natural ones and its seed) if
-    not given. Those that leave no speech are not measured. `sample` is a number of utterances, chosen by `seed` and
-    spread over the speakers; without it 32 are measured, then twice as many, until every difficulty is known to 2.5
+    `scenarios` are ids and suite names, `clean` always among them; a run's own (with its natural ones and its seed)
+    if not given. Those that leave no speech are not measured. `utterances` are so many, chosen by `seed` and spread
+    over the speakers; without a number 32 are measured, then twice as many, until every difficulty is known to 2.5
     points either way, more utterances stop helping, or there are no more (all of them where fewer than three
     scenarios are asked for). `p835` adds the scores of the dearer DNSMOS model; `windows` is the rule by which DNSMOS
-    is averaged over a recording (`every`, `speechmos`). `workers` are processes, as many as cores if not given. Numbers
-    are kept in `store`, an SQLite file: in the run's folder, else in the user's cache folder.
+    is averaged over a recording (`every`, `speechmos`). `workers` are processes, as many as cores if not given.
+    Numbers are kept in `store`, an SQLite file: in the run's folder, else in the user's cache folder.
 
     Columns: utterance, speaker, scenario, dnsmos (P.808, overall MOS), with `p835` overall, signal and background,
     pesq (null without a clean twin), snr (dB), windows, missing (what could not be measured, and why). The table of a
     run's own scenarios is also written to its folder as `quality.parquet`.
     """
-    if sample is not None and sample < 1:
-        raise VoxauditError(f"sample must be at least 1 utterance, not {sample}")
+    if utterances is not None and utterances < 1:
+        raise VoxauditError(f"utterances must be at least 1, not {utterances}")
     if workers is not None and workers < 1:
         raise VoxauditError(f"workers must be at least 1, not {workers}")
     load_dnsmos(windows)  # what is missing is said now
@@ -119,7 +119,7 @@ def measure_quality(
         with ExitStack() as stack:
             kept = stack.enter_context(closing(QualityStore(place)))
             bars = stack.enter_context(Progress(progress))
-            table = _measure_enough(plan, kept, sample, workers or os.cpu_count() or 1, bars)
+            table = _measure_enough(plan, kept, utterances, workers or os.cpu_count() or 1, bars)
     except OSError as error:
         raise VoxauditError(f"{error.filename or place}: {error.strerror or one_line(error)}") from error
     if isinstance(source, Run) and scenarios is None:
@@ -169,16 +169,16 @@ def _ready(part: _Part, seed: int) -> _Part:
 
 
 def _measure_enough(
-    plan: _Plan, store: QualityStore, sample: int | None, workers: int, bars: Progress
+    plan: _Plan, store: QualityStore, asked: int | None, workers: int, bars: Progress
 ) -> pl.DataFrame:
     largest = max((len(part.corpus) for part in plan.parts), default=0)
     scenarios = sum(len(part.scenarios) for part in plan.parts)
-    size = sample or (FIRST_SAMPLE if scenarios >= FEWEST_SCENARIOS else largest)
+    size = asked or (FIRST_SAMPLE if scenarios >= FEWEST_SCENARIOS else largest)
     before = math.inf
     while True:
         bars.begin("quality", _cells(plan, size))
         table = _measure_sample(plan, store, size, workers, bars)
-        if sample is not None or size >= largest:
+        if asked is not None or size >= largest:
             return table
         width = _widest(table)
         # Where there is no interval at all, further utterances give none either.

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from voxaudit.run.store import connect, writing
+from voxaudit.run.database import Database, marks
 from voxaudit.score.quality.measures import Measured
 
 _SCHEMA = """
@@ -31,8 +31,7 @@ class QualityStore:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self._database = connect(path, _SCHEMA)
+        self._database = Database(path, _SCHEMA)
 
     def close(self) -> None:
         """Close the file."""
@@ -43,8 +42,8 @@ class QualityStore:
         found: dict[bytes, tuple[tuple[float, ...] | None, str | None]] = {}
         for first in range(0, len(keys), 500):
             some = keys[first : first + 500]
-            rows = self._database.execute(
-                f"SELECT key, numbers, reason FROM quality WHERE key IN ({','.join('?' * len(some))})", some
+            rows = self._database.read(
+                f"SELECT key, numbers, reason FROM quality WHERE key IN ({marks(some)})", some
             )
             for key, numbers, reason in rows:
                 found[key] = (None if numbers is None else tuple(json.loads(numbers)), reason)
@@ -55,5 +54,4 @@ class QualityStore:
         rows = [
             (key, None if one.values is None else json.dumps(one.values), one.reason) for key, one in measured
         ]
-        with writing(self._database, self.path):
-            self._database.executemany("INSERT OR REPLACE INTO quality VALUES (?, ?, ?)", rows)
+        self._database.write("INSERT OR REPLACE INTO quality VALUES (?, ?, ?)", rows)

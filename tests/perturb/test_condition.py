@@ -1,0 +1,139 @@
+"""What a scenario's id says: one meaning for every audit, for every id of the bank and for any other text."""
+
+from dataclasses import MISSING
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario
+from voxaudit.perturb.condition import is_original, parse_condition, parse_theta, show_theta
+from voxaudit.perturb.scenario import parameters
+from voxaudit.perturb.slots import SLOTS
+
+NEEDS_A_SOURCE = {"universal"}  # its noise comes from an attack
+
+
+@pytest.mark.parametrize(
+    ("scenario", "transformation", "theta"),
+    [
+        ("clipping:theta=0.03", "clipping", 0.03),
+        ("clipping: Theta = .030", "clipping", 0.03),
+        ("gaussian_noise:2", "gaussian_noise", 2.0),
+        ("gaussian_noise:snr=2", "gaussian_noise", "snr=2"),
+        ("noise:snr=2", "noise", "snr=2"),
+        ("rir:room=2,distance=3", "rir", "room=2,distance=3"),
+        ("Scale:.5", "Scale", 0.5),
+        ("my own", "my own", None),
+        ("telephone:", "telephone", None),
+        ("hp:theta=", "hp", None),
+        ("street:loud", "street", "loud"),
+        ("noise:nan", "noise", "nan"),
+        ("noise:1e999", "noise", "1e999"),
+        (":", "", None),
+    ],
+)
+def test_what_an_id_says(scenario, transformation, theta):
+    condition = parse_condition(scenario)
+    assert (condition.id, condition.transformation, condition.theta) == (scenario, transformation, theta)
+
+
+def test_one_spelling_of_a_theta():
+    assert parse_condition("drop:theta=25").cell == ("drop", "25")
+    assert parse_condition("rir").cell == ("rir", "")
+    assert {show_theta(parse_theta(text)) for text in ("0.60", "theta=.6", 0.6, " theta= 6e-1 ")} == {"0.6"}
+    assert parse_theta("-0") == 0.0
+    assert show_theta(parse_theta("-0")) == "0"
+    assert parse_theta("0.1234567890123") == parse_theta("0.1234567890121")  # shown alike
+
+
+@st.composite
+def bank_ids(draw):
+    """The ids of any perturbation of the bank: by severity, or with values for its parameters."""
+    name = draw(st.sampled_from([name for name in PERTURBATIONS.names() if name not in NEEDS_A_SOURCE]))
+    kind = PERTURBATIONS.load(name)
+    if kind.severities and draw(st.booleans()):
+        return f"{name}:{draw(st.integers(1, len(kind.severities)))}"
+    numbers = st.one_of(
+        st.integers(0, 100),
+        st.floats(0, 1),
+        st.floats(-1e6, 1e6, allow_nan=False),
+        st.sampled_from([8000, 4]),
+    )
+    chosen = [field.name for field in parameters(kind) if field.default is MISSING or draw(st.booleans())]
+    setting = ",".join(f"{field}={draw(numbers)!r}" for field in draw(st.permutations(chosen)))
+    try:
+        return parse_scenario(f"{name}:{setting}" if setting else name).id
+    except VoxauditError:
+        assume(False)  # a value that this perturbation does not take
+
+
+@given(bank_ids())
+def test_every_id_of_the_bank_is_read_back(id_):
+    scenario = parse_scenario(id_)
+    assert scenario.id == id_
+    condition = parse_condition(id_)
+    name, theta = condition.cell
+    assert name == scenario.perturbation.name
+    # Nothing is lost: what an audit prints says which scenario it was.
+    plain = theta if "=" in theta or theta.isdecimal() or not theta else f"theta={theta}"
+    spelt = [f"{name}:{text}" if text else name for text in (plain, f"theta={theta}")]
+    assert id_ in spelt
+
+
+@given(bank_ids(), bank_ids())
+def test_different_scenarios_of_the_bank_are_different_conditions(one, other):
+    same = parse_condition(one).cell == parse_condition(other).cell
+    assert same == (parse_scenario(one).id == parse_scenario(other).id)
+
+
+@pytest.mark.parametrize(
+    "id_", sorted({*SLOTS, *(id_ for suite in SUITES.values() for id_ in suite.scenarios)})
+)
+def test_ids_of_suites_and_slots_name_their_perturbation(id_):
+    condition = parse_condition(id_)
+    assert condition.transformation == id_.partition(":")[0]
+    assert condition.theta is None or id_.endswith(
+        (f":{show_theta(condition.theta)}", f"={condition.cell[1]}")
+    )
+
+
+HOSTILE = st.one_of(
+    st.text(),
+    st.text(alphabet="theta=:,. \t\n\x00-+0123456789enif_\u0663\ud800"),
+    st.integers(0, 3000).map(lambda count: "noise:" + "theta=" * count + "3"),
+    st.integers(0, 5000).map(lambda count: "noise:" + "9" * count),
+    st.builds(
+        "{}:{}{}".format,
+        st.sampled_from(["gain", "rir", "noise"]),
+        st.text(),
+        st.sampled_from(["", "=", "=1"]),
+    ),
+)
+
+
+@given(HOSTILE)
+def test_no_text_is_too_odd_to_be_an_id(text):
+    condition = parse_condition(text)
+    assert condition.id == text
+    # Read again from what was shown, it is the same: tables that an audit wrote can be its input.
+    assert parse_theta(show_theta(condition.theta)) == condition.theta
+    assert parse_condition(text) == condition
+    assert is_original(condition.transformation) == (
+        text.partition(":")[0].strip().lower() in ("clean", "original")
+    )
+
+
+@given(HOSTILE)
+@example("gain:a\nb=1")
+@example("gain:" + "x" * 5000)
+def test_odd_ids_are_refused_in_one_line_or_made(text):
+    made, said = None, ""
+    try:
+        made = parse_scenario(text)
+    except VoxauditError as error:
+        said = str(error)
+    assert "\n" not in said
+    assert len(said) < 1200
+    assert made is None or parse_scenario(made.id).id == made.id
