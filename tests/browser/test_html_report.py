@@ -57,10 +57,24 @@ def files(tmp_path_factory):
             ("@cmd", 10, (0, 1)),
         ),
     )
+    checks = Table(
+        "checks",
+        "What these data allow",
+        (Column("practice", "practice"), Column("status", "status"), Column("why", "why")),
+        tuple(
+            (
+                f"practice {number}",
+                "caution",
+                f"`voxaudit parity RUN` {'says why at some length, ' * 5}and so on",
+            )
+            for number in range(3)
+        ),
+    )
     documents = {
         "sample": sample_document(),
         "short": shorter(sample_document()),
         "hostile": hostile_document(),
+        "checks": Document("Checks", "", (), (Section("s", "S", tables=(checks,)),)),
         "odd": Document("Odd", "", (), (Section("s", "S", tables=(odd,)),)),
     }
     folder = tmp_path_factory.mktemp("reports")
@@ -77,6 +91,7 @@ def report(browser_page, files):
 
 def table(page, title):
     box = page.locator("[data-table]").filter(has=page.locator("caption", has_text=title))
+    box.evaluate("(one) => { const fold = one.closest('details'); if (fold) fold.open = true; }")
     box.scroll_into_view_if_needed()
     box.get_by_role("button", name="Download CSV").wait_for()
     return box
@@ -138,6 +153,41 @@ def test_no_text_leaves_its_drawing(report):
     assert cut == []
 
 
+def test_figures_fit_a_phone_and_their_words_can_be_read(new_page, files):
+    page = new_page(width=390).page
+    page.goto(files["sample"])
+    drawn = page.locator(".on-narrow svg.drawing:visible")
+    assert drawn.count() == 3  # two forests and bars
+    assert page.locator(".on-wide svg.drawing:visible").count() == 0
+    for right, scale in drawn.evaluate_all(
+        "(all) => all.map((one) => [one.getBoundingClientRect().right, one.getBoundingClientRect().width"
+        " / one.viewBox.baseVal.width])"
+    ):
+        assert right <= 390
+        assert 0.85 < scale < 1.6
+    cut = drawn.evaluate_all(
+        """(all) => all.flatMap((one) => {
+          const box = one.getBoundingClientRect();
+          return [...one.querySelectorAll("text")].filter((text) => {
+            const inner = text.getBoundingClientRect();
+            return inner.left < box.left - 1 || inner.right > box.right + 1;
+          }).map((text) => text.textContent);
+        })"""
+    )
+    assert cut == []
+
+
+def test_a_list_of_texts_is_a_list_on_a_phone(new_page, files):
+    page = new_page(width=390).page
+    page.goto(files["checks"])
+    rows = page.locator("table.stack tbody tr")
+    assert rows.count() == 3
+    assert rows.first.evaluate("(one) => getComputedStyle(one).display") == "block"
+    assert rows.first.bounding_box()["height"] < 190  # as columns it took twice that
+    assert page.get_by_role("columnheader").locator("button").count() == 0  # nothing hidden takes the focus
+    assert page.locator("table.stack code").first.inner_text() == "voxaudit parity RUN"
+
+
 def test_measures_switch_in_all_heat_maps_at_once(report):
     page = report.page
     first = page.locator(".heat").first
@@ -154,6 +204,7 @@ def test_measures_switch_without_scripts(new_page, files):
     heat = page.locator(".heat").last
     heat.get_by_role("radio", name="Added WER").check()
     assert heat.locator(".p1").is_visible()
+    page.get_by_text("All trials by scenario and speaker (1,200 rows)").click()
     assert page.get_by_text("The first 300 of 1,200 rows").is_visible()
 
 

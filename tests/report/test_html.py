@@ -189,7 +189,7 @@ def test_ids_are_unique_and_stable():
         (1.005, "ratio", "1.00"),
         (4321.4, "ratio", "4321.40"),
         (1e12, "ratio", "1.0e+12"),
-        (0.00001, "p", "< 0.0001"),
+        (0.00001, "p", "<0.0001"),
         (0.0432, "p", "0.043"),
         ((0.1, 0.2), "interval", "10.0 to 20.0"),
         ((0.1, math.inf), "interval", "10.0 to ∞"),
@@ -304,7 +304,9 @@ def test_what_a_checklist_says_has_a_shape():
 def test_forest_arrows_only_where_an_interval_leaves():
     def arrows(*rows):
         drawn = forest_html(figure(None), Forest(rows, "x"), Ids())
-        return len(re.findall(r'class="arrow', drawn))
+        wide, narrow = (len(re.findall(r'class="arrow', part)) for part in drawn.split('class="on-narrow"'))
+        assert wide == narrow
+        return wide
 
     assert arrows(ForestRow("a", Cell(1.5, 1.1, 2.0), True)) == 0
     assert arrows(ForestRow("a", Cell(1.5, 0.0, 2.0), True)) == 1
@@ -315,9 +317,10 @@ def test_forest_arrows_only_where_an_interval_leaves():
 def test_forest_says_shown_by_shape():
     rows = (ForestRow("a", Cell(2.0, 1.5, 3.0), True), ForestRow("b", Cell(1.0, 0.5, 2.0), False))
     drawn = forest_html(figure(None), Forest(rows, "x"), Ids()).split("</ul>")[1]
-    assert len(re.findall(r'<path class="est shown"', drawn)) == 1
-    assert len(re.findall(r'<circle class="est"', drawn)) == 1
-    assert "a: 2.00 (1.50 to 3.00), a difference is shown" in drawn
+    for part in drawn.split('class="on-narrow"'):
+        assert len(re.findall(r'<path class="est shown"', part)) == 1
+        assert len(re.findall(r'<circle class="est"', part)) == 1
+        assert "a: 2.00 (1.50 to 3.00), a difference is shown" in part
 
 
 def test_linear_forest_is_in_points():

@@ -153,10 +153,10 @@ def test_sentences_say_more_fewer_and_how_sure(make_run, drops, stutter):
     said = [one.sentence for one in build_report(make_run(drops), stutter=stutter).findings if one.headline]
     tails = [sentence.split(" instead of ")[1] for sentence in said if "instead of" in sentence]
     assert tails == [
-        "10.0 %: 30.0 (20.0 to 40.0) points more (8 made cases of 6 speakers).",
-        "10.0 %: 1.0 (-8.0 to 10.0) points fewer, so no cost is shown (8 made cases of 6 speakers).",
-        "10.0 %: 30.0 points more, but the speakers are too few or unknown, so how sure that is cannot be said"
-        " (8 made cases of 6 speakers).",
+        "10.0 %: 30.0 percentage points (20.0 to 40.0) more (8 made cases of 6 speakers).",
+        "10.0 %: 1.0 percentage points (-8.0 to 10.0) fewer, so no cost is shown (8 made cases of 6 speakers).",
+        "10.0 %: 30.0 percentage points more, but the speakers are too few or unknown, so how sure that is cannot be"
+        " said (8 made cases of 6 speakers).",
     ]
 
 

@@ -219,3 +219,28 @@ def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drop
     assert judged(run, Gates({"worst_wer": Gate(0.9, "upper")}))["worst_wer/one"].skipped
     assert judged(run, Gates({"worst_wer": Gate(0.9, "point")}))["worst_wer/one"].passed
     assert judged(run, Gates({"worst_wer": Gate(0.9, "lower")}))["worst_wer/one"].passed
+
+
+def test_lower_limits_of_the_worst_scenario_hold_for_all_scenarios_together(make_run, drops):
+    run = make_run(drops, recognizers=("one",))
+    document = build_report(run, gates=Gates({"worst_wer": Gate(0.01, "lower")}))
+    gate = document.gates[0]
+    single = judged(run, Gates({"worst_wer": Gate(0.01, "upper")}))["worst_wer/one"]
+    assert "scenarios taken together; worst_wer allows only 1.0 % (its lower limit counts)" in gate.sentence
+    rows = [one for one in document.findings if one.measure == "wer" and one.scenario not in (None, "clean")]
+    assert 0.0 < gate.found < max(one.low for one in rows if one.low is not None)
+    assert single.found > gate.found
+
+
+def test_lower_limits_of_the_worst_category_hold_for_all_categories_together(make_run, drops):
+    run = make_run(drops, recognizers=("one",), scenarios=("clean", "gaussian_noise:2", "gain:4"))
+    document = build_report(run, gates=Gates({"category_nwerd": Gate(0.9, "lower")}))
+    gate = document.gates[0]
+    assert gate.passed
+    assert (
+        "with 2 categories taken together; category_nwerd allows 90.0 (its lower limit counts)"
+        in gate.sentence
+    )
+    rows = [one for one in document.findings if one.measure == "nwerd" and one.scenario]
+    worst = max(rows, key=lambda one: one.low)
+    assert gate.found < worst.low

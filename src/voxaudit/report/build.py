@@ -17,6 +17,7 @@ from voxaudit.report.gates import judge
 from voxaudit.report.html import render_html
 from voxaudit.report.junit import to_junit
 from voxaudit.report.markdown import to_markdown
+from voxaudit.report.published import published
 from voxaudit.report.sections import (
     accuracy,
     attack,
@@ -86,7 +87,7 @@ def build_report(
     # What could not be concluded comes last, whichever chapter says so.
     settled = [one for one in headlines if one.verdict not in ("refused", "undecided")]
     open_ = [one for one in headlines if one.verdict in ("refused", "undecided")]
-    return Document(
+    document = Document(
         title=f"Audit of {corpus['name']}",
         subtitle=_subtitle(context),
         summary=tuple(dict.fromkeys(one.sentence for one in (*settled, *open_))),
@@ -95,6 +96,18 @@ def build_report(
         facts=reproduce.facts(context),
         config=run.config,
     )
+    return published(document, _roots(run))
+
+
+def _roots(run: Run) -> list[Path]:
+    """Return the folders that paths in a report are shown relative to: the run's, and those of its recordings."""
+    audio = (
+        run.corpus["audio"].drop_nulls().cast(pl.String).head(1).to_list()
+        if "audio" in run.corpus.columns
+        else []
+    )
+    source = [str(run.config["corpus"].get("source") or "")]
+    return [run.folder.resolve(), *(Path(path).parent for path in (*source, *audio) if path)]
 
 
 def _subtitle(context: Context) -> str:
@@ -114,6 +127,7 @@ def write_report(document: Document, folder: str | Path) -> dict[str, Path]:
     Each file is complete or what it was before.
     """
     folder = Path(folder)
+    document = published(document)
     texts = {
         "report.html": render_html(document),
         "summary.md": to_markdown(document),

@@ -178,7 +178,11 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
         figures=(figure,) if known else (),
         tables=() if known else (table,),
         refusals=tuple(
-            Refusal(one.label, f"{one.speakers} speakers can never show a change; six are the least that can")
+            Refusal(
+                one.label,
+                f"{one.speakers} speakers can never show a change",
+                "six speakers or more, the same in both runs",
+            )
             for one in slices
             if one.outcome == "undecided"
         ),

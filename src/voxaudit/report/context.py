@@ -32,7 +32,7 @@ MOST_LEVELS = 24
 MOST_QUESTIONS = 10_000
 """Questions of one attribute (groups x pairs of recognizers x scenarios x tolerances) that are tested one by one."""
 
-NO_REFERENCES = "no reference text was scored; give the corpus a text for some utterances at least"
+NO_REFERENCES = "no reference text was scored"
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class Context:
             raise VoxauditError("no clean speech with a reference text was heard")
         return disparity(
             self.clean,
-            factor=self.column[name],
+            attribute=self.column[name],
             reference=self._reference(name),
             by=("recognizer",),
             interval="robust",  # the one that keeps its promise with few speakers

@@ -90,6 +90,8 @@ class HeatMap:
     measures: Mapping[str, str]
     """Name of each measure and what it is called on the switch."""
     cells: Mapping[str, tuple[tuple[Cell | None, ...], ...]]
+    x_title: str = "severity"
+    """What the columns are."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ class Refusal:
 
     about: str
     reason: str
+    remedy: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from voxaudit.perturb import CLEAN
 from voxaudit.report.document import Document, Finding, Table
 from voxaudit.report.findings import find_table
-from voxaudit.report.numbers import show_value
+from voxaudit.report.invisible import printable
+from voxaudit.report.numbers import headings, show_value
 
 MOST_ROWS = 40
 """Rows of a table in the summary."""
@@ -24,7 +25,7 @@ def to_markdown(document: Document) -> str:
         *_model_index(document),
         f"# {escape(document.title)}",
         "",
-        f"{escape(document.subtitle)}.",
+        f"{escape(document.subtitle.rstrip('.'))}.",
         "",
         *(f"- {escape(sentence)}" for sentence in document.summary),
         "",
@@ -98,7 +99,7 @@ def _ratios(document: Document) -> list[str]:
 
 
 def _table(table: Table) -> list[str]:
-    heads = [column.title for column in table.columns]
+    heads = headings(table.columns)
     rows = [
         [show_value(value, column.kind) for value, column in zip(row, table.columns, strict=True)]
         for row in table.rows
@@ -123,7 +124,7 @@ def escape(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    flat = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    flat = " ".join(printable(text, " ").split())
     flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     flat = re.sub(r"([\\`*\[\]|~])", r"\\\1", flat)
     # Underscores inside a word are no emphasis: names of scenarios stay readable.

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from voxaudit.report.document import Kind
+from collections.abc import Sequence
+
+from voxaudit.report.document import Column, Kind
+from voxaudit.stats.p_values import p_cell
+from voxaudit.stats.p_values import p_value as p_value
 
 
 def percent(rate: float | None) -> str:
@@ -28,6 +32,12 @@ def points_interval(difference: float | None, low: float | None, high: float | N
     )
 
 
+def in_points(difference: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Return a difference of rates with its unit: `12.3 percentage points (10.1 to 14.9)`."""
+    value, bracket, limits = points_interval(difference, low, high).partition(" ")
+    return f"{value} percentage points{bracket}{limits}"
+
+
 def ratio_interval(ratio: float | None, low: float | None, high: float | None) -> str:
     """Return `1.25 (0.97 to 1.61)`; a limit that is not known is a question mark."""
     if ratio is None:
@@ -36,11 +46,18 @@ def ratio_interval(ratio: float | None, low: float | None, high: float | None) -
     return f"{ratio:.2f} ({' to '.join(limits)})"
 
 
-def p_value(p: float | None) -> str:
-    """Return a p-value as it is printed: `p = 0.012`, `p < 0.0001`, or a dash."""
-    if p is None:
-        return "-"
-    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
+def headings(columns: Sequence[Column]) -> list[str]:
+    """Return the headings of a table, with the unit where no cell carries it; an interval has that of its estimate."""
+    titles = []
+    for place, column in enumerate(columns):
+        title = column.title or column.name
+        before = columns[place - 1].kind if place else column.kind
+        kind = before if column.kind == "interval" else column.kind
+        unit = {"points": "points", "percent": "%"}.get(kind, "")
+        if column.kind != "percent" and unit and unit.removesuffix("s") not in title.replace("95 %", ""):
+            title = f"{title}, {unit}"
+        titles.append(title)
+    return titles
 
 
 def show_value(value: object, kind: Kind) -> str:
@@ -58,5 +75,5 @@ def show_value(value: object, kind: Kind) -> str:
         "ratio": lambda number: f"{number:.2f}",
         "number": lambda number: f"{number:.4g}",
         "count": lambda number: f"{number:,}",
-        "p": lambda number: p_value(number).removeprefix("p ").removeprefix("= "),
+        "p": p_cell,
     }.get(kind, str)(value)

@@ -10,6 +10,7 @@ import polars as pl
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.report.document import Cell, Column, Kind, Refusal, Table
+from voxaudit.report.remedies import refuse
 
 MOST_ROWS = 1000
 """Rows of a table in a report; further ones are in the files of the run."""
@@ -31,6 +32,11 @@ def finding_id(*parts: object) -> str:
 def named(level: object) -> str:
     """Return a level of an attribute as text."""
     return MISSING if level is None else str(level)
+
+
+def spoken(name: str) -> str:
+    """Return the name of a category as people write it: `time_pitch` is `time pitch`."""
+    return name.replace("_", " ")
 
 
 def listed(names: Iterable[object], most: int = 6) -> str:
@@ -113,10 +119,10 @@ def attempt(question: Callable[[], Answer]) -> Answer | VoxauditError:
         return error
 
 
-def refusal(about: str, error: VoxauditError, folder: object = None) -> Refusal:
+def refusal(chapter: str, about: str, error: VoxauditError, folder: object = None) -> Refusal:
     """Return an audit's refusal, without the folder's name in front of it."""
     text = one_line(error, 600)
-    return Refusal(about, text.removeprefix(f"{folder}: ") if folder is not None else text)
+    return refuse(chapter, about, text.removeprefix(f"{folder}: ") if folder is not None else text)
 
 
 def unique(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from voxaudit.report.document import Case
+from voxaudit.report.glossary import in_words
 from voxaudit.report.html.escape import attribute, prose, shorten, text
 from voxaudit.report.html.values import shown
 
@@ -40,13 +41,18 @@ def _card(case: Case) -> str:
     heard = diff_html(case.diff) if case.diff else _said(case.heard, "nothing was heard")
     return (
         f'<article class="case"><header><h4>{text(case.scenario, 80)}</h4>{wer}'
-        f'<p class="muted utterance">{text(case.utterance, 90)}</p></header>'
+        f'<p class="muted utterance">{text(case.utterance, 90)}{_what(case.scenario)}</p></header>'
         f'<ul class="chips">{chips}</ul>'
         f"<dl><dt>Reference</dt><dd>{_said(case.reference, 'no reference')}</dd>"
         f"<dt>Heard clean</dt><dd>{_said(case.clean, 'nothing was heard')}</dd>"
         f"<dt>Heard disturbed</dt><dd>{heard}</dd></dl>"
         f"{_players(case)}</article>"
     )
+
+
+def _what(scenario: str) -> str:
+    words = in_words(scenario)
+    return f"<br>{text(words, 200)}" if words else ""
 
 
 def _said(words: str | None, otherwise: str) -> str:

@@ -6,7 +6,7 @@ import html
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 LONG = 160
@@ -18,6 +18,9 @@ _CODE_POINT = re.compile("[\u202a-\u202e\u2066-\u2069\u2028\u2029\U000e0000-\U00
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 # Not allowed in HTML, or impossible to encode: C1 controls, lone surrogates, noncharacters.
 _FORBIDDEN = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+_CODE = re.compile(r"`([^`\n]{1,240})`")
+# Numbers that a line should not break: `12.3 %`, `p = 0.012`, `(10.1 to 14.9)`.
+_TIGHT = re.compile(r"(?<=\d) %|\bp [=<] \d|\(-?[\d.]+ to -?[\d.]+\)")
 _IN_SCRIPT = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
@@ -52,19 +55,31 @@ def text(value: object, limit: int | None = None) -> str:
 
 def prose(value: object, limit: int = 1200) -> str:
     """Return text of users of any length: what goes beyond `limit` characters folds away."""
-    whole = visible(value)
+    return _folding(visible(value), limit, html.escape)
+
+
+def marked(value: object, limit: int = 4000) -> str:
+    """Return prose in which what stands between backticks is code; everything in it is escaped all the same."""
+    return _folding(visible(value), limit, _with_code)
+
+
+def _folding(whole: str, limit: int, written: Callable[[str], str]) -> str:
     if len(whole) <= limit:
-        return text(whole)
+        return f"<bdi>{written(whole)}</bdi>"
     start = html.escape(whole[: limit // 3])
     return (
         f'<details class="more"><summary><bdi>{start}…</bdi> <span class="muted">'
-        f"{len(whole):,} characters</span></summary>{text(whole)}</details>"
+        f"{len(whole):,} characters</span></summary><bdi>{written(whole)}</bdi></details>"
     )
 
 
-def marked(value: object) -> str:
-    """Return prose in which names between backticks stand as code."""
-    return re.sub(r"`([^`<>&\n]{1,80})`", r"<code>\1</code>", prose(value, 4000))
+def _with_code(whole: str) -> str:
+    """Return escaped text; every second piece between backticks is code, a backtick without its twin stays one."""
+    pieces = _CODE.split(_TIGHT.sub(lambda found: found[0].replace(" ", "\u00a0"), whole))
+    return "".join(
+        f"<code>{html.escape(piece)}</code>" if place % 2 else html.escape(piece)
+        for place, piece in enumerate(pieces)
+    )
 
 
 def json_text(value: Any, indent: int | None = None) -> str:

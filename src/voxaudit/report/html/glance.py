@@ -7,13 +7,42 @@ from collections import Counter
 from collections.abc import Sequence
 
 from voxaudit.report.document import Document, Finding, Verdict
-from voxaudit.report.html.escape import prose, text
+from voxaudit.report.glossary import in_words
+from voxaudit.report.html.escape import marked, text
+from voxaudit.report.html.figures.svg import number, tag
 from voxaudit.report.html.tables import stacked_table
-from voxaudit.report.html.values import finite
+from voxaudit.report.html.values import MINUS, finite
 from voxaudit.report.html.verdicts import badge, estimate, gate_badge, verdict_badge, verdict_icon
+from voxaudit.report.numbers import in_points
 
 CARDS = 12
 """Recognizers with a card; the others are in the tables."""
+FIRST = 7
+"""Sentences of the summary in sight, under each question."""
+WHOM, OPEN = "Whom it serves worse", "What these data cannot tell"
+TOPICS = ("", "How well it hears", "What breaks it", WHOM, OPEN)
+"""The questions of a summary, in their order."""
+_TOPIC_OF = {
+    "accuracy": TOPICS[1],
+    "robustness": TOPICS[2],
+    "attack": TOPICS[2],
+    "localize": TOPICS[2],
+    "disparity": WHOM,
+    "parity": WHOM,
+    "differential": WHOM,
+    "stutter": WHOM,
+}
+BRACKETS = (
+    "12.3 % (10.1 to 14.9): the estimate and its 95 % interval. Speakers are the sample: with other speakers of the"
+    " same kind, the estimate would mostly lie in an interval like this."
+)
+MEANINGS: dict[Verdict, str] = {
+    "shown": "The data carry the claim, with as many questions as were asked allowed for.",
+    "not_shown": "The data do not contradict that there is no difference. That is no proof that there is none.",
+    "undecided": "Too few speakers to tell.",
+    "refused": "The data lack what an answer needs; beside it stands what would help.",
+    "measured": "An estimate without a claim, such as an error rate.",
+}
 _LOUDEST: tuple[Verdict, ...] = ("shown", "undecided", "refused", "not_shown", "measured")
 
 
@@ -40,17 +69,49 @@ def badges(document: Document) -> str:
 
 
 def summary_html(document: Document) -> str:
-    """Return the summary sentences."""
+    """Return the summary sentences, under the questions they answer where they answer several."""
     if not document.summary:
         return ""
-    verdicts = {one.sentence: one.verdict for one in document.findings}
-    items = "".join(
-        f"<li>{verdict_icon(verdicts.get(sentence, 'measured'))}{prose(sentence, 3000)}</li>"
-        for sentence in document.summary
-    )
+    found = {one.sentence: one for one in document.findings}
+    topics: dict[str, list[str]] = {}
+    for sentence in document.summary:
+        topics.setdefault(_topic(found.get(sentence)), []).append(sentence)
+    parts = []
+    for title in (topic for topic in TOPICS if topic in topics):
+        items = [
+            f"<li>{verdict_icon(found[one].verdict if one in found else 'measured')}{marked(one, 3000)}</li>"
+            for one in topics[title]
+        ]
+        head = f"<h3>{title}</h3>" if title and len(topics) > 1 else ""
+        parts.append(f"{head}<ul>{''.join(items[:FIRST])}</ul>")
+        if items[FIRST:]:
+            parts.append(
+                f'<details class="fold"><summary>{len(items) - FIRST} more</summary>'
+                f"<ul>{''.join(items[FIRST:])}</ul></details>"
+            )
     return (
         '<section id="summary" aria-labelledby="summary-h"><h2 id="summary-h">Summary</h2>'
-        f'<ul class="summary">{items}</ul></section>'
+        f'<div class="summary">{"".join(parts)}</div>{_reading()}</section>'
+    )
+
+
+def _topic(finding: Finding | None) -> str:
+    if finding is None or finding.audit not in _TOPIC_OF:
+        return ""
+    if finding.verdict in ("refused", "undecided"):
+        return OPEN
+    by_group = finding.attribute is not None and finding.audit == "robustness"
+    return WHOM if by_group else _TOPIC_OF[finding.audit]
+
+
+def _reading() -> str:
+    """Return what brackets and verdicts mean, for those who read such a report for the first time."""
+    meanings = "".join(
+        f"<div><dt>{verdict_badge(verdict)}</dt><dd>{words}</dd></div>" for verdict, words in MEANINGS.items()
+    )
+    return (
+        '<details class="fold reading"><summary>How to read this</summary>'
+        f'<p class="note">{BRACKETS}</p><dl class="facts">{meanings}</dl></details>'
     )
 
 
@@ -59,9 +120,9 @@ def glance_html(document: Document) -> str:
     names = list(dict.fromkeys(one.recognizer for one in document.findings if one.recognizer))
     if not names:
         return ""
-    cards = "".join(
-        _card(name, [one for one in document.findings if one.recognizer == name]) for name in names[:CARDS]
-    )
+    own = {name: [one for one in document.findings if one.recognizer == name] for name in names[:CARDS]}
+    end = max([1.0, *(value for found in own.values() for one in _rates(found) for value in _reach(one))])
+    cards = "".join(_card(name, found, min(end, 2.0)) for name, found in own.items())
     more = (
         "" if len(names) <= CARDS else f'<p class="note">{len(names) - CARDS} more in the tables below.</p>'
     )
@@ -71,44 +132,97 @@ def glance_html(document: Document) -> str:
     )
 
 
-def _card(name: str, findings: Sequence[Finding]) -> str:
+def _rates(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the word error rates on clean speech and in the worst scenario, as far as they are there."""
     rates = [
         one for one in findings if one.measure == "wer" and one.attribute is None and one.estimate is not None
     ]
-    clean = next((one for one in rates if one.scenario in (None, "clean")), None)
+    clean = [one for one in rates if one.scenario in (None, "clean")][:1]
     disturbed = [one for one in rates if one.scenario not in (None, "clean")]
-    worst = max(disturbed, key=lambda one: one.estimate or 0.0, default=None)
+    return [*clean, *([max(disturbed, key=lambda one: one.estimate or 0.0)] if disturbed else [])]
+
+
+def _reach(finding: Finding) -> list[float]:
+    return [value for value in (finite(finding.estimate), finite(finding.high)) if value is not None]
+
+
+def _card(name: str, findings: Sequence[Finding], end: float) -> str:
+    rates = _rates(findings)
+    clean = next((one for one in rates if one.scenario in (None, "clean")), None)
+    worst = next((one for one in rates if one is not clean), None)
+    cost = next((one for one in findings if one.measure == "werd" and one.scenario == "overall"), None)
     # Which words get lost is a question of its own, also where it is asked by group.
     gaps = [one for one in findings if one.attribute is not None and one.measure != "words"]
     gap = min(
-        gaps, key=lambda one: (_LOUDEST.index(one.verdict), not one.headline, -_size(one)), default=None
+        gaps,
+        key=lambda one: (
+            one.verdict != "shown",
+            not one.headline,
+            _LOUDEST.index(one.verdict),
+            -_size(one),
+        ),
+        default=None,
     )
-    parts = []
+    big, rows = "", []
     if clean is not None:
-        parts.append(
-            f'<p class="big">{_split(estimate(clean))}<span class="what">WER on clean speech</span></p>'
+        big = (
+            f'<p class="big">{_split(estimate(clean))}<span class="what">of the words wrong on clean speech'
+            " (word error rate, WER)</span></p>"
         )
     if worst is not None:
-        parts.append(
+        rows.append(
             f'<div class="row"><dt>Worst scenario</dt><dd class="pairing"><code>{text(worst.scenario, 60)}</code>'
-            f"<span>{_split(estimate(worst))}</span></dd></div>"
+            f"<span>{_split(estimate(worst))}</span></dd>{_what(worst)}{_meter(clean, worst, end)}</div>"
+        )
+    if cost is not None and cost.estimate is not None:
+        points = in_points(cost.estimate, cost.low, cost.high)
+        rows.append(
+            '<div class="row"><dt>What disturbances add on average</dt>'
+            f"<dd>{_split(points.replace('-', MINUS))}</dd></div>"
         )
     if gap is not None:
-        parts.append(
-            f'<div class="row"><dt>Groups</dt><dd>{verdict_badge(gap.verdict)} {prose(gap.sentence, 400)}</dd></div>'
+        rows.append(
+            f'<div class="row"><dt>Groups of speakers</dt><dd>{verdict_badge(gap.verdict)}'
+            f" {marked(gap.sentence, 400)}</dd></div>"
         )
-    if not parts:
+    if not big and not rows:
         told = [one for one in findings if one.headline] or findings
-        parts = [
-            f'<div class="row"><dt>{verdict_badge(one.verdict)}</dt><dd>{prose(one.sentence, 400)}</dd></div>'
+        rows = [
+            f'<div class="row"><dt>{verdict_badge(one.verdict)}</dt><dd>{marked(one.sentence, 400)}</dd></div>'
             for one in told[:3]
         ]
-    big = "".join(part for part in parts if part.startswith("<p"))
-    rows = "".join(part for part in parts if not part.startswith("<p"))
     return (
         f'<article class="card"><h3>{text(name, 60)}</h3>{big}'
-        + (f"<dl>{rows}</dl>" if rows else "")
+        + (f"<dl>{''.join(rows)}</dl>" if rows else "")
         + "</article>"
+    )
+
+
+def _what(worst: Finding) -> str:
+    words = in_words(worst.scenario or "")
+    return f'<dd class="muted does">{text(words, 160)}</dd>' if words else ""
+
+
+def _meter(clean: Finding | None, worst: Finding, end: float) -> str:
+    """Return two bars, clean speech above the worst scenario, with their intervals; all cards share the scale."""
+    wide, thick = 300.0, 9.0
+    parts = []
+    for place, (one, kind) in enumerate(((clean, "m-clean"), (worst, "m-worst"))):
+        value = None if one is None else finite(one.estimate)
+        if one is None or value is None:
+            continue
+        top = place * (thick + 4)
+        across = [
+            wide * min(1.0, max(0.0, spot) / end) for spot in (value, one.low or value, one.high or value)
+        ]
+        parts.append(tag("rect", "m-ground", x=0, y=top, width=wide, height=thick, rx=4.5))
+        parts.append(tag("rect", kind, x=0, y=top, width=max(2.0, across[0]), height=thick, rx=4.5))
+        parts.append(
+            tag("line", "m-interval", x1=across[1], x2=across[2], y1=top + thick / 2, y2=top + thick / 2)
+        )
+    return (
+        f'<dd class="meter" aria-hidden="true"><svg viewBox="0 0 {number(wide)} 22" preserveAspectRatio="none">'
+        f"{''.join(parts)}</svg><span>clean</span><span>worst</span></dd>"
     )
 
 
@@ -131,7 +245,7 @@ def gates_html(document: Document) -> str:
     if not document.gates:
         return ""
     rows = [
-        (f"<code>{text(gate.name, 120)}</code>", gate_badge(gate), prose(gate.sentence))
+        (f"<code>{text(gate.name, 120)}</code>", gate_badge(gate), marked(gate.sentence))
         for gate in sorted(document.gates, key=lambda gate: gate.passed)
     ]
     return (

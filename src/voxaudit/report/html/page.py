@@ -14,12 +14,14 @@ from voxaudit.report.html.escape import Ids, attribute, json_text, marked, prose
 from voxaudit.report.html.figures import figure_html, heat_limits, is_narrow_map
 from voxaudit.report.html.figures.svg import TEXTURES
 from voxaudit.report.html.glance import badges, gates_html, glance_html, summary_html
-from voxaudit.report.html.tables import OPEN_ROWS, folded_table, stacked_table, table_html
-from voxaudit.report.html.verdicts import finding_list, sprite
+from voxaudit.report.html.tables import FIRST_ROWS, OPEN_ROWS, folded_table, stacked_table, table_html
+from voxaudit.report.html.verdicts import finding_list, refused_html, sprite
 
 __all__ = ["render_html"]
 
 
+OPEN_NOTES = 3
+"""Notes of a section that all stand open."""
 MARK = (
     '<svg width="22" height="16" viewBox="0 0 22 16" aria-hidden="true"><path d="M1 6v4M5 3v10M9 0v16M13 5v6M17'
     ' 2v12M21 6v4" stroke="currentColor" stroke-width="2" stroke-linecap="round"/></svg>'
@@ -36,8 +38,8 @@ def render_html(document: Document) -> str:
     ids = Ids()
     named = [(ids.new("s", section.id), section) for section in document.sections]
     main = [
-        summary_html(document),
         glance_html(document),
+        summary_html(document),
         gates_html(document),
         *(_section(id_, section, ids) for id_, section in named),
         _unanswered(named),
@@ -97,9 +99,9 @@ def _header(document: Document) -> str:
 
 
 def _contents(document: Document, named: Sequence[tuple[str, Section]]) -> str:
-    links = [("summary", "Summary")] if document.summary else []
-    if any(finding.recognizer for finding in document.findings):
-        links.append(("glance", "At a glance"))
+    links = [("glance", "At a glance")] if any(one.recognizer for one in document.findings) else []
+    if document.summary:
+        links.append(("summary", "Summary"))
     if document.gates:
         links.append(("gates", "Gates"))
     links += [(id_, section.title) for id_, section in named]
@@ -123,16 +125,27 @@ def _section(id_: str, section: Section, ids: Ids) -> str:
     ]
     if section.cases:
         parts.append(f"<h3>Cases to listen to</h3>{case_list(section.cases)}")
-    parts += [f'<div class="note">{marked(note)}</div>' for note in section.notes]
+    parts.append(_notes(section.notes))
     if section.refusals:
         parts.append(_refusals(section.refusals))
     return "".join(parts) + "</section>"
 
 
+def _notes(notes: Sequence[str]) -> str:
+    """Return the notes; of many, those after the first fold away."""
+    said = [f'<div class="note">{marked(note)}</div>' for note in notes]
+    if len(said) <= OPEN_NOTES:
+        return "".join(said)
+    more = f'<details class="fold"><summary>{len(said) - 1} further notes</summary>'
+    return f"{said[0]}{more}{''.join(said[1:])}</details>"
+
+
 def _tables(tables: Sequence[Table], ids: Ids) -> list[str]:
-    """Return the tables; after the first, long ones fold away, so that the page reads quickly."""
+    """Return the tables; long ones fold away, the first only if it is very long, so that the page reads quickly."""
     return [
-        folded_table(table, ids) if place and len(table.rows) > OPEN_ROWS else table_html(table, ids)
+        folded_table(table, ids)
+        if len(table.rows) > (OPEN_ROWS if place else FIRST_ROWS)
+        else table_html(table, ids)
         for place, table in enumerate(tables)
     ]
 
@@ -149,7 +162,7 @@ def _figures(section: Section, ids: Ids) -> list[str]:
 
 def _refusals(refusals: Sequence[Refusal]) -> str:
     items = "".join(
-        f"<li><b>{text(one.about, 200)}</b><div>{prose(one.reason)}</div></li>" for one in refusals
+        f"<li><b>{text(one.about, 200)}</b><div>{refused_html(one)}</div></li>" for one in refusals
     )
     return f'<aside class="refusals"><h3>Not answered here</h3><ul>{items}</ul></aside>'
 
@@ -157,7 +170,7 @@ def _refusals(refusals: Sequence[Refusal]) -> str:
 def _unanswered(named: Sequence[tuple[str, Section]]) -> str:
     """Return all refusals in one place, each with a link to where it belongs."""
     rows = [
-        (text(one.about, 200), prose(one.reason), f'<a href="#{id_}">{text(section.title, 60)}</a>')
+        (text(one.about, 200), refused_html(one), f'<a href="#{id_}">{text(section.title, 60)}</a>')
         for id_, section in named
         for one in section.refusals
     ]

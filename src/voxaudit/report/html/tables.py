@@ -7,18 +7,26 @@ from collections.abc import Sequence
 from typing import Any
 
 from voxaudit.report.document import Column, Table
-from voxaudit.report.html.escape import Ids, json_text, marked, text, visible
+from voxaudit.report.html.escape import Ids, json_text, marked, prose, text, visible
 from voxaudit.report.html.values import NUMERIC, real, shown
 from voxaudit.report.html.verdicts import badge
+from voxaudit.report.numbers import headings
+from voxaudit.report.parts import counted
 
 PAGE = 300
 """Rows in the page itself; of larger tables the script shows one page at a time."""
 OPEN_ROWS = 20
 """Rows of a further table of a section that stands open; longer ones fold away."""
+FIRST_ROWS = 60
+"""Rows of the first table of a section that stands open."""
 SHORT = 24
 """Characters of a text cell that stays on one line."""
 CELL = 120
-"""Characters of a text cell that are shown; the whole is in its title and in the download."""
+"""Characters of a heading or of a cell of numbers that are shown."""
+FOLDED = 360
+"""Characters of a text cell that stand open; what is longer folds away in its cell."""
+WORDY = 80
+"""Characters of a cell from which on a narrow table of texts becomes a list on a phone."""
 
 
 STATUS = {
@@ -41,18 +49,26 @@ def table_html(table: Table, ids: Ids, caption: bool = True) -> str:
     written = [
         [_shown(value, column) for value, column in zip(row, table.columns, strict=True)] for row in rows
     ]
-    head = "".join(
-        f'<th scope="col"{_numeric(column)}>{text(_heading(column), CELL)}</th>' for column in table.columns
+    hidden = "" if caption else ' class="vh"'
+    # A table that is laid out as blocks is no longer read as one: its roles are written out.
+    wordy = _wordy(table.columns, written)
+    kind, role, group, line = (
+        (' class="stack" role="table"', ' role="columnheader"', ' role="rowgroup"', ' role="row"')
+        if wordy
+        else ("", "", "", "")
     )
-    body = "".join(_row(row, table.columns) for row in written[:PAGE])
+    body = "".join(_row(row, table.columns, wordy) for row in written[:PAGE])
     if not rows:
         body = f'<tr><td colspan="{max(1, len(table.columns))}" class="muted">No rows.</td></tr>'
-    hidden = "" if caption else ' class="vh"'
+    head = "".join(
+        f'<th scope="col"{role}{_numeric(column)}>{text(title, CELL)}</th>'
+        for column, title in zip(table.columns, headings(table.columns), strict=True)
+    )
     parts = [
         f'<div class="table" id="{id_}" data-table>',
         f'<div class="scroll" tabindex="0" role="region" aria-labelledby="{id_}--caption">',
-        f'<table><caption id="{id_}--caption"{hidden}>{text(table.title, 300)}</caption>',
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>",
+        f'<table{kind}><caption id="{id_}--caption"{hidden}>{text(table.title, 300)}</caption>',
+        f"<thead{group}><tr{line}>{head}</tr></thead><tbody{group}>{body}</tbody></table></div>",
     ]
     if len(rows) > PAGE:
         parts.append(
@@ -68,7 +84,7 @@ def table_html(table: Table, ids: Ids, caption: bool = True) -> str:
 def folded_table(table: Table, ids: Ids) -> str:
     """Return a table that folds away behind its title and number of rows."""
     return (
-        f'<details class="fold numbers"><summary>{text(table.title, 300)} ({len(table.rows):,} rows)</summary>'
+        f'<details class="fold numbers"><summary>{text(table.title, 300)} ({counted(len(table.rows), "row")})</summary>'
         f"{table_html(table, ids, caption=False)}</details>"
     )
 
@@ -86,7 +102,7 @@ def stacked_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]
         for first, *rest in rows
     )
     return (
-        f'<div class="table"><div class="scroll" tabindex="0" role="region" aria-label="{title}">'
+        f'<div class="table"><div class="scroll" tabindex="0" role="region" aria-label="{title}, table">'
         f'<table class="stack" role="table"><caption class="vh">{title}</caption>'
         f'<thead role="rowgroup"><tr role="row">{head}</tr></thead>'
         f'<tbody role="rowgroup">{body}</tbody></table></div></div>'
@@ -120,26 +136,32 @@ def _shown(value: Any, column: Column) -> str:
     return visible(shown(value, column.kind))
 
 
-def _heading(column: Column) -> str:
-    """Return a column's heading with the unit where no cell carries it."""
-    title = column.title or column.name
-    return f"{title}, points" if column.kind == "points" and "point" not in title else title
-
-
 def _numeric(column: Column) -> str:
     return ' class="n"' if column.kind in NUMERIC else ""
 
 
-def _row(written: list[str], columns: tuple[Column, ...]) -> str:
+def _wordy(columns: Sequence[Column], written: Sequence[Sequence[str]]) -> bool:
+    """Return whether a table is a list of texts, some of them long: on a phone its rows become blocks."""
+    return (
+        len(columns) <= 4
+        and all(column.kind == "text" for column in columns)
+        and len(written) <= PAGE
+        and any(len(value) > WORDY for row in written for value in row)
+    )
+
+
+def _row(written: list[str], columns: tuple[Column, ...], wordy: bool) -> str:
     cells = []
+    roles = (' role="rowheader"', ' role="cell"', ' role="row"') if wordy else ("", "", "")
     for place, (value, column) in enumerate(zip(written, columns, strict=True)):
         plain = column.kind in NUMERIC and len(value) <= CELL
-        inside = html.escape(value) if plain else text(value, CELL)
+        words = marked if wordy else prose  # what people said keeps its backticks
+        inside = html.escape(value) if plain else words(value, FOLDED)
         if column.name in ("status", "outcome") and value in STATUS:
             inside = badge(STATUS[value], value)
         kind = _numeric(column) or (' class="s"' if len(value) <= SHORT else "")
         if place == 0 and column.kind == "text":
-            cells.append(f'<th scope="row"{kind}>{inside}</th>')
+            cells.append(f'<th scope="row"{roles[0]}{kind}>{inside}</th>')
         else:
-            cells.append(f"<td{kind}>{inside}</td>")
-    return f"<tr>{''.join(cells)}</tr>"
+            cells.append(f"<td{roles[1]}{kind}>{inside}</td>")
+    return f"<tr{roles[2]}>{''.join(cells)}</tr>"

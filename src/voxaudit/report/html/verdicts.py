@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from voxaudit.report.document import Cell, Finding, GateResult, Kind, Verdict
-from voxaudit.report.html.escape import prose
+from voxaudit.report.document import Cell, Finding, GateResult, Kind, Refusal, Verdict
+from voxaudit.report.html.escape import marked
 from voxaudit.report.html.values import with_interval
 
 WORDS: dict[Verdict, str] = {
@@ -103,9 +103,16 @@ def finding_list(findings: Sequence[Finding]) -> str:
     return f'{_items(first)}<details class="fold"><summary>{words}</summary>{_items(rest)}</details>'
 
 
+def refused_html(refusal: Refusal) -> str:
+    """Return why something was refused, then what would enable it."""
+    if not refusal.remedy:
+        return marked(refusal.reason)
+    return f'{marked(refusal.reason)}<p class="remedy"><b>To get it:</b> {marked(refusal.remedy)}</p>'
+
+
 def _items(findings: Sequence[Finding]) -> str:
     items = "".join(
-        f'<li class="finding">{verdict_badge(finding.verdict)}<div>{prose(finding.sentence)}</div></li>'
+        f'<li class="finding">{verdict_badge(finding.verdict)}<div>{marked(finding.sentence)}</div></li>'
         for finding in findings
     )
     return f'<ul class="findings">{items}</ul>'

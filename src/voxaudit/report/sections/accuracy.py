@@ -9,6 +9,7 @@ import polars as pl
 from voxaudit.perturb import CLEAN
 from voxaudit.report.context import Context
 from voxaudit.report.document import Bars, Cell, Figure, Finding, Section, Series, Table
+from voxaudit.report.glossary import aside
 from voxaudit.report.numbers import percent_interval
 from voxaudit.report.parts import Spec, cell, counted, finding_id, number_or_none, table_of
 
@@ -39,7 +40,11 @@ def section(context: Context) -> Section:
         ),
         findings=(*findings, *_unheard(context)),
         figures=_figures(context),
-        tables=(_scenarios(context), *_groups(context), *_failures_table(context)),
+        tables=(
+            *([_scenarios(context)] if context.rates.height else []),
+            *_groups(context),
+            *_failures_table(context),
+        ),
     )
 
 
@@ -64,7 +69,7 @@ def _recognizer(context: Context, name: str) -> list[Finding]:
     """Return what is said of a recognizer: its rate on clean speech, and in its worst scenario."""
     clean, worst = _row(context, name, CLEAN), _worst(context, name)
     if clean is None:
-        sentence = f"{name}: no error rate on clean speech (nothing to score)."
+        sentence = f"{name}: no error rate on clean speech; it needs clean speech with reference texts."
         id_ = finding_id(AUDIT, name, CLEAN, "wer")
         found = [
             Finding(
@@ -75,7 +80,8 @@ def _recognizer(context: Context, name: str) -> list[Finding]:
     line = f"{name} gets {_rate(clean)} of the words wrong on clean speech"
     if worst is None:
         return [_finding(name, clean, f"{line}.", headline=True)]
-    both = f"{line}, and {_rate(worst)} in its worst scenario, {worst['scenario']}."
+    where = f"{worst['scenario']}{aside(worst['scenario'])}"
+    both = f"{line}, and {_rate(worst)} in its worst scenario, {where}."
     return [
         _finding(name, clean, both, headline=True),
         _finding(name, worst, f"{_in_scenario(name, worst)}, its worst scenario."),

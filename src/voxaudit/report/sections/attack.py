@@ -12,24 +12,27 @@ import polars as pl
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.report.context import Context
 from voxaudit.report.document import Finding, Refusal, Section, Table, Verdict
-from voxaudit.report.numbers import percent, points_interval
+from voxaudit.report.numbers import in_points, percent
 from voxaudit.report.parts import Spec, attempt, finding_id, number_or_none, refusal, table_of
 
 AUDIT = "attack"
+NOT_ASKED = "this run was not attacked"
+HOW = (
+    "`voxaudit attack CORPUS --method blackbox --recognizers R --out RUN/attack` attacks any recognizer, `--method pgd`"
+    " one with gradients; then `voxaudit report RUN`"
+)
 
 
 def section(context: Context) -> Section:
     """Return the chapter."""
     title, folder = "Attacks", context.attack
     if not (folder / "attack.json").is_file():
-        why = (
-            "not asked: `voxaudit attack CORPUS --method blackbox --recognizer R --out RUN/attack` attacks any"
-            " recognizer, --method pgd one with gradients; then `voxaudit report RUN`"
-        )
-        return Section(AUDIT, title, refusals=(Refusal("adversarial noise", why),))
+        return Section(AUDIT, title, refusals=(Refusal("adversarial noise", NOT_ASKED, HOW),))
     made = attempt(lambda: _chapter(title, folder / "attack.json"))
     if isinstance(made, VoxauditError):
-        return Section(AUDIT, title, refusals=(refusal("adversarial noise", made, folder / "attack.json"),))
+        return Section(
+            AUDIT, title, refusals=(refusal(AUDIT, "adversarial noise", made, folder / "attack.json"),)
+        )
     return made
 
 
@@ -84,9 +87,9 @@ def _findings(rows: list[Mapping[str, Any]]) -> list[Finding]:
             "" if row["wer_noise"] is None else f"; {tries} of that level gives {percent(row['wer_noise'])}"
         )
         sentence = (
-            f"Noise chosen by an adversary ({row['method']}), {row['snr_asked']:g} dB below the speech, costs {name}"
-            f" {points_interval(row['werd'], low, high)} points of word error rate, from {percent(row['wer_clean'])} to"
-            f" {percent(row['wer_attacked'])}{plain}."
+            f"Noise chosen by an adversary ({row['method']}), {row['snr_asked']:g} dB below the speech, adds"
+            f" {in_points(row['werd'], low, high)} to the word error rate of {name}, from"
+            f" {percent(row['wer_clean'])} to {percent(row['wer_attacked'])}{plain}."
         )
         id_ = finding_id(AUDIT, name, row["scenario"], "werd")
         findings[id_] = Finding(
@@ -133,7 +136,7 @@ def _table(rows: list[Mapping[str, Any]]) -> Table:
     text, count = ("recognizer", "scenario"), ("utterances", "speakers")
     schema = {n: pl.String if n in text else pl.Int64 if n in count else pl.Float64 for n in names}
     frame = pl.DataFrame([{name: row[name] for name in names} for row in rows], schema=schema)
-    return table_of("attacks", "Attacks", frame, columns, intervals=pairs)
+    return table_of("attacks", "Every attack", frame, columns, intervals=pairs)
 
 
 def _transfer(rows: list[Mapping[str, Any]]) -> list[Table]:

@@ -12,6 +12,7 @@ from voxaudit.report.audio import CaseAudio, Remaker
 from voxaudit.report.context import NO_REFERENCES, Context
 from voxaudit.report.document import Case, Refusal, Section
 from voxaudit.report.parts import attempt, named
+from voxaudit.report.remedies import refuse
 from voxaudit.score.align import align_words
 from voxaudit.score.normalize import Normalizer, normalizer
 
@@ -26,11 +27,11 @@ def section(context: Context) -> Section:
     """Return the chapter."""
     title = "Worst cases"
     if context.scores.is_empty():
-        return Section("cases", title, refusals=(Refusal("worst cases", NO_REFERENCES),))
+        return Section("cases", title, refusals=(refuse("cases", "worst cases", NO_REFERENCES),))
     chosen = worst_trials(context)
     if chosen.is_empty():
-        why = "no disturbed trial got worse than its clean twin"
-        return Section("cases", title, refusals=(Refusal("worst cases", why),))
+        none = Refusal("worst cases", "no disturbed trial got worse than its clean twin", "harsher scenarios")
+        return Section("cases", title, refusals=(none,))
     remaker = attempt(lambda: Remaker(context.run)) if context.audio_bytes else None
     notes = [
         "Picked by how many more errors there are than in clean speech, up to two a recognizer and family of scenarios,"

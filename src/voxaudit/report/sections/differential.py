@@ -10,6 +10,7 @@ from voxaudit.report.context import Context
 from voxaudit.report.document import Finding, Refusal, Section, Table
 from voxaudit.report.numbers import p_value
 from voxaudit.report.parts import Spec, counted, finding_id, listed, refusal, table_of, unique
+from voxaudit.report.remedies import refuse
 from voxaudit.report.sections.disparity import ask
 
 AUDIT = "differential"
@@ -24,16 +25,16 @@ def section(context: Context) -> Section:
     notes: list[str] = []
     refusals: list[Refusal] = []
     if not context.attributes:
-        refusals.append(Refusal("groups", ask(context)))
+        refusals.append(ask(context))
     for place, (attribute, found) in enumerate(context.differentials.items()):
         if isinstance(found, VoxauditError):
-            refusals.append(refusal(attribute, found, "the table"))
+            refusals.append(refusal(AUDIT, attribute, found, "the table"))
             continue
         findings += _findings(attribute, found)
         tables += _tables(place, attribute, found)
         notes += [f"{attribute}: {note}." for note in found.notes]
         notes += [f"{attribute}: left out: {count} {what}." for what, count in found.left_out.items()]
-        refusals += [Refusal(attribute, why) for why in found.refusals]
+        refusals += [refuse(AUDIT, attribute, why) for why in found.refusals]
     return Section(
         id=AUDIT,
         title="Groups under disturbance, without reference texts",
@@ -88,7 +89,7 @@ def _findings(attribute: str, found: Findings) -> list[Finding]:
         expected = "" if one is None else f"; {one.mean:.0f} expected by chance, {p_value(one.p)}"
         against = listed(own["against"].unique(maintain_order=True).to_list())
         sentence = (
-            f"Without reference texts: disturbed speech drives recognizers further apart for {attribute} {group} than"
+            f"Without reference texts: disturbed speech drives recognizers further apart for {group} ({attribute}) than"
             f" for {against} in {own.height} of {asked * own['against'].n_unique()} comparisons, at a"
             f" false-discovery rate of {100 * found.fdr:g} % ({totals[group]} violations by the plain rule{expected})."
         )
@@ -124,8 +125,8 @@ def _tables(place: int, attribute: str, found: Findings) -> list[Table]:
                 "group": group,
                 "speakers": None if found.speakers is None else found.speakers[group],
                 "violations": totals[group],
-                "chance": None if chance is None else chance.mean,
-                "upper": None if chance is None else chance.upper,
+                "chance": None if chance is None else round(chance.mean),
+                "upper": None if chance is None else round(chance.upper),
                 "p": None if chance is None else chance.p,
                 "survived": survived[group] if view.tested else None,
             }
@@ -134,15 +135,15 @@ def _tables(place: int, attribute: str, found: Findings) -> list[Table]:
         ("group", "group", "text"),
         ("speakers", "speakers", "count"),
         ("violations", "violations (plain rule)", "count"),
-        ("chance", "by chance: mean", "number"),
-        ("upper", "95th percentile", "number"),
+        ("chance", "by chance: mean", "count"),
+        ("upper", "by chance: 95th percentile", "count"),
         ("p", "p of the total", "p"),
-        ("survived", "survive", "count"),
+        ("survived", "survive the test", "count"),
     )
     note = (
         f"{counted(len(view.pairs), 'pair')} of recognizers, {counted(len(view.conditions), 'scenario')}, tolerances"
-        f" {', '.join(f'{tau:g}' for tau in view.taus)}; false-discovery rate {found.fdr:g} over {view.family:,}"
-        " questions."
+        f" {', '.join(f'{100 * tau:g}' for tau in view.taus)} percentage points; of what survives, about"
+        f" {100 * found.fdr:g} % at most is by chance (false-discovery rate over {view.family:,} questions)."
     )
     frame = pl.DataFrame(rows, infer_schema_length=None)
     tables = [table_of(f"violations-{place}", f"Violations by {attribute}", frame, by_group, note=note)]
@@ -157,7 +158,7 @@ def _rules(place: int, attribute: str, view: View) -> Table:
     """Return the counts by tolerance, pair and transformation, one row a group."""
     counts, survived = view.counts(), view.counts(significant=True)
     rows = [
-        (kind, str(label), group, row[group], survived[key][label][group] if view.tested else None)
+        (kind, _label(kind, label), group, row[group], survived[key][label][group] if view.tested else None)
         for kind, key in (
             ("tolerance", "by_tau"),
             ("pair", "by_pair"),
@@ -175,14 +176,18 @@ def _rules(place: int, attribute: str, view: View) -> Table:
         "survived": pl.Int64,
     }
     columns: tuple[Spec, ...] = (
-        ("by", "by", "text"),
-        ("value", "of", "text"),
+        ("by", "counted by", "text"),
+        ("value", "which", "text"),
         ("group", "group", "text"),
         ("violations", "violations (plain rule)", "count"),
-        ("survived", "survive", "count"),
+        ("survived", "survive the test", "count"),
     )
     frame = pl.DataFrame(rows, schema=names, orient="row")
     return table_of(f"rules-{place}", f"Where violations by {attribute} are", frame, columns)
+
+
+def _label(kind: str, label: object) -> str:
+    return f"{100 * float(str(label)):g} points" if kind == "tolerance" else str(label)
 
 
 def _survivors(place: int, attribute: str, cells: pl.DataFrame) -> Table:
@@ -205,5 +210,6 @@ def _survivors(place: int, attribute: str, cells: pl.DataFrame) -> Table:
         intervals={"interval": ("ci_low", "ci_high")},
         most=MOST_VIOLATIONS,
         rest="`voxaudit differential RUN --json`",
-        note="The gap is how much further apart two recognizers drift for the group than for the other.",
+        note="The gap is how much further apart two recognizers drift for the group than for the other; it survives"
+        " at the largest tolerance beyond which q, the p-value corrected for all questions, is small enough.",
     )

@@ -13,25 +13,25 @@ from voxaudit.report.context import Context
 from voxaudit.report.document import Cell, Figure, Finding, Forest, ForestRow, Refusal, Section, Verdict
 from voxaudit.report.numbers import ratio_interval
 from voxaudit.report.parts import Spec, finding_id, listed, number_or_none, refusal, table_of, unique
+from voxaudit.report.remedies import refuse
 
 AUDIT = "disparity"
-ASK = (
-    "no attribute was named; `attributes` of [corpus], or `--attributes gender,accent`, says whom to compare"
-)
+NOT_ASKED = "no attribute was named"
+ASK = "name whom to compare: `attributes` of [corpus] in audit.toml, or `voxaudit report RUN --attributes {names}`"
 
 
 def section(context: Context) -> Section:
     """Return the chapter."""
     findings: list[Finding] = []
     figures: list[Figure] = []
-    notes: list[str] = []
     refusals: list[Refusal] = []
     if not context.attributes:
-        refusals.append(Refusal("groups", ask(context)))
+        refusals.append(ask(context))
     together: dict[str, list[str]] = {}
+    warned: dict[str, list[str]] = {}
     for place, (attribute, found) in enumerate(context.disparities.items()):
         if isinstance(found, VoxauditError):
-            refusals.append(refusal(attribute, found, "clean speech"))
+            refusals.append(refusal(AUDIT, attribute, found, "clean speech"))
             together.setdefault(refusals[-1].reason, []).append(attribute)
             continue
         findings += _findings(attribute, found)
@@ -40,8 +40,9 @@ def section(context: Context) -> Section:
         for fit in found.fits:
             name = fit.by["recognizer"]
             if fit.refusal:
-                refusals.append(Refusal(f"{name}: {attribute}", fit.refusal))
-            notes += [f"{name}, {attribute}: {warning}." for warning in fit.warnings]
+                refusals.append(refuse(AUDIT, f"{name}: {attribute}", fit.refusal))
+            for warning in fit.warnings:
+                warned.setdefault(warning, []).append(f"{name} ({attribute})")
     for why, names in together.items():  # what holds for several attributes is said once
         findings += [_refused(listed(names), why, names[0], headline=True)]
         findings += [_refused(name, why, name, headline=False) for name in names[1:]]
@@ -49,28 +50,31 @@ def section(context: Context) -> Section:
         id=AUDIT,
         title="Groups on clean speech",
         lead=(
-            "How many times as many errors a group's speech gets as that of the reference group, by a Poisson"
-            " regression with a random effect for every speaker. A gap counts as shown where both the likelihood's"
-            " and the speaker-robust p-value stay below 0.05 after Holm's correction; intervals are the robust ones.",
+            "How many times as many errors a group's speech gets as that of the reference group; 1 is no difference."
+            " Speakers differ for reasons of their own, and a gap must be larger than that explains: a Poisson"
+            " regression with a random effect for every speaker. It counts as shown where both the likelihood's and"
+            " the speaker-robust p-value stay below 0.05, corrected for the number of comparisons (Holm); intervals"
+            " are the robust ones.",
         )
         if context.attributes
         else (),
         findings=tuple(findings),
         figures=tuple(figures),
-        notes=tuple(notes),
+        notes=tuple(f"{listed(whom)}: {warning}." for warning, whom in warned.items()),
         refusals=unique(refusals),
     )
 
 
-def ask(context: Context) -> str:
-    """Return how to name attributes, with those there are."""
+def ask(context: Context) -> Refusal:
+    """Return that nobody said whom to compare, and how to, with the attributes that there are."""
     from voxaudit.score.table import attribute_names
 
     known = list(attribute_names(context.run.corpus.columns))
-    there = (
-        f"; attributes there: {', '.join(known[:20])}" if known else "; the corpus has no attribute column"
-    )
-    return ASK + there
+    if not known:
+        how = "give the corpus a column of groups, such as gender or accent; " + ASK.format(names="gender")
+        return Refusal("groups", f"{NOT_ASKED}, and the corpus has no column of groups", how)
+    how = ASK.format(names=",".join(known[:2]))
+    return Refusal("groups", f"{NOT_ASKED}; those of this corpus: {', '.join(known[:20])}", how)
 
 
 def _refused(about: str, why: str, attribute: str, *, headline: bool) -> Finding:
@@ -146,7 +150,9 @@ def _sentence(attribute: str, fit: Fit, effect: Effect) -> str:
     if _verdict(effect) == "shown":
         verdict = "gap shown"  # the ratio itself says whether there are more errors or fewer
     if verdict == ONE_SPEAKER:
-        return f"{name}: no conclusion about {attribute} {effect.level} against {fit.reference} ({verdict})."
+        return (
+            f"{name}: no conclusion about {effect.level} ({attribute}) against {fit.reference} ({verdict})."
+        )
     if verdict == UNDECIDED and not (effect.ci_low or 0.0) <= 1.0 <= (effect.ci_high or math.inf):
         one = effect.profile
         within = one is not None and (one.ci_low or 0.0) <= 1.0 <= (one.ci_high or math.inf)
@@ -154,8 +160,8 @@ def _sentence(attribute: str, fit: Fit, effect: Effect) -> str:
     value = ratio_interval(effect.ratio, effect.ci_low, effect.ci_high)
     ratio, _, limits = value.partition(" ")
     return (
-        f"On clean speech {name} makes {ratio} times as many errors for {attribute} {effect.level} as for"
-        f" {fit.reference} {limits}: {verdict}."
+        f"On clean speech {name} makes {ratio} times as many errors {limits} for {effect.level} ({attribute}) as for"
+        f" {fit.reference}: {verdict}."
     )
 
 
@@ -212,5 +218,5 @@ def _figure(place: int, attribute: str, found: Disparity) -> Figure:
         columns,
         note="The ratio is adjusted for speakers; WER is as observed.",
     )
-    forest = Forest(tuple(rows), f"errors relative to {found.reference}")
+    forest = Forest(tuple(rows), f"times as many errors as {found.reference}")
     return Figure(f"disparity-{place}", title, alt, forest, table)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import polars as pl
 
 from voxaudit.audits.parity import Findings, Settings, audit_file
-from voxaudit.audits.parity.checklist import CAUTION
-from voxaudit.audits.parity.options import MEAN
+from voxaudit.audits.parity.options import MEAN, NAMES
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.report.context import Context
-from voxaudit.report.document import Bars, Figure, Finding, Refusal, Section, Series, Table, Verdict
-from voxaudit.report.numbers import p_value, points_interval
-from voxaudit.report.parts import Spec, attempt, cell, finding_id, refusal, table_of, unique
+from voxaudit.report.document import Bars, Figure, Finding, Section, Series, Table, Verdict
+from voxaudit.report.numbers import in_points, p_value
+from voxaudit.report.parts import Spec, attempt, cell, finding_id, listed, refusal, table_of, unique
+from voxaudit.report.remedies import refuse
 from voxaudit.report.sections.disparity import ask
 
 AUDIT = "parity"
@@ -22,7 +25,15 @@ MOST_BARS = 40
 OPTIONS = {
     "name it with --age": "`voxaudit parity RUN --age COLUMN` names it",
     "choose another with --scenario": "`voxaudit parity RUN --scenario ID` looks at another",
+    "(--merge-below)": "(`voxaudit parity RUN --merge-below N`)",
+    "(--bands)": "(`voxaudit parity RUN --bands COLUMN=CUTS`)",
+    "more --attributes": "name further attributes: `voxaudit report RUN --attributes A,B`",
 }
+CHECKLIST = (
+    "Intersectional groups are those of several attributes at once; conditional parity holds all other attributes"
+    " fixed; the canary compares neighbouring bands of middle age, whose voices hardly differ: where their error"
+    " rates do, something else than age is at work."
+)
 KEYS: tuple[Spec, ...] = (("recognizer", "recognizer", "text"), ("attribute", "attribute", "text"))
 
 
@@ -30,28 +41,28 @@ def section(context: Context) -> Section:
     """Return the chapter."""
     title = "Parity between speakers"
     if not context.attributes:
-        return Section(AUDIT, title, refusals=(Refusal("groups", ask(context)),))
+        return Section(AUDIT, title, refusals=(ask(context),))
     found = attempt(lambda: _audit(context))
     if isinstance(found, VoxauditError):
-        return Section(AUDIT, title, refusals=(refusal("groups", found, context.run.folder),))
+        return Section(AUDIT, title, refusals=(refusal(AUDIT, "groups", found, context.run.folder),))
     names = {column: name for name, column in context.column.items()}
     return Section(
         id=AUDIT,
         title=title,
         lead=(
             "Every speaker counts once: a group's rate is the mean over its speakers of their mean over utterances, on"
-            " clean speech. The checklist goes through the practices of Herron et al. and says what these data allow.",
+            " clean speech. So somebody who speaks much does not decide what is said of a group. The checklist goes"
+            " through the good practices of Herron et al. and says what these data allow.",
         ),
-        findings=(*_gaps(found, names), *_enough(found)),
-        figures=_figure(found),
-        tables=tuple(_tables(found)),
+        findings=tuple(_findings(found, names)),
+        figures=_figure(found, names),
+        tables=tuple(_tables(found, names)),
         notes=(
             *(f"{'' if c.attribute is None else f'{c.attribute}: '}{c.text}." for c in found.cautions),
             *(f"{_as_commands(note)}." for note in found.notes),
         ),
         refusals=unique(
-            Refusal(one.what, f"{one.why}{f' (what would help: {one.remedy})' if one.remedy else ''}")
-            for one in found.refusals
+            refuse(AUDIT, one.what, _as_commands(one.why), _as_commands(one.remedy)) for one in found.refusals
         ),
     )
 
@@ -69,10 +80,22 @@ def _audit(context: Context) -> Findings:
 
 
 def _as_commands(words: str) -> str:
-    """Return the audit's words where an option of its command is named by that command, not by this report's."""
+    """Return the audit's words: options are named by its command, not by this report's, and measures by their names."""
     for option, command in OPTIONS.items():
         words = words.replace(option, command)
-    return words
+    return re.sub(r"\w+", lambda found: NAMES.get(found[0], found[0]) if "_" in found[0] else found[0], words)
+
+
+def _as_named(frame: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    """Return a table whose attributes are called as in the corpus."""
+    return frame.with_columns(pl.col("attribute").replace(names)) if "attribute" in frame.columns else frame
+
+
+def _findings(found: Findings, names: dict[str, str]) -> list[Finding]:
+    """Return what is found of each recognizer, then of their mean."""
+    gaps = _gaps(found, names)
+    own = [one for one in gaps if one.recognizer is not None]
+    return [*own, *_enough(found, names), *(one for one in gaps if one.recognizer is None)]
 
 
 def _gaps(found: Findings, names: dict[str, str]) -> list[Finding]:
@@ -93,12 +116,15 @@ def _gaps(found: Findings, names: dict[str, str]) -> list[Finding]:
             verdict = "refused"
         elif row["p_adjusted"] < found.settings.alpha:
             verdict = "shown"
-        gap = points_interval(row["gap_wer"], row["gap_low"], row["gap_high"])
-        who = "the mean of the recognizers" if row["recognizer"] == MEAN else row["recognizer"]
-        told = {"shown": "shown", "not_shown": "no gap shown", "undecided": "too few speakers to tell"}
+        gap = in_points(row["gap_wer"], row["gap_low"], row["gap_high"])
+        who = row["recognizer"]
+        start = f"Speaker by speaker, the word error rate of {who}"
+        if who == MEAN:
+            start = "Speaker by speaker, the word error rate averaged over the recognizers"
+        told = {"shown": "gap shown", "not_shown": "no gap shown", "undecided": "too few speakers to tell"}
         sentence = (
-            f"Speaker by speaker, {who} is {gap} points of word error rate worse for {attribute} {row['worst']} than"
-            f" for {row['best']} ({p_value(row['p_adjusted'])}): {told.get(verdict, 'refused')}."
+            f"{start} is {gap} higher for {row['worst']} ({attribute}) than for {row['best']},"
+            f" {p_value(row['p_adjusted'])}: {told.get(verdict, 'refused')}."
         )
         findings.append(
             Finding(
@@ -120,33 +146,36 @@ def _gaps(found: Findings, names: dict[str, str]) -> list[Finding]:
     return findings
 
 
-def _enough(found: Findings) -> list[Finding]:
-    """Return the one sentence about what the number of speakers cannot show."""
-    check = next((one for one in found.checklist if one.practice.startswith("enough speakers")), None)
-    if check is None or check.status != CAUTION:
-        return []
-    gap = found.gaps_asked[found.main]
-    reason = check.why.partition(": ")[2]
-    sentence = f"Too few speakers to show a gap of {100 * gap:.3g} points of word error rate: {reason}."
-    return [
-        Finding(
-            finding_id(AUDIT, "speakers"),
-            AUDIT,
-            "undecided",
-            sentence,
-            "speakers",
-            None,
-            headline=True,
+def _enough(found: Findings, names: dict[str, str]) -> list[Finding]:
+    """Return, for every recognizer, what the number of speakers cannot show."""
+    findings = []
+    for name in found.recognizers:
+        short = found.univariate.filter((pl.col("recognizer") == name) & ~pl.col("enough_speakers"))
+        if short.is_empty() or name == MEAN:
+            continue
+        gap = in_points(found.gaps_asked[name])
+        missing = listed(_missing(row, names) for row in short.iter_rows(named=True))
+        sentence = f"{name}: too few speakers to show a gap of {gap} between groups; {missing}."
+        id_ = finding_id(AUDIT, name, "speakers")
+        findings.append(
+            Finding(id_, AUDIT, "undecided", sentence, "speakers", recognizer=name, headline=True)
         )
-    ]
+    return findings
 
 
-def _figure(found: Findings) -> tuple[Figure, ...]:
-    frame = found.univariate
+def _missing(row: dict[str, Any], names: dict[str, str]) -> str:
+    group = f"{row['level']} ({names.get(row['attribute'], row['attribute'])})"
+    more = row["more_needed"]
+    return f"{group} needs {more} more" if more else f"those beside {group} are too few"
+
+
+def _figure(found: Findings, attributes: dict[str, str]) -> tuple[Figure, ...]:
+    frame = _as_named(found.univariate, attributes)
     if frame.is_empty():
         return ()
     groups = frame.select("attribute", "level").unique(maintain_order=True).rows()[:MOST_BARS]
-    names = frame["recognizer"].unique(maintain_order=True).to_list()
+    # Bars are of recognizers; their mean is in the table.
+    names = [name for name in frame["recognizer"].unique(maintain_order=True) if name != MEAN]
     rows = {(r["recognizer"], r["attribute"], r["level"]): r for r in frame.iter_rows(named=True)}
     series = tuple(
         Series(
@@ -187,9 +216,21 @@ def _univariate(id_: str, title: str, frame: pl.DataFrame) -> Table:
     return table_of(id_, title, frame, columns, intervals=pairs)
 
 
-def _tables(found: Findings) -> list[Table]:
+def _checks(found: Findings) -> list[tuple[str, str, str]]:
+    """Return the checklist: what holds for all recognizers once, what differs under the name of each."""
+    return [
+        (
+            one.practice if one.recognizer is None else f"{one.practice}: {one.recognizer}",
+            one.status,
+            _as_commands(one.why),
+        )
+        for one in found.checklist
+    ]
+
+
+def _tables(found: Findings, names: dict[str, str]) -> list[Table]:
     checks = pl.DataFrame(
-        [(c.practice, c.status, _as_commands(c.why)) for c in found.checklist],
+        _checks(found),
         schema={"practice": pl.String, "status": pl.String, "why": pl.String},
         orient="row",
     )
@@ -198,7 +239,8 @@ def _tables(found: Findings) -> list[Table]:
         ("status", "status", "text"),
         ("why", "why", "text"),
     )
-    tables = [table_of("checklist", "What these data allow (Herron et al., section 3)", checks, spec)]
+    title = "What these data allow (Herron et al., section 3)"
+    tables = [table_of("checklist", title, checks, spec, note=CHECKLIST)]
     gaps: tuple[Spec, ...] = (
         *KEYS,
         ("best", "best group", "text"),
@@ -213,14 +255,14 @@ def _tables(found: Findings) -> list[Table]:
             table_of(
                 "gaps",
                 "Best against worst group",
-                found.gaps,
+                _as_named(found.gaps, names),
                 gaps,
                 intervals={"interval": ("gap_low", "gap_high")},
                 note=note,
             )
         )
     if found.conditional.height:
-        tables.append(_conditional(found.conditional))
+        tables.append(_conditional(_as_named(found.conditional, names)))
     return tables
 
 

@@ -10,6 +10,7 @@ import polars as pl
 
 from voxaudit.report.context import Context
 from voxaudit.report.document import Refusal, Section, Table
+from voxaudit.report.glossary import in_words
 from voxaudit.report.parts import Spec, table_of
 
 
@@ -24,7 +25,9 @@ def section(context: Context) -> Section:
         tables=tuple(_tables(context)),
         notes=tuple(_notes(context.config)),
         refusals=tuple(
-            Refusal(f"scenarios {', '.join(ids)}", f"not heard: each needs {need}")
+            Refusal(
+                f"scenarios {', '.join(ids)}", "not heard: nothing filled their place", f"for each, {need}"
+            )
             for need, ids in not_heard(context.config).items()
         ),
     )
@@ -91,24 +94,36 @@ def _tables(context: Context) -> list[Table]:
     versions = [(str(key), str(value)) for key, value in config.get("versions", {}).items()]
     if versions:
         tables.append(table_of("versions", "Versions", _frame(versions, ["what", "value"]), pairs))
-    listed = [(str(place), name) for place, name in enumerate(config["scenarios"], start=1)]
-    heads: tuple[Spec, ...] = (("number", "number", "text"), ("scenario", "scenario", "text"))
-    tables.append(
-        table_of("heard-scenarios", "Scenarios heard", _frame(listed, ["number", "scenario"]), heads)
-    )
-    return tables
+    return [_scenarios(config), *tables]
+
+
+def _scenarios(config: Mapping[str, Any]) -> Table:
+    """Return the scenarios with what they do."""
+    listed = [(name, in_words(name) or "-") for name in config["scenarios"]]
+    heads: tuple[Spec, ...] = (("scenario", "scenario", "text"), ("does", "what it does", "text"))
+    note = "Noise at 20 dB lies 20 dB below the speech: fewer dB are louder noise. A severity runs from 1, mild, up."
+    frame = _frame(listed, ["scenario", "does"])
+    return table_of("heard-scenarios", "Scenarios heard", frame, heads, note=note, rest="run.json")
 
 
 def _settings(about: Mapping[str, Any]) -> list[tuple[str, Any]]:
     fingerprint = about.get("fingerprint", {})
-    return [(key, value) for key, value in about.get("settings", {}).items() if key not in fingerprint]
+    return [
+        (key, value)
+        for key, value in about.get("settings", {}).items()
+        if key not in fingerprint and value != ""
+    ]
 
 
 def _heard(context: Context) -> pl.DataFrame:
     scored = context.scores.group_by("recognizer").agg(scored=pl.len())
     return (
         context.run.transcripts.group_by("recognizer", maintain_order=True)
-        .agg(trials=pl.len(), failed=pl.col("failure").count(), minutes=pl.col("seconds").sum() / 60.0)
+        .agg(
+            trials=pl.len(),
+            failed=pl.col("failure").count(),
+            minutes=(pl.col("seconds").sum() / 60.0).round(1),
+        )
         .join(scored, on="recognizer", how="left", maintain_order="left")
         .with_columns(pl.col("scored").fill_null(0))
     )

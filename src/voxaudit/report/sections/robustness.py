@@ -12,13 +12,20 @@ from voxaudit.audits.robustness.groups import SHOWN
 from voxaudit.audits.robustness.levels import ALL
 from voxaudit.errors import VoxauditError
 from voxaudit.report.context import NO_REFERENCES, Context
-from voxaudit.report.document import Finding, Refusal, Section, Table, Verdict
-from voxaudit.report.numbers import percent_interval, points_interval
-from voxaudit.report.parts import Spec, counted, finding_id, listed, refusal, table_of, unique
+from voxaudit.report.document import Finding, Section, Table, Verdict
+from voxaudit.report.numbers import in_points, percent_interval
+from voxaudit.report.parts import Spec, counted, finding_id, listed, refusal, spoken, table_of, unique
+from voxaudit.report.remedies import refuse
 from voxaudit.report.sections.robustness_figures import figures
 
 AUDIT = "robustness"
 NAMES = {"wer": "WER", "werd": "WERD", "nwerd": "NWERD"}
+RANKED_BY = {
+    "wer": "word error rate",
+    "werd": "the errors that disturbances add",
+    "nwerd": "the errors that disturbances add, weighed by their difficulty",
+}
+"""What a measure is called where nobody has explained it yet."""
 
 
 def section(context: Context) -> Section:
@@ -26,15 +33,15 @@ def section(context: Context) -> Section:
     found = context.robustness
     title = "Robustness"
     if isinstance(found, VoxauditError):
-        return Section(AUDIT, title, refusals=(refusal("robustness", found, context.run.folder),))
+        return Section(AUDIT, title, refusals=(refusal(AUDIT, "robustness", found, context.run.folder),))
     disturbed = found.levels.filter((pl.col("level") == "scenario") & (pl.col("name") != "clean"))
     if disturbed.is_empty() and found.inserted.is_empty():
-        why = (
-            "only clean speech was heard and scored; add scenarios or a suite to [scenarios] of audit.toml"
-            if context.scores.height
-            else NO_REFERENCES
-        )
-        return Section(AUDIT, title, refusals=(Refusal("robustness", why),))
+        if context.scores.height:
+            how = "add scenarios or a suite to [scenarios] of audit.toml, and run it again"
+            none = refuse(AUDIT, "robustness", "only clean speech was heard and scored", how)
+        else:
+            none = refuse(AUDIT, "robustness", NO_REFERENCES)
+        return Section(AUDIT, title, refusals=(none,))
     return Section(
         id=AUDIT,
         title=title,
@@ -49,15 +56,15 @@ def section(context: Context) -> Section:
         figures=figures(context, found),
         tables=tuple(_tables(context, found)),
         notes=(*(f"{note}." for note in found.notes), *_pooled(context)),
-        refusals=unique(Refusal(one.about, one.reason) for one in found.refusals),
+        refusals=unique(refuse(AUDIT, one.about, one.reason) for one in found.refusals),
     )
 
 
 def _lead(found: Robustness) -> tuple[str, ...]:
     lead = [
-        "WERD is the word error rate under a disturbance less that on clean speech, in points. Severities run from mild"
-        " to harsh. Averages count every category equally and, within one, every perturbation, whatever the number of"
-        " its severities."
+        "WERD is the word error rate under a disturbance less that on clean speech, in percentage points:"
+        " the errors that the disturbance adds. Severities run from mild to harsh. Averages count every category"
+        " equally and, within one, every perturbation, whatever the number of its severities."
     ]
     if found.measure == "nwerd":
         lead.append(
@@ -94,12 +101,12 @@ def _overall(context: Context, found: Robustness) -> list[Finding]:
         over, most = counted(row["scenarios"], "scenario"), ""
         if worst.height > 1:
             top = worst.row(0, named=True)
-            value = points_interval(top["werd"], top["werd_low"], top["werd_high"])
+            value = in_points(top["werd"], top["werd_low"], top["werd_high"])
             over = f"{worst.height} categories of disturbance ({over})"
-            most = f"; most under {top['name']}, {value}"
-        cost = points_interval(row["werd"], row["werd_low"], row["werd_high"])
+            most = f"; most under {spoken(top['name'])}, {value}"
+        cost = in_points(row["werd"], row["werd_low"], row["werd_high"])
         sentence = (
-            f"Disturbed speech costs {name} {cost} points of word error rate on average over {over}{most}."
+            f"Disturbed speech adds {cost} to the word error rate of {name}, on average over {over}{most}."
         )
         findings.append(_measured(row, name, "werd", sentence, headline=True))
         mean = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
@@ -133,8 +140,8 @@ def _categories(found: Robustness) -> list[Finding]:
     findings = []
     for row in rows.iter_rows(named=True):
         measure = "werd" if row[found.measure] is None else found.measure
-        value = points_interval(row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
-        sentence = f"{row['name']}: {NAMES[measure]} of {row['recognizer']} is {value} points."
+        value = in_points(row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
+        sentence = f"{spoken(row['name'])}: {NAMES[measure]} of {row['recognizer']} is {value}."
         findings.append(_measured(row, row["recognizer"], measure, sentence))
     return findings
 
@@ -145,7 +152,7 @@ def _ranking(found: Robustness) -> list[Finding]:
     if ranks.height < 2:
         return []
     measure = ranks["measure"][0]
-    how = f"by {NAMES[measure]}, all pairs at once"
+    how = f"by {RANKED_BY[measure]}; all pairs were compared at once"
     rows = ranks.sort("estimate", maintain_order=True).to_dicts()
     first = [row for row in rows if row["rank"] == 1]
     if not first:
@@ -226,8 +233,8 @@ def _groups(context: Context, found: Robustness) -> list[Finding]:
         key = (row["recognizer"], row["attribute"])
         limits = "" if low is None or high is None else f" ({low:.2f} to {high:.2f})"
         sentence = (
-            f"Over all disturbances {row['recognizer']} makes {ratio:.2f} times as many errors for {attribute}"
-            f" {row['group']} as for {row['against']}{limits}: {row['verdict']}."
+            f"Over all disturbances {row['recognizer']} makes {ratio:.2f} times as many errors{limits} for"
+            f" {row['group']} ({attribute}) as for {row['against']}: {row['verdict']}."
         )
         findings.append(
             Finding(
@@ -316,5 +323,8 @@ def _ratios(frame: pl.DataFrame) -> Table:
         ("verdict", "verdict", "text"),
         ("speakers", "fewest speakers", "count"),
     )
-    note = "2 to the power of LWERR: the ratio of two groups' mean word error rates over the scenarios of a category."
+    note = (
+        "How many times as many errors the group gets as the other, by their mean word error rates over the scenarios"
+        " of a category (2 to the power of Speech Robust Bench's LWERR); 1 is no difference."
+    )
     return table_of("group-ratios", "Groups under disturbance", frame, columns, note=note)

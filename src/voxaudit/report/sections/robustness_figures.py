@@ -12,13 +12,22 @@ from voxaudit.audits.robustness.settings import Setting, by_harshness
 from voxaudit.perturb import CLEAN
 from voxaudit.report.context import Context
 from voxaudit.report.document import Bars, Cell, Column, Curves, Figure, HeatMap, Series, Table
-from voxaudit.report.parts import MOST_ROWS, Spec, cell, named, number_or_none, table_of
+from voxaudit.report.glossary import unit_of
+from voxaudit.report.parts import MOST_ROWS, Spec, cell, named, number_or_none, spoken, table_of
 
 MOST_SERIES = 6
 """Groups that are drawn in one panel; those with most speakers are."""
 
+MOST_BARS = 40
 ONE_SETTING = "one setting"
 MEASURES = {"wer": "WER", "werd": "WERD", "nwerd": "NWERD"}
+ADDED = {
+    "wer": "the word error rate",
+    "werd": "the percentage points that disturbances add to the word error rate",
+    "nwerd": "the percentage points that disturbances add to the word error rate, for their difficulty",
+}
+SWITCH = {"wer": "WER", "werd": "added by it (WERD)", "nwerd": "for its difficulty (NWERD)"}
+"""What the measures are called on the switch of a heat map."""
 
 Steps = dict[str, list[Setting]]
 """The settings of every perturbation from mild to harsh; those without an order stand alone, by their scenario."""
@@ -28,10 +37,13 @@ def figures(context: Context, found: Robustness) -> tuple[Figure, ...]:
     """Return all figures of the chapter."""
     scenarios = found.levels.filter((pl.col("level") == "scenario") & (pl.col("name") != CLEAN))
     steps = ordered_steps(context, set(scenarios["name"].to_list()))
+    names = [name for name in context.recognizers if name in set(scenarios["recognizer"].to_list())]
+    if all(len(settings) == 1 for settings in steps.values()) and len(steps) <= MOST_BARS:
+        # A map of severities would be empty but for one cell a row.
+        return (*_categories(found), *_scenario_bars(names, found.levels, steps))
     maps = [
         _heat_map(place, name, scenarios.filter(pl.col("recognizer") == name), steps)
-        for place, name in enumerate(context.recognizers)
-        if name in set(scenarios["recognizer"].to_list())
+        for place, name in enumerate(names)
     ]
     return (*_categories(found), *maps, *_curves(context, steps))
 
@@ -58,6 +70,34 @@ def _column(setting: Setting, place: int, several: bool) -> str:
     return str(place + 1) if several else ONE_SETTING
 
 
+def _scenario_bars(names: list[str], levels: pl.DataFrame, steps: Steps) -> list[Figure]:
+    """Return one set of bars: the error rate in every scenario, clean speech first."""
+    own = levels.filter(pl.col("level") == "scenario")
+    rows = {(row["recognizer"], row["name"]): row for row in own.iter_rows(named=True)}
+    ordered = sorted(steps, key=lambda name: _category_order(steps, name))
+    scenarios = [CLEAN, *(steps[name][0].scenario for name in ordered)]
+    if not names:
+        return []
+    series = tuple(
+        Series(name, tuple(_measure(rows.get((name, one)), "wer") for one in scenarios)) for name in names
+    )
+    numbered = [rows[name, one] for name in names for one in scenarios if (name, one) in rows]
+    title = "Every disturbance"
+    alt = "Bars of the word error rate on clean speech and in every scenario, by recognizer."
+    columns: tuple[Spec, ...] = (
+        ("recognizer", "recognizer", "text"),
+        ("category", "category", "text"),
+        ("name", "scenario", "text"),
+        *_MEASURED,
+        ("difficulty", "difficulty", "number"),
+        ("utterances", "utterances", "count"),
+        ("speakers", "speakers", "count"),
+    )
+    frame = pl.DataFrame(numbered, infer_schema_length=None)
+    table = table_of("every-scenario-table", title, frame, columns, intervals=_PAIRS)
+    return [Figure("every-scenario", title, alt, Bars(tuple(scenarios), series, "word error rate"), table)]
+
+
 def _heat_map(place: int, recognizer: str, levels: pl.DataFrame, steps: Steps) -> Figure:
     rows = {row["name"]: row for row in levels.iter_rows(named=True)}
     names = sorted(steps, key=lambda name: _category_order(steps, name))
@@ -75,12 +115,12 @@ def _heat_map(place: int, recognizer: str, levels: pl.DataFrame, steps: Steps) -
     columns = [*sorted(used - {ONE_SETTING}, key=int), *([ONE_SETTING] if ONE_SETTING in used else [])]
     known = {
         measure: title
-        for measure, title in MEASURES.items()
+        for measure, title in SWITCH.items()
         if any(row[measure] is not None for row in rows.values())
     }
     drawing = HeatMap(
         rows=tuple(names),
-        row_groups=tuple(steps[name][0].category for name in names),
+        row_groups=tuple(spoken(steps[name][0].category) for name in names),
         columns=tuple(columns),
         measures=known,
         cells={
@@ -159,13 +199,13 @@ def _categories(found: Robustness) -> list[Figure]:
         ("speakers", "speakers", "count"),
     )
     overall = found.levels.filter(pl.col("level").is_in(["category", "overall"]))
-    title = f"By category: {MEASURES[measure]}"
+    title = f"What each category of disturbance adds ({MEASURES[measure]})"
     return [
         Figure(
             "categories",
             title,
-            f"Bars of {MEASURES[measure]} by category of disturbance and recognizer.",
-            Bars(tuple(labels), series, f"{MEASURES[measure]}, points", "points"),
+            f"Bars of {ADDED[measure]}, by category of disturbance and recognizer, with 95 % intervals.",
+            Bars(tuple(map(spoken, labels)), series, f"{MEASURES[measure]}, percentage points", "points"),
             table_of("categories-table", title, overall, columns, intervals=_PAIRS),
         )
     ]
@@ -212,7 +252,9 @@ def _curve_figure(
                 for tick, scenario, point in zip(ticks, scenarios, points, strict=True)
                 if point is not None
             ]
-        panels.append((name, tuple(ticks), tuple(series)))
+        by_value = all(setting.severity is None and setting.value is not None for setting in settings)
+        unit = unit_of(settings[0].scenario) if by_value else ""
+        panels.append((f"{name}, {unit}" if unit else name, tuple(ticks), tuple(series)))
     columns: tuple[Spec, ...] = (
         ("perturbation", "perturbation", "text"),
         ("step", "severity", "text"),

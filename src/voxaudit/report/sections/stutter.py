@@ -27,17 +27,19 @@ from voxaudit.report.document import (
     Table,
     Verdict,
 )
-from voxaudit.report.numbers import percent, points_interval
+from voxaudit.report.numbers import in_points, percent
 from voxaudit.report.parts import Spec, attempt, finding_id, number_or_none, refusal, table_of
+from voxaudit.report.remedies import refuse
 from voxaudit.score.normalize import normalizer
 from voxaudit.stats.multiplicity import holm
 
 AUDIT = "stutter"
 MOST_CASES = 200
 LEVEL = 0.05
-NOT_ASKED = (
-    "not asked: add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or make"
-    " one by `voxaudit stutter CORPUS --out RUN/stutter`"
+NOT_ASKED = "this run was not asked about it"
+HOW = (
+    "add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or make the audit by"
+    " `voxaudit stutter CORPUS --out RUN/stutter`, then `voxaudit report RUN`"
 )
 CHANGE: tuple[Spec, ...] = (
     ("wer_original", "WER before", "percent"),
@@ -56,12 +58,12 @@ def section(context: Context) -> Section:
     title, folder = "People who stutter", context.stutter
     refused = read_refusal(folder)
     if refused is not None:
-        return Section(AUDIT, title, refusals=(Refusal("stuttered speech", refused),))
+        return Section(AUDIT, title, refusals=(refuse(AUDIT, "stuttered speech", refused),))
     if not (folder / "stutter.json").is_file():
-        return Section(AUDIT, title, refusals=(Refusal("stuttered speech", NOT_ASKED),))
+        return Section(AUDIT, title, refusals=(Refusal("stuttered speech", NOT_ASKED, HOW),))
     made = attempt(lambda: _chapter(title, folder, context.recognizers))
     if isinstance(made, VoxauditError):
-        return Section(AUDIT, title, refusals=(refusal("stuttered speech", made, folder),))
+        return Section(AUDIT, title, refusals=(refusal(AUDIT, "stuttered speech", made, folder),))
     return made
 
 
@@ -126,10 +128,10 @@ def _findings(found: Mapping[str, Any]) -> list[Finding]:
             continue
         verdict = _verdict(one["low"], one["high"])
         how = "more" if one["werd"] >= 0 else "fewer"
-        limits = points_interval(abs(one["werd"]), None, None)
+        limits = in_points(abs(one["werd"]))
         if one["low"] is not None and one["high"] is not None:
             ends = sorted((one["low"], one["high"]) if one["werd"] >= 0 else (-one["low"], -one["high"]))
-            limits = points_interval(abs(one["werd"]), *ends)
+            limits = in_points(abs(one["werd"]), *ends)
         sure = {
             "shown": "",
             "not_shown": ", so no cost is shown",
@@ -137,7 +139,7 @@ def _findings(found: Mapping[str, Any]) -> list[Finding]:
         }[verdict]
         sentence = (
             f"When speech stutters, {name} gets {percent(one['wer'])} of the words wrong instead of"
-            f" {percent(one['wer_original'])}: {limits} points {how}{sure} ({one['cases']} made cases"
+            f" {percent(one['wer_original'])}: {limits} {how}{sure} ({one['cases']} made cases"
             f" of {one['speakers']} speakers)."
         )
         findings.append(
@@ -218,7 +220,7 @@ def _costs(found: Mapping[str, Any]) -> Figure:
         " and by kind of stuttering."
     )
     table = table_of("stutter-table", "Original and stuttered speech", frame, columns, intervals=LIMITS)
-    axis = "change of the word error rate, in points"
+    axis = "change of the word error rate, in percentage points"
     return Figure("stutter-figure", title, alt, Forest(tuple(rows), axis, 0.0, False), table)
 
 

@@ -32,7 +32,7 @@ def section(context: Context) -> Section:
     table, cut = _transcripts(context)
     found = attempt(lambda: localize(table, group=group, phonemes=False, examples=0, where="run"))
     if isinstance(found, VoxauditError):
-        return Section("words", title, refusals=(refusal("words", found, "run"),))
+        return Section("words", title, refusals=(refusal("words", "words", found, "run"),))
     told = "" if attribute is None else f" Groups are those of {attribute}."
     return Section(
         id="words",
@@ -115,8 +115,8 @@ def _words(found: Localization) -> Table:
         ("original", "heard clean", "count"),
         ("lost", "lost, at worst", "count"),
         ("lost_rate", "share", "percent"),
-        ("lost_theta", "at", "text"),
-        ("drop", "drop (Algorithm 2)", "count"),
+        ("lost_theta", "at setting", "text"),
+        ("drop", "heard less often by", "count"),
         ("speakers", "speakers", "count"),
         ("q", "q", "p"),
         ("q_group", "q between groups", "p"),
@@ -128,7 +128,8 @@ def _words(found: Localization) -> Table:
         columns,
         most=MOST_WORDS,
         rest="`voxaudit localize RUN --json`",
-        note="Words that a test shows come first.",
+        note="Words that a test shows come first. Heard less often by: in the disturbed transcripts of all speakers"
+        " together, times (AequeVox, Algorithm 2). q is a p-value corrected for all words.",
     )
 
 
@@ -137,8 +138,8 @@ def _averages(found: Localization) -> Table:
         *KEYS,
         ("words", "different words", "count"),
         ("original", "heard clean", "count"),
-        ("dropped", "dropped", "count"),
+        ("dropped", "heard less often by", "count"),
         ("share", "share", "percent"),
-        ("average_drop", "average drop of a word", "number"),
+        ("average_drop", "less often, average of a word", "number"),
     )
     return table_of("average-drops", "Average drop by perturbation", found.averages, columns, most=500)

@@ -91,8 +91,8 @@
         const number = data.columns[at][1];
         const cell = make(at === 0 && !number ? "th" : "td", { className: number ? "n" : value.length <= 24 ? "s" : "" });
         if (cell.tagName === "TH") cell.scope = "row";
-        const short = value.length > 120;
-        const bdi = make("bdi", { textContent: short ? `${value.slice(0, 119)}…` : value });
+        const short = value.length > 360;
+        const bdi = make("bdi", { textContent: short ? `${value.slice(0, 359)}…` : value });
         if (short) bdi.title = value;
         cell.append(bdi);
         row.append(cell);
@@ -117,13 +117,13 @@
         back.disabled = first === 0;
         next.disabled = first + PAGE >= found.length;
       } else if (wanted) count.textContent = `${found.length.toLocaleString("en")} of ${total} rows`;
-      else count.textContent = `${total} rows`;
+      else count.textContent = data.rows.length === 1 ? "1 row" : `${total} rows`;
     };
     back.addEventListener("click", () => { first = Math.max(0, first - PAGE); show(); });
     next.addEventListener("click", () => { first += PAGE; show(); });
 
     const heads = [...table.tHead.rows[0].cells];
-    if (data.rows.length > 1) heads.forEach((head, at) => {
+    if (data.rows.length > 1 && !table.classList.contains("stack")) heads.forEach((head, at) => {
       const button = make("button", { type: "button" }, ...head.childNodes);
       head.replaceChildren(button);
       head.setAttribute("aria-sort", "none");

@@ -11,6 +11,7 @@ from voxaudit.report.html.figures.svg import (
     cell_values,
     drawing,
     fit,
+    for_both,
     label,
     legend,
     nice_ticks,
@@ -22,20 +23,32 @@ from voxaudit.report.html.figures.svg import (
 )
 from voxaudit.report.html.values import NONE, finite, shown, with_interval
 
-WIDTH, MOST, VALUES, BAR, GAP, TOP, BOTTOM = 720.0, 180.0, 76.0, 16.0, 12.0, 6.0, 44.0
+BAR, GAP, TOP, BOTTOM = 16.0, 12.0, 6.0, 44.0
+WIDE = (720.0, 180.0, 76.0, 6)
+NARROW = (326.0, 106.0, 58.0, 4)
+"""Width of the drawing, most of it for labels, what is left for values, and ticks: on a desktop, on a phone."""
 
 
 def bars_html(figure: Figure, bars: Bars, ids: Ids) -> str:
-    """Return bars in a region that scrolls by itself."""
+    """Return bars, drawn for a desktop and for a phone."""
     if not bars.labels or not bars.series:
         return '<p class="muted">Nothing to draw.</p>'
+    key = legend([one.label for one in bars.series], bars=True)
+    wide, wide_id = _picture(figure, bars, ids, WIDE)
+    narrow, _ = _picture(figure, bars, ids, NARROW)
+    return key + for_both(scrolling(wide_id, wide), narrow)
+
+
+def _picture(figure: Figure, bars: Bars, ids: Ids, size: tuple[float, float, float, int]) -> tuple[str, str]:
+    """Return a drawing and its id."""
+    width, most, room, count = size
     values = cell_values(cell for one in bars.series for cell in one.points)
     ticks = nice_ticks(
-        min([0.0, *values]), max([0.0, *values]) or (0.0 if values and min(values) < 0 else 1.0), 6
+        min([0.0, *values]), max([0.0, *values]) or (0.0 if values and min(values) < 0 else 1.0), count
     )
     low, high = ticks[0], ticks[-1]
-    label_ = min(MOST, max(60.0, *(width_of(visible(name)[:60]) + 12 for name in bars.labels)))
-    left, right = label_ + 8, WIDTH - VALUES
+    label_ = min(most, max(60.0, *(width_of(visible(name)[:60]) + 12 for name in bars.labels)))
+    left, right = label_ + 8, width - room
     thick = BAR if len(bars.series) < 4 else 11.0
     group = thick * len(bars.series) + GAP
     bottom = TOP + group * len(bars.labels)
@@ -56,7 +69,9 @@ def bars_html(figure: Figure, bars: Bars, ids: Ids) -> str:
                 "middle",
             )
         )
-    body.append(label(fit(bars.y_title, right - left, 1), (left + right) / 2, bottom + 33, "axis", "middle"))
+    title = fit(bars.y_title, width - 12 if count < 6 else right - left, 1)
+    middle = width / 2 if count < 6 else (left + right) / 2
+    body.append(label(title, middle, bottom + 33, "axis", "middle"))
     for place, name in enumerate(bars.labels):
         top = TOP + group * place + GAP / 2
         lines = fit(name, label_ - 8, 2 if group >= 28 else 1)
@@ -64,10 +79,10 @@ def bars_html(figure: Figure, bars: Bars, ids: Ids) -> str:
         for order, one in enumerate(bars.series):
             cell = one.points[place] if place < len(one.points) else None
             tip = f"{name}, {one.label}" if one.label else name
-            body.append(_bar(cell, order, top + thick * order, thick, across, bars.kind, tip))
+            body.append(_bar(cell, order, top + thick * order, thick, across, bars.kind, tip, room))
     body.append(tag("line", "none", x1=across(0.0), x2=across(0.0), y1=TOP, y2=bottom))
-    picture = drawing(WIDTH, bottom + BOTTOM, id_ := ids.new("g", figure.id), figure.title, figure.alt, body)
-    return f"{legend([one.label for one in bars.series], bars=True)}{scrolling(id_, picture)}"
+    id_ = ids.new("g", figure.id)
+    return drawing(width, bottom + BOTTOM, id_, figure.title, figure.alt, body), id_
 
 
 def _bar(
@@ -78,6 +93,7 @@ def _bar(
     across: Callable[[float], float],
     kind: Kind,
     tip: str,
+    room: float,
 ) -> str:
     value = None if cell is None else finite(cell.value)
     middle = top + thick / 2
@@ -95,6 +111,6 @@ def _bar(
         )
         parts.append(f'<path class="halo" d="{path}"/><path class="error" d="{path}"/>')
         farthest = max(stop, last)
-    words = fit(shown(value, kind), VALUES - 8, 1)
+    words = fit(shown(value, kind), room - 8, 1)
     parts.append(label(words, farthest + 6, middle, "value", "start"))
     return f"<g>{''.join(parts)}<title>{attribute(f'{tip}: {with_interval(cell, kind)}')}</title></g>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from voxaudit.report.document import Cell, Curves, Figure, Series
@@ -28,16 +28,17 @@ LEFT, RIGHT, TOP, BOTTOM = 42.0, 8.0, 30.0, 22.0
 MANY, FEW = (178.0, 142.0), (380.0, 240.0)
 """Width and height of a panel among many, and of one of up to three."""
 CAP = 3.0
-"""Error rates are drawn up to 300 %; what lies beyond stands at the edge, its number in the table."""
+"""Error rates are drawn up to 300 %; an arrow marks where a rate or its interval goes on beyond the edge."""
+ROOM = 1.25
+"""Intervals may make the axis this much longer than the rates need: wide ones would flatten every line."""
 
 
 def curves_html(figure: Figure, curves: Curves, ids: Ids) -> str:
     """Return the panels, with one legend for all."""
     if not curves.panels:
         return '<p class="muted">Nothing to draw.</p>'
-    values = cell_values(cell for _, _, series in curves.panels for one in series for cell in one.points)
-    capped = [max(-CAP, min(CAP, value)) for value in values]
-    ticks = nice_ticks(min([0.0, *capped]), max([0.05, *capped]), 4)
+    cells = [cell for _, _, series in curves.panels for one in series for cell in one.points]
+    ticks = _ticks(cells)
     order: dict[str, int] = {}
     for _, _, series in curves.panels:
         for one in series:
@@ -47,8 +48,20 @@ def curves_html(figure: Figure, curves: Curves, ids: Ids) -> str:
         f'<div class="small">{_panel(figure, curves, title, xs, series, order, ticks, ids)}</div>'
         for title, xs, series in curves.panels
     )
-    axes = f'<p class="note">Up: {text(curves.y_title, 80)}. Across: {text(curves.x_title, 80)}.</p>'
+    ends = f"{tick_text(ticks[-1], True)}"
+    cut = any(value > ticks[-1] or value < ticks[0] for value in cell_values(cells))
+    beyond = f" An arrow: the rate or its interval goes on beyond the axis ({ends})." if cut else ""
+    axes = f'<p class="note">Up: {text(curves.y_title, 80)}. Across: {text(curves.x_title, 80)}.{beyond}</p>'
     return f'{legend(list(order))}<div class="smalls {size}">{panels}</div>{axes}'
+
+
+def _ticks(cells: Sequence[Cell | None]) -> list[float]:
+    """Return the ticks of the shared axis: all rates up to the cap, intervals as far as they do not flatten them."""
+    rates = [value for cell in cells if cell is not None and (value := finite(cell.value)) is not None]
+    limits = cell_values(cells)
+    top = min(CAP, max([0.05, *limits]), max([0.05, *rates]) * ROOM)
+    bottom = max(-CAP, min([0.0, *limits]), min([0.0, *rates]) * ROOM)
+    return nice_ticks(bottom, top, 4)
 
 
 def _panel(
@@ -85,6 +98,7 @@ def _panel(
         body.append(label(lines, across(place), height - BOTTOM + 13, "tick", "middle", name))
     for one in series:
         body += _series(one, order[one.label], xs, across, up)
+        body += _beyond(one, order[one.label], across, (low, high), (TOP, height - BOTTOM))
     id_ = ids.new("c", f"{figure.id}-{title}")
     about = f"{shorten(title, 80)}: {shorten(curves.y_title, 80)} by {shorten(curves.x_title, 80)}"
     return drawing(wide, height, id_, about, figure.alt, body)
@@ -128,6 +142,28 @@ def _series(
         where = xs[spot] if spot < len(xs) else str(spot + 1)
         tip = attribute(f"{one.label}, {where}: {with_interval(cell, 'percent')}")
         drawn.append(f"<g>{marker(place, across(spot), up(value))}<title>{tip}</title></g>")
+    return drawn
+
+
+def _beyond(
+    one: Series,
+    place: int,
+    across: Callable[[int], float],
+    ends: tuple[float, float],
+    edges: tuple[float, float],
+) -> list[str]:
+    """Return arrows where a rate or its interval leaves the panel; those of several series stand beside each other."""
+    drawn = []
+    for spot, cell in enumerate(one.points):
+        values = cell_values([cell])
+        for outside, edge, way in (
+            (any(value > ends[1] for value in values), edges[0], -1),
+            (any(value < ends[0] for value in values), edges[1], 1),
+        ):
+            if outside:
+                x = across(spot) + 8 * ((place + 1) // 2) * (1 if place % 2 else -1)
+                arrow = f"M{number(x - 3.5)} {number(edge)}h7l-3.5 {6 * way}Z"
+                drawn.append(f'<path class="beyond mark s{place % SERIES}" d="{arrow}"/>')
     return drawn
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from voxaudit.report.document import Figure, Forest, ForestRow, Kind
 from voxaudit.report.html.escape import Ids, attribute, visible
 from voxaudit.report.html.figures.svg import (
     drawing,
     fit,
+    for_both,
     label,
     log_ticks,
     nice_ticks,
@@ -22,6 +23,8 @@ from voxaudit.report.html.figures.svg import (
 from voxaudit.report.html.values import finite, real, with_interval
 
 WIDTH, MOST, VALUES, ROW, TOP, BOTTOM = 800.0, 264.0, 164.0, 32.0, 10.0, 46.0
+NARROW, TALL = 326.0, 62.0
+"""Width of the drawing and height of a row on a phone, where words stand above the interval."""
 FARTHEST = 1000.0
 """An estimate beyond this ratio stands at the edge of the plot, as an arrow."""
 BEYOND = 3.0
@@ -36,48 +39,73 @@ LEGEND = (
 
 
 def forest_html(figure: Figure, forest: Forest, ids: Ids) -> str:
-    """Return a forest plot in a region that scrolls by itself."""
+    """Return a forest plot, drawn for a desktop and for a phone."""
     if not forest.rows:
         return '<p class="muted">Nothing to draw.</p>'
+    wide, wide_id = _picture(figure, forest, ids, narrow=False)
+    narrow, _ = _picture(figure, forest, ids, narrow=True)
+    return LEGEND + for_both(scrolling(wide_id, wide), narrow)
+
+
+def _picture(figure: Figure, forest: Forest, ids: Ids, *, narrow: bool) -> tuple[str, str]:
+    """Return a drawing and its id."""
     low, high = _range(forest)
     # On a linear axis stand differences of rates, which people read in points.
     kind: Kind = "ratio" if forest.log else "points"
+    width, height = (NARROW, TALL) if narrow else (WIDTH, ROW)
     label_ = min(MOST, max(90.0, *(width_of(visible(row.label)[:60]) + 18 for row in forest.rows)))
-    left, right = label_ + 14, WIDTH - VALUES - 14
-    bottom = TOP + ROW * len(forest.rows)
+    left, right = (14.0, width - 14) if narrow else (label_ + 14, width - VALUES - 14)
+    bottom = TOP + height * len(forest.rows)
 
     def across(value: float) -> float:
         low_, value_, high_ = map(math.log, (low, value, high)) if forest.log else (low, value, high)
         return left + (value_ - low_) / (high_ - low_) * (right - left)
 
+    # On a phone words stand above the interval: no line runs through them.
+    bands = [(TOP + height * place + 38, TOP + height * (place + 1)) for place in range(len(forest.rows))]
+    parts = bands if narrow else [(TOP - 4, bottom + 4)]
+    body = _axis(forest, across, (low, high), (left, right), parts)
+    lines = 2 if narrow else 1
+    axis = fit(forest.x_title, width - 12 if narrow else right - left + 100, lines)
+    body.append(label(axis, (left + right) / 2, bottom + 34 + 7 * (len(axis) - 1), "axis", "middle"))
+    for place, row in enumerate(forest.rows):
+        top = TOP + height * place
+        if place % 2:
+            body.append(tag("rect", "stripe", x=0, y=top, width=width, height=height))
+        body += _words(row, kind, top, edges=(left, right), narrow=narrow)
+        y = top + (height - 13 if narrow else height / 2)
+        body.append(_interval(row, y, across, (low, high), (left, right), kind))
+    id_ = ids.new("g", figure.id)
+    tall = bottom + BOTTOM + 14 * (len(axis) - 1)
+    return drawing(width, tall, id_, figure.title, figure.alt, body), id_
+
+
+def _axis(
+    forest: Forest,
+    across: Callable[[float], float],
+    ends: tuple[float, float],
+    edges: tuple[float, float],
+    bands: Sequence[tuple[float, float]],
+) -> list[str]:
+    """Return the ticks with their numbers, as far as they have room, and the line of no difference."""
+    low, high = ends
     ticks = log_ticks(low, high) if forest.log else nice_ticks(low, high)
-    ticks = [tick for tick in ticks if left - 1 <= across(tick) <= right + 1]
+    ticks = [tick for tick in ticks if edges[0] - 1 <= across(tick) <= edges[1] + 1]
     if len(ticks) > 9:
         ticks = [tick for tick in ticks if forest.log and math.log10(tick).is_integer()] or ticks[::2]
-    body = []
+    bottom = bands[-1][1]
     spots: list[float] = []
+    body = []
     for tick in ticks:
-        body.append(tag("line", "grid", x1=across(tick), x2=across(tick), y1=TOP, y2=bottom))
+        body += [
+            tag("line", "grid", x1=across(tick), x2=across(tick), y1=first, y2=last) for first, last in bands
+        ]
         if all(abs(across(tick) - spot) > 34 for spot in spots):
             spots.append(across(tick))
-            body.append(
-                label(
-                    [tick_text(tick if forest.log else 100 * tick, False)],
-                    across(tick),
-                    bottom + 13,
-                    "tick",
-                    "middle",
-                )
-            )
+            words = tick_text(tick if forest.log else 100 * tick, False)
+            body.append(label([words], across(tick), bottom + 13, "tick", "middle"))
     middle = across(min(high, max(low, forest.no_difference)))
-    body.append(tag("line", "none", x1=middle, x2=middle, y1=TOP - 4, y2=bottom + 4))
-    body.append(
-        label(fit(forest.x_title, right - left + 100, 1), (left + right) / 2, bottom + 34, "axis", "middle")
-    )
-    for place, row in enumerate(forest.rows):
-        body += _row(row, TOP + ROW * (place + 0.5), place, across, (low, high), (left, right), kind)
-    id_ = ids.new("g", figure.id)
-    return LEGEND + scrolling(id_, drawing(WIDTH, bottom + BOTTOM, id_, figure.title, figure.alt, body))
+    return body + [tag("line", "none", x1=middle, x2=middle, y1=first, y2=last) for first, last in bands]
 
 
 def _range(forest: Forest) -> tuple[float, float]:
@@ -103,24 +131,35 @@ def _range(forest: Forest) -> tuple[float, float]:
     return min(low, centre / 1.25) / 1.08, max(high, centre * 1.25) * 1.08
 
 
-def _row(
+def _words(row: ForestRow, kind: Kind, top: float, *, edges: tuple[float, float], narrow: bool) -> list[str]:
+    """Return the label of a row and its numbers: beside the interval, or above it on a phone."""
+    words = with_interval(row.cell, kind)
+    whole = f"{words}. {row.note}" if row.note else words
+    if narrow:
+        said = f"{words}, {row.note}" if row.note else words
+        return [
+            label(fit(row.label, NARROW - 12, 1), 6, top + 13, "name", "start", row.label),
+            label(fit(said, NARROW - 12, 1), 6, top + 29, "value muted", "start", whole),
+        ]
+    lines = fit(words, VALUES - 8, 1)
+    if row.note:
+        lines.append(fit(row.note, VALUES - 8, 1)[0])
+    y = top + ROW / 2
+    return [
+        label(fit(row.label, edges[0] - 26, 2), 6, y, "name", "start", row.label),
+        label(lines, WIDTH - 4, y, "value", "end", whole),
+    ]
+
+
+def _interval(
     row: ForestRow,
     y: float,
-    place: int,
     across: Callable[[float], float],
     ends: tuple[float, float],
     edges: tuple[float, float],
     kind: Kind,
-) -> list[str]:
-    drawn = []
-    if place % 2:
-        drawn.append(tag("rect", "stripe", x=0, y=y - ROW / 2, width=WIDTH, height=ROW))
-    drawn.append(label(fit(row.label, edges[0] - 26, 2), 6, y, "name", "start", row.label))
-    words = with_interval(row.cell, kind)
-    lines = fit(words, VALUES - 8, 1)
-    if row.note:
-        lines.append(fit(row.note, VALUES - 8, 1)[0])
-    drawn.append(label(lines, WIDTH - 4, y, "value", "end", f"{words}. {row.note}" if row.note else words))
+) -> str:
+    """Return the estimate on its interval; arrows where they go on beyond the axis."""
     value, low, high = real(row.cell.value), real(row.cell.low), real(row.cell.high)
     state = "shown" if row.shown else ""
     parts = []
@@ -135,8 +174,8 @@ def _row(
             parts.append(_arrow(edges[value > ends[1]], y, 1 if value > ends[1] else -1, f"{state} est"))
         else:
             parts.append(_estimate(across(value), y, row.shown))
-    tip = f"{row.label}: {words}{', a difference is shown' if row.shown else ''}"
-    return [*drawn, f"<g>{''.join(parts)}<title>{attribute(tip)}</title></g>"]
+    tip = f"{row.label}: {with_interval(row.cell, kind)}{', a difference is shown' if row.shown else ''}"
+    return f"<g>{''.join(parts)}<title>{attribute(tip)}</title></g>"
 
 
 def _estimate(x: float, y: float, shown: bool) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 
-from voxaudit.report.document import Cell, Figure, HeatMap
+from voxaudit.report.document import Cell, Figure, HeatMap, Kind
 from voxaudit.report.html.escape import Ids, attribute, shorten, text, visible
 from voxaudit.report.html.figures.svg import drawing, fit, label, number, scrolling, tag, tick_text, width_of
 from voxaudit.report.html.values import MINUS, finite, with_interval
@@ -52,22 +52,37 @@ def heatmap_html(figure: Figure, heat: HeatMap, ids: Ids, limits: Mapping[str, f
                 f'<label><input type="radio" class="m{place}" name="{base}"{checked}> {text(name, 60)}</label>'
             )
         blocks = "".join(_blocks(figure, heat, measure, name, end, ids))
-        panels.append(f'<div class="panel p{place}">{_legend(end)}{blocks}</div>')
+        panels.append(f'<div class="panel p{place}">{_legend(end, measure)}{blocks}</div>')
     choice = "".join(switch) + "</div>" if len(measures) > 1 else ""
     return f'<div class="heat">{choice}{"".join(panels)}</div>'
 
 
-def _legend(end: float) -> str:
+def _kind(measure: str) -> Kind:
+    """Return how a measure is written: a rate in percent, all others are differences of rates, in points."""
+    return "percent" if measure == "wer" else "points"
+
+
+def _legend(end: float, measure: str) -> str:
     step = 16.0
+    percent = _kind(measure) == "percent"
+    unit = "of the words are wrong" if percent else "percentage points"
     ramp = [tag("rect", f"q{place}", x=place * step, y=0, width=step, height=10) for place in range(STEPS)]
     width = STEPS * step
     ticks = [
-        label([tick_text(end * share, True)], width * share, 20, "tick", anchor)
+        label(
+            [tick_text(end * share if percent else 100 * end * share, percent)],
+            width * share,
+            20,
+            "tick",
+            anchor,
+        )
         for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end"))
     ]
     return (
         f'<div class="ramp" aria-hidden="true"><svg width="{number(width)}" height="28">{"".join(ramp + ticks)}</svg>'
-        '<span class="key"><svg width="14" height="12"><rect class="qn" width="14" height="12"/></svg>better</span>'
+        f'<span class="unit">{unit}</span>'
+        '<span class="key"><svg width="14" height="12"><rect class="qn" width="14" height="12"/></svg>'
+        "better than clean</span>"
         '<span class="key"><svg width="14" height="12"><rect class="q-none" x="0.5" y="0.5" width="13" height="11"/>'
         "</svg>not heard</span></div>"
     )
@@ -101,6 +116,8 @@ def _blocks(figure: Figure, heat: HeatMap, measure: str, name: str, end: float, 
             label(fit(one, column - 6, 3), left + column * (place + 0.5), head / 2, "tick", "middle", one)
             for place, one in enumerate(heat.columns)
         ]
+        if heat.x_title:
+            body.append(label(fit(heat.x_title, left - 10, 1), left - 8, head / 2, "tick", "end"))
         for place, row in enumerate(rows):
             body += _row(heat, measure, row, head + ROW * place, left, column, end)
         about = f"{shorten(name, 80)}: {shorten(category or figure.title, 80)}"
@@ -120,11 +137,13 @@ def _row(
     cells = given[row] if row < len(given) else ()
     for place, title in enumerate(heat.columns):
         cell = cells[place] if place < len(cells) else None
-        drawn.append(_cell(cell, f"{name}, {title}", left + column * place, top, column, end))
+        drawn.append(_cell(cell, f"{name}, {title}", left + column * place, top, column, end, _kind(measure)))
     return drawn
 
 
-def _cell(cell: Cell | None, where: str, left: float, top: float, column: float, end: float) -> str:
+def _cell(
+    cell: Cell | None, where: str, left: float, top: float, column: float, end: float, kind: Kind
+) -> str:
     value = None if cell is None else finite(cell.value)
     box = {"x": left + GAP / 2, "y": top + GAP / 2, "width": column - GAP, "height": ROW - GAP}
     if cell is None or value is None:
@@ -132,7 +151,7 @@ def _cell(cell: Cell | None, where: str, left: float, top: float, column: float,
     else:
         step = min(STEPS - 1, int(max(0.0, value) / end * (STEPS - 1) + 0.5))
         shade = "qn" if value < -0.0005 else f"q{step}"
-        words, said = _short(value), with_interval(cell, "percent")
+        words, said = _short(value), with_interval(cell, kind) + (" points" if kind == "points" else "")
     number_ = f'<text class="v {shade}" x="{number(left + column / 2)}" y="{number(top + ROW / 2 + 4)}">{words}</text>'
     return f"<g>{tag('rect', shade, **box)}{number_}<title>{attribute(f'{where}: {said}')}</title></g>"
 

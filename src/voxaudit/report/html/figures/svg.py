@@ -43,6 +43,11 @@ def scrolling(id_: str, picture: str) -> str:
     return f'<div class="scroll wide" tabindex="0" role="region" aria-labelledby="{id_}--t">{picture}</div>'
 
 
+def for_both(wide: str, narrow: str) -> str:
+    """Return a drawing for a desktop and one for a phone, of which the window's width shows one."""
+    return f'<div class="on-wide">{wide}</div><div class="on-narrow">{narrow}</div>'
+
+
 def tag(name: str, cls: str, **numbers: float) -> str:
     """Return an element with a class and numeric attributes; `stroke_width` is written `stroke-width`."""
     places = "".join(f' {key.replace("_", "-")}="{number(value)}"' for key, value in numbers.items())

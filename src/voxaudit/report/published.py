@@ -1,0 +1,130 @@
+"""What a report tells about the machine it was made on: nothing. Files are named, the folders above them are not.
+
+A report is made to be shown to others. Where somebody's recordings, models and home lie is of no use to them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+from urllib.parse import urlsplit
+
+from voxaudit.recognize.services.address import is_private
+from voxaudit.report.document import Case, Document, Figure, Section, Table
+
+Words = Callable[[str], str]
+"""Returns a text without the folders in it."""
+
+_PART = r"[^\s/\\'\"`<>|;,:()\[\]{}\u201c\u201d]+"
+# An absolute path of two names at least, or one that climbs out of a folder, in running text; an address (https://...)
+# is none, nor is a slash in a word.
+_PATH = re.compile(
+    rf"(?<![\w./\\~:-])(?:file://)?(?:(?:~[\w.-]*|[A-Za-z]:)?(?:[/\\]{_PART}){{2,}}|~[\w.-]*[/\\]{_PART}"
+    rf"|\.\.(?:[/\\]{_PART})+)[/\\]?"
+)
+
+
+def published(document: Document, roots: Iterable[str | Path] = ()) -> Document:
+    """Return a document without folders of this machine; below `roots`, paths are relative to them."""
+    words = without_folders(roots)
+    return replace(
+        document,
+        title=words(document.title),
+        subtitle=words(document.subtitle),
+        summary=tuple(map(words, document.summary)),
+        sections=tuple(_section(section, words) for section in document.sections),
+        gates=tuple(replace(gate, sentence=words(gate.sentence)) for gate in document.gates),
+        facts=tuple((name, words(value)) for name, value in document.facts),
+        config=_plain(document.config, words),
+    )
+
+
+def without_folders(roots: Iterable[str | Path] = ()) -> Words:
+    """Return what takes folders out of a text: a value that is a path keeps its name, so does a path in a sentence."""
+    known = sorted(
+        {
+            str(root).rstrip("/\\")
+            for root in (*roots, *_here())
+            if PurePosixPath(str(root)).is_absolute() or PureWindowsPath(str(root)).is_absolute()
+        },
+        key=len,
+        reverse=True,
+    )
+    known = [root for root in known if len(root) > 1]
+
+    def words(text: str) -> str:
+        if "/" not in text and "\\" not in text:
+            return text
+        for root in known:  # folders with a space in their name, which no pattern could tell from a sentence
+            text = re.sub(rf"(?<![\w./\\])(?:\.\.[/\\])*(?:\.\.)?{re.escape(root)}[/\\]", "", text)
+        return _PATH.sub(_name, text)
+
+    return words
+
+
+def _here() -> list[Path]:
+    try:
+        return [Path.home()]
+    except RuntimeError:  # a user without a home
+        return []
+
+
+def _name(found: re.Match[str]) -> str:
+    return re.split(r"[/\\]", found[0].rstrip("/\\"))[-1]
+
+
+def _value(text: str, words: Words) -> str:
+    """Return a value of the configuration: of a path its name, of an address in one's own network no host."""
+    if re.match(r"https?://", text):
+        try:
+            private, path = is_private(text), urlsplit(text).path
+        except ValueError:
+            return "(address)"
+        return f"(private address){path}" if private else text
+    whole = PureWindowsPath(text) if "\\" in text else PurePosixPath(text)
+    shorter = words(text)
+    if whole.is_absolute() and shorter == text:
+        return whole.name or "."
+    return shorter
+
+
+def _plain(value: Any, words: Words) -> Any:
+    if isinstance(value, str):
+        return _value(value, words)
+    if isinstance(value, Mapping):
+        return {key: _plain(item, words) for key, item in value.items() if key != "folder"}
+    if isinstance(value, list | tuple):
+        return [_plain(item, words) for item in value]
+    return value
+
+
+def _section(section: Section, words: Words) -> Section:
+    return replace(
+        section,
+        lead=tuple(map(words, section.lead)),
+        findings=tuple(replace(one, sentence=words(one.sentence)) for one in section.findings),
+        figures=tuple(_figure(figure, words) for figure in section.figures),
+        tables=tuple(_table(table, words) for table in section.tables),
+        cases=tuple(_case(case, words) for case in section.cases),
+        notes=tuple(map(words, section.notes)),
+        refusals=tuple(
+            replace(one, about=words(one.about), reason=words(one.reason), remedy=words(one.remedy))
+            for one in section.refusals
+        ),
+    )
+
+
+def _figure(figure: Figure, words: Words) -> Figure:
+    return replace(figure, table=_table(figure.table, words))
+
+
+def _table(table: Table, words: Words) -> Table:
+    rows = tuple(tuple(words(cell) if isinstance(cell, str) else cell for cell in row) for row in table.rows)
+    return replace(table, rows=rows, note=words(table.note))
+
+
+def _case(case: Case, words: Words) -> Case:
+    return replace(case, utterance=words(case.utterance))
