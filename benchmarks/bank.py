@@ -1,23 +1,23 @@
-"""The whole bank at scale: many utterances x 100 scenarios planned, perturbed and recorded, in bounded memory.
+"""The whole bank of Speech Robust Bench: utterances x 100 scenarios planned, perturbed and recorded.
 
-    python benchmarks/bank.py --utterances 1000 10000
-
-The recognizer answers at once, so what is measured is the plan, the perturbations and the store. Peak memory is that of
-the driver and of its largest worker, each in a process of its own.
+The recognizer answers at once, so that the plan, the perturbations and the store are left. Beside it a plain loop in
+one process that reads the same recordings and applies the same scenarios, and keeps nothing.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import resource
-import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from benchmarks.instant_recognizer import Instant
+from benchmarks.measure import Row, Settings, apart, compare, row_of
+
+import voxaudit
+from voxaudit.audio import Audio, read, write
+from voxaudit.perturb import SUITES, parse_scenarios
 
 SECONDS = 1.0
 RATE = 16_000
@@ -27,8 +27,6 @@ RECORDINGS = 64
 def make_corpus(folder: Path, utterances: int) -> Path:
     """Write a few recordings of shaped noise and a manifest that names them again and again."""
     generator = np.random.default_rng(0)
-    from voxaudit.audio import Audio, write
-
     (folder / "audio").mkdir(parents=True)
     for number in range(RECORDINGS):
         shape = np.convolve(generator.standard_normal(int(SECONDS * RATE)), np.ones(12) / 12, "same")
@@ -40,64 +38,53 @@ def make_corpus(folder: Path, utterances: int) -> Path:
     return manifest
 
 
-def run_one(utterances: int, workers: int) -> dict[str, float]:
-    """Run the whole bank over so many utterances and return times and peak memory."""
-    import voxaudit
-
-    sys.path.insert(0, str(Path(__file__).parent))
-    from instant_recognizer import Instant
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        corpus = voxaudit.read_corpus(make_corpus(folder / "corpus", utterances))
-        start, cpu = time.perf_counter(), time.process_time()
+def whole_bank(manifest: str) -> float:
+    """Run the bank; return the peak MB of its largest worker."""
+    with tempfile.TemporaryDirectory() as out:
         run = voxaudit.run_trials(
-            corpus,
+            voxaudit.read_corpus(manifest),
             {"instant": Instant()},
             ["srb"],
-            out=folder / "run",
-            workers=workers,
+            out=out,
+            workers=2,
             cache=False,
             progress=False,
         )
-        wall = time.perf_counter() - start
+        if not run.failures.is_empty():
+            raise RuntimeError("trials failed")
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+
+def plain_loop(manifest: str) -> None:
+    """Apply every scenario to every utterance, one after the other."""
+    scenarios = parse_scenarios(SUITES["srb"].scenarios)
+    for utterance in voxaudit.read_corpus(manifest):
+        recording = read(utterance.audio)
+        for scenario in scenarios:
+            scenario.apply(recording, seed=0, utterance=utterance.id)
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    utterances = settings.pick(2, 50, 2_000)
+    with tempfile.TemporaryDirectory() as folder:
+        manifest = str(make_corpus(Path(folder), utterances))
+        ours, theirs = apart(whole_bank, manifest=manifest), apart(plain_loop, manifest=manifest)
         trials = utterances * 101
-        assert run.failures.is_empty()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {
-        "utterances": utterances,
-        "trials": trials,
-        "wall_s": wall,
-        "driver_cpu_s": time.process_time() - cpu,
-        "worker_cpu_s": used.ru_utime + used.ru_stime,
-        "driver_peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
-        "worker_peak_mb": used.ru_maxrss / 1024,
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--utterances", type=int, nargs="+", default=[1000, 10_000])
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.one:
-        print(json.dumps(run_one(args.one, args.workers)))
-        return
-    print(
-        f"{'utterances':>10} {'trials':>10} {'wall s':>8} {'us a trial':>11} {'driver MB':>10} {'worker MB':>10}"
-    )
-    for utterances in args.utterances:
-        command = [sys.executable, __file__, "--one", str(utterances), "--workers", str(args.workers)]
-        row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-        each = 1e6 * (row["driver_cpu_s"] + row["worker_cpu_s"]) / row["trials"]
-        print(
-            f"{row['utterances']:>10,} {row['trials']:>10,} {row['wall_s']:>8.0f} {each:>11.0f}"
-            f" {row['driver_peak_mb']:>10.0f} {row['worker_peak_mb']:>10.0f}"
+        what = f"{trials:,} trials of 1 s, two workers"
+        peers = {"a plain loop over the scenarios": theirs}
+        rounds = settings.pick(1, 3, 2)
+        yield from compare(
+            *(what, "CPU ms a trial", ours, peers),
+            rounds=rounds,
+            scale=1e3 / trials,
+            kind="floor",
+            warm=False,
         )
-
-
-if __name__ == "__main__":
-    main()
+        found = zip(ours.took, theirs.took, strict=True)
+        wall = [(1e3 * one.wall / trials, 1e3 * other.wall / trials) for one, other in found]
+        yield row_of(
+            *(what, "wall ms a trial", [one for one, _ in wall], [other for _, other in wall]),
+            peer="the same loop, one process",
+        )
+    yield row_of(what, "MB, the largest worker", [one.value for one in ours.took])
+    yield row_of(what, "MB, the driver", [one.megabytes for one in ours.took])

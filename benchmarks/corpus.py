@@ -1,24 +1,19 @@
-"""How long a corpus of a million utterances takes to read, and how much memory: python benchmarks/corpus.py [rows]."""
+"""Reading a corpus: a manifest and Common Voice's table, beside Python's csv reading the same rows into dicts.
+
+Each in a process of its own. Ours checks every row, and with `audio looked for` that its file exists.
+"""
 
 from __future__ import annotations
 
+import csv
 import os
-import subprocess
-import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-MEASURE = """
-import resource, sys, time
+from benchmarks.measure import Row, Settings, apart, compare, row_of
+
 from voxaudit.corpus import read_corpus
-start, busy = time.perf_counter(), time.process_time()
-corpus = read_corpus(sys.argv[1], check_audio=sys.argv[2] == "look")
-seconds, busy = time.perf_counter() - start, time.process_time() - busy
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-facts = (f"{len(corpus):,}", sys.argv[2], f"{seconds:.1f} s", f"{busy:.1f} s of processor", f"{peak:.2f} GB")
-print(corpus.format, *facts, sep="\\t")
-"""
 
 
 def manifest_row(number: int) -> str:
@@ -37,8 +32,8 @@ def common_voice_row(number: int) -> str:
 
 
 KINDS: dict[str, tuple[str, str, Callable[[int], str]]] = {
-    "manifest": ("manifest.csv", "path,text,speaker,gender,age,accent\n", manifest_row),
-    "common_voice": (
+    "manifest, 6 columns": ("manifest.csv", "path,text,speaker,gender,age,accent\n", manifest_row),
+    "Common Voice, 13 columns": (
         "validated.tsv",
         "client_id\tpath\tsentence_id\tsentence\tsentence_domain\tup_votes\tdown_votes\tage\tgender\taccents\t"
         "variant\tlocale\tsegment\n",
@@ -47,23 +42,50 @@ KINDS: dict[str, tuple[str, str, Callable[[int], str]]] = {
 }
 
 
-def main() -> None:
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+def read(path: str, look: bool) -> int:
+    return len(read_corpus(path, check_audio=look))
+
+
+def plain(path: str) -> int:
+    """Read the rows with Python's csv and keep them."""
+    tabs = path.endswith(".tsv")
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        reader = (
+            csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE) if tabs else csv.DictReader(file)
+        )
+        return len(list(reader))
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    rows = settings.pick(5_000, 200_000, 1_000_000)
+    rounds = settings.pick(1, 3)
     with tempfile.TemporaryDirectory() as folder:
         clips = Path(folder) / "clips"
         clips.mkdir()
         for number in range(rows):  # empty files: only their names matter here
             os.close(os.open(clips / f"{number}.mp3", os.O_CREAT | os.O_WRONLY))
-        for file, header, row in KINDS.values():
-            place = Path(folder) / file
-            with place.open("w", encoding="utf-8") as out:
+        for kind, (file, header, row) in KINDS.items():
+            path = Path(folder) / file
+            with path.open("w", encoding="utf-8") as out:
                 out.write(header)
                 out.writelines(row(number) for number in range(rows))
-            print(f"{file}: {place.stat().st_size / 1e6:.0f} MB")
-            for look in ("rows only", "look"):
-                subprocess.run([sys.executable, "-c", MEASURE, place, look], check=True)
-            place.unlink()
-
-
-if __name__ == "__main__":
-    main()
+            for look in (False, True):
+                what = f"{kind}, {rows:,} rows{', audio looked for' if look else ''}"
+                ours, theirs = apart(read, path=str(path), look=look), apart(plain, path=str(path))
+                yield from compare(
+                    *(what, "CPU us a row", ours),
+                    {"csv.DictReader": theirs},
+                    rounds=rounds,
+                    scale=1e6 / rows,
+                    kind="floor",
+                    warm=False,
+                )
+            yield row_of(
+                what,
+                "MB above the imports",
+                [one.added for one in ours.took],
+                [one.added for one in theirs.took],
+                peer="csv.DictReader",
+                kind="floor",
+            )
+            path.unlink()

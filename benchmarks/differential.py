@@ -1,32 +1,22 @@
-"""Speed and calibration of the differential audit.
+"""The differential audit: many transcripts, with references and without, from a file to the findings.
 
-    python benchmarks/differential.py speed                      20,000 utterances x 42 scenarios x 3 recognizers
-    python benchmarks/differential.py calibration --figure docs/differential_calibration.png [--run RUN --group gender]
-
-`speed` writes a table of transcripts and audits it in a process of its own; seconds are wall time from the file to the
-findings, and processor time, which other work on the machine does not stretch; memory is the peak of that process less
-what it had after its imports. `calibration` shuffles the group labels of speakers (made-up ones, and those of a run if
-given) and counts audits with any claim; then it plants gaps.
+Each in a process of its own. Beside it jiwer, which only counts the word errors of the same pairs of texts: of every
+two recognizers, and of each against the reference.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import resource
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from benchmarks.measure import Row, Settings, absent, apart, compare, named, row_of
 
+from voxaudit.audits.differential import differential
 from voxaudit.perturb.suites import AEQUEVOX
 from voxaudit.tables import write_parquet
 
@@ -72,179 +62,40 @@ def _texts(words: pl.Series, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> pl
     return flat.reshape(numbers.shape).arr.join(" ").alias("text")
 
 
-def measure(path: Path) -> dict[str, Any]:
-    from voxaudit.audits.differential import differential
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start, busy = time.perf_counter(), time.process_time()
-    [findings] = differential(path, "accent")
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {
-        "seconds": round(seconds, 1),
-        "processor_seconds": round(time.process_time() - busy, 1),
-        "peak_mb": round((peak - before) / 1024),
-        "file_mb": round(path.stat().st_size / 2**20),
-        "questions": findings.view.family,
-        "violations": findings.view.violations.height,
-        "significant": int(findings.view.violations["significant"].sum()),
-    }
+def audit(path: str) -> int:
+    [findings] = differential(Path(path), "accent")
+    return int(findings.view.family)
 
 
-def speed(utterances: int, recognizers: int) -> None:
+def plain_counts(path: str) -> int:
+    """Count the word errors of all pairs of texts with jiwer."""
+    import jiwer
+
+    table = pl.read_parquet(path)
+    errors = 0
+    for part in table.partition_by("scenario"):
+        texts = {
+            name: one.sort("utterance")
+            for (name,), one in part.partition_by("recognizer", as_dict=True).items()
+        }
+        pairs = [(texts[one]["text"], texts[other]["text"]) for one, other in combinations(sorted(texts), 2)]
+        pairs += [(one["reference"], one["text"]) for one in texts.values()]
+        for first, second in pairs:
+            kept = first != ""  # jiwer refuses empty references
+            output = jiwer.process_words(first.filter(kept).to_list(), second.filter(kept).to_list())
+            errors += output.substitutions + output.deletions + output.insertions
+    return errors
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    utterances = settings.pick(60, 1_500, 20_000)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "transcripts.parquet"
-        trials = write_transcripts(path, utterances, recognizers)
-        command = [sys.executable, __file__, "measure", "--table", str(path)]
-        result = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    print(json.dumps({"transcripts": trials, **result, "machine": platform.machine()}, indent=2))
-
-
-def made_up(generator: np.random.Generator, speakers: int, gap: float, conditions: int = 41) -> Any:
-    """Return sums of two groups of speakers with error rates of their own; the first loses `gap` more."""
-    from voxaudit.audits.differential.scenarios import parse_condition
-    from voxaudit.audits.differential.sums import SpeakerSums
-
-    people = 2 * speakers
-    group_of = np.repeat([0, 1], speakers)
-    talent, frailty = (np.exp(0.5 * generator.standard_normal(people) - 0.125) for _ in range(2))
-    size = generator.poisson(60, (1, conditions, people)) + 1
-    first = np.repeat(size[:, :1], conditions, axis=1)
-    clean = generator.binomial(size[:, :1], np.clip(0.15 * talent, 0, 0.95))
-    strength = np.linspace(0.05, 0.4, conditions)[None, :, None]
-    rate = np.clip(0.15 * talent + strength * frailty + gap * (group_of == 0), 0, 0.97)
-    return SpeakerSums(
-        ("X_Y",),
-        tuple(parse_condition(f"t{k % 8}:{k}") for k in range(conditions)),
-        ("a", "b"),
-        tuple(map(str, range(people))),
-        group_of,
-        generator.binomial(size, rate).astype(float),
-        size.astype(float),
-        np.repeat(clean, conditions, axis=1).astype(float),
-        first.astype(float),
-    )
-
-
-def _judged(sums: Any, seed: int) -> tuple[Any, Any]:
-    from voxaudit.audits.differential import TAUS
-    from voxaudit.audits.differential.testing import judge_violations
-    from voxaudit.audits.differential.violations import Grid, find_violations
-
-    grid = Grid(sums.groups, sums.pairs, sums.conditions, sums.degradations())
-    found = find_violations(grid, TAUS)
-    return found, judge_violations(sums, grid, found, TAUS, fdr=0.05, seed=seed)
-
-
-def null_rates(samples: Any) -> dict[str, float]:
-    """Return the share of null audits with any violation, with any claim, and the violations an audit."""
-    flagged, claimed, share = [], [], []
-    for seed, sums in enumerate(samples):
-        found, tested = _judged(sums, seed)
-        flagged.append(len(found) > 0)
-        claimed.append(bool(tested.significant.any()))
-        share.append(len(found) / max(1, tested.family // 2))
-    return {
-        "audits": len(flagged),
-        "any_violation": float(np.mean(flagged)),
-        "any_significant": float(np.mean(claimed)),
-        "violations_per_question": float(np.mean(share)),
-    }
-
-
-def calibration(args: argparse.Namespace) -> None:
-    generator = np.random.default_rng(5)
-    sizes = (6, 8, 12, 20, 40)
-    null = {
-        f"made up, {n} + {n} speakers": null_rates(made_up(generator, n, 0.0) for _ in range(args.audits))
-        for n in sizes
-    }
-    for folder in args.run:
-        null |= _real(folder, args.group, args.audits, generator)
-    power: dict[float, list[float]] = {}
-    for gap in (0.05, 0.1, 0.2):
-        for n in sizes:
-            shares = []
-            for seed in range(max(4, args.audits // 10)):
-                found, tested = _judged(made_up(generator, n, gap), seed)
-                shares.append((tested.significant & (found.tau == 0) & (found.group == 0)).sum() / 41)
-            power.setdefault(gap, []).append(float(np.mean(shares)))
-    print(json.dumps({"null": null, "speakers": sizes, "power": power}, indent=2))
-    if args.figure:
-        _draw(args.figure, null, sizes, power)
-
-
-def _real(
-    folder: str, columns: str, audits: int, generator: np.random.Generator
-) -> dict[str, dict[str, float]]:
-    from voxaudit.audits.differential.disagreement import measure_disagreement
-    from voxaudit.audits.differential.sources import open_source
-    from voxaudit.score import normalizer
-
-    rates = {}
-    for column in columns.split(","):
-        sums = measure_disagreement(open_source(folder, column), normalizer("basic")).between
-        shuffled = (replace(sums, group_of=generator.permutation(sums.group_of)) for _ in range(audits))
-        rates[f"{Path(folder).stem}, {column} shuffled"] = null_rates(shuffled)
-    return rates
-
-
-def _draw(
-    path: str, null: dict[str, dict[str, float]], sizes: tuple[int, ...], power: dict[float, list[float]]
-) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(13, 4), constrained_layout=True)
-    places = np.arange(len(null))
-    left.barh(
-        places - 0.2,
-        [row["any_violation"] for row in null.values()],
-        0.38,
-        label="the tau rule: any violation",
-    )
-    left.barh(
-        places + 0.2,
-        [row["any_significant"] for row in null.values()],
-        0.38,
-        label="any significant violation",
-    )
-    left.axvline(0.05, color="black", linestyle=":", label="nominal 5 %")
-    left.set_yticks(places, list(null))
-    left.invert_yaxis()
-    left.set_xlabel("share of audits of data without a gap")
-    left.legend(loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=3, fontsize="small")
-    for gap, shares in power.items():
-        right.plot(sizes, shares, marker="o", label=f"planted gap {gap:g}")
-    right.set_xlabel("speakers in each group")
-    right.set_ylabel("share of scenarios significant at tau 0.01")
-    right.set_ylim(-0.02, 1.02)
-    right.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize="small")
-    figure.savefig(path, dpi=110)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("what", choices=("speed", "calibration", "measure"))
-    parser.add_argument("--table", type=Path)
-    parser.add_argument("--utterances", type=int, default=20_000)
-    parser.add_argument("--recognizers", type=int, default=3)
-    parser.add_argument("--audits", type=int, default=200)
-    parser.add_argument("--run", action="append", default=[], help="a run folder whose labels are shuffled")
-    parser.add_argument("--group", default="gender", help="columns of its groups, with commas")
-    parser.add_argument("--figure")
-    args = parser.parse_args()
-    if args.what == "measure":
-        print(json.dumps(measure(args.table)))
-    elif args.what == "speed":
-        speed(args.utterances, args.recognizers)
-    else:
-        calibration(args)
-
-
-if __name__ == "__main__":
-    main()
+        trials = write_transcripts(path, utterances, 3)
+        ours, theirs = apart(audit, path=str(path)), apart(plain_counts, ["jiwer"], path=str(path))
+        what = f"{trials:,} transcripts, 42 scenarios, 3 recognizers"
+        peers = {f"{named('jiwer')}: word errors alone": absent("jiwer") or theirs}
+        yield from compare(
+            what, "CPU s", ours, peers, rounds=settings.pick(1, 3, 1), kind="floor", warm=False
+        )
+        yield row_of(what, "MB above the imports", [one.added for one in ours.took])

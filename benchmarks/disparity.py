@@ -1,46 +1,48 @@
-"""Speed of the disparity model: voxaudit against lme4::glmer (R) and the package glmm, in one run on the same data.
+"""The disparity model: a mixed-effects fit and a whole audit, beside lme4::glmer (R) and the package glmm.
 
-    python benchmarks/disparity.py                      a few minutes; peers that are not installed are left out
-    python benchmarks/disparity.py --json results.json
-
-Seconds are CPU seconds (user and system, all threads) of the fitting call, data in memory, first call dropped. Ours
-starts at a polars table with text columns and includes reading speakers and groups and collapsing to sufficient
-statistics; glmer starts at a data frame with factors, glmm at a dict of columns. Peers take turns, so that a busy
-machine slows all of them; a ratio is of medians. Answers are compared before a time is reported.
+Ours starts at a polars table with text columns and includes reading speakers and groups and collapsing to sufficient
+statistics; glmer starts at a data frame with factors and is charged its own CPU time, glmm starts at a dict of columns.
+Estimates are compared before a time is reported.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does; before numpy is loaded
-
-import argparse
 import json
-import platform
-import resource
 import shutil
-import statistics
 import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
-from importlib.util import find_spec
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from benchmarks.measure import (
+    Call,
+    Missing,
+    Peer,
+    Row,
+    Settings,
+    Took,
+    absent,
+    alone,
+    compare,
+    named,
+    peak_megabytes,
+    row_of,
+    took,
+)
 
 from voxaudit.audits.disparity import disparity
 from voxaudit.audits.disparity.model import fit_frame
 from voxaudit.audits.disparity.table import Question, frames
-from voxaudit.stats.regression import Settings
+from voxaudit.stats.regression import Settings as Fit
 
-REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference" / "glmm"
-
+APART = 0.01
+"""Standard errors that estimates may differ by."""
+NO_LME4 = Missing("R with lme4 is not installed")
 R_SCRIPT = r"""
 suppressMessages(library(lme4))
 input <- file("stdin", "r")
@@ -75,9 +77,7 @@ while (length(line <- readLines(input, 1)) > 0) {
 class Case:
     name: str
     table: pl.DataFrame
-    covariates: tuple[str, ...] = ()
-    target: int | None = None
-    """How many times faster than glmer this has to be."""
+    controls: tuple[str, ...] = ()
 
 
 def table2(speakers: int, seed: int) -> pl.DataFrame:
@@ -118,49 +118,23 @@ def grown(utterances: int, seed: int, *, within: bool = False) -> pl.DataFrame:
     )
 
 
-def cases() -> list[Case]:
-    found = [
-        Case("Table 2, 200 speakers", table2(200, 1), (), 300),
-        Case("Table 2, 1,000 speakers", table2(1000, 2), (), 300),
-        Case("covariates within speakers", grown(10_000, 3, within=True), ("snr", "rate"), 150),
-        Case("the same, a fifth of it", grown(2000, 3, within=True), ("snr", "rate")),
-    ]
-    if REFERENCE.is_dir():
-        real = pl.read_csv(REFERENCE / "real_matched_google" / "data.csv").select(
-            "speaker",
-            pl.when(pl.col("black_flag") == 1)
-            .then(pl.lit("case"))
-            .otherwise(pl.lit("control"))
-            .alias("group"),
-            pl.col("wordcount").alias("words"),
-            *("errors", "female_flag", "age"),
-        )
-        found.append(Case("real (Koenecke et al., Google)", real))
-        found.append(Case("real, with gender and age", real, ("female_flag", "age")))
-        continuous = pl.read_csv(REFERENCE / "continuous_covariates" / "data.csv")
-        found.append(Case("age, SNR and rate", continuous, ("age", "snr_db", "rate"), 150))
-    return found
+def ours(case: Case) -> tuple[float, float]:
+    """Return the estimate of the group's effect and its standard error."""
+    question = Question("group", controls=case.controls)
+    model = fit_frame(next(frames(case.table, question)), "group", "control", Fit(nodes=25))
+    estimate, error = model.regression.estimate(model.columns("attribute")[0])
+    return float(estimate), float(error)
 
 
-def ours(case: Case, nodes: int = 25) -> tuple[float, float, float]:
-    question = Question("group", covariates=case.covariates)
-    model = fit_frame(next(frames(case.table, question)), "group", "control", Settings(nodes=nodes))
-    estimate, se = model.regression.estimate(model.columns("factor")[0])
-    return estimate, se, model.regression.sigma or 0.0
-
-
-def our_audit(case: Case) -> None:
-    disparity(case.table, factor="group", reference="control", covariates=case.covariates, resamples=0)
-
-
-def cpu(call: Any, *arguments: Any) -> tuple[float, Any]:
-    start = time.process_time()
-    result = call(*arguments)
-    return time.process_time() - start, result
+def grown_fit(utterances: int, within: bool) -> dict[str, float]:
+    """Return the CPU seconds of a fit, and the peak of memory before it, when the table is made."""
+    case = Case("growth", grown(utterances, 5, within=within), ("snr", "rate") if within else ())
+    before = peak_megabytes()
+    return {"cpu": took(lambda: ours(case)).cpu, "before": before}
 
 
 class Glmer:
-    """One R process."""
+    """One R process that fits what it is given."""
 
     def __init__(self, folder: Path) -> None:
         (folder / "driver.R").write_text(R_SCRIPT, encoding="utf-8")
@@ -175,139 +149,105 @@ class Glmer:
         assert self.process.stdout is not None
         self.ready = self.process.stdout.readline().strip() == "ready"
 
-    def fit(self, case: Case, *, audit: bool = False) -> dict[str, Any]:
+    def fit(self, case: Case, *, audit: bool = False) -> Took:
+        """Return what a fit took, or a fit, a null model and a profile interval; R's own CPU seconds."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         path = self.folder / "data.csv"
         case.table.write_csv(path)
-        self.process.stdin.write(f"{path}\t{','.join(case.covariates)}\t{'audit' if audit else 'fit'}\n")
+        self.process.stdin.write(f"{path}\t{','.join(case.controls)}\t{'audit' if audit else 'fit'}\n")
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline())
-        return {key: value[0] if isinstance(value, list) else value for key, value in answer.items()}
+        seconds = answer["audit" if audit else "seconds"][0]
+        return Took(seconds, seconds, value=answer["coef"][0])
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
 
 
-def glmm_fit(case: Case, columns: dict[str, Any]) -> Any:
+def glmm_fit(case: Case) -> Call:
     import glmm
 
-    formula = " + ".join(["errors ~ group", *case.covariates, "(1 | speaker)"])
-    data = {name: values for name, values in columns.items() if name != "logwords"}
-    # "Wald": the fit alone, without the refits for tests that it adds to a Poisson model otherwise.
-    return glmm.fit(data, formula, "poisson", offset=columns["logwords"], nagq=11, anova_test="Wald")
-
-
-def compare(case: Case, glmer: Glmer | None, with_glmm: bool, turns: int) -> dict[str, Any]:
-    columns: dict[str, Any] = {name: case.table[name].to_numpy() for name in (*case.covariates, "errors")}
+    columns: dict[str, Any] = {name: case.table[name].to_numpy() for name in (*case.controls, "errors")}
     columns |= {name: case.table[name].to_list() for name in ("speaker", "group")}
-    columns["logwords"] = np.log(case.table["words"].to_numpy())
-    estimate, se, sigma = ours(case)
-    times: dict[str, list[float]] = {
-        name: [] for name in ("ours", "ours, 10 nodes", "audit", "glmer", "glmm")
-    }
-    row: dict[str, Any] = {"case": case.name, "utterances": case.table.height}
-    row["speakers"] = case.table["speaker"].n_unique()
-    for turn in range(turns + 1):
-        for _ in range(8):
-            times["ours"].append(cpu(ours, case)[0])
-            times["ours, 10 nodes"].append(cpu(ours, case, 10)[0])
-        times["audit"].append(cpu(our_audit, case)[0])
-        if glmer is not None:
-            theirs = glmer.fit(case, audit=turn == 1 and "gender" in case.name)
-            if turn:
-                times["glmer"].append(theirs["seconds"])
-            row["glmer difference in standard errors"] = abs(theirs["coef"] - estimate) / se
-            row["glmer difference in sigma"] = abs(theirs["sigma"] - sigma)
-            row["glmer peak MB"] = theirs["peak_mb"]
-            if theirs["audit"] is not None:
-                row["glmer audit seconds (fit, null, profile)"] = theirs["audit"]
-        if with_glmm:
-            seconds, fit = cpu(glmm_fit, case, columns)
-            # Its reference level is the first by name, case: the sign is the other way round.
-            row["glmm difference in standard errors"] = abs(abs(float(fit.beta[1])) - abs(estimate)) / se
-            if turn:
-                times["glmm"].append(seconds)
-    row |= {f"{name} seconds": statistics.median(list(v)) for name, v in times.items() if v}
-    for peer in ("glmer", "glmm"):
-        if f"{peer} seconds" in row:
-            row[f"times faster than {peer}"] = row[f"{peer} seconds"] / row["ours seconds"]
-    if "glmer audit seconds (fit, null, profile)" in row:
-        audit = row["glmer audit seconds (fit, null, profile)"] / row["audit seconds"]
-        row["whole audit, times faster than glmer"] = audit
-    row["target"] = case.target
-    return row
+    offset = np.log(case.table["words"].to_numpy())
+    formula = " + ".join(["errors ~ group", *case.controls, "(1 | speaker)"])
+    # "Wald": the fit alone, without the refits for tests that it adds to a Poisson model otherwise.
+    return lambda: glmm.fit(columns, formula, "poisson", offset=offset, nagq=11, anova_test="Wald")
 
 
-GROWTH = r"""
-import json, os, resource, sys, time
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-sys.path.insert(0, {home!r})
-import disparity
-within = {within!r}
-table = disparity.grown({utterances}, 5, within=within)
-case = disparity.Case("growth", table, ("snr", "rate") if within else ())
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-start, wall = time.process_time(), time.perf_counter()
-disparity.ours(case)
-print(json.dumps({{"cpu": time.process_time() - start, "wall": time.perf_counter() - wall,
-                   "before_mb": before / 1024,
-                   "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}}))
-"""
+def agreement(case: Case, glmer: Glmer | None, fit: Peer) -> str:
+    """Return how far the estimates lie from ours; a peer that finds something else fails the benchmark."""
+    estimate, error = ours(case)
+    others = {}
+    if glmer is not None:
+        others["glmer"] = glmer.fit(case).value
+    if not isinstance(fit, Missing):
+        others["glmm"] = -fit().beta[1]  # type: ignore[attr-defined]  # its reference level is the first by name: case
+    for name, other in others.items():
+        if abs(float(other) - estimate) > APART * error:
+            raise ValueError(f"{case.name}: {name} estimates {float(other):.5f}, ours is {estimate:.5f}")
+    worst = max((abs(float(other) - estimate) / error for other in others.values()), default=0.0)
+    return f"estimates within {worst:.0e} standard errors" if others else ""
 
 
-def growth(utterances: int, within: bool) -> dict[str, Any]:
-    """Fit a corpus in a process of its own: time, and peak memory with and without the table."""
-    code = GROWTH.format(home=str(Path(__file__).parent), within=within, utterances=utterances)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return {
-        "utterances": utterances,
-        "speakers": utterances // 10,
-        "within": within,
-        **json.loads(done.stdout),
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--json", metavar="FILE", help="write the figures to a file")
-    parser.add_argument("--turns", type=int, default=3, metavar="N", help="fits of each peer (default: 3)")
-    args = parser.parse_args()
+def measure(settings: Settings) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder:
         glmer = Glmer(Path(folder)) if shutil.which("Rscript") else None
-        if glmer is not None and not glmer.ready:
-            glmer = None
-        with_glmm = find_spec("glmm") is not None
-        print(
-            "peers:", "lme4" if glmer else "no lme4,", f"glmm {version('glmm')}" if with_glmm else "no glmm"
-        )
-        rows = []
-        for case in cases():
-            row = compare(case, glmer, with_glmm, args.turns)
-            rows.append(row)
-            print(f"\n{row['case']}: {row['utterances']:,} utterances, {row['speakers']:,} speakers")
-            for name, value in row.items():
-                if isinstance(value, float):
-                    print(f"  {name:44} {value:.4g}")
-        print("\ngrowth (fit from a table in memory, 10 utterances a speaker)")
-        grow = [growth(n, within) for within in (False, True) for n in (10_000, 100_000, 1_000_000)]
-        for one in grow:
-            print(
-                f"  {one['utterances']:>9,} utterances, {one['speakers']:>7,} speakers,"
-                f" {'covariates within speakers' if one['within'] else 'group only':26}"
-                f" {one['cpu']:.3f} s CPU, {one['wall']:.3f} s, peak {one['peak_mb']:.0f} MB"
-                f" ({one['peak_mb'] - one['before_mb']:.0f} MB above the table)"
-            )
-    if args.json:
-        machine = {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "machine": platform.machine(),
+        try:
+            yield from fits(settings, glmer)
+        finally:
+            if glmer is not None:
+                glmer.close()
+    for within in (False, True):
+        size = settings.pick(10_000, 1_000_000)
+        runs = [alone(grown_fit, utterances=size, within=within) for _ in range(settings.pick(1, 3))]
+        what = f"fit, {size:,} utterances, {size // 10:,} speakers{', two controls' * within}"
+        peak, table = max(one.megabytes for one in runs), max(one.value["before"] for one in runs)
+        note = f"the process peaks at {peak:.0f} MB, {table:.0f} with the table alone"
+        yield row_of(what, "CPU ms", [1e3 * one.value["cpu"] for one in runs], note=note)
+
+
+def fits(settings: Settings, glmer: Glmer | None) -> Iterator[Row]:
+    glmer = glmer if glmer is not None and glmer.ready else None
+    rounds = settings.pick(1, 5)
+    cases = [
+        Case("10,000 utterances, 200 speakers", table2(200, 1)),
+        Case("10,000 utterances, 1,000 speakers", table2(1000, 2)),
+        Case(
+            "10,000 utterances, 1,000 speakers, two controls", grown(10_000, 3, within=True), ("snr", "rate")
+        ),
+        Case("2,000 utterances, 200 speakers, two controls", grown(2000, 3, within=True), ("snr", "rate")),
+    ]
+    for case in settings.pick(cases[3:], cases):
+        fit: Peer = absent("glmm") or glmm_fit(case)
+        peers: dict[str, Peer] = {
+            "lme4::glmer, nAGQ = 10": partial(glmer.fit, case) if glmer else NO_LME4,
+            f"{named('glmm')}, 11 nodes": fit,
         }
-        document = {"machine": machine, "rows": rows, "growth": grow}
-        Path(args.json).write_text(json.dumps(document, indent=1), encoding="utf-8")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\npeak memory of this process: {peak:.0f} MB")
-
-
-if __name__ == "__main__":
-    main()
+        note = agreement(case, glmer, fit)
+        yield from compare(
+            *(f"fit, {case.name}", "CPU ms", lambda case=case: ours(case), peers),
+            rounds=rounds,
+            scale=1e3,
+            note=note,
+        )
+    case = cases[3]
+    yield from compare(
+        f"whole audit, {case.name}",
+        "CPU ms",
+        lambda: disparity(
+            case.table, attribute="group", reference="control", controls=case.controls, resamples=0
+        ),
+        {
+            "lme4: fit, null model, profile interval": partial(glmer.fit, case, audit=True)
+            if glmer
+            else NO_LME4
+        },
+        rounds=settings.pick(1, 3),
+        scale=1e3,
+        warm=False,
+    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
 
 
@@ -15,5 +17,5 @@ class Instant:
     def fingerprint(self) -> dict[str, str]:
         return {"engine": "instant"}
 
-    def load(self):
+    def load(self) -> Callable[[Sequence[Audio]], list[Transcript]]:
         return lambda batch: [Transcript("one two three") for _ in batch]

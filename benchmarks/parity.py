@@ -1,27 +1,21 @@
-"""Speed and memory of the parity audit: five attributes, five recognizers, a growing number of trials.
+"""The parity audit: five attributes, five recognizers, a growing number of trials.
 
-    python benchmarks/parity.py                  1 million and 5 million trials, about a minute
-    python benchmarks/parity.py --json results.json
-
-Every size runs in a process of its own, from a Parquet file like a run's `scores.parquet`; seconds are wall time of the
-audit from the opened file to the findings, memory is the peak of that process less what it had after its imports.
+Each from a Parquet file like a run's `scores.parquet` in a process of its own. Beside it pandas, which reads the same
+file and computes the error rates of the same groups and of all their crossings, without any interval or test.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
-import resource
-import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
+from benchmarks.measure import Row, Settings, absent, apart, compare, named, row_of
+
+from voxaudit.audits.parity import audit_file
 
 ATTRIBUTES = {"gender": 2, "age_group": 5, "accent": 12, "first_language": 20, "income": 4}
 RECOGNIZERS = 5
@@ -54,55 +48,47 @@ def scores(trials: int, seed: int = 1) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def measure(path: Path) -> dict[str, Any]:
-    from voxaudit.audits.parity import audit_file
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    found = audit_file(path, list(ATTRIBUTES))
-    seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {
-        "seconds": seconds,
-        "memory_mb": (after - before) / 1024,
-        "speakers": found.people.height,
-        "intersectional_groups": found.intersectional.height,
-    }
+def audit(path: str) -> int:
+    return int(audit_file(path, list(ATTRIBUTES)).people.height)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", default="200000,1000000,5000000", help="numbers of trials")
-    parser.add_argument("--json", metavar="FILE", help="write the results here")
-    parser.add_argument("--measure", metavar="PARQUET", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.measure:
-        print(json.dumps(measure(Path(args.measure))))
-        return
-    results: dict[str, Any] = {
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-        "sizes": {},
-    }
-    with tempfile.TemporaryDirectory() as folder:
-        for size in map(int, args.sizes.split(",")):
-            path = Path(folder) / f"{size}.parquet"
+def plain_rates(path: str) -> int:
+    """Compute error rates of all groups and of all pairs of attributes with pandas."""
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    table["errors"] = table["substitutions"] + table["deletions"] + table["insertions"]
+    groups = [[name] for name in ATTRIBUTES] + [list(pair) for pair in combinations(ATTRIBUTES, 2)]
+    count = 0
+    for names in groups:
+        sums = table.groupby(["recognizer", *names])[["errors", "words"]].sum()
+        count += len(sums["errors"] / sums["words"])
+    return count
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    sizes = settings.pick((20_000,), (200_000, 1_000_000), (200_000, 1_000_000, 5_000_000))
+    label = f"{named('pandas')}: rates alone, no intervals or tests"
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "scores.parquet"
             table = scores(size)
             table.write_parquet(path)
-            in_memory = table.estimated_size("mb")
+            megabytes = table.estimated_size("mb")
             del table
-            command = [sys.executable, __file__, "--measure", str(path)]
-            run = subprocess.run(command, capture_output=True, text=True, check=True)
-            found = json.loads(run.stdout) | {"table_mb": in_memory}
-            results["sizes"][f"{size:,}"] = found
-            print(
-                f"{size:>10,} trials: {found['seconds']:6.2f} s, {found['memory_mb']:7.0f} MB above the imports"
-                f" (the table itself {in_memory:.0f} MB), {found['speakers']:,} speakers"
+            ours, theirs = (
+                apart(audit, path=str(path)),
+                apart(plain_rates, ["pandas", "pyarrow.parquet"], path=str(path)),
             )
-            path.unlink()
-    if args.json:
-        Path(args.json).write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+            peers = {label: absent("pandas", "pyarrow") or theirs}
+            rounds = settings.pick(1, 3)
+            what = f"{size:,} trials, 5 attributes, 5 recognizers"
+            yield from compare(what, "CPU s", ours, peers, rounds=rounds, kind="floor", warm=False)
+            yield row_of(
+                what,
+                "MB above the imports",
+                [one.added for one in ours.took],
+                [megabytes] * len(ours.took),
+                peer="the table itself",
+                kind="floor",
+            )

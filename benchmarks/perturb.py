@@ -1,38 +1,25 @@
-"""Speed of the perturbations beside the sox program, libsox in this process, and audiomentations, in one run.
+"""The perturbations: the ten effects of SoX beside libsox and the sox program, and others beside audiomentations.
 
-    python benchmarks/perturb.py                       about two minutes, on generated clips
-    python benchmarks/perturb.py --audio FOLDER        on recordings
-    python benchmarks/perturb.py --json results.json
-
-Seconds of audio per CPU second, one thread, each scenario on the same clips. The sox program reads and writes files of
-32-bit floats and is charged its own CPU time; libsox (soxbindings) and audiomentations get arrays, as we do. Every
-figure is the best of some rounds in which the contestants take turns. First calls, in which loops are compiled or
-loaded and tables made, are counted apart. A peer that is not installed is left out.
+One thread, each on the same clips at all its severities that the peer allows. The sox program reads and writes files of
+32-bit floats and is charged its own CPU time; libsox (soxbindings) and audiomentations get arrays, as we do. First
+calls, in which loops are compiled or loaded and tables made, are not counted.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ["OMP_NUM_THREADS"] = "1"
-
-import argparse
-import json
-import platform
-import resource
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile
+from benchmarks.measure import Missing, Row, Settings, absent, compare, named, race, row_of, skipped
+from benchmarks.speech import clips as recordings
 
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
@@ -56,6 +43,8 @@ SOX: dict[str, Callable[[Any], list[Any]]] = {
     "highpass": lambda p: ["sinc", p.frequency],
 }
 """The ten effects that Speech Robust Bench takes from SoX, with its arguments."""
+
+UNIT = "CPU ms a minute of audio"
 
 Call = Callable[[int], object]
 """Perturbs the clip of that number."""
@@ -160,39 +149,6 @@ def libsox_call(clips: list[Audio], arguments: list[Any]) -> Call:
     return run
 
 
-def cpu(call: Callable[[], object], *, children: bool) -> float:
-    """Return the CPU seconds of a call, in this process or in those that it starts."""
-    who = resource.RUSAGE_CHILDREN if children else resource.RUSAGE_SELF
-    before = resource.getrusage(who)
-    call()
-    after = resource.getrusage(who)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def best_times(calls: dict[str, Call], clips: int, rounds: int) -> tuple[dict[str, float], float]:
-    """Return each contestant's CPU seconds for all clips, best of the rounds; and that of our first call."""
-    first = cpu(lambda: calls["voxaudit"](0), children=False)
-    for name, call in calls.items():
-        if name != "voxaudit":
-            call(0)
-    best = dict.fromkeys(calls, float("inf"))
-    for _ in range(rounds):
-        for name, call in calls.items():
-            # Where a pass is short the clock is too coarse: repeat it, except for the processes.
-            started = time.perf_counter()
-            call(0)
-            once = (time.perf_counter() - started) * clips
-            repeats = 1 if name == "sox" else max(1, round(0.05 / max(once, 1e-6)))
-
-            def many(call: Call = call, repeats: int = repeats) -> None:
-                for _ in range(repeats):
-                    for place in range(clips):
-                        call(place)
-
-            best[name] = min(best[name], cpu(many, children=name == "sox") / repeats)
-    return best, first
-
-
 def generated(count: int = 12, rate: int = 16000) -> list[Audio]:
     """Return clips of 3 to 8 s with the spectrum and the pauses of speech, roughly; seeded."""
     generator = np.random.default_rng(1)
@@ -205,140 +161,99 @@ def generated(count: int = 12, rate: int = 16000) -> list[Audio]:
     return clips
 
 
-def recordings(folder: Path, count: int = 12) -> list[Audio]:
-    """Return recordings spread over the folder, in 16 bits as most are."""
-    files = sorted(file for file in folder.rglob("*") if file.suffix.lower() in {".wav", ".flac"})
-    if not files:
-        sys.exit(f"{folder}: no .wav or .flac files")
-    clips = [
-        soundfile.read(file, dtype="float32", always_2d=True) for file in files[:: -(-len(files) // count)]
-    ]
-    return [Audio(np.ascontiguousarray(samples[:, 0]), rate) for samples, rate in clips]
-
-
-def scenarios(wanted: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield every perturbation with its severities, or its thetas where it has none."""
-    thetas = SUITES["aequevox"].scenarios
-    for name in PERTURBATIONS.names():
-        if wanted and name not in wanted:
-            continue
-        try:
-            kind = PERTURBATIONS.load(name)
-        except (ImportError, VoxauditError):
-            continue
-        found = [f"{name}:{n + 1}" for n in range(len(kind.severities))]
-        yield name, found or [id_ for id_ in thetas if id_.startswith(f"{name}:")]
-
-
-def installed(package: str) -> str | None:
+def settings_of(name: str) -> list[Perturbation]:
+    """Return a perturbation at all its severities, or at its thetas where it has none; none if it needs material."""
     try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
+        kind = PERTURBATIONS.load(name)
+        ids = [f"{name}:{n + 1}" for n in range(len(kind.severities))]
+        ids = ids or [one for one in SUITES["aequevox"].scenarios if one.startswith(f"{name}:")]
+        return [scenario.perturbation for id_ in ids if (scenario := parse_scenario(id_)).perturbation]
+    except (ImportError, VoxauditError):
+        return []
 
 
-def compare(clips: list[Audio], wanted: list[str], rounds: int, folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield a row for every perturbation that some peer has too."""
-    program = SoxProgram(folder, clips) if shutil.which("sox") else None
-    bindings, transforms = installed("soxbindings"), installed("audiomentations")
-    audio_seconds = sum(len(clip.samples) / clip.rate for clip in clips)
-    draw = np.random.default_rng(1)
-    for name, ids in scenarios(wanted):
-        sums: dict[str, float] = {}
-        first = 0.0
-        paired = 0.0
-        for id_ in ids:
-            scenario = parse_scenario(id_)
-            calls: dict[str, Call] = {
-                "voxaudit": lambda place, p=scenario.perturbation: p(
-                    clips[place].samples, clips[place].rate, draw
-                )
-            }
-            if name in SOX and program:
-                calls["sox"] = program.call(SOX[name](scenario.perturbation))
-            if name in SOX and bindings:
-                calls["libsox"] = libsox_call(clips, SOX[name](scenario.perturbation))
-            if transforms and (peer := audiomentations_peer(scenario.perturbation, clips[0].rate)):
-                calls["audiomentations"] = lambda place, peer=peer: peer(clips[place].samples)
-            if len(calls) == 1:
-                continue
-            times, once = best_times(calls, len(clips), rounds)
-            first += once
-            for contestant, seconds in times.items():
-                sums[contestant] = sums.get(contestant, 0.0) + seconds
-            if "audiomentations" in calls:
-                paired += times["voxaudit"]
-        if sums:
-            done = audio_seconds * len(ids)
-            ratios = {peer: sums[peer] / sums["voxaudit"] for peer in ("sox", "libsox") if peer in sums}
-            if "audiomentations" in sums:  # over the settings that it allows
-                ratios["audiomentations"] = sums["audiomentations"] / paired
-            yield {
-                "perturbation": name,
-                "audio_seconds": done,
-                "cpu_seconds": sums,
-                "ratios": ratios,
-                "first_calls_seconds": first,
-            }
+def transformed(peer: Callable[[np.ndarray], object], clips: list[Audio], place: int) -> object:
+    return peer(clips[place].samples)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--audio", type=Path, metavar="FOLDER", help="recordings; generated clips without it")
-    parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="these perturbations")
-    parser.add_argument("--rounds", type=int, default=3, help="take the best of so many rounds (3)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to a file")
-    args = parser.parse_args()
+def each(calls: Sequence[Call], clips: int) -> Callable[[], None]:
+    """Return a call that does all of some calls on all clips."""
+
+    def run() -> None:
+        for call in calls:
+            for place in range(clips):
+                call(place)
+
+    return run
+
+
+def measure(settings: Settings) -> Iterator[Row]:
     warnings.simplefilter("ignore")  # audiomentations warns of clips whose level it changes
-    clips = recordings(args.audio) if args.audio else generated()
-    versions = {
-        name: installed(name) for name in ("soxbindings", "audiomentations", "numba", "numpy", "scipy")
-    }
-    lengths = [len(clip.samples) / clip.rate for clip in clips]
-    print(f"Python {platform.python_version()}, " + ", ".join(f"{name} {v}" for name, v in versions.items()))
-    print(
-        f"{len(clips)} clips of {min(lengths):.1f} to {max(lengths):.1f} s at {clips[0].rate} Hz, one thread"
-    )
-    print(f"{'':16}{'times real time':>16}{'ratio to':>12}{'':>10}{'':>18}{'first calls':>13}")
-    print(f"{'':16}{'voxaudit':>16}{'sox':>12}{'libsox':>10}{'audiomentations':>18}{'CPU s':>13}")
-    rows = []
+    count = settings.pick(2, 12)
+    clips = recordings(settings.audio, count) if settings.audio else generated(count)
+    seconds = sum(clip.duration for clip in clips)
+    rounds = settings.pick(1, 5)
+    draw = np.random.default_rng(1)
+
+    def ours(parts: list[Perturbation]) -> Callable[[], None]:
+        def call(one: Perturbation) -> Call:
+            return lambda place: one(clips[place].samples, clips[place].rate, draw)
+
+        return each([call(one) for one in parts], len(clips))
+
     with tempfile.TemporaryDirectory() as folder:
-        for row in compare(clips, args.only, args.rounds, Path(folder)):
-            rows.append(row)
-            print(line(row), flush=True)
-    both = [row for row in rows if row["perturbation"] in SOX]
-    total = {}
-    if both:
-        peers = [
-            peer for peer in ("voxaudit", "sox", "libsox") if all(peer in row["cpu_seconds"] for row in both)
+        program = SoxProgram(Path(folder), clips) if shutil.which("sox") else None
+        yield from sox_effects(clips, program, ours, rounds, seconds)
+    if missing := absent("audiomentations"):
+        yield skipped("noise, level, filters, tempo, pitch, speed", UNIT, "audiomentations", missing)
+        return
+    for name in settings.pick(("gain", "tempo_up"), PERTURBATIONS.names()):
+        pairs = [
+            (one, peer) for one in settings_of(name) if (peer := audiomentations_peer(one, clips[0].rate))
         ]
-        seconds = {peer: sum(row["cpu_seconds"][peer] for row in both) for peer in peers}
-        total = {
-            "perturbation": "the SoX effects",
-            "audio_seconds": sum(row["audio_seconds"] for row in both),
-            "cpu_seconds": seconds,
-            "ratios": {peer: seconds[peer] / seconds["voxaudit"] for peer in peers if peer != "voxaudit"},
-            "first_calls_seconds": sum(row["first_calls_seconds"] for row in both),
+        if pairs:
+            theirs = [partial(transformed, peer, clips) for _, peer in pairs]
+            yield from compare(
+                *(
+                    name,
+                    UNIT,
+                    ours([one for one, _ in pairs]),
+                    {named("audiomentations"): each(theirs, len(clips))},
+                ),
+                rounds=rounds,
+                scale=6e4 / seconds / len(pairs),
+            )
+
+
+def sox_effects(
+    clips: list[Audio],
+    program: SoxProgram | None,
+    ours: Callable[[list[Perturbation]], Callable[[], None]],
+    rounds: int,
+    seconds: float,
+) -> Iterator[Row]:
+    """Yield the effects one by one beside libsox, then all of them beside libsox and beside the program."""
+    libsox, sox = f"libsox ({named('soxbindings')})", "the sox program"
+    missing = {libsox: absent("soxbindings"), sox: None if program else Missing("sox is not installed")}
+    sums: dict[str, np.ndarray] = {}
+    for name, arguments in SOX.items():
+        parts = settings_of(name)
+        calls: dict[str, Callable[[], None]] = {"": ours(parts)}
+        if missing[libsox] is None:
+            calls[libsox] = each([libsox_call(clips, arguments(one)) for one in parts], len(clips))
+        if program is not None:
+            calls[sox] = each([program.call(arguments(one)) for one in parts], len(clips))
+        found = {
+            peer: np.array([6e4 * one.cpu / seconds / len(parts) for one in each_])
+            for peer, each_ in race(calls, rounds).items()
         }
-        print(line(total))
-    if args.json:
-        args.json.write_text(
-            json.dumps({"versions": versions, "rows": rows, "sox_effects": total}, indent=2) + "\n"
-        )
-    return 0
-
-
-def line(row: dict[str, Any]) -> str:
-    ratios = [f"{row['ratios'][peer]:.1f}" if peer in row["ratios"] else "-" for peer in ("sox", "libsox")]
-    peer = f"{row['ratios']['audiomentations']:.1f}" if "audiomentations" in row["ratios"] else "-"
-    speed = row["audio_seconds"] / row["cpu_seconds"]["voxaudit"]
-    return (
-        f"{row['perturbation']:16}{speed:>16,.0f}{ratios[0]:>12}{ratios[1]:>10}{peer:>18}"
-        f"{row['first_calls_seconds']:>13.2f}"
-    )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+        for peer, values in found.items():
+            sums[peer] = sums.get(peer, 0) + values / len(SOX)
+        if libsox in found:
+            yield row_of(name, UNIT, found[""].tolist(), found[libsox].tolist(), peer=libsox)
+    for peer, why in missing.items():
+        what = "the ten effects of SoX together"
+        if why is not None:
+            yield skipped(what, UNIT, peer, why)
+        else:
+            yield row_of(what, UNIT, sums[""].tolist(), sums[peer].tolist(), peer=peer)

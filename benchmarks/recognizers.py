@@ -1,81 +1,97 @@
-"""Word error rate and speed of recognizers on a manifest's recordings, one thread, one after the other.
+"""Recognizers: what ours take for a second of audio, beside the same packages used in their own way, one thread.
 
-    python benchmarks/recognizers.py MANIFEST.csv moonshine vosk faster_whisper:language=en
-    python benchmarks/recognizers.py MANIFEST.csv --clips 16 --json results.json moonshine
-
-The manifest has columns `path` (from its own folder) and `text`. Clips are taken at equal steps through it. Times are
-of the second pass over the clips, without loading; CPU seconds are those of this process, per second of audio.
+The same clips and weights, loading not counted; word error rates are in the notes.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
-import json
-import time
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator
 
-from voxaudit.audio import Audio, read, resample
+from benchmarks.measure import Missing, Row, Settings, absent, named, race, row_of, skipped
+from benchmarks.speech import synthetic_corpus
+
+from voxaudit.audio import Audio, pcm16, read
 from voxaudit.recognize import as_transcripts, make_recognizer
-from voxaudit.score import Counts, Normalizer, count_words, normalizer
+from voxaudit.score import Counts, count_words, normalizer
+
+RATE = 16_000
+Hear = Callable[[Audio], str]
 
 
-def clips_of(manifest: Path, count: int) -> list[tuple[str, Audio]]:
-    with manifest.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    step = max(1, len(rows) // count)
-    return [(row["text"], read(manifest.parent / row["path"])) for row in rows[::step][:count]]
+def moonshine() -> Hear:
+    """Return the transcriber of the package moonshine-voice with the model inside it."""
+    from moonshine_voice import ModelArch, Transcriber, get_model_path
+
+    transcriber = Transcriber(model_path=str(get_model_path("tiny-en")), model_arch=ModelArch.TINY)
+
+    def hear(audio: Audio) -> str:
+        lines = transcriber.transcribe_without_streaming(audio.samples.tolist(), audio.rate).lines
+        return " ".join(line.text for line in lines)
+
+    return hear
 
 
-def measure(spec: str, clips: list[tuple[str, Audio]], normalize: Normalizer) -> dict[str, Any]:
-    recognizer = make_recognizer(spec)
-    start = time.perf_counter()
-    transcribe = recognizer.load()
-    load = time.perf_counter() - start
-    heard = [audio if recognizer.rate is None else resample(audio, recognizer.rate) for _, audio in clips]
-    transcribe(heard[:1])
-    wall, cpu = time.perf_counter(), time.process_time()
-    answers = [as_transcripts(transcribe([audio]), 1)[0].text for audio in heard]
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    counts = Counts.zero()
-    for (text, _), answer in zip(clips, answers, strict=True):
-        counts += count_words(normalize(text), normalize(answer))
-    seconds = sum(audio.duration for audio in heard)
-    return {
-        "recognizer": spec,
-        "wer": counts.wer,
-        "errors": counts.errors,
-        "words": counts.words,
-        "load_seconds": load,
-        "rtf": wall / seconds,
-        "cpu_rtf": cpu / seconds,
-    }
+def pocketsphinx() -> Hear:
+    """Return a decoder of the package as it comes."""
+    import pocketsphinx
+
+    decoder = pocketsphinx.Decoder(samprate=RATE, loglevel="FATAL")
+
+    def hear(audio: Audio) -> str:
+        decoder.start_utt()
+        decoder.process_raw(pcm16(audio.samples).tobytes(), full_utt=True)
+        decoder.end_utt()
+        found = decoder.hyp()
+        return found.hypstr if found else ""
+
+    return hear
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("manifest", type=Path)
-    parser.add_argument("recognizers", nargs="+")
-    parser.add_argument("--clips", type=int, default=16)
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    clips = clips_of(args.manifest, args.clips)
+OWN_WAY = {"moonshine": ("moonshine-voice", moonshine), "pocketsphinx": ("pocketsphinx", pocketsphinx)}
+
+
+def error_rate(texts: list[str], hear: Hear, clips: list[Audio]) -> str:
+    """Return a word error rate in percent."""
     normalize = normalizer("whisper-en")
-    print(f"{len(clips)} clips, {sum(audio.duration for _, audio in clips):.1f} s")
-    results = []
-    for spec in args.recognizers:
-        row = measure(spec, clips, normalize)
-        results.append(row)
-        print(
-            f"{spec:40} WER {row['wer']:6.1%} ({row['errors']}/{row['words']})"
-            f"  CPU {row['cpu_rtf']:.3f}  wall {row['rtf']:.3f} s/s  loaded in {row['load_seconds']:.1f} s"
-        )
-    if args.json:
-        args.json.write_text(json.dumps(results, indent=2), encoding="utf-8")
+    counts = Counts.zero()
+    for text, clip in zip(texts, clips, strict=True):
+        counts += count_words(normalize(text), normalize(hear(clip)))
+    return f"{100 * (counts.wer or 0.0):.0f} %"
 
 
-if __name__ == "__main__":
-    main()
+def measure(settings: Settings) -> Iterator[Row]:
+    count = settings.pick(2, 8, 32)
+    utterances = list(synthetic_corpus())
+    chosen = utterances[:: max(1, len(utterances) // count)][:count]
+    texts = [utterance.text or "" for utterance in chosen]
+    clips = [read(utterance.audio, rate=RATE) for utterance in chosen]
+    seconds = sum(clip.duration for clip in clips)
+    for name, (package, own) in OWN_WAY.items():
+        what = f"{name}, {len(clips)} clips of synthetic speech"
+        unit = "CPU ms a second of audio"
+        if missing := absent(package.replace("-", "_")):
+            yield skipped(what, unit, package, missing)
+            continue
+        transcribe = make_recognizer(name).load()
+
+        def ours(clip: Audio, transcribe: object = transcribe) -> str:
+            return as_transcripts(transcribe([clip]), 1)[0].text  # type: ignore[operator]
+
+        theirs: Hear | Missing
+        try:
+            theirs = own()
+        except Exception as error:  # the package's own affair
+            theirs = Missing(f"{package} cannot be started ({type(error).__name__})")
+        note = f"WER {error_rate(texts, ours, clips)}"
+        calls = {"ours": lambda ours=ours: [ours(clip) for clip in clips]}
+        if not isinstance(theirs, Missing):
+            note += f", theirs {error_rate(texts, theirs, clips)}"
+            calls["theirs"] = lambda theirs=theirs: [theirs(clip) for clip in clips]
+        found = race(calls, settings.pick(1, 3), warm=False)
+        values = {who: [1e3 * one.cpu / seconds for one in each] for who, each in found.items()}
+        peer = f"{named(package)} as it comes"
+        if isinstance(theirs, Missing):
+            yield row_of(what, unit, values["ours"], note=note)
+            yield skipped(what, unit, peer, theirs)
+        else:
+            yield row_of(what, unit, values["ours"], values["theirs"], peer=peer, note=note)

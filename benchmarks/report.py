@@ -1,23 +1,20 @@
-"""What a full report costs: a made-up run of any size, then the seconds and bytes of every part of its report.
+"""A full report: all audits and figures of a made-up run of 114 scenarios, then its files.
 
-    python benchmarks/report.py --utterances 1000 --recognizers 3
-
-The run has every scenario of Speech Robust Bench that needs no recordings of the user's. Nothing is heard: texts are
-drawn from a Zipf vocabulary and spoilt word by word, more for harsher scenarios and for one of the groups.
+Nothing is heard: texts are drawn from a Zipf vocabulary and spoilt word by word, more for harsher scenarios and for one
+of the groups. In a process of its own; the chapters that take longest are named.
 """
 
 from __future__ import annotations
 
-import argparse
-import cProfile
-import pstats
 import tempfile
-import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+from benchmarks.measure import Row, Settings, alone, row_of, took
 
 from voxaudit import __version__
 from voxaudit.audits.robustness.settings import describe
@@ -109,47 +106,37 @@ def _texts(words: np.ndarray, starts: np.ndarray) -> list[str]:
     return [" ".join(filter(None, listed[first:last])) for first, last in pairwise(starts)]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--utterances", type=int, default=1000)
-    parser.add_argument("--speakers", type=int, default=100)
-    parser.add_argument("--recognizers", type=int, default=3)
-    parser.add_argument("--folder", type=Path, help="keep the run here, and use it again if it is there")
-    parser.add_argument("--profile", type=int, default=0, metavar="N", help="print the N slowest functions")
-    args = parser.parse_args()
-    folder = args.folder or Path(tempfile.mkdtemp()) / "run"
-    started = time.perf_counter()
-    run = (
-        Run(folder)
-        if (folder / "scores.parquet").exists()
-        else make_run(
-            folder, utterances=args.utterances, speakers=args.speakers, recognizers=args.recognizers
+def report(folder: str) -> dict[str, Any]:
+    """Build a report and write its files; return the CPU seconds of both, the chapters' seconds and the files' MB."""
+    seconds: dict[str, float] = {}
+    built = took(
+        lambda: build_report(
+            Run(Path(folder)), attributes=("gender", "accent"), audio_megabytes=0.0, seconds=seconds
         )
     )
-    trials = run.transcripts.height
-    print(f"{trials:,} trials, {len(run.config['scenarios'])} scenarios; made in {_since(started)}")
-    profile = cProfile.Profile()
-    seconds: dict[str, float] = {}
-    started, before = time.perf_counter(), time.process_time()
-    if args.profile:
-        profile.enable()
-    document = build_report(run, attributes=("gender", "accent"), audio_megabytes=0.0, seconds=seconds)
-    profile.disable()
-    print(f"document: {_since(started)} ({time.process_time() - before:.1f} s of processor time)")
-    for name, took in seconds.items():
-        print(f"  {name}: {took:.1f} s")
-    started, before = time.perf_counter(), time.process_time()
-    written = write_report(document, folder)
-    print(f"files: {_since(started)} ({time.process_time() - before:.1f} s of processor time)")
-    for name, path in written.items():
-        print(f"  {name}: {path.stat().st_size / 1e6:.2f} MB")
-    if args.profile:
-        pstats.Stats(profile).sort_stats("cumulative").print_stats(args.profile)
+    written = took(lambda: write_report(built.value, Path(folder)))
+    sizes = {name: path.stat().st_size / 1e6 for name, path in written.value.items()}
+    return {"build": built.cpu, "write": written.cpu, "chapters": seconds, "megabytes": sizes}
 
 
-def _since(started: float) -> str:
-    return f"{time.perf_counter() - started:.1f} s"
-
-
-if __name__ == "__main__":
-    main()
+def measure(settings: Settings) -> Iterator[Row]:
+    utterances, rounds = settings.pick(100, 1000), settings.pick(1, 3)
+    recognizers = settings.pick(1, 3)
+    with tempfile.TemporaryDirectory() as home:
+        folder = Path(home) / "run"
+        run = make_run(folder, utterances=utterances, speakers=100, recognizers=recognizers)
+        what = f"{run.transcripts.height:,} trials, {recognizers} recognizers, two attributes"
+        runs = [alone(report, folder=str(folder)) for _ in range(rounds)]
+    last = runs[-1].value
+    longest = sorted(last["chapters"].items(), key=lambda item: -item[1])[:2]
+    together = sum(last["chapters"].values())
+    chapters = ", ".join(f"{name} {100 * seconds / together:.0f} %" for name, seconds in longest)
+    yield row_of(
+        f"audits and figures, {what}",
+        "CPU s",
+        [one.value["build"] for one in runs],
+        note=f"longest: {chapters}",
+    )
+    files = ", ".join(f"{name} {size:.2f} MB" for name, size in last["megabytes"].items())
+    yield row_of("the files", "CPU s", [one.value["write"] for one in runs], note=files)
+    yield row_of(f"audits and figures, {what}", "MB above the imports", [one.added for one in runs])

@@ -1,36 +1,27 @@
-"""Time and memory of the robustness audit at full scale.
+"""The robustness audit of a whole bank: 2,000 resamples, all levels, curves, ranks, and one attribute.
 
-    python benchmarks/robustness.py                          10,000 utterances x 114 scenarios x 3 recognizers
-    python benchmarks/robustness.py --utterances 1000 --json results.json
-
-Makes a table of scores, writes it to Parquet and audits it in a fresh process: reading, 2,000 resamples, all levels,
-curves, ranks, and LWERR of one attribute. Seconds are wall clock and CPU (user and system, all threads); memory is the
-process's peak, and beside it the peak of a process that only reads the table.
+Each in a process of its own, from a Parquet file of scores. Beside it pandas, which reads the same file and computes
+what Speech Robust Bench reports: an error rate for every recognizer and scenario, without intervals.
 """
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does; before numpy is loaded
-
-import argparse
-import json
-import resource
-import subprocess
-import sys
 import tempfile
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from benchmarks.measure import Row, Settings, absent, apart, compare, named, row_of
 
+from voxaudit.audits.robustness import robustness
 from voxaudit.perturb.slots import SLOTS
 from voxaudit.perturb.suites import SRB
+from voxaudit.score.quality import published_difficulties
 
 
-def make(path: Path, utterances: int, speakers: int, recognizers: int) -> int:
+def make(path: Path, utterances: int, speakers: int, recognizers: int) -> float:
+    """Write a table of scores and return its size in memory in MB."""
     generator = np.random.default_rng(0)
     # Slots for natural speech are heard on the same utterances here: the number of rows is what counts.
     scenarios = ["clean", *(f"{name}:{severity}" for name in SRB for severity in (1, 2, 3, 4)), *SLOTS][:114]
@@ -61,61 +52,48 @@ def make(path: Path, utterances: int, speakers: int, recognizers: int) -> int:
             )
     table = pl.concat(parts)
     table.write_parquet(path)
-    return table.height
+    return float(table.estimated_size("mb"))
 
 
-def child(path: str, audit: bool) -> None:
-    start = time.perf_counter()
-    table = pl.read_parquet(path)
-    read = time.perf_counter() - start
-    if audit:
-        from voxaudit.audits.robustness import robustness
-        from voxaudit.score.quality import published_difficulties
-
-        found = robustness(
-            table, difficulty=published_difficulties(), difficulty_source="published", attributes=["gender"]
-        )
-        assert found.ranking.height
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    print(
-        json.dumps(
-            {
-                "seconds": round(time.perf_counter() - start, 2),
-                "of_which_reading": round(read, 2),
-                "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 2),
-                "peak_mb": round(usage.ru_maxrss / 1024),
-            }
-        )
+def audit(path: str) -> int:
+    found = robustness(
+        pl.read_parquet(path),
+        difficulty=published_difficulties(),
+        difficulty_source="published",
+        attributes=["gender"],
     )
+    return int(found.ranking.height)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--utterances", type=int, default=10_000)
-    parser.add_argument("--speakers", type=int, default=200)
-    parser.add_argument("--recognizers", type=int, default=3)
-    parser.add_argument("--json", metavar="FILE")
-    parser.add_argument("--child", choices=("audit", "read"), help=argparse.SUPPRESS)
-    parser.add_argument("--table", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.child:
-        child(args.table, args.child == "audit")
-        return
+def plain_rates(path: str) -> int:
+    """Compute the rate of every recognizer and scenario, and its degradation from clean, with pandas."""
+    import pandas as pd
+
+    table = pd.read_parquet(path)
+    table["errors"] = table["substitutions"] + table["deletions"] + table["insertions"]
+    sums = table.groupby(["recognizer", "scenario"])[["errors", "words"]].sum()
+    rates = (sums["errors"] / sums["words"]).unstack("recognizer")
+    return int((rates - rates.loc["clean"]).size)
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    utterances = settings.pick(200, 3_000, 10_000)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scores.parquet"
-        rows = make(path, args.utterances, args.speakers, args.recognizers)
-        result = {"rows": rows}
-        for what in ("read", "audit"):
-            command = [sys.executable, __file__, "--child", what, "--table", str(path)]
-            result[what] = json.loads(
-                subprocess.run(command, check=True, capture_output=True, text=True).stdout
-            )
-    print(json.dumps(result, indent=2))
-    if args.json:
-        Path(args.json).write_text(json.dumps(result, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        megabytes = make(path, utterances, 200, 3)
+        ours, theirs = (
+            apart(audit, path=str(path)),
+            apart(plain_rates, ["pandas", "pyarrow.parquet"], path=str(path)),
+        )
+        what = f"{utterances:,} utterances x 114 scenarios x 3 recognizers"
+        label = f"{named('pandas')}: rates as Speech Robust Bench reports them, no intervals"
+        peers = {label: absent("pandas", "pyarrow") or theirs}
+        yield from compare(what, "CPU s", ours, peers, rounds=settings.pick(1, 3), kind="floor", warm=False)
+        yield row_of(
+            what,
+            "MB above the imports",
+            [one.added for one in ours.took],
+            [megabytes] * len(ours.took),
+            peer="the table itself",
+            kind="floor",
+        )

@@ -1,79 +1,63 @@
-"""What the run costs beside the recognizer itself.
+"""A run: what it adds to bare processes that only load the recognizer and transcribe audio already in memory.
 
-    python benchmarks/run.py [--corpus MANIFEST] [--recognizer moonshine] [--repeat 3] [--json FILE]
-
-1. Overhead: `run_trials` against bare processes that only load the recognizer and transcribe the same audio, already
-   in memory, with the same number of processes. Wall and CPU time of the whole, start of processes and loading
-   included; CPU time counts the driver and its workers, and moves less than wall time on a machine with other work.
-2. Scaling: one worker against two.
-3. A recognizer that answers at once: the driver's own cost per trial, from 1,000 to 100,000 trials.
-4. A repeated run: how much faster than hearing.
-
-Ratios within one run of this script; repeats are interleaved and the median is shown with all values beside it.
+Wall and CPU time of the whole, start of processes and loading included. Then one worker against two, a repeated run,
+and the cost of a trial with a recognizer that answers at once.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import multiprocessing
-import os
-import platform
-import resource
 import tempfile
-import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import soundfile
-from instant_recognizer import Instant
+from benchmarks.instant_recognizer import Instant
+from benchmarks.measure import Clock, Row, Settings, absent, race, row_of, skipped, took
+from benchmarks.speech import synthetic_corpus
 
 from voxaudit import audio
-from voxaudit.corpus import Corpus, read_corpus
+from voxaudit.corpus import Corpus
 from voxaudit.perturb import parse_scenarios
 from voxaudit.recognize import make_recognizer
 from voxaudit.run import run_trials
 
 SCENARIOS = ["gaussian_noise:2", "gain:1"]
+RECOGNIZER = "moonshine"
 
 
-def bare(name: str, clips: list[audio.Audio]) -> None:
-    recognizer = make_recognizer(name)
-    transcribe = recognizer.load()
+def bare(clips: list[audio.Audio]) -> None:
+    transcribe = make_recognizer(RECOGNIZER).load()
     for clip in clips:
         transcribe([clip])
 
 
-def clock() -> np.ndarray:
-    """Return wall time and the CPU time of this process and of its children that have ended, in seconds."""
-    times = os.times()
-    return np.array([time.perf_counter(), sum(times[:4])])
-
-
-def time_bare(name: str, clips: list[audio.Audio], processes: int) -> np.ndarray:
+def run_bare(clips: list[audio.Audio], processes: int) -> None:
     context = multiprocessing.get_context("fork")  # the audio is inherited, not sent
-    start = clock()
-    jobs = [context.Process(target=bare, args=(name, clips[n::processes])) for n in range(processes)]
+    jobs = [context.Process(target=bare, args=(clips[n::processes],)) for n in range(processes)]
     for job in jobs:
         job.start()
     for job in jobs:
         job.join()
-        assert job.exitcode == 0
-    return clock() - start
+        if job.exitcode:
+            raise RuntimeError("a bare process failed")
 
 
-def time_run(name: str, corpus: Corpus, processes: int) -> np.ndarray:
+def run_ours(corpus: Corpus, processes: int) -> None:
     with tempfile.TemporaryDirectory() as out:
-        start = clock()
-        run = run_trials(corpus, [name], SCENARIOS, out=out, workers=processes, cache=False, progress=False)
-        seconds = clock() - start
-        assert run.failures.is_empty()
-    return seconds
+        run = run_trials(
+            corpus, [RECOGNIZER], SCENARIOS, out=out, workers=processes, cache=False, progress=False
+        )
+        if not run.failures.is_empty():
+            raise RuntimeError("trials failed")
 
 
-def prepared(name: str, corpus: Corpus) -> list[audio.Audio]:
-    rate = make_recognizer(name).rate
+def prepared(corpus: Corpus) -> list[audio.Audio]:
+    rate = make_recognizer(RECOGNIZER).rate
     clips = []
     for utterance in corpus:
         recording = audio.read(utterance.audio)
@@ -84,6 +68,7 @@ def prepared(name: str, corpus: Corpus) -> list[audio.Audio]:
 
 
 def instant_corpus(folder: Path, count: int) -> Corpus:
+    """Return a corpus of clips of 0.1 s."""
     files = []
     for number in range(100):
         files.append(str(folder / f"{number}.wav"))
@@ -101,76 +86,65 @@ def instant_corpus(folder: Path, count: int) -> Corpus:
     return Corpus(name="instant", format="manifest", table=table, source="instant")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--corpus", type=Path, help="manifest (default: the demo's synthetic corpus)")
-    parser.add_argument("--recognizer", default="moonshine")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    results: dict[str, object] = {
-        "date": time.strftime("%Y-%m-%d"),
-        "machine": platform.processor() or "unknown",
-    }
-    with tempfile.TemporaryDirectory() as home:
-        manifest = args.corpus
-        if manifest is None:
-            from voxaudit.speak.corpus import make_synthetic_corpus
-
-            manifest = make_synthetic_corpus(Path(home) / "corpus")
-        corpus = read_corpus(manifest)
-        clips = prepared(args.recognizer, corpus)
-        seconds = sum(clip.duration for clip in clips)
-        print(f"{args.recognizer}: {len(clips)} trials, {seconds:.0f} s of audio, {args.repeat} repeats")
-        times: dict[str, list[np.ndarray]] = {}
-        for _ in range(args.repeat):
-            for processes in (1, 2):
-                times.setdefault(f"bare {processes}", []).append(time_bare(args.recognizer, clips, processes))
-                times.setdefault(f"run {processes}", []).append(time_run(args.recognizer, corpus, processes))
-        middle = {key: np.median(values, axis=0) for key, values in times.items()}
-        for key, values in times.items():
-            all_ = ", ".join(f"{wall:.2f}/{cpu:.2f}" for wall, cpu in values)
-            print(f"  {key}: {middle[key][0]:.2f} s wall, {middle[key][1]:.2f} s CPU  ({all_})")
-        for processes in (1, 2):
-            wall, cpu = middle[f"run {processes}"] / middle[f"bare {processes}"] - 1
-            results[f"overhead_{processes}"] = {"wall": wall, "cpu": cpu}
-            print(
-                f"overhead over bare, {processes} process(es): {100 * wall:+.1f} % wall, {100 * cpu:+.1f} % CPU"
-                "  (wanted: at most 5 %)"
-            )
-        results["scaling"] = {key: middle[f"{key} 1"][0] / middle[f"{key} 2"][0] for key in ("run", "bare")}
-        print(
-            f"two processes against one: {results['scaling']['run']:.2f} x  (wanted: at least 1.8;"
-            f" bare processes: {results['scaling']['bare']:.2f} x)"
+def instant_run(corpus: Corpus, executor: str = "local") -> pl.DataFrame:
+    """Hear a corpus with a recognizer that answers at once, two workers; return the transcripts."""
+    with tempfile.TemporaryDirectory() as out:
+        hearing = {"instant": Instant()}
+        run = run_trials(
+            corpus, hearing, [], out=out, workers=2, cache=False, progress=False, executor=executor
         )
-        with tempfile.TemporaryDirectory() as out:
-            options = {"out": out, "workers": 2, "cache": False, "progress": False}
-            start = time.perf_counter()
-            run_trials(corpus, [args.recognizer], SCENARIOS, **options)
-            first = time.perf_counter() - start
-            start = time.perf_counter()
-            run_trials(corpus, [args.recognizer], SCENARIOS, **options)
-            results["repeat_ratio"] = first / (time.perf_counter() - start)
-        print(f"a repeated run is {results['repeat_ratio']:.0f} x faster  (wanted: at least 50)")
-        print("a recognizer that answers at once, two workers:")
-        growth = results["instant_us_per_trial"] = {}
-        for count in (1_000, 10_000, 100_000):
-            instant = instant_corpus(Path(home), count)
-            with tempfile.TemporaryDirectory() as out:
-                start = time.perf_counter()
-                run_trials(
-                    instant, {"instant": Instant()}, [], out=out, workers=2, cache=False, progress=False
-                )
-                took = time.perf_counter() - start
-            growth[count] = 1e6 * took / count
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(
-                f"  {count} trials: {took:.1f} s, {growth[count]:.0f} us a trial, driver's peak memory {peak:.0f} MB"
+        return run.transcripts.drop("seconds")
+
+
+def measure(settings: Settings) -> Iterator[Row]:
+    if missing := absent("moonshine_voice"):
+        yield skipped("a run with moonshine", "s", "bare processes", missing)
+    else:
+        yield from overhead(settings)
+    with tempfile.TemporaryDirectory() as home:
+        count = settings.pick(1_000, 20_000, 100_000)
+        many = instant_corpus(Path(home), count)
+        found = race({"": partial(instant_run, many)}, settings.pick(1, 3), warm=False)
+        yield row_of(
+            f"{count:,} trials, a recognizer that answers at once, two workers",
+            "wall us a trial",
+            [1e6 * one.wall / count for one in found[""]],
+        )
+
+
+def overhead(settings: Settings) -> Iterator[Row]:
+    corpus = synthetic_corpus()
+    corpus = replace(corpus, table=corpus.table.head(settings.pick(4, 32, 1_000)))
+    clips = prepared(corpus)
+    calls = {}
+    for processes in (1, 2):
+        calls[f"bare {processes}"] = partial(run_bare, clips, processes)
+        calls[f"ours {processes}"] = partial(run_ours, corpus, processes)
+    found = race(calls, settings.pick(1, 3), warm=False)
+    what = f"moonshine, {len(clips)} trials"
+
+    def seconds(name: str, clock: Clock) -> list[float]:
+        return [float(getattr(one, clock)) for one in found[name]]
+
+    for processes in (1, 2):
+        for clock in ("wall", "cpu"):
+            yield row_of(
+                f"{what}, {processes} worker{'s' * (processes - 1)}",
+                "wall s" if clock == "wall" else "CPU s",
+                seconds(f"ours {processes}", clock),
+                seconds(f"bare {processes}", clock),
+                peer="bare processes",
+                kind="floor",
             )
-    if args.json:
-        results["seconds"] = {key: np.array(values).tolist() for key, values in times.items()}
-        args.json.write_text(json.dumps(results, indent=2) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    yield row_of(
+        *(f"{what}, two workers", "wall s", seconds("ours 2", "wall"), seconds("ours 1", "wall")),
+        peer="one worker",
+        kind="floor",
+        note="2 is the most",
+    )
+    with tempfile.TemporaryDirectory() as out:
+        again = partial(
+            run_trials, corpus, [RECOGNIZER], SCENARIOS, out=out, workers=2, cache=False, progress=False
+        )
+        first, repeats = took(again).wall, [took(again).wall for _ in range(3)]
+    yield row_of(f"{what}, repeated", "wall s", repeats, [first] * 3, peer="the first time", kind="floor")

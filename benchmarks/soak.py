@@ -1,6 +1,4 @@
-"""Kill and resume, for as long as you like: nothing lost, nothing done twice, memory and open files flat.
-
-    python benchmarks/soak.py --minutes 30
+"""Kill and resume: nothing lost, nothing done twice, memory and open files flat; 3 minutes, 30 with --full.
 
 A run over a few thousand short clips is started again and again and killed with SIGKILL at a random moment, sometimes
 the driver, sometimes its workers. Each time it completes, its tables are compared with those of a run that was left
@@ -9,8 +7,6 @@ alone, and a new run begins. A second part runs one driver over many trials and 
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import random
 import signal
@@ -18,17 +14,20 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+import numpy as np
+import polars as pl
+import soundfile
+from benchmarks.measure import ROOT, Row, Settings, row_of
+
 CLIPS = 400
 SCENARIOS = ("clean", "gaussian_noise:2", "gain:1", "lowpass:2", "packet_loss:3")
 
 DRIVER = """
-import sys
-sys.path.insert(0, {here!r})
 import voxaudit
-from instant_recognizer import Instant
+from benchmarks.instant_recognizer import Instant
 corpus = voxaudit.read_corpus({manifest!r})
 for number in range({times}):
     voxaudit.run_trials(corpus, {{"instant": Instant()}}, {scenarios!r}, out={out!r} + (str(number) if number else ""),
@@ -37,9 +36,6 @@ for number in range({times}):
 
 
 def make(folder: Path) -> Path:
-    import numpy as np
-    import soundfile
-
     generator = np.random.default_rng(0)
     lines = ["path,text,speaker"]
     for number in range(CLIPS):
@@ -51,15 +47,11 @@ def make(folder: Path) -> Path:
 
 
 def start(manifest: Path, out: Path, times: int = 1) -> subprocess.Popen[bytes]:
-    code = DRIVER.format(
-        here=str(HERE), manifest=str(manifest), out=str(out), scenarios=SCENARIOS, times=times
-    )
-    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
+    code = DRIVER.format(manifest=str(manifest), out=str(out), scenarios=SCENARIOS, times=times)
+    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE)
 
 
 def table(out: Path) -> list[tuple[object, ...]]:
-    import polars as pl
-
     return pl.read_parquet(out / "transcripts.parquet").drop("seconds").rows()
 
 
@@ -68,12 +60,14 @@ def children(pid: int) -> list[int]:
     return [int(part) for part in path.read_text().split()] if path.exists() else []
 
 
-def kill_and_resume(folder: Path, manifest: Path, seconds: float, seed: int) -> dict[str, object]:
+def kill_and_resume(folder: Path, manifest: Path, seconds: float, seed: int) -> dict[str, float]:
+    """Return how often was killed and resumed; tables that differ, or a driver that ends badly, are an error."""
     chooser = random.Random(seed)
     alone = folder / "alone"
     begun = time.monotonic()
     process = start(manifest, alone)
-    assert process.wait() == 0
+    if process.wait():
+        raise RuntimeError("the run that was left alone failed")
     takes = time.monotonic() - begun
     expected = table(alone)
     kills = workers_killed = completed = 0
@@ -94,14 +88,13 @@ def kill_and_resume(folder: Path, manifest: Path, seconds: float, seed: int) -> 
                 kills += 1
                 process.wait()
         if process.returncode == 0:
-            assert table(out) == expected, f"{out}: the tables differ"
+            if table(out) != expected:
+                raise ValueError(f"{out.name}: the tables differ")
             completed += 1
             out = folder / f"run{completed}"
         elif process.returncode != -signal.SIGKILL:
-            raise SystemExit(f"driver ended with {process.returncode}: {process.stderr.read()!r}")
+            raise RuntimeError(f"driver ended with {process.returncode}")
     return {
-        "seconds": round(seconds),
-        "a run alone": round(takes, 1),
         "drivers killed": kills,
         "workers killed": workers_killed,
         "runs completed, tables equal": completed,
@@ -109,6 +102,7 @@ def kill_and_resume(folder: Path, manifest: Path, seconds: float, seed: int) -> 
 
 
 def long_run(folder: Path, manifest: Path, times: int) -> list[tuple[float, float, int]]:
+    """Return seconds, MB and open files of one driver, sampled every second."""
     process = start(manifest, folder / "long", times)
     samples = []
     begun = time.monotonic()
@@ -121,30 +115,27 @@ def long_run(folder: Path, manifest: Path, times: int) -> list[tuple[float, floa
             break
         samples.append((time.monotonic() - begun, memory, files))
         time.sleep(1.0)
-    assert process.wait() == 0
+    if process.wait():
+        raise RuntimeError("the long run failed")
     return samples
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--long", type=int, default=20, help="runs one after the other in one process (default: 20)"
-    )
-    args = parser.parse_args()
+def measure(settings: Settings) -> Iterator[Row]:
+    seconds = settings.pick(10.0, 180.0, 1800.0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         manifest = make(folder)
-        print(json.dumps(kill_and_resume(folder, manifest, 60.0 * args.minutes, args.seed)), flush=True)
-        samples = long_run(folder, manifest, args.long)
+        for what, count in kill_and_resume(folder, manifest, seconds, seed=0).items():
+            yield row_of(f"{what} in {seconds:.0f} s", "times", [count])
+        samples = long_run(folder, manifest, settings.pick(3, 10, 20))
     tenth = max(1, len(samples) // 10)
-    for label, part in (("second tenth", samples[tenth : 2 * tenth]), ("last tenth", samples[-tenth:])):
-        memory = sum(sample[1] for sample in part) / len(part)
-        print(f"{label}: {memory:.0f} MB, {max(sample[2] for sample in part)} open files at most")
-
-
-if __name__ == "__main__":
-    main()
+    early, late = samples[tenth : 2 * tenth], samples[-tenth:]
+    for place, unit in ((1, "MB"), (2, "open files")):
+        yield row_of(
+            "a driver of many runs, its last tenth",
+            unit,
+            [max(sample[place] for sample in late)],
+            [max(sample[place] for sample in early)],
+            peer="its second tenth: 1 is flat",
+            kind="floor",
+        )

@@ -12,10 +12,11 @@ import sys
 import time
 from pathlib import Path
 
+from benchmarks.pages import fill
 from benchmarks.verdicts import disturbance, early, groups, listeners, parity, words
 from benchmarks.verdicts.experiment import Experiment, repeat
 from benchmarks.verdicts.results import Results, read_results
-from benchmarks.verdicts.table import above, fill, markdown
+from benchmarks.verdicts.table import above, markdown
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "verdicts.json"
 EXPERIMENTS: tuple[Experiment, ...] = (

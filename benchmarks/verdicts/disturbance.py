@@ -21,7 +21,7 @@ from benchmarks.verdicts.world import (
     scores,
 )
 
-from voxaudit.audits.accuracy import accuracy
+from voxaudit.audits.accuracy import accuracy, surely_at_least
 from voxaudit.audits.attack.result import Tried, summarise
 from voxaudit.audits.compare import compare
 from voxaudit.audits.robustness import robustness
@@ -101,7 +101,10 @@ def _correlates(generator: np.random.Generator, setting: Setting, slope: float) 
 def _gates(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
     """Judge limits that are exactly the truth; `ratio` makes the truth so many times as much."""
     people = draw_people(generator, setting)
-    rows = accuracy(scores(generator, people, ["clean", *SCENARIOS], lambda *_: ratio)).to_dicts()
+    table = scores(generator, people, ["clean", *SCENARIOS], lambda *_: ratio)
+    rows = accuracy(table).to_dicts()
+    disturbed = table.filter(pl.col("scenario") != "clean")
+    surely = [surely_at_least(disturbed.filter(pl.col("recognizer") == name))["low"] for name in RECOGNIZERS]
     clean = [row for row in rows if row["scenario"] == "clean"]
     worst = [
         [row for row in rows if row["recognizer"] == name and row["scenario"] != "clean"]
@@ -109,7 +112,7 @@ def _gates(generator: np.random.Generator, setting: Setting, ratio: float) -> Cl
     ]
     return {
         "gate.clean_lower": [row["ci_low"] > RATE for row in clean],
-        "gate.worst_lower": [max(row["ci_low"] for row in own) > RATE for own in worst],
+        "gate.worst_lower": [float(low.max()) > RATE for low in surely],
         "gate.clean_upper": [row["ci_high"] <= RATE for row in clean],
         "gate.worst_upper": [max(row["ci_high"] for row in own) <= RATE for own in worst],
     }
@@ -179,7 +182,7 @@ def _stutter(generator: np.random.Generator, setting: Setting, ratio: float) -> 
         if found is not None:
             claims["stutter.change"].append(outside(found.low, found.high))
             claims["stutter.p"].append(None if found.p is None else found.p < 0.05)
-            claims["stutter.paper"].append(found.p_u < 0.05)
+            claims["stutter.paper"].append(found.p_u_published < 0.05)
     return claims
 
 
@@ -212,7 +215,7 @@ def _attack(generator: np.random.Generator, setting: Setting, ratio: float) -> C
 
 
 DISTURBED = "error rate under disturbance, times"
-SIDE = "one side of a 95 % interval, speakers resampled"
+SIDE = "one side of a 95 % interval, log scale, speakers are the sample"
 EXPERIMENTS = (
     Experiment(
         "robustness cost",
@@ -287,11 +290,9 @@ EXPERIMENTS = (
             Verdict(
                 "gate.worst_lower",
                 "gate worst_wer, bound lower: fails though no scenario is above",
-                f"{SIDE}, the largest over scenarios",
+                f"{SIDE}, all scenarios together",
                 0.025,
                 "each",
-                exception=("The largest of six lower limits counts, without a correction."),
-                up_to=0.08,
             ),
             Verdict(
                 "gate.clean_upper",
@@ -300,10 +301,10 @@ EXPERIMENTS = (
                 0.025,
                 "each",
                 exception=(
-                    "Speakers' error rates are skewed: samples without the hardest speakers have an"
-                    " upper limit that is too low."
+                    "Speakers' error rates are skewed, and samples without the hardest speakers do not show how much:"
+                    " 2.8 to 3.6 % of 4,000 simulated audits with 8 to 80 speakers."
                 ),
-                up_to=0.08,
+                up_to=0.037,
             ),
             Verdict(
                 "gate.worst_upper",
@@ -346,7 +347,7 @@ EXPERIMENTS = (
             Verdict("stutter.p", "p of flipped signs below 0.05", "speakers' signs flipped", 0.05, "each"),
             Verdict(
                 "stutter.paper",
-                "p_u of Mann and Whitney below 0.05 (the paper's)",
+                "no verdict: p_u_published in the JSON (the paper's) below 0.05",
                 "recordings taken for independent",
                 0.05,
                 "each",

@@ -34,7 +34,7 @@ def _gap(generator: np.random.Generator, setting: Setting, ratio: float) -> Clai
     factor = for_second(people, ratio)
     table = scores(generator, people, ["clean"], lambda *_: factor)
     try:
-        found = disparity(table, factor="group", by=("recognizer",), interval="robust", resamples=0)
+        found = disparity(table, attribute="group", by=("recognizer",), interval="robust", resamples=0)
     except VoxauditError:
         return {}
     effects = [effect for fit in found.fits for effect in fit.effects]
@@ -57,7 +57,7 @@ def _interaction(generator: np.random.Generator, setting: Setting, ratio: float)
     try:
         found = disparity(
             table,
-            factor="group",
+            attribute="group",
             by=("recognizer",),
             interaction="scenario",
             interval="robust",
@@ -135,9 +135,7 @@ EXPERIMENTS = (
                 "speaker-robust 95 % interval, each recognizer by itself",
                 0.05,
                 "each",
-                exception=(
-                    "In `unlike` for the reason given for `disparity.gap`."
-                ),
+                exception=("In `unlike` for the reason given for `disparity.gap`."),
                 up_to=0.1,
             ),
         ),
@@ -171,10 +169,10 @@ EXPERIMENTS = (
                 0.05,
                 "any",
                 exception=(
-                    "In part because some speakers say much more than others, so that a group of 40 tells"
-                    " less than the bootstrap of 40 speakers supposes; the rest is not explained."
+                    "Where one group's speakers differ much more than the other's, the skew of its rates is left:"
+                    " 7.1 % of 1,500 audits in `unlike` (5.5 % at 40 + 40, 4.9 % at 8 + 40)."
                 ),
-                up_to=0.1,
+                up_to=0.08,
             ),
             Verdict("robustness.group_category", '"gap shown" in a category', f"LWERR, {HOLM}", 0.05, "any"),
             Verdict("robustness.group_scenario", '"gap shown" in a scenario', f"LWERR, {HOLM}", 0.05, "any"),

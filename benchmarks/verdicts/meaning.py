@@ -4,7 +4,7 @@ from __future__ import annotations
 
 MEANING: dict[str, str] = {
     "disparity.gap": (
-        "One group's speech gets more errors than the reference group's, all covariates being equal. Do not trust it"
+        "One group's speech gets more errors than the reference group's, all controls being equal. Do not trust it"
         " where groups differ in something that is not in the model (rooms, microphones, texts)."
     ),
     "gate.group_ratio": (
@@ -34,19 +34,19 @@ MEANING: dict[str, str] = {
     ),
     "parity.conditional_gap": "Best against worst level with the other attributes held fixed.",
     "parity.crossed": (
-        "A crossed group differs from everybody else; said only where there are enough speakers for the gap asked"
-        " about, so that its false alarms are rare and its power is nil in small corpora."
+        "A crossed group of five speakers and more differs from everybody else. `(few speakers)` means that a gap of"
+        " the size asked about would usually be missed; such a group has no rank."
     ),
     "parity.regression": (
         "An attribute matters in a regression of speakers' means on all attributes. Do not trust it where attributes"
         " go together so closely that the strata are nearly empty."
     ),
     "parity.together": (
-        "Two attributes matter more (or less) together than each by itself. Do not trust it where a crossed group has"
-        " two or three speakers: its variance is then a guess. A family of its own."
+        "Two attributes matter more (or less) together than each by itself. Where a crossed group has two or three"
+        " speakers the degrees of freedom say so, and nothing can be shown. A family of its own."
     ),
     "parity.term": "One coefficient of that regression against the reference level.",
-    "parity.term_together": "One coefficient of the regression with interactions; the same caution holds.",
+    "parity.term_together": "One coefficient of the regression with interactions; the same holds for its power.",
     "parity.balance": (
         "Groups differ in the quality of their recordings or in their texts, so that a gap may come from that. No"
         " caution does not mean that there is no difference."
@@ -94,12 +94,13 @@ MEANING: dict[str, str] = {
         " forty."
     ),
     "gate.worst_lower": (
-        "The scenario with the highest lower limit counts, so that with many scenarios at the limit it fails more"
-        " often than one time in forty."
+        "The scenario with the highest lower limit counts; the limits hold for all scenarios together, so that with"
+        " many of them at the limit it fails no more often than one time in forty."
     ),
     "gate.clean_upper": (
-        "The gate passes only what is surely below the limit. With few speakers the upper limit is too low now and"
-        " then: the hardest speakers are not in the sample. Twenty speakers or more are wanted."
+        "The gate passes only what is surely below the limit. Speakers' error rates are skewed: where the hardest"
+        " speakers are not in the sample the upper limit is still a little too low, all the more where they differ"
+        " much."
     ),
     "gate.worst_upper": ("All scenarios have to be below, so that it is stricter than the one above."),
     "compare.change": (
@@ -113,8 +114,9 @@ MEANING: dict[str, str] = {
     ),
     "stutter.p": "The same by flipping speakers' signs: exact for few speakers, so that it is the one to quote.",
     "stutter.paper": (
-        "The published test: recordings before and after as two independent samples. It is in the JSON for comparison"
-        " with the paper and is wrong as a test: the mean of several cases has another distribution than one original."
+        "The published test: recordings before and after as two independent samples. It is in the JSON as"
+        " `p_u_published` for comparison with the paper, nothing printed rests on it, and it is wrong as a test: the"
+        " mean of several cases has another distribution than one original."
     ),
     "attack.cost": (
         "The chosen noise has another error rate than clean speech. With fewer than five speakers the interval draws"
@@ -132,8 +134,8 @@ MEANING: dict[str, str] = {
         "The plain rule counts more violations than with shuffled speakers. Of two groups each has its own p."
     ),
     "localize.word": (
-        "A word gets lost more than the words beside it. With few speakers and hundreds of words nothing can survive:"
-        " silence is no sign of robust words."
+        "A word gets lost more than the words beside it. What a speaker's occurrences of it are worth is estimated from"
+        " how much they are lost together. Rare words are hardly ever shown: silence is no sign of robust words."
     ),
     "localize.sound": "The same for phonemes of lost words; a sound is blamed for its word.",
     "localize.word_group": (

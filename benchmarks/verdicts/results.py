@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.machine import machine
+from benchmarks.pages import write_document
 from benchmarks.verdicts.experiment import Experiment, Tally
 
 from voxaudit import __version__
@@ -61,16 +61,10 @@ class Results:
             "command": "python -m benchmarks.verdicts",
             "date": datetime.now(UTC).date().isoformat(),
             "voxaudit": __version__,
-            "python": platform.python_version(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {platform.system()}",
+            "machine": machine(),
             "cpu_seconds": round(sum(self.seconds.values())),
         }
-        lines = [f' "about": {json.dumps(about)}']
-        for name, items in (("cells", rows), ("cpu_seconds", times)):
-            inner = ",\n".join(f"  {json.dumps(item)}" for item in items)
-            lines.append(f' "{name}": [\n{inner}\n ]')
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        write_document(path, about, {"cells": rows, "cpu_seconds": times})
 
 
 def read_results(path: Path) -> Results:

@@ -101,12 +101,3 @@ def above(experiments: Iterable[Experiment], results: Results) -> str:
                     f"- `{verdict.id}`, nominal {percent(verdict.nominal)} %: {', '.join(places)}. {why}"
                 )
     return "\n".join(lines) or "None."
-
-
-def fill(text: str, name: str, content: str) -> str:
-    """Return a document with what stands between the comments `NAME` and `/NAME` replaced."""
-    head, mark, rest = text.partition(f"<!-- {name} -->\n")
-    _, end, tail = rest.partition(f"<!-- /{name} -->")
-    if not mark or not end:
-        raise SystemExit(f"the document has no place for '{name}'")
-    return f"{head}{mark}{content}\n{end}{tail}"

@@ -69,7 +69,7 @@ EXPERIMENTS = (
             Verdict(
                 "localize.word",
                 "a word gets lost more than those beside it (q); report: shown",
-                "exact, false-discovery rate 5 % over all words",
+                "draws by chance, false-discovery rate 5 % over all words",
                 0.05,
                 "any",
             ),
@@ -86,7 +86,7 @@ EXPERIMENTS = (
             Verdict(
                 "localize.sound",
                 "a phoneme gets lost more than others (q)",
-                "false-discovery rate 5 % over all phonemes",
+                "draws by chance, false-discovery rate 5 % over all phonemes",
                 0.05,
                 "any",
             ),
