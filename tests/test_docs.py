@@ -43,7 +43,7 @@ NOT_RUN = {
     r"breaking (?!field)": "searches with real recognizers; tests/audits/test_breaking.py",
     r"quality": "DNSMOS takes a second of CPU for a few seconds of audio; tests/score",
     r"select .*(srb-accented|dnsmos)": "DNSMOS; tests/corpus/test_select.py",
-    r".*--embeddings": "an optional model of sentences; tests/audits/test_disparity_command.py",
+    r".*disparity.*--text": "an optional model of sentences; tests/audits/test_disparity_command.py",
     r".*--plot": "needs matplotlib; tests/audits",
     r".*\b(distances|word_counts|matched_wer|comprehensibility|ravdess16?)\.csv": "published data",
     r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",

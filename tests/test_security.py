@@ -31,14 +31,12 @@ from voxaudit.corpus.xml_files import read_xml
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.export import export_corpus
-from voxaudit.recognize import transcripts
 from voxaudit.review.app import review_app
 from voxaudit.review.messages import HttpError, Request
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import study_app
 from voxaudit.review.study.study import Item, Study, participants, read_study, write_study
 from voxaudit.run.folder import open_run, write_config
-from voxaudit.score import files as score_files
 from voxaudit.score.normalize import NORMALIZERS
 from voxaudit.score.run import score_run
 from voxaudit.speak.human import unpack_audio
@@ -154,7 +152,7 @@ COMMANDS = [
     ["score", "{home}/manifest.csv", "{home}/heard.csv", "--alignments", "5", "--by", "{group}"],
     ["report", "{home}/run"],
     ["robustness", "{home}/run", "--resamples", "100"],
-    ["disparity", "{home}/run", "--factor", "{group}", "--by", "recognizer"],
+    ["disparity", "{home}/run", "--attribute", "{group}", "--by", "recognizer"],
     ["parity", "{home}/run", "--attributes", "{group}", "--min-snr", "-99", "--full"],
     ["differential", "{home}/run", "--attribute", "{group}"],
     ["localize", "{home}/run", "--attribute", "{group}"],
@@ -168,7 +166,7 @@ COMMANDS = [
     ["sequential", "{home}/run", "--decide", "{group}", "--precision", "0.1"],
     ["review", "{home}/run", "--agreement"],
     ["init", "{home}/manifest.csv", "--out", "{tmp}/audit.toml"],
-    ["disparity", "{home}/run", "--factor", "gr{evil}oup"],
+    ["disparity", "{home}/run", "--attribute", "gr{evil}oup"],
     ["inspect", "{home}/{evil}.csv"],
     ["run", "{home}/{evil}.toml"],
 ]
@@ -415,9 +413,7 @@ ROWS = [
     "'",
 ]
 READERS = {
-    "trn corpus": trn._LINE.fullmatch,
-    "trn transcripts": transcripts._TRN.fullmatch,
-    "trn scoring": score_files._TRN.fullmatch,
+    "trn": trn._LINE.fullmatch,
     "several values": harmonise._SEVERAL.split,
     "chat": lambda text: chat._REMOVED.sub("", text),
     "coraal": lambda text: (coraal._MARKS.sub("", text), coraal._LOST.search(text)),

@@ -1,3 +1,7 @@
+import os
+import secrets
+import stat
+
 import polars as pl
 import pytest
 
@@ -75,3 +79,50 @@ def test_where_nothing_can_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(VoxauditError, match="cannot write"):
         write_atomically(tmp_path / "file" / "below.csv", lambda path: path.write_text("x"))
+
+
+def test_a_link_that_lies_in_wait_is_not_followed(tmp_path, monkeypatch):
+    """In a folder where others may write, even a name that was guessed must not lead elsewhere."""
+    names = []
+    write_atomically(tmp_path / "t.txt", lambda temporary: names.append(temporary.name))
+    write_atomically(tmp_path / "t.txt", lambda temporary: names.append(temporary.name))
+    assert len(set(names)) == 2
+    assert not any(str(os.getpid()) == part for name in names for part in name.split("."))
+
+    (tmp_path / "precious").write_text("mine")
+    monkeypatch.setattr(secrets, "token_hex", lambda _: "guessed")
+    (tmp_path / ".t.txt.guessed.tmp").symlink_to("precious")
+    with pytest.raises(VoxauditError, match=r"t\.txt: cannot write \(File exists\)"):
+        write_atomically(tmp_path / "t.txt", lambda temporary: temporary.write_text("yours"))
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "t.txt").symlink_to("precious")
+    write_atomically(tmp_path / "t.txt", lambda temporary: temporary.write_text("new"))
+    assert (tmp_path / "t.txt").read_text() == "new"
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("mode", "umask", "left"), [(0o666, 0o022, 0o644), (0o666, 0o002, 0o664), (0o600, 0, 0o600)]
+)
+def test_others_may_read_as_the_umask_says_unless_it_is_private(tmp_path, mode, umask, left):
+    seen = []
+    before = os.umask(umask)
+    try:
+        write_atomically(
+            tmp_path / "t.txt",
+            lambda temporary: (seen.append(temporary.stat().st_mode), temporary.write_text("x")),
+            mode=mode,
+        )
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(one) for one in (*seen, (tmp_path / "t.txt").stat().st_mode)} == {left}
+
+
+def test_the_longest_name_can_be_written(tmp_path):
+    path = tmp_path / ("\u00e9" * 127)  # 254 bytes
+    write_atomically(path, lambda temporary: temporary.write_text("x"))
+    assert path.read_text() == "x"

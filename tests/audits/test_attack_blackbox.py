@@ -111,7 +111,7 @@ def test_the_search_builds_on_what_it_found():
 
 def test_the_command_attacks_an_ordinary_engine(corpus, capsys):
     out = corpus / "out"
-    arguments = [corpus / "manifest.csv", "--recognizer", engine(corpus), "--method", "blackbox"]
+    arguments = [corpus / "manifest.csv", "--recognizers", engine(corpus), "--method", "blackbox"]
     options = ["--snr", "10", "--queries", "12", "--workers", "1", "--no-cache", "--out", out]
     assert command(*arguments, *options, "--json") == 0
     (row,) = json.loads(capsys.readouterr().out)
@@ -158,7 +158,7 @@ def test_what_cannot_be_asked_is_one_line(corpus, options, message):
     with pytest.raises(VoxauditError) as caught:
         command(
             corpus / "manifest.csv",
-            "--recognizer",
+            "--recognizers",
             engine(corpus),
             "--out",
             corpus / "out",

@@ -66,15 +66,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def command(folder, *arguments, model="first"):
+def command(folder, *arguments, models=("first",)):
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     given = [
         folder / "manifest.csv",
         "--out",
         folder / "out",
-        "--recognizer",
-        f"{folder / 'model.py'}:{model}",
+        "--recognizers",
+        ",".join(f"{folder / 'model.py'}:{name}" for name in models),
     ]
     return run(parser.parse_args([str(one) for one in [*given, *arguments]]))
 
@@ -83,7 +83,7 @@ def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
     other = f"{folder / 'model.py'}:second"
     plain = f"python:{folder / 'plain.py'}:plain"
     options = ["--snr", "30,10", "--steps", "12", "--no-cache", "--workers", "1", "--json"]
-    assert command(folder, *options, "--recognizer", other, "--transfer", plain) == 0
+    assert command(folder, *options, "--transfer", plain, models=["first", "second"]) == 0
     rows = json.loads(capsys.readouterr().out)
     mine = [row for row in rows if row["recognizer"].endswith("first")]
     assert [row["scenario"] for row in mine] == ["pgd:2", "pgd:4"]
@@ -167,5 +167,5 @@ def test_the_black_box_works_on_models_with_gradients_too(folder, capsys):
 )
 def test_models_that_cannot_serve_are_one_line(folder, model, message):
     with pytest.raises(VoxauditError) as caught:
-        command(folder, model=model)
+        command(folder, models=[model])
     assert message in str(caught.value)

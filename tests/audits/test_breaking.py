@@ -107,7 +107,7 @@ def test_what_never_breaks_or_is_broken_already_has_no_number(corpus):
     never = audit(corpus, ends=(1.0, 0.7), attribute="group").points
     assert never[0].value is None
     assert never[0].never == 6
-    assert "is no harder than" in never[0].refused or "does not break" in never[0].refused
+    assert "is no harder than" in never[0].refusal or "does not break" in never[0].refusal
     already = audit(corpus, ends=(0.3, 0.001))
     assert already.points[1].always == 6
     assert already.points[1].value is None
@@ -117,7 +117,7 @@ def test_what_never_breaks_or_is_broken_already_has_no_number(corpus):
 
 def test_no_order_of_harm_is_refused(corpus):
     found = audit(corpus, ends=(0.001, 1.0))
-    assert all(point.value is None and "turn the range round" in point.refused for point in found.points)
+    assert all(point.value is None and "turn the range round" in point.refusal for point in found.points)
     assert not found.differences
 
 
@@ -166,7 +166,7 @@ def test_a_group_of_one_speaker_has_no_number(corpus):
     small.write_text("\n".join(table))
     found = audit(small)
     assert found.points[0].value is not None
-    assert found.points[1].refused == "1 speaker, and at least 5 are needed"
+    assert found.points[1].refusal == "1 speaker, and at least 5 are needed"
     assert not found.differences
 
 

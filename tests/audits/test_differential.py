@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from voxaudit.audits.differential import differential
 from voxaudit.audits.differential.disagreement import measure_disagreement
 from voxaudit.audits.differential.ratings import read_ratings
-from voxaudit.audits.differential.scenarios import parse_condition
 from voxaudit.audits.differential.sources import open_source
 from voxaudit.errors import VoxauditError
 from voxaudit.score import count_words, normalizer
@@ -97,22 +96,6 @@ def test_a_failed_trial_is_left_out_of_both_conditions_and_counted() -> None:
     assert f["degradation"] is None  # "" and "": no words at all
     assert found.left_out["trials without a transcript"] == 1
     assert "both recognizers returned no words" in found.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("scenario", "transformation", "theta"),
-    [
-        ("clipping:theta=0.03", "clipping", 0.03),
-        ("gaussian_noise:2", "gaussian_noise", 2.0),
-        ("rir:room=2,distance=3", "rir", "room=2,distance=3"),
-        ("Scale:.5", "Scale", 0.5),
-        ("my own", "my own", None),
-        ("street:loud", "street", "loud"),
-    ],
-)
-def test_scenario_names(scenario, transformation, theta) -> None:
-    condition = parse_condition(scenario)
-    assert (condition.transformation, condition.theta) == (transformation, theta)
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "A."]), max_size=4).map(" ".join)

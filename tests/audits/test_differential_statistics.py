@@ -11,10 +11,10 @@ from voxaudit.audits.differential import TAUS
 from voxaudit.audits.differential.audit import ask
 from voxaudit.audits.differential.intervals import gap_intervals
 from voxaudit.audits.differential.permutation import Claims, exceedances
-from voxaudit.audits.differential.scenarios import parse_condition
 from voxaudit.audits.differential.sums import SpeakerSums
 from voxaudit.audits.differential.testing import judge_violations
 from voxaudit.audits.differential.violations import Grid, find_violations
+from voxaudit.perturb.condition import parse_condition
 
 
 def simulated(generator, sizes, *, gap=0.0, conditions=12, spreads=None, words=60) -> SpeakerSums:

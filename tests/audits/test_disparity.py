@@ -46,7 +46,7 @@ def scores(
 
 
 def test_a_large_gap_is_found_and_no_gap_is_not() -> None:
-    found = disparity(scores(1, gap=0.8), factor="group", resamples=200)
+    found = disparity(scores(1, gap=0.8), attribute="group", resamples=200)
     effect = found.fits[0].effects[0]
     assert found.reference == "a"
     assert effect.level == "b"
@@ -55,15 +55,15 @@ def test_a_large_gap_is_found_and_no_gap_is_not() -> None:
     assert effect.ci_high is not None
     assert 1.0 < effect.ci_low < effect.ratio < effect.ci_high
     assert abs(effect.estimate - 0.8) < 3 * (effect.se or 0)
-    nothing = disparity(scores(2), factor="group", resamples=0).fits[0].effects[0]
+    nothing = disparity(scores(2), attribute="group", resamples=0).fits[0].effects[0]
     assert nothing.verdict == UNDECIDED
     assert nothing.baseline is None
 
 
 def test_the_reference_turns_the_ratio_round() -> None:
     table = scores(3, gap=0.6)
-    forth = disparity(table, factor="group", resamples=0).fits[0].effects[0]
-    back = disparity(table, factor="group", reference="b", resamples=0).fits[0].effects[0]
+    forth = disparity(table, attribute="group", resamples=0).fits[0].effects[0]
+    back = disparity(table, attribute="group", reference="b", resamples=0).fits[0].effects[0]
     np.testing.assert_allclose(back.ratio, 1 / forth.ratio, rtol=1e-7)
     np.testing.assert_allclose([back.ci_low, back.ci_high], [1 / forth.ci_high, 1 / forth.ci_low], rtol=1e-6)  # type: ignore[operator]
     np.testing.assert_allclose(back.p, forth.p, rtol=1e-5)
@@ -75,7 +75,7 @@ def test_the_reference_turns_the_ratio_round() -> None:
 def test_interval_and_p_value_agree(seed: int, gap: float) -> None:
     table = scores(seed, speakers=24, each=5, gap=gap)
     for kind in ("profile", "wald", "robust"):
-        effect = disparity(table, factor="group", resamples=0, interval=kind).fits[0].effects[0]
+        effect = disparity(table, attribute="group", resamples=0, interval=kind).fits[0].effects[0]
         assert effect.p is not None
         assert effect.ci_low is not None
         assert effect.ci_high is not None
@@ -89,21 +89,21 @@ def test_errors_are_added_up_from_a_scores_table() -> None:
         deletions=pl.col("errors") - pl.col("errors") // 2,
         insertions=pl.lit(0),
     ).drop("errors")
-    one, two = (disparity(t, factor="group", resamples=0).fits[0] for t in (table, parts))
+    one, two = (disparity(t, attribute="group", resamples=0).fits[0] for t in (table, parts))
     assert one == two
 
 
-def test_covariates_of_both_kinds() -> None:
-    fit = disparity(scores(5), factor="group", covariates=["age", "device"], resamples=0).fits[0]
-    assert [c.term for c in fit.covariates] == ["(Intercept)", "age", "devicelaptop", "devicephone"]
-    assert fit.covariates[2].column == "device"
-    assert fit.covariates[2].level == "laptop"
+def test_controls_of_both_kinds() -> None:
+    fit = disparity(scores(5), attribute="group", controls=["age", "device"], resamples=0).fits[0]
+    assert [c.term for c in fit.controls] == ["(Intercept)", "age", "devicelaptop", "devicephone"]
+    assert fit.controls[2].column == "device"
+    assert fit.controls[2].level == "laptop"
     as_text = scores(5).with_columns(pl.col("age").cast(pl.String))
-    again = disparity(as_text, factor="group", covariates=["age", "device"], resamples=0).fits[0]
+    again = disparity(as_text, attribute="group", controls=["age", "device"], resamples=0).fits[0]
     np.testing.assert_allclose(again.loglik, fit.loglik)  # type: ignore[arg-type]
     bands = scores(5).with_columns(band=pl.col("age") // 25)
-    categories = disparity(bands, factor="group", covariates=["C(band)"], resamples=0).fits[0]
-    assert [c.term for c in categories.covariates] == ["(Intercept)", "band1", "band2"]
+    categories = disparity(bands, attribute="group", controls=["C(band)"], resamples=0).fits[0]
+    assert [c.term for c in categories.controls] == ["(Intercept)", "band1", "band2"]
 
 
 def test_a_confounder_is_controlled_for() -> None:
@@ -118,15 +118,15 @@ def test_a_confounder_is_controlled_for() -> None:
                 (f"s{one}", "ab"[group], "noisy" if noisy else "quiet", 12, int(generator.poisson(12 * rate)))
             )
     table = pl.DataFrame(rows, orient="row", schema=["speaker", "group", "room", "words", "errors"])
-    raw = disparity(table, factor="group", resamples=0).fits[0].effects[0]
-    controlled = disparity(table, factor="group", covariates=["room"], resamples=0).fits[0].effects[0]
+    raw = disparity(table, attribute="group", resamples=0).fits[0].effects[0]
+    controlled = disparity(table, attribute="group", controls=["room"], resamples=0).fits[0].effects[0]
     assert raw.verdict == MORE
     assert controlled.verdict == UNDECIDED
 
 
 def test_a_family_of_fits_is_adjusted_together() -> None:
     table = pl.concat(scores(seed).with_columns(recognizer=pl.lit(f"r{seed}")) for seed in range(5))
-    found = disparity(table, factor="group", by=["recognizer"], resamples=0)
+    found = disparity(table, attribute="group", by=["recognizer"], resamples=0)
     assert [fit.by for fit in found.fits] == [{"recognizer": f"r{seed}"} for seed in range(5)]
     assert found.family == {"effects": 5, "tests": 5, "interactions": 0}
     p = sorted(fit.effects[0].p or 0 for fit in found.fits)
@@ -136,7 +136,7 @@ def test_a_family_of_fits_is_adjusted_together() -> None:
         fit.lrt is not None and fit.lrt.p <= (fit.lrt.p_bh or 0) <= (fit.lrt.p_holm or 0)
         for fit in found.fits
     )
-    alone = disparity(scores(3), factor="group", resamples=0).fits[0].effects[0]
+    alone = disparity(scores(3), attribute="group", resamples=0).fits[0].effects[0]
     np.testing.assert_allclose(found.fits[3].effects[0].estimate, alone.estimate, rtol=1e-9)
 
 
@@ -145,7 +145,7 @@ def test_one_bad_part_is_refused_and_the_others_stand() -> None:
         [scores(1).with_columns(scenario=pl.lit("x")), scores(2).with_columns(scenario=pl.lit("y"))]
     )
     table = table.with_columns(errors=pl.when(pl.col("scenario") == "y").then(0).otherwise("errors"))
-    found = disparity(table, factor="group", by=["scenario"], resamples=0)
+    found = disparity(table, attribute="group", by=["scenario"], resamples=0)
     assert found.fits[0].refusal is None
     assert "0 errors" in (found.fits[1].refusal or "")
     assert found.fits[1].effects == ()
@@ -155,7 +155,7 @@ def test_one_bad_part_is_refused_and_the_others_stand() -> None:
 def test_the_interaction_asks_who_is_hurt_more() -> None:
     both = ("clean", "noise")
     hurt = disparity(
-        scores(7, scenarios=both, extra=0.7), factor="group", interaction="scenario", resamples=0
+        scores(7, scenarios=both, extra=0.7), attribute="group", interaction="scenario", resamples=0
     ).fits[0]
     assert hurt.interaction is not None
     assert hurt.interaction.reference == "clean"
@@ -163,10 +163,12 @@ def test_the_interaction_asks_who_is_hurt_more() -> None:
     assert (contrast.level, contrast.at) == ("b", "noise")
     assert abs(contrast.estimate - 0.7) < 3 * (contrast.se or 0)
     assert hurt.interaction.verdict == DIFFERENT
-    alike = disparity(scores(7, scenarios=both), factor="group", interaction="scenario", resamples=0).fits[0]
+    alike = disparity(scores(7, scenarios=both), attribute="group", interaction="scenario", resamples=0).fits[
+        0
+    ]
     assert alike.interaction is not None
     assert alike.interaction.verdict == ALIKE
-    assert [c.term for c in alike.covariates] == ["(Intercept)", "scenarionoise"]
+    assert [c.term for c in alike.controls] == ["(Intercept)", "scenarionoise"]
 
 
 def test_the_contrast_is_a_ratio_of_ratios() -> None:
@@ -178,11 +180,11 @@ def test_the_contrast_is_a_ratio_of_ratios() -> None:
         for one in range(6)
     ]
     table = pl.DataFrame(rows, orient="row", schema=["speaker", "group", "scenario", "words", "errors"])
-    fit = disparity(table, factor="group", interaction="scenario", resamples=0).fits[0]
+    fit = disparity(table, attribute="group", interaction="scenario", resamples=0).fits[0]
     assert fit.interaction is not None
     np.testing.assert_allclose(fit.interaction.contrasts[0].ratio, (9 / 2) / (3 / 2), rtol=1e-6)
     other = disparity(
-        table, factor="group", interaction="scenario", interaction_reference="noise", resamples=0
+        table, attribute="group", interaction="scenario", interaction_reference="noise", resamples=0
     ).fits[0]
     assert other.interaction is not None
     np.testing.assert_allclose(other.interaction.contrasts[0].ratio, (3 / 2) / (9 / 2), rtol=1e-6)
@@ -190,7 +192,7 @@ def test_the_contrast_is_a_ratio_of_ratios() -> None:
 
 def test_a_group_without_errors() -> None:
     table = scores(8).with_columns(errors=pl.when(pl.col("group") == "b").then(0).otherwise("errors"))
-    fit = disparity(table, factor="group", resamples=100).fits[0]
+    fit = disparity(table, attribute="group", resamples=100).fits[0]
     effect = fit.effects[0]
     assert effect.ratio == 0.0
     assert effect.se is None
@@ -201,9 +203,9 @@ def test_a_group_without_errors() -> None:
     assert any("no errors" in line for line in fit.warnings)
     # Left to choose, the audit takes a reference that has errors; asked for the silent one, it refuses.
     swapped = table.with_columns(group=pl.when(pl.col("group") == "b").then(pl.lit("A")).otherwise("group"))
-    assert disparity(swapped, factor="group", resamples=0).reference == "a"
-    with pytest.raises(VoxauditError, match="reference level 'A' has no errors"):
-        disparity(swapped, factor="group", reference="A", resamples=0)
+    assert disparity(swapped, attribute="group", resamples=0).reference == "a"
+    with pytest.raises(VoxauditError, match="reference group 'A' has no errors"):
+        disparity(swapped, attribute="group", reference="A", resamples=0)
 
 
 def test_rows_without_words_or_values_are_left_out_and_counted() -> None:
@@ -213,33 +215,34 @@ def test_rows_without_words_or_values_are_left_out_and_counted() -> None:
         group=pl.when(pl.int_range(pl.len()).is_between(10, 12)).then(None).otherwise("group"),
         age=pl.when(pl.int_range(pl.len()) == 20).then(None).otherwise("age"),
     )
-    fit = disparity(worse, factor="group", covariates=["age"], resamples=0).fits[0]
-    assert fit.dropped == 9
-    assert fit.dropped_because == {"no reference words": 5, "no value of group": 3, "no value of age": 1}
+    fit = disparity(worse, attribute="group", controls=["age"], resamples=0).fits[0]
+    assert fit.left_out == {"no reference words": 5, "no value of group": 3, "no value of age": 1}
     assert fit.utterances == table.height - 9
     assert "5 utterances left out: no reference words" in fit.warnings
     kept = [row for row in range(table.height) if row >= 5 and row not in (10, 11, 12, 20)]
     np.testing.assert_allclose(
         fit.loglik,  # type: ignore[arg-type]
-        disparity(table[kept], factor="group", covariates=["age"], resamples=0).fits[0].loglik,  # type: ignore[arg-type]
+        disparity(table[kept], attribute="group", controls=["age"], resamples=0).fits[0].loglik,  # type: ignore[arg-type]
     )
 
 
-def test_constant_and_determined_covariates_are_left_out_in_words() -> None:
+def test_constant_and_determined_controls_are_left_out_in_words() -> None:
     table = scores(10).with_columns(years=pl.col("age") - 6, country=pl.lit("x"))
-    fit = disparity(table, factor="group", covariates=["age", "years", "country"], resamples=0).fits[0]
+    fit = disparity(table, attribute="group", controls=["age", "years", "country"], resamples=0).fits[0]
     assert any("years left out: it is determined by age" in line for line in fit.warnings)
-    only = disparity(scores(10), factor="group", covariates=["age"], resamples=0).fits[0]
+    only = disparity(scores(10), attribute="group", controls=["age"], resamples=0).fits[0]
     np.testing.assert_allclose(fit.effects[0].estimate, only.effects[0].estimate, rtol=1e-9)
-    number = disparity(table.with_columns(k=pl.lit(3)), factor="group", covariates=["k"], resamples=0).fits[0]
+    number = disparity(table.with_columns(k=pl.lit(3)), attribute="group", controls=["k"], resamples=0).fits[
+        0
+    ]
     assert any("k left out: it has the same value in every utterance" in line for line in number.warnings)
 
 
 def test_few_speakers_are_flagged_and_one_is_refused() -> None:
-    few = disparity(scores(11, speakers=10), factor="group", resamples=0).fits[0]
+    few = disparity(scores(11, speakers=10), attribute="group", resamples=0).fits[0]
     assert any("has 5 speakers" in line and "robust" in line for line in few.warnings)
     lone = scores(12, gap=2.0).filter((pl.col("group") == "a") | (pl.col("speaker") == "s01"))
-    assert disparity(lone, factor="group", resamples=0).fits[0].effects[0].verdict == ONE_SPEAKER
+    assert disparity(lone, attribute="group", resamples=0).fits[0].effects[0].verdict == ONE_SPEAKER
 
 
 def test_warnings_name_what_is_odd() -> None:
@@ -247,21 +250,22 @@ def test_warnings_name_what_is_odd() -> None:
         group=pl.when(pl.int_range(pl.len()) == 0).then(pl.lit("b")).otherwise("group")
     )
     assert any(
-        "1 speakers occur with several values" in w for w in disparity(both, factor="group").fits[0].warnings
+        "1 speakers occur with several values" in w
+        for w in disparity(both, attribute="group").fits[0].warnings
     )
     wild = scores(14, sigma=0.15).with_columns(
         errors=pl.when(pl.col("speaker") == "s03").then(pl.col("errors") * 12 + 6).otherwise("errors")
     )
-    warned = disparity(wild, factor="group", resamples=0).fits[0].warnings
+    warned = disparity(wild, attribute="group", resamples=0).fits[0].warnings
     assert any("speaker 's03' is +" in line for line in warned)
     lumpy = scores(15).with_columns(errors=pl.col("errors") * (pl.int_range(pl.len()) % 2) * 2)
-    warned = disparity(lumpy, factor="group", resamples=0).fits[0].warnings
+    warned = disparity(lumpy, attribute="group", resamples=0).fits[0].warnings
     assert any("times as much as the model says" in line for line in warned)
 
 
 def test_without_a_random_effect() -> None:
     table = scores(16)
-    fit = disparity(table.drop("speaker"), factor="group", random=False, resamples=0).fits[0]
+    fit = disparity(table.drop("speaker"), attribute="group", random=False, resamples=0).fits[0]
     assert fit.sigma is None
     assert fit.speakers is None
     assert fit.effects[0].robust is None
@@ -271,7 +275,7 @@ def test_without_a_random_effect() -> None:
     )
     rates = errors / words
     np.testing.assert_allclose(fit.effects[0].ratio, rates[1] / rates[0], rtol=1e-9)
-    mixed = disparity(table, factor="group", resamples=0).fits[0].effects[0]
+    mixed = disparity(table, attribute="group", resamples=0).fits[0].effects[0]
     assert (fit.effects[0].se or 0) < (mixed.se or 0)
 
 
@@ -279,7 +283,7 @@ def test_unknown_speakers_do_not_matter_without_a_random_effect() -> None:
     table = scores(16).with_columns(
         speaker=pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("speaker")
     )
-    fit = disparity(table, factor="group", random=False, resamples=50).fits[0]
+    fit = disparity(table, attribute="group", random=False, resamples=50).fits[0]
     assert fit.speakers is None
     assert fit.utterances == table.height
 
@@ -291,34 +295,44 @@ def test_a_part_without_the_interactions_reference_is_refused() -> None:
             scores(8, scenarios=("noise", "echo")).with_columns(recognizer=pl.lit("y")),
         ]
     )
-    found = disparity(table, factor="group", by=["recognizer"], interaction="scenario", resamples=0)
+    found = disparity(table, attribute="group", by=["recognizer"], interaction="scenario", resamples=0)
     assert found.fits[0].interaction is not None
     assert found.fits[1].refusal == "the value 'clean' of scenario does not occur here"
 
 
 def test_pooled_scenarios_are_said() -> None:
-    found = disparity(scores(17, scenarios=("clean", "noise")), factor="group", resamples=0)
+    found = disparity(scores(17, scenarios=("clean", "noise")), attribute="group", resamples=0)
     assert any("'scenario' has 2 values" in line for line in found.notes)
 
 
 def test_modes_are_there_when_asked_for() -> None:
-    fit = disparity(scores(18), factor="group", resamples=0, modes=True).fits[0]
+    fit = disparity(scores(18), attribute="group", resamples=0, modes=True).fits[0]
     assert [mode.speaker for mode in fit.modes] == [f"s{one:02d}" for one in range(40)]
     assert abs(np.mean([mode.mode for mode in fit.modes])) < 0.1
 
 
 def test_the_document_is_plain_data_and_a_lone_fit_stands_at_the_top() -> None:
-    document = disparity(scores(19), factor="group", covariates=["age"], resamples=50).as_dict()
+    document = disparity(scores(19), attribute="group", controls=["age"], resamples=50).as_dict()
     assert json.loads(json.dumps(document)) is not None
     for name in (
-        *("factor", "reference", "effects", "covariates", "sigma", "loglik", "lrt", "utterances", "speakers"),
-        *("dropped", "dispersion", "warnings"),
+        *(
+            "attribute",
+            "reference",
+            "effects",
+            "controls",
+            "sigma",
+            "loglik",
+            "lrt",
+            "utterances",
+            "speakers",
+        ),
+        *("left_out", "dispersion", "warnings"),
     ):
         assert document[name] == document["fits"][0][name]
     assert {"level", "estimate", "se", "ratio", "ci_low", "ci_high", "p"} <= set(document["effects"][0])
     assert {"chi2", "df", "p"} <= set(document["lrt"])
-    assert {"term", "estimate", "se"} <= set(document["covariates"][0])
-    split = disparity(scores(19), factor="group", by=["device"], resamples=0).as_dict()
+    assert {"term", "estimate", "se"} <= set(document["controls"][0])
+    split = disparity(scores(19), attribute="group", by=["device"], resamples=0).as_dict()
     assert "effects" not in split
     assert len(split["fits"]) == 3
 
@@ -348,21 +362,25 @@ def test_the_document_is_plain_data_and_a_lone_fit_stands_at_the_top() -> None:
                 .then(pl.lit("old"))
                 .otherwise(pl.col("age").cast(pl.String))
             },
-            {"covariates": ["age"]},
+            {"controls": ["age"]},
             r"row 4, column 'age': 'old' among numbers.*C\(age\)",
         ),
-        ({"age": pl.lit(float("inf"))}, {"covariates": ["age"]}, "row 1, column 'age': an infinite value"),
-        ({}, {"reference": "c"}, r"no level 'c' of group\..* Levels there: a, b"),
-        ({}, {"covariates": ["agee"]}, "no column 'agee'. Did you mean: age"),
-        ({}, {"covariates": ["group"]}, "column 'group' cannot be the factor and a covariate at once"),
+        ({"age": pl.lit(float("inf"))}, {"controls": ["age"]}, "row 1, column 'age': an infinite value"),
+        ({}, {"reference": "c"}, r"no group 'c' of group\..* Groups there: a, b"),
+        ({}, {"controls": ["agee"]}, "no column 'agee'. Did you mean: age"),
+        (
+            {},
+            {"controls": ["group"]},
+            "column 'group' cannot be the sensitive attribute and a control attribute at once",
+        ),
         ({}, {"speaker": "talker"}, "no column 'talker' for the speaker.*--no-random"),
         ({}, {"interval": "exact"}, "unknown interval 'exact'"),
         ({}, {"nodes": 0}, "must be 1 or more"),
         ({}, {"interaction": "scenario"}, "'scenario' needs at least two values"),
         (
             {"sex": pl.when(pl.col("group") == "a").then(pl.lit("f")).otherwise(pl.lit("m"))},
-            {"covariates": ["sex"]},
-            "level 'b' of group cannot be told apart from sex",
+            {"controls": ["sex"]},
+            "group 'b' of group cannot be told apart from sex",
         ),
         (
             {"group": pl.int_range(pl.len())},
@@ -371,10 +389,10 @@ def test_the_document_is_plain_data_and_a_lone_fit_stands_at_the_top() -> None:
         ),
         (
             {"note": pl.format("n{}", pl.int_range(pl.len()))},
-            {"covariates": ["note"]},
-            "covariate 'note' has 400 different labels, too many to hold fixed",
+            {"controls": ["note"]},
+            "control attribute 'note' has 400 different labels, too many to hold fixed",
         ),
-        ({}, {"covariates": ["C(speaker_group)"]}, "cannot be told apart from speaker_group"),
+        ({}, {"controls": ["C(speaker_group)"]}, "cannot be told apart from speaker_group"),
     ],
 )
 def test_bad_input_is_one_clear_line(
@@ -382,36 +400,36 @@ def test_bad_input_is_one_clear_line(
 ) -> None:
     table = scores(20).with_columns(speaker_group=pl.col("speaker")).with_columns(**change)
     with pytest.raises(VoxauditError, match=message) as caught:
-        disparity(table, factor="group", resamples=0, where="scores.csv", **options)  # type: ignore[arg-type]
+        disparity(table, attribute="group", resamples=0, where="scores.csv", **options)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
 def test_an_unknown_value_of_the_interaction_is_named() -> None:
     table = scores(21, scenarios=("clean", "noise"))
     with pytest.raises(VoxauditError, match=r"no value 'noisy' of scenario\. Did you mean: noise\?"):
-        disparity(table, factor="group", interaction="scenario", interaction_reference="noisy")
+        disparity(table, attribute="group", interaction="scenario", interaction_reference="noisy")
 
 
-def test_too_many_speaker_level_covariates_are_refused() -> None:
+def test_too_many_speaker_level_controls_are_refused() -> None:
     table = scores(22, speakers=6)
     table = table.with_columns(
         **{f"x{i}": (pl.col("speaker").str.slice(1).cast(pl.Int64) ** (i + 1)) % 7 for i in range(4)}
     )
     with pytest.raises(VoxauditError, match="6 speakers cannot carry"):
-        disparity(table, factor="group", covariates=[f"x{i}" for i in range(4)], resamples=0)
+        disparity(table, attribute="group", controls=[f"x{i}" for i in range(4)], resamples=0)
 
 
 def test_labels_are_read_as_people_write_them() -> None:
     table = scores(23).with_columns(
         group=pl.when(pl.int_range(pl.len()) % 3 == 0).then(pl.col("group") + " ").otherwise("group")
     )
-    assert disparity(table, factor="group", resamples=0).fits[0].loglik == pytest.approx(
-        disparity(scores(23), factor="group", resamples=0).fits[0].loglik
+    assert disparity(table, attribute="group", resamples=0).fits[0].loglik == pytest.approx(
+        disparity(scores(23), attribute="group", resamples=0).fits[0].loglik
     )
     flags = scores(23).with_columns(group=(pl.col("group") == "b").cast(pl.Float64))
-    assert disparity(flags, factor="group", resamples=0).fits[0].effects[0].level == "1"
+    assert disparity(flags, attribute="group", resamples=0).fits[0].effects[0].level == "1"
     tens = scores(23).with_columns(group=pl.when(pl.col("group") == "a").then(9).otherwise(10))
-    assert disparity(tens, factor="group", resamples=0).reference == "9"
+    assert disparity(tens, attribute="group", resamples=0).reference == "9"
 
 
 @pytest.mark.parametrize("reference", ["many", "one"])
@@ -425,5 +443,5 @@ def test_one_speaker_stands_for_no_group_on_either_side(reference: str) -> None:
             "words": [10] * 36,
         }
     )
-    fit = disparity(table, factor="group", reference=reference).fits[0]
+    fit = disparity(table, attribute="group", reference=reference).fits[0]
     assert [effect.verdict for effect in fit.effects] == ["refused: one speaker cannot stand for a group"]

@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from voxaudit.audits.disparity.embeddings import embedding_covariates, principal_components
+from voxaudit.audits.disparity.embeddings import embedding_controls, principal_components
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.score.meaning import minilm
@@ -41,18 +41,19 @@ def table(tmp_path: Path) -> Path:
 
 
 def test_a_run_folder_is_its_scores(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--factor", "gender", "--by", "recognizer,scenario", "--resamples", "100"]
+    arguments = ["--attribute", "gender", "--by", "recognizer,scenario", "--resamples", "100"]
     assert main(["disparity", str(table.parent), *arguments]) == 0
     text = capsys.readouterr()
     assert "Errors relative to gender = f" in text.out
     assert "more errors" in text.out
     assert "adjusted for 2 comparisons" in text.out
-    assert "reference level: 'f'" in text.err
+    assert "reference group: 'f'" in text.err
 
 
 def test_json_is_one_document(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        main(["disparity", str(table), "--factor", "gender", "--json", "--modes", "--resamples", "50"]) == 0
+        main(["disparity", str(table), "--attribute", "gender", "--json", "--modes", "--resamples", "50"])
+        == 0
     )
     captured = capsys.readouterr()
     document = json.loads(captured.out)
@@ -69,7 +70,7 @@ def test_infinity_is_null_in_json(table: Path, capsys: pytest.CaptureFixture[str
         substitutions=pl.when(pl.col("gender") == "m").then(0).otherwise("substitutions")
     )
     quiet.write_parquet(table)
-    assert main(["disparity", str(table), "--factor", "gender", "--json", "--resamples", "0"]) == 0
+    assert main(["disparity", str(table), "--attribute", "gender", "--json", "--resamples", "0"]) == 0
     effect = json.loads(capsys.readouterr().out)["effects"][0]
     assert (effect["estimate"], effect["se"], effect["ratio"], effect["ci_low"]) == (None, None, 0.0, 0.0)
     assert 0.0 < effect["ci_high"] < 1.0
@@ -77,13 +78,13 @@ def test_infinity_is_null_in_json(table: Path, capsys: pytest.CaptureFixture[str
 
 def test_the_interaction_is_printed(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [
-        "--factor",
+        "--attribute",
         "gender",
         "--interaction",
         "scenario",
         "--resamples",
         "0",
-        "--covariates",
+        "--controls",
         "recognizer",
     ]
     assert main(["disparity", str(table), *arguments]) == 0
@@ -97,7 +98,7 @@ def test_the_interaction_is_printed(table: Path, capsys: pytest.CaptureFixture[s
 def test_the_forest_plot(table: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("matplotlib", reason="needs voxaudit[plot]")
     target = table.parent / f"plot.{ending}"
-    arguments = ["disparity", str(table), "--factor", "gender", "--by", "scenario", "--resamples", "50"]
+    arguments = ["disparity", str(table), "--attribute", "gender", "--by", "scenario", "--resamples", "50"]
     assert main([*arguments, "--plot", str(target)]) == 0
     first = target.read_bytes()
     assert main([*arguments, "--plot", str(target)]) == 0
@@ -113,12 +114,15 @@ def test_the_forest_plot(table: Path, ending: str, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--factor", "sex"], "no column 'sex'"),
-        (["--factor", "gender", "--plot", "plot.pdf"], "plot.pdf: a plot is written as .png or .svg"),
-        (["--factor", "gender", "--plot", "nowhere/plot.svg"], "there is no folder 'nowhere'"),
-        (["--factor", "gender", "--speaker", "who"], "no column 'who' for the speaker"),
-        (["--factor", "gender", "--embeddings", "text"], "no column 'text'"),
-        (["--factor", "gender", "--by", "gender"], "cannot be the factor and a column to split by at once"),
+        (["--attribute", "sex"], "no column 'sex'"),
+        (["--attribute", "gender", "--plot", "plot.pdf"], "plot.pdf: a plot is written as .png or .svg"),
+        (["--attribute", "gender", "--plot", "nowhere/plot.svg"], "there is no folder 'nowhere'"),
+        (["--attribute", "gender", "--speaker", "who"], "no column 'who' for the speaker"),
+        (["--attribute", "gender", "--text", "text"], "no column 'text'"),
+        (
+            ["--attribute", "gender", "--by", "gender"],
+            "cannot be the sensitive attribute and a column to split by at once",
+        ),
     ],
 )
 def test_mistakes_are_one_line(
@@ -132,7 +136,7 @@ def test_mistakes_are_one_line(
 
 
 def test_a_missing_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["disparity", str(tmp_path / "none.csv"), "--factor", "x"]) == 2
+    assert main(["disparity", str(tmp_path / "none.csv"), "--attribute", "x"]) == 2
     assert "none.csv: no such file" in capsys.readouterr().err
 
 
@@ -201,15 +205,15 @@ def test_text_explains_a_gap_that_comes_from_text() -> None:
     from voxaudit.audits.disparity import disparity
 
     table = talk()
-    extra, said = embedding_covariates(table, "text", "speaker", encode=letters)
+    extra, said = embedding_controls(table, "text", "speaker", encode=letters)
     assert 1 <= len(extra) <= 8
     assert "40 speakers" in said[0]
     assert f"reduced to {len(extra)} principal components" in said[0]
-    plain = disparity(table, factor="group", resamples=0).fits[0].effects[0]
-    controlled = disparity(table, factor="group", extra=extra, resamples=0).fits[0]
+    plain = disparity(table, attribute="group", resamples=0).fits[0].effects[0]
+    controlled = disparity(table, attribute="group", extra=extra, resamples=0).fits[0]
     assert plain.ratio > 1.4
     assert abs(np.log(controlled.effects[0].ratio)) < 0.5 * np.log(plain.ratio)
-    assert controlled.covariates[1].term == "text01"
+    assert controlled.controls[1].term == "text01"
 
 
 def test_components_are_standardised_over_utterances() -> None:
@@ -225,16 +229,16 @@ def test_components_are_standardised_over_utterances() -> None:
 
 def test_few_speakers_cannot_be_controlled_for_what_they_say() -> None:
     with pytest.raises(VoxauditError, match="4 speakers are too few to control for what they say"):
-        embedding_covariates(talk(4), "text", "speaker", encode=letters)
+        embedding_controls(talk(4), "text", "speaker", encode=letters)
 
 
 def test_rows_without_text_are_left_out() -> None:
     from voxaudit.audits.disparity import disparity
 
     table = talk().with_columns(text=pl.when(pl.int_range(pl.len()) < 3).then(None).otherwise("text"))
-    extra, _ = embedding_covariates(table, "text", "speaker", encode=letters)
-    fit = disparity(table, factor="group", extra=extra, resamples=0).fits[0]
-    assert fit.dropped_because == {"no value of text01": 3}
+    extra, _ = embedding_controls(table, "text", "speaker", encode=letters)
+    fit = disparity(table, attribute="group", extra=extra, resamples=0).fits[0]
+    assert fit.left_out == {"no value of text01": 3}
 
 
 def test_minilm_knows_what_is_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,10 +252,10 @@ def test_minilm_knows_what_is_alike(tmp_path: Path, capsys: pytest.CaptureFixtur
     np.testing.assert_array_equal(minilm()(["turn on the light"])[0], light)
     path = tmp_path / "talk.csv"
     talk().write_csv(path)
-    arguments = ["disparity", str(path), "--factor", "group", "--embeddings", "text", "--resamples", "0"]
+    arguments = ["disparity", str(path), "--attribute", "group", "--text", "text", "--resamples", "0"]
     assert main([*arguments, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    before, after = document["without_embeddings"][0]["effects"][0], document["effects"][0]
+    before, after = document["without_text"][0]["effects"][0], document["effects"][0]
     assert abs(np.log(after["ratio"])) < abs(np.log(before["ratio"]))
     assert main(arguments) == 0
     assert "text controlled for" in capsys.readouterr().out

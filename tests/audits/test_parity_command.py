@@ -61,8 +61,13 @@ def test_json(capsys, scores):
     assert {"attribute", "gap"} <= set(document["gaps"][0])
     for name in ("conditional", "intersectional", "regression", "checklist", "refusals"):
         assert isinstance(document[name], list)
-    assert {"practice", "status", "why"} == set(document["checklist"][0])
-    assert len(document["checklist"]) == 10
+    assert {"practice", "status", "why", "recognizer"} == set(document["checklist"][0])
+    assert len({check["practice"] for check in document["checklist"]}) == 10
+    # What differs between recognizers is said of each of them, never of their mean.
+    assert {check["recognizer"] for check in document["checklist"]} <= {None, "x", "y"}
+    for name in ("univariate", "gaps", "pairs", "conditional", "intersectional", "regression", "sigma"):
+        order = list(dict.fromkeys(line["recognizer"] for line in document[name]))
+        assert order == ["x", "y", "(mean of recognizers)"], name
     assert document["about"]["levels"]["age"] == ["18-29", "30-44", "45-64"]
     men = next(
         row
@@ -78,11 +83,18 @@ def test_tables_for_people(capsys, scores):
     assert code == 0
     for part in ("Groups (Eq. 2 to 4)", "Best against worst", "fixed (Eq. 6)", "Checklist", "canary"):
         assert part in out
+    # A short print speaks of every recognizer by itself; their mean stands last in the table of gaps only.
+    assert "asked about: a gap of" in out
+    assert "percentage points of word error rate" in out
+    before, _, after = out.partition("Best against worst")
+    assert "(mean of" not in before
+    assert after.index(" y ") < after.index("(mean of")
     code, full, _ = run(
         capsys, "parity", scores, "--attributes", "gender,age", "--full", "--bands", "age=18,65"
     )
     assert code == 0
     assert "Pairs of groups" in full
+    assert "(mean of" in full.partition("Best against worst")[0]
     assert "18-64" not in full.split("Checklist")[0]  # one band is nothing to compare
     assert "one level only" in full
 
@@ -136,13 +148,11 @@ def test_figures(capsys, scores, tmp_path):
     )
     assert code == 0
     names = {path.name for path in (tmp_path / "f").iterdir()}
-    assert names == {
-        f"parity_{name}.{ending}"
-        for name in ("groups", "conditional", "speakers", "quality", "complexity")
-        for ending in ("pdf", "png")
-    }
+    wanted = {"quality", "complexity"}
+    wanted |= {f"{name}{of}" for name in ("groups", "conditional", "speakers") for of in ("", "_x", "_y")}
+    assert names == {f"parity_{name}.{ending}" for name in wanted for ending in ("pdf", "png")}
     assert all(path.stat().st_size > 5_000 for path in (tmp_path / "f").iterdir())
-    assert err.count("written: ") == 10
+    assert err.count("written: ") == 22
 
 
 @pytest.mark.parametrize(

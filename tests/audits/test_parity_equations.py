@@ -190,15 +190,50 @@ def test_intersectional_groups_are_ranked_where_equation_1_allows():
     rate = {key: table.filter(sex=key[0], home=key[1])["errors"].to_numpy() / 100 for key in sizes}
     everybody = np.concatenate(list(rate.values()))
     others = np.concatenate([values for key, values in rate.items() if key != ("f", "y")])
-    test = stats.ttest_ind(rate["f", "y"], others, equal_var=False)
-    assert (worst["t"], worst["p"]) == pytest.approx((test.statistic, test.pvalue))
+    own, other = rate["f", "y"].var(ddof=1), others.var(ddof=1)
+    pooled = (39 * own + 84 * other) / 123
+    assert pooled > own  # a third of the way towards everybody's
+    t = (rate["f", "y"].mean() - others.mean()) / math.sqrt((2 * own + pooled) / 3 / 40 + other / 85)
+    # 40 and 85 speakers of equal variances have fewer degrees of freedom than Welch's formula finds.
+    df = (1 / 40 + 1 / 85) ** 2 / (1 / 40**2 / 39 + 1 / 85**2 / 84)
+    assert (worst["t"], worst["df"], worst["p"]) == pytest.approx((t, df, 2 * stats.t.sf(t, df)))
     assert worst["err_rel"] == pytest.approx(100 * (rate["f", "y"].mean() / everybody.mean() - 1))
-    # The worst of all has five speakers: no test, no rank, but how many more it takes.
+    # The worst of all has five speakers: no rank, but it is tested and its direction is clear.
     assert last["group"] == {"sex": "m", "home": "y"}
-    assert (last["p"], last["ci_low"]) == (None, None)
-    assert last["verdict"] == f"not enough speakers, {needed - 5} more needed"
+    others = np.concatenate([values for key, values in rate.items() if key != ("m", "y")])
+    assert last["difference"] == pytest.approx(rate["m", "y"].mean() - others.mean())
+    assert last["p_adjusted"] < 0.05
+    assert (last["verdict"], last["more_needed"]) == ("worse (few speakers)", needed - 5)
     inner = sum(((values - values.mean()) ** 2).sum() for values in rate.values())
     assert last["sigma"] == pytest.approx(math.sqrt(inner / (125 - 4)))
+    # With four there is no test, but how many more it takes.
+    fewer = parity(table.filter(pl.col("speaker") != "my0"), ["sex", "home"], settings=Settings(gap=0.1))
+    last = fewer.intersectional.to_dicts()[-1]
+    assert (last["speakers"], last["p"], last["ci_low"]) == (4, None, None)
+    assert last["verdict"] == f"not enough speakers, {last['speakers_needed'] - 4} more needed"
+
+
+def test_a_crossed_group_is_not_passed_over_for_being_treated_very_badly():
+    """Speakers of a group with a high error rate differ more, so Eq. 1 asks for more of them than there are."""
+    generator = np.random.default_rng(4)
+    verdicts = {}
+    for ratio in (2.0, 3.0, 5.0):
+        rows = [
+            {
+                "speaker": f"{sex}{home}{n}",
+                "sex": sex,
+                "home": home,
+                "errors": int(1000 * 0.15 * own * (ratio if (sex, home) == ("f", "y") else 1.0)),
+                "words": 1000,
+            }
+            for sex in "fm"
+            for home in "xy"
+            for n, own in enumerate(np.exp(0.5 * generator.standard_normal(30)))
+        ]
+        found = parity(pl.DataFrame(rows), ["sex", "home"]).intersectional
+        verdicts[ratio] = row(found, group={"sex": "f", "home": "y"})
+    assert all(one["verdict"].startswith("worse") for one in verdicts.values())
+    assert [one["enough_speakers"] for one in verdicts.values()] == [True, False, False]
 
 
 def test_several_recognizers_and_their_mean(small):

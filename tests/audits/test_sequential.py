@@ -91,7 +91,9 @@ def calls(folder):
 
 def test_a_planted_gap_is_shown_early_and_its_absence_too():
     found = replay(
-        scores(people(80, 80), scenarios=("clean", "noise"), wrong=planted), decide="group", margin=0.1
+        scores(people(80, 80), scenarios=("clean", "noise"), wrong=planted),
+        Goal(margin=0.1),
+        attribute="group",
     )
     by = {gap.scenario: gap for gap in found.gaps}
     assert by["noise"].verdict == by["noise"].stopped == "shown"
@@ -107,14 +109,14 @@ def test_a_planted_gap_is_shown_early_and_its_absence_too():
 def test_the_limits_of_a_shown_gap_exclude_zero_and_of_an_open_one_do_not():
     for seed in range(5):
         table = scores(people(30, 30), scenarios=("clean", "noise"), wrong=planted)
-        for gap in replay(table, decide="group", seed=seed, fdr=False, margin=None).gaps:
+        for gap in replay(table, Goal(fdr=False, margin=None), attribute="group", seed=seed).gaps:
             assert (gap.low is not None and (gap.low > 0 or gap.high < 0)) == (gap.verdict == "shown")
 
 
 def test_a_patient_audit_hears_all_and_a_hopeless_one_gives_up():
     table = scores(people(30, 30), wrong=lambda speaker, group, scenario: int(speaker[1:]) % 7)
-    patient = replay(table, decide="group", margin=None, give_up=False)
-    hasty = replay(table, decide="group", margin=None)
+    patient = replay(table, Goal(margin=None, give_up=False), attribute="group")
+    hasty = replay(table, Goal(margin=None), attribute="group")
     assert (patient.gaps[0].stopped, patient.calls) == ("exhausted", patient.grid)
     assert (hasty.gaps[0].stopped, hasty.gaps[0].verdict) == ("hopeless", "open")
     assert hasty.calls < patient.calls
@@ -122,15 +124,15 @@ def test_a_patient_audit_hears_all_and_a_hopeless_one_gives_up():
 
 def test_precision_stops_a_rate_that_is_known_well_enough():
     table = scores(people(60, 60), wrong=lambda speaker, group, scenario: int(speaker[1:]) % 2)
-    found = replay(table, precision=0.05)
+    found = replay(table, Goal(0.05, decide=False))
     [rate] = found.rates
     assert rate.stopped == "narrow"
     assert RATE_LOOK <= rate.speakers < 120
     assert (rate.high - rate.low) / 2 <= 0.05
     assert rate.low < 0.05 < rate.high
-    exact = replay(table, precision=0.001)
+    exact = replay(table, Goal(0.001, decide=False))
     assert (exact.rates[0].stopped, exact.rates[0].speakers) == ("exhausted", 120)
-    each = replay(table, precision=0.05, attribute="group")
+    each = replay(table, Goal(0.05, decide=False), attribute="group")
     assert [rate.group for rate in each.rates] == ["a", "b"]
     assert not each.gaps
 
@@ -153,7 +155,7 @@ def test_fewer_utterances_a_speaker_aim_at_the_same_rate():
             scores({f"s{n:03}": "a"}, utterances=said, wrong=lambda *_, said=said: 1 if said == 1 else 5)
         )
     table = pl.concat(rows)
-    every, some = (replay(table, precision=1e-6, per_speaker=m) for m in (None, 1))
+    every, some = (replay(table, Goal(1e-6, decide=False), per_speaker=m) for m in (None, 1))
     assert some.calls == 60
     assert every.calls == table.height
     assert some.rates[0].wer == pytest.approx(every.rates[0].wer)
@@ -207,7 +209,7 @@ def test_cells_meet_the_same_speakers_in_the_same_round():
 def test_what_nobody_could_hear_is_left_out():
     table = scores(people(30, 30), wrong=planted).filter(pl.col("speaker") != "a003")
     missing = pl.concat([table, scores({"a003": "a"}, scenarios=("noise",), wrong=planted)])
-    found = replay(missing, decide="group", give_up=False, margin=None)
+    found = replay(missing, Goal(give_up=False, margin=None), attribute="group")
     assert found.gaps[0].pairs == 29
 
 
@@ -215,25 +217,29 @@ def test_what_nobody_could_hear_is_left_out():
     ("table", "options", "says"),
     [
         (scores(people(6, 6), wrong=planted), {}, "nothing to stop for"),
-        (scores(people(6, 6), wrong=planted), {"decide": "groop"}, "Did you mean: group"),
-        (scores(people(6, 1), wrong=planted), {"decide": "group"}, "a (6), b (1)"),
+        (scores(people(6, 6), wrong=planted), {"attribute": "groop"}, "Did you mean: group"),
+        (scores(people(6, 1), wrong=planted), {"attribute": "group"}, "a (6), b (1)"),
         (
             scores(people(6, 6), wrong=planted),
-            {"decide": "group", "reference": "c"},
+            {"attribute": "group", "reference": "c"},
             "no speaker has group 'c'",
         ),
-        (scores(people(6, 6), wrong=planted), {"precision": 2.0}, "precision must lie between 0 and 1"),
+        (
+            scores(people(6, 6), wrong=planted),
+            {"attribute": "group", "per_speaker": 0},
+            "per_speaker must be at least 1, not 0",
+        ),
         (
             scores(people(6, 6), wrong=planted).with_columns(speaker=pl.lit(None, pl.String)),
-            {"decide": "group"},
+            {"attribute": "group"},
             "needs a speaker column",
         ),
         (
             scores(people(6, 6), wrong=planted).with_columns(group=pl.col("utterance").str.slice(-1)),
-            {"decide": "group"},
+            {"attribute": "group"},
             "is in several groups",
         ),
-        (scores(people(2, 2), wrong=planted), {"precision": 0.1}, "at least 5"),
+        (scores(people(2, 2), wrong=planted), {"goal": Goal(0.1, decide=False)}, "at least 5"),
     ],
 )
 def test_refusals_say_what_is_missing(table, options, says):
@@ -250,7 +256,7 @@ def test_a_live_audit_stops_resumes_and_leaves_a_run_folder(corpus, tmp_path):
             engine(tmp_path),
             ("amp:theta=1",),
             out=out,
-            decide="gender",
+            attribute="gender",
             cache=False,
             workers=1,
         )
@@ -275,7 +281,13 @@ def test_the_same_recording_under_two_names_is_two_trials(corpus, tmp_path):
     (tmp_path / "a000-1.wav").write_bytes((tmp_path / "a000-0.wav").read_bytes())
     out = tmp_path / "run"
     found = sequential(
-        read_corpus(corpus), engine(tmp_path), ("clean",), out=out, precision=0.001, cache=False, workers=1
+        read_corpus(corpus),
+        engine(tmp_path),
+        ("clean",),
+        out=out,
+        goal=Goal(0.001, decide=False),
+        cache=False,
+        workers=1,
     )
     assert found.rates[0].stopped == "exhausted"
     assert found.calls == read_scores(out).height == 48
@@ -290,11 +302,10 @@ def test_a_failing_speaker_costs_only_itself(corpus, tmp_path):
         engine(tmp_path),
         ("clean",),
         out=tmp_path / "run",
-        decide="gender",
+        goal=Goal(give_up=False, alpha=1e-9),
+        attribute="gender",
         cache=False,
         workers=1,
-        give_up=False,
-        alpha=1e-9,
     )
     assert found.gaps[0].pairs == 11
     assert found.gaps[0].stopped == "exhausted"
@@ -328,7 +339,7 @@ def test_the_command_hears_and_replays(corpus, tmp_path, capsys):
 def test_each_group_is_compared_with_the_reference():
     three = people(40, 40) | {f"c{n:03}": "c" for n in range(40)}
     table = scores(three, wrong=lambda speaker, group, _: int(speaker[1:]) % 3 + (6 if group == "c" else 0))
-    found = replay(table, decide="group", reference="b", margin=0.1)
+    found = replay(table, Goal(margin=0.1), attribute="group", reference="b")
     assert {(gap.group, gap.reference, gap.verdict) for gap in found.gaps} == {
         ("a", "b", "alike"),
         ("c", "b", "shown"),
@@ -347,7 +358,7 @@ def test_a_gap_that_skewness_can_feign_is_doubtful():
         return 1 + int(speaker[1:]) % 2 + (5 if group == "b" else 0)
 
     doubtful, sound = (
-        replay(scores(people(40, 40), wrong=wrong), decide="group") for wrong in (feigned, honest)
+        replay(scores(people(40, 40), wrong=wrong), attribute="group") for wrong in (feigned, honest)
     )
     assert doubtful.gaps[0].verdict == sound.gaps[0].verdict == "shown"
     assert 0.0 < doubtful.gaps[0].spread_ratio < 0.4 < sound.gaps[0].spread_ratio < 2.5
@@ -358,7 +369,7 @@ def test_a_gap_that_skewness_can_feign_is_doubtful():
 def test_scenarios_without_words_take_no_part():
     table = scores(people(20, 20), wrong=planted)
     silent = table.with_columns(scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64))
-    found = replay(pl.concat([table, silent]), decide="group")
+    found = replay(pl.concat([table, silent]), attribute="group")
     assert {gap.scenario for gap in found.gaps} == {"clean"}
 
 
@@ -369,7 +380,7 @@ def test_an_interrupted_audit_goes_on_where_it_was(corpus, tmp_path):
             engine(tmp_path),
             ("clean",),
             out=tmp_path / "run",
-            decide="gender",
+            attribute="gender",
             cache=False,
             workers=1,
             progress=progress,
@@ -390,4 +401,41 @@ def test_an_interrupted_audit_goes_on_where_it_was(corpus, tmp_path):
 
 def test_silence_has_no_error_rate_to_wait_for(corpus, tmp_path):
     with pytest.raises(VoxauditError, match="leaves no speech"):
-        sequential(read_corpus(corpus), engine(tmp_path), ("silence",), out=tmp_path / "run", decide="gender")
+        sequential(
+            read_corpus(corpus), engine(tmp_path), ("silence",), out=tmp_path / "run", attribute="gender"
+        )
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "out", "says"),
+    [
+        (("pgd:1",), "run", "scenario 'pgd:1' needs"),
+        (("clean",), "s3://bucket/run", "a run works in a folder on this machine"),
+    ],
+)
+def test_what_a_run_refuses_is_refused_here_too(corpus, tmp_path, monkeypatch, scenarios, out, says):
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    with pytest.raises(VoxauditError, match=says):
+        sequential(read_corpus(corpus), engine(tmp_path), scenarios, out=out, attribute="gender")
+    assert {path.name for path in set(tmp_path.iterdir()) - before} <= {"engine.py", "journal"}
+
+
+def test_workers_and_goals_that_cannot_be_are_told_first(corpus, tmp_path):
+    for options, says in (
+        ({"workers": 0}, "workers must be at least 1, not 0"),
+        ({"timeout": 0.0}, "timeout must be above 0 seconds, not 0"),
+        ({"per_speaker": 0}, "per_speaker must be at least 1, not 0"),
+        ({"attribute": None}, "name the attribute whose groups are compared"),
+    ):
+        with pytest.raises(VoxauditError, match=says):
+            sequential(
+                read_corpus(corpus),
+                engine(tmp_path),
+                ("clean",),
+                out=tmp_path / "run",
+                **{"attribute": "gender", **options},
+            )
+    with pytest.raises(VoxauditError, match="precision must lie between 0 and 1"):
+        Goal(precision=2.0)
+    assert not (tmp_path / "run").exists()

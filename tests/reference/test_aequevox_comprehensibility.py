@@ -20,7 +20,7 @@ def found(reference):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         path = str(reference / "comprehensibility.csv")
-        assert main(["study", "analyze", path, "--leave-out", "amp:2.0", "--json"]) == 0
+        assert main(["study", "analyze", path, "--exclude", "amp:2.0", "--json"]) == 0
     return json.loads(out.getvalue())
 
 

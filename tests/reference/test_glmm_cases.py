@@ -47,12 +47,12 @@ def audit(case: str, model: str) -> Disparity:
     levels = reference["factors"].get(terms[0])
     return disparity(
         table,
-        factor=terms[0],
+        attribute=terms[0],
         errors=columns["response"],
         words=columns["exposure"],
         speaker=columns["speaker"],
         reference=levels[0] if levels else "0",
-        covariates=terms[1:],
+        controls=terms[1:],
         random=columns["speaker"] is not None,
         nodes=25,
         resamples=4000,
@@ -106,7 +106,7 @@ def test_the_audit_gives_the_exact_fit(case: str, model: str) -> None:
         assert fit.sigma_lrt == pytest.approx(answer["lrt_sigma_chi2"], abs=1e-5)
     factor = factor_of(reference, model)
     numeric = factor not in reference["factors"]
-    found = {c.term: (c.estimate, c.se) for c in fit.covariates}
+    found = {c.term: (c.estimate, c.se) for c in fit.controls}
     found |= {factor if numeric else factor + e.level: (e.estimate, e.se) for e in fit.effects}
     assert set(found) == set(answer["coef"])
     for name, (estimate, se) in found.items():

@@ -9,6 +9,7 @@ import pytest
 
 from voxaudit.cli.main import main
 from voxaudit.report.numbers import percent, percent_interval
+from voxaudit.stats.p_values import p_cell
 
 TABLE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "koenecke" / "matched_wer.csv"
 COMMAND = [
@@ -97,7 +98,7 @@ def test_the_worked_example_is_what_comes_out(document):
             relative = f"{row['err_rel']:+.1f} % ({row['ci_low']:+.1f} to {row['ci_high']:+.1f})"
             rates = percent_interval(row["wer_speaker_mean"], row["wer_low"], row["wer_high"])
             means = f"{percent(row['wer_utterance_mean'])} | {percent(row['wer_pooled'])}"
-            adjusted = "<0.0001" if row["p_adjusted"] < 0.0001 else f"{row['p_adjusted']:.4f}"
+            adjusted = p_cell(row["p_adjusted"])
             line = f"| {row['level']} | {row['speakers']} | {rates} | {means} | {relative} | {adjusted} |"
             assert f"{line} {row['speakers_needed']} | {row['verdict']} |" in guide
     command = " ".join(COMMAND[2:-1]).replace(r"^((?:DCB|PRV|ROC)_.+)_\d+$", r"'^((?:DCB|PRV|ROC)_.+)_\d+$'")

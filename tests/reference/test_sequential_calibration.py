@@ -93,7 +93,7 @@ def test_koenecke_race_gap_at_a_ninth_of_the_cost():
     )
     saved, shown = [], []
     for seed in range(20):
-        found = replay(scores, decide="race", per_speaker=10, seed=seed)
+        found = replay(scores, attribute="race", per_speaker=10, seed=seed)
         saved.append(found.grid / found.calls)
         shown.append(sum(gap.verdict == "shown" for gap in found.gaps))
         assert all(gap.gap < 0 for gap in found.gaps if gap.verdict == "shown")  # White less Black

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from voxaudit.stats.ttests import one_sample, relative_interval, welch
+from voxaudit.stats.ttests import one_sample, relative_interval, steadied, welch
 
 
 def summary(values):
@@ -14,9 +14,10 @@ def summary(values):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_welch_equals_scipy(seed):
+def test_welch_equals_scipy_where_his_degrees_of_freedom_are_fewer(seed):
+    # As many on both sides: Welch's degrees of freedom are at most those for equal variances.
     generator = np.random.default_rng(seed)
-    a, b = generator.gamma(2, 0.1, 7 + seed), generator.gamma(3, 0.1, 20)
+    a, b = generator.gamma(2, 0.1, 7 + seed), generator.gamma(3, 0.1, 7 + seed)
     ours, theirs = welch(*summary(a), *summary(b), confidence=0.9), stats.ttest_ind(a, b, equal_var=False)
     assert ours.t == pytest.approx(theirs.statistic, rel=1e-12)
     assert ours.df == pytest.approx(theirs.df, rel=1e-12)
@@ -43,9 +44,54 @@ def test_what_cannot_be_tested_is_nan():
 
 def test_a_group_without_spread_is_tested_with_the_rests():
     # Everybody in the group has 100 % errors: the variance is the rest's, with the rest's degrees of freedom.
-    test = welch(5, 1.0, 0.0, 9, 0.4, 0.09)
-    assert test.df == pytest.approx(8)
-    assert test.t == pytest.approx(0.6 / np.sqrt(0.09 / 9))
+    test = welch(9, 1.0, 0.0, 5, 0.4, 0.09)
+    assert test.df == pytest.approx(4)
+    assert test.t == pytest.approx(0.6 / np.sqrt(0.09 / 5))
+
+
+def test_two_speakers_who_are_alike_are_still_two_speakers():
+    # Welch would take 39 degrees of freedom, the rest's: by hand (1/2 + 1/40)^2 / (1/2^2/1 + 1/40^2/39).
+    test = welch(2, 0.05, 1e-6, 40, 0.15, 0.0064)
+    assert test.df == pytest.approx(0.525**2 / (0.25 + 1 / 40**2 / 39))
+    assert test.t == pytest.approx(-0.1 / np.sqrt(1e-6 / 2 + 0.0064 / 40))
+    assert test.p == pytest.approx(2 * stats.t.cdf(float(test.t), float(test.df)))
+    assert test.p > 0.05
+
+
+@pytest.mark.parametrize(("few", "alarms"), [(2, 0.05), (3, 0.055), (5, 0.07), (8, 0.07)])
+def test_small_groups_of_skewed_rates_do_not_alarm_much_too_often(few, alarms):
+    # Plain Welch: 15, 10, 8 and 7 % (and 8, 4, 2 and 1.4 % where 0.5 % are meant).
+    generator = np.random.default_rng(few)
+    a, b = (0.15 * np.exp(0.5 * generator.standard_normal((20_000, n))) for n in (few, 40))
+    test = welch(few, a.mean(axis=1), a.var(axis=1, ddof=1), 40, b.mean(axis=1), b.var(axis=1, ddof=1))
+    assert np.mean(test.p < 0.05) < alarms
+    assert np.mean(test.p < 0.005) < 0.01
+
+
+def test_a_small_spread_is_taken_a_third_of_the_way_to_everybodys():
+    # Pooled: (4 * 0.01 + 8 * 0.04) / 12 = 0.03.
+    assert steadied(5, 0.01, 9, 0.04) == pytest.approx(0.01 + 0.02 / 3)
+    assert steadied(5, 0.05, 9, 0.04) == pytest.approx(0.05)  # larger than the others': its own
+    assert np.isnan(steadied(1, np.nan, 9, 0.04))
+    assert steadied(5, 0.0, 5, 0.0) == 0.0
+
+
+@pytest.mark.parametrize(("groups", "size"), [(6, 13), (20, 8)])
+def test_of_many_groups_that_are_alike_none_is_claimed_too_often(groups, size):
+    generator = np.random.default_rng(groups)
+    audits, people = 4000, groups * size
+    rate = 0.15 * np.exp(0.5 * generator.standard_normal((audits, groups, size)))
+    mean, own = rate.mean(axis=2), rate.var(axis=2, ddof=1)
+    whole = rate.reshape(audits, people)
+    rest = (whole.sum(axis=1)[:, None] - size * mean) / (people - size)
+    squares = ((whole - whole.mean(axis=1)[:, None]) ** 2).sum(axis=1)[:, None]
+    left = squares - (size - 1) * own - size * (people - size) / people * (mean - rest) ** 2
+    others = left / (people - size - 1)
+    claimed = {
+        name: np.mean(welch(size, mean, used, people - size, rest, others).p.min(axis=1) < 0.05 / groups)
+        for name, used in (("own", own), ("steadied", steadied(size, own, people - size, others)))
+    }
+    assert claimed["steadied"] < 0.05 < claimed["own"]
 
 
 rates = st.lists(st.floats(0.01, 1.5), min_size=3, max_size=12).filter(lambda values: np.var(values) > 1e-6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -182,13 +182,6 @@ def placed_syllable(syllable: Syllable, place: Place) -> Syllable:
     start, end = place(syllable.start, syllable.end)
     phones = tuple(Phone(phone.name, *place(phone.start, phone.end)) for phone in syllable.phones)
     return replace(syllable, start=start, end=end, phones=phones)
-
-
-def every_syllable(timings: Timings) -> Iterator[tuple[int, int, Syllable]]:
-    """Yield (position of the word, position in the word, syllable) for all syllables."""
-    for i, word in enumerate(timings.words):
-        for j, syllable in enumerate(word.syllables):
-            yield i, j, syllable
 
 
 def _syllable_row(syllable: Syllable) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from voxaudit.stats.bootstrap import ratio_intervals
+from voxaudit.stats.rates import lower_limits_together, rate_intervals
 from voxaudit.tables import require_columns
 
 
@@ -16,8 +16,8 @@ def accuracy(
     """Return word and character error rates of a `scores` table for every combination of `by`.
 
     Rates are ratios of sums over utterances. `ci_low` and `ci_high` bound `wer`; they come from the
-    speaker bootstrap and are null where speakers are unknown or fewer than five, and where nobody met an error:
-    resampling cannot say how far above 0 the rate may be. Columns: `by`, utterances,
+    log scale with speakers as the sample (`stats.rates`) and are null where speakers are unknown or fewer than five,
+    and where nobody met an error: nothing tells then how far above 0 the rate may be. Columns: `by`, utterances,
     speakers, words, errors, wer, ci_low, ci_high, cer. A missing attribute value is a level of its own (null).
     """
     require_columns(scores, [*by, "speaker", "substitutions", "deletions", "insertions", "words"], "scores")
@@ -33,9 +33,18 @@ def accuracy(
     rates = rates.with_columns(
         pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in ("wer", "cer")
     )
-    intervals = ratio_intervals(table, by, confidence=confidence)
+    intervals = rate_intervals(table, by, confidence=confidence)
     joined = rates.join(intervals, on=by, how="left", nulls_equal=True, maintain_order="left")
-    joined = joined.with_columns(
-        pl.when(pl.col("errors") > 0).then(pl.col(name)).alias(name) for name in ("ci_low", "ci_high")
-    )
     return joined.select(*by, "utterances", "speakers", "words", "errors", "wer", "ci_low", "ci_high", "cer")
+
+
+def surely_at_least(scores: pl.DataFrame, *, confidence: float = 0.95) -> pl.DataFrame:
+    """Return, by scenario, what the word error rate surely reaches: lower limits that hold for all scenarios at once.
+
+    `scores` are those of one recognizer. Columns: scenario, low (null where there is no interval).
+    """
+    require_columns(
+        scores, ["scenario", "speaker", "substitutions", "deletions", "insertions", "words"], "scores"
+    )
+    errors = pl.col("substitutions") + pl.col("deletions") + pl.col("insertions")
+    return lower_limits_together(scores.with_columns(errors=errors), ["scenario"], confidence=confidence)

@@ -1,4 +1,4 @@
-"""Speaker-cluster bootstrap of ratios of sums: the intervals of error rates."""
+"""Speaker-cluster bootstrap of ratios of sums: the intervals of changes of error rates (rates: `stats.rates`)."""
 
 from __future__ import annotations
 

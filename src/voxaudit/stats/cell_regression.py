@@ -1,8 +1,10 @@
 """Least squares of speakers' word error rates on categorical variables, from cells of alike speakers.
 
 Speakers with the same levels share a row of the design, so numbers, means and sums of squares of the cells carry
-everything, whatever the number of speakers. Standard errors are the HC3 sandwich: with one row a speaker that is the
-cluster-robust covariance with speakers as clusters.
+everything, whatever the number of speakers. Standard errors are the HC2 sandwich: with one row a speaker that is the
+cluster-robust covariance (CR2) with speakers as clusters. A variance that rests on two or three speakers is itself a
+guess, and the degrees of freedom say so: Bell and McCaffrey's for one coefficient, Pustejovsky and Tipton's (2018) for
+several. With a group against another they are Welch's for equal variances.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 
 _FULL_LEVERAGE = 1e-9
+
+MOST_CELLS = 2000
+"""With more cells the degrees of freedom are a lower bound: no table of all pairs of cells is made."""
 
 
 def estimable_columns(design: FloatArray) -> list[int]:
@@ -51,6 +56,8 @@ class CellDesign:
     pull: FloatArray
     """How each cell's speakers move the coefficients."""
     single: NDArray[np.bool_]
+    df: FloatArray
+    """Degrees of freedom of each coefficient; nan where a single speaker decides."""
 
 
 def prepare_cells(design: FloatArray, n: FloatArray) -> CellDesign:
@@ -61,20 +68,82 @@ def prepare_cells(design: FloatArray, n: FloatArray) -> CellDesign:
     pull = back @ (basis / np.sqrt(n)[:, None]).T
     scale = np.abs(pull).max(axis=1, initial=1e-300)
     single = (np.abs(pull[:, free < _FULL_LEVERAGE]) > 1e-9 * scale[:, None]).any(axis=1)
-    return CellDesign(design, n, basis, back, free, pull, single)
+    pieces = (design, n, basis, back, free, pull, single)
+    whole = CellDesign(*pieces, df=np.full(len(pull), np.nan))
+    return CellDesign(*pieces, df=_each_df(whole))
+
+
+def _each_df(cells: CellDesign) -> FloatArray:
+    """Return the degrees of freedom of every coefficient by itself (Bell and McCaffrey 2002).
+
+    Twice the squared expectation of the variance's estimate over its variance, speakers varying alike everywhere: with
+    weights w_i = pull_i^2 / (1 - h_i) of speakers i and their residuals' covariance I - H,
+    `(sum pull_i^2)^2 / sum_ij w_i w_j (I - H)_ij^2`.
+    """
+    decided = cells.free < _FULL_LEVERAGE
+    free = np.where(decided, 1.0, cells.free)
+    square = np.where(decided, 0.0, cells.pull**2)
+    weight = square / free
+    if len(cells.n) > MOST_CELLS:
+        # w_i w_j is at most (w_i^2 + w_j^2) / 2, and a row of (I - H)^2 sums to 1 - h_i.
+        spread = (weight**2 * free) @ cells.n
+    else:
+        shared = _hat(cells) ** 2
+        own = (weight**2 * (2.0 * free - 1.0)) @ cells.n
+        spread = own + ((weight * cells.n) @ shared * weight) @ cells.n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = (square @ cells.n) ** 2 / spread
+    return np.where(cells.single, np.nan, df)
+
+
+def joint_df(cells: CellDesign, columns: Sequence[int]) -> float:
+    """Return the degrees of freedom of the covariance of several coefficients (Pustejovsky and Tipton 2018, HTZ).
+
+    Those of the Wishart matrix whose entries vary as much in all as the estimated covariance's, speakers varying alike
+    everywhere: with k columns and P_ij = pull_i' (C (X'X)^-1 C')^-1 pull_j,
+    `k (k + 1) / (2 sum_ij P_ij^2 (I - H)_ij^2 / ((1 - h_i) (1 - h_j)))`. One column gives Bell and McCaffrey's.
+    """
+    places = list(columns)
+    decided = cells.free < _FULL_LEVERAGE
+    free = np.where(decided, 1.0, cells.free)
+    pull = np.where(decided, 0.0, cells.pull[places])
+    working = cells.back[places] @ cells.back[places].T
+    whitened = np.linalg.solve(np.linalg.cholesky(working), pull)
+    own = (whitened**2).sum(axis=0)
+    if len(cells.n) > MOST_CELLS:
+        spread = float((own**2 / free) @ cells.n)  # the same bound; P_ij^2 is at most P_ii P_jj
+    else:
+        scaled = cells.n / free
+        pairs = (whitened.T @ whitened) ** 2 * _hat(cells) ** 2
+        spread = float((own**2 * (2.0 * free - 1.0) / free**2) @ cells.n + scaled @ pairs @ scaled)
+    size = len(places)
+    return size * (size + 1) / (2.0 * spread) if spread > 0.0 else float("nan")
+
+
+def _hat(cells: CellDesign) -> FloatArray:
+    """Return how much a speaker of each cell moves the fit of a speaker of each other one."""
+    rows = cells.basis / np.sqrt(cells.n)[:, None]
+    return np.asarray(rows @ rows.T)
 
 
 @dataclass(frozen=True)
 class CellFit:
     """A fitted regression; `coefficients` are in the order of the design's columns."""
 
+    cells: CellDesign
     coefficients: FloatArray
     covariance: FloatArray
-    df: int
-    """Speakers less coefficients."""
     r_squared: float
-    single: NDArray[np.bool_]
-    """Coefficients that rest on one speaker alone: nothing can be said about their error."""
+
+    @property
+    def single(self) -> NDArray[np.bool_]:
+        """Coefficients that rest on one speaker alone: nothing can be said about their error."""
+        return self.cells.single
+
+    @property
+    def df(self) -> FloatArray:
+        """Degrees of freedom, one a coefficient; nan where a single speaker decides."""
+        return self.cells.df
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -89,15 +158,14 @@ def fit_cells(cells: CellDesign, mean: FloatArray, m2: FloatArray) -> CellFit:
     residual = mean - cells.design @ coefficients
     squares = m2 + n * residual**2
     decided = cells.free < _FULL_LEVERAGE
-    meat = np.where(decided, 0.0, squares / np.maximum(cells.free, _FULL_LEVERAGE) ** 2)
+    meat = np.where(decided, 0.0, squares / np.maximum(cells.free, _FULL_LEVERAGE))
     overall = float(n @ mean) / float(n.sum())
     total = float(m2.sum() + n @ (mean - overall) ** 2)
     return CellFit(
+        cells=cells,
         coefficients=coefficients,
         covariance=(cells.pull * meat) @ cells.pull.T,
-        df=round(float(n.sum())) - cells.design.shape[1],
         r_squared=1.0 - float(squares.sum()) / total if total > 0.0 else float("nan"),
-        single=cells.single,
     )
 
 
@@ -107,21 +175,31 @@ class Wald:
 
     f: float
     df: int
-    df_speakers: int
+    df_speakers: float
     p: float
 
 
 def wald(fit: CellFit, columns: Sequence[int]) -> Wald | None:
-    """Test the coefficients of `columns` together; None where single speakers decide or nothing varies."""
+    """Test the coefficients of `columns` together.
+
+    Q = b' V^-1 b of k coefficients is taken for Hotelling's T^2 with `joint_df` degrees of freedom d, so that
+    `(d - k + 1) / (d k) Q` has an F distribution with k and d - k + 1. None where single speakers decide, nothing
+    varies, or d is k - 1 or less: so few speakers say nothing about so many coefficients.
+    """
     from scipy.special import fdtrc
 
     places = list(columns)
-    part = fit.covariance[np.ix_(places, places)]
-    if fit.df < 1 or not places or fit.single[places].any():
+    if not places or fit.single[places].any():
         return None
+    part = fit.covariance[np.ix_(places, places)]
     size = np.sqrt(np.diag(part))
     if not (size > 1e-12).all() or np.linalg.matrix_rank(part / np.outer(size, size)) < len(places):
         return None
+    degrees = joint_df(fit.cells, places)
+    left = degrees - len(places) + 1.0
+    if not left > 0.0:
+        return None
     estimate = fit.coefficients[places] / size
-    f = float(estimate @ np.linalg.solve(part / np.outer(size, size), estimate)) / len(places)
-    return Wald(f, len(places), fit.df, float(fdtrc(len(places), fit.df, f)))
+    q = float(estimate @ np.linalg.solve(part / np.outer(size, size), estimate))
+    f = left / (degrees * len(places)) * q
+    return Wald(f, len(places), left, float(fdtrc(len(places), left, f)))

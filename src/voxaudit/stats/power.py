@@ -145,7 +145,9 @@ def _check(gap: float, sigma: float, confidence: float, power: float, ratio: flo
             f"power {power:g} is no more than the chance of a false alarm, {1.0 - confidence:g}"
         )
     if not (gap > 0.0 and math.isfinite(gap)):
-        raise VoxauditError(f"the gap must be above 0 (0.1 is ten points of word error rate), not {gap:g}")
+        raise VoxauditError(
+            f"the gap must be above 0 (0.1 is ten percentage points of word error rate), not {gap:g}"
+        )
     if not (sigma >= 0.0 and math.isfinite(sigma)):
         raise VoxauditError(
             f"sigma, the standard deviation between speakers, must be 0 or more, not {sigma:g}"

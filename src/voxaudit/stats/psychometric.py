@@ -22,6 +22,7 @@ TEMPER = 2.0
 """Words of one utterance fail together: so many count as one."""
 
 _QUANTILES = (0.5, 0.3, 0.7)
+_CERTAIN = 0.98
 
 
 @dataclass(frozen=True)
@@ -83,11 +84,11 @@ def next_setting(curves: Curves, log_likelihood: FloatArray, trial: int) -> floa
     return round(min(max(at, 0.0), 1.0) * STEPS) / STEPS
 
 
-def beyond(curves: Curves, log_likelihood: FloatArray, certainty: float = 0.98) -> bool:
+def beyond(curves: Curves, log_likelihood: FloatArray) -> bool:
     """Say whether a speaker's threshold is almost surely off the axis: listening on would tell nothing more."""
     mass = posterior(log_likelihood).sum(axis=1)
     return bool(
-        mass[curves.thresholds > 1.0].sum() > certainty or mass[curves.thresholds < 0.0].sum() > certainty
+        mass[curves.thresholds > 1.0].sum() > _CERTAIN or mass[curves.thresholds < 0.0].sum() > _CERTAIN
     )
 
 

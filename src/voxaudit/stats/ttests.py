@@ -49,15 +49,42 @@ def welch(
     *,
     confidence: float | FloatArray = 0.95,
 ) -> TTest:
-    """Welch's test that two means are equal: the groups may differ in size and in spread."""
+    """Welch's test that two means are equal: the groups may differ in size and in spread.
+
+    The degrees of freedom are Welch's, or those for equal variances (Bell and McCaffrey's of this comparison) where
+    they are fewer. Welch's own are estimated: where two or three speakers happen to be alike, their group seems to
+    add no uncertainty and the test to rest on the many others, which makes 15 and 10 % false alarms of 5.
+    """
     n, other_n = _floats(n), _floats(other_n)
     enough = (n >= 2) & (other_n >= 2)
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(enough, _floats(variance) / n, np.nan)
         second = np.where(enough, _floats(other_variance) / other_n, np.nan)
-        # Welch and Satterthwaite's degrees of freedom of a sum of two estimated variances.
-        df = (first + second) ** 2 / (first**2 / (n - 1.0) + second**2 / (other_n - 1.0))
+        df = np.minimum(
+            _satterthwaite(first, n, second, other_n), _satterthwaite(1.0 / n, n, 1.0 / other_n, other_n)
+        )
     return t_test(_floats(mean) - _floats(other_mean), first + second, df, confidence=confidence)
+
+
+def steadied(n: ArrayLike, variance: ArrayLike, other_n: ArrayLike, other_variance: ArrayLike) -> FloatArray:
+    """Return the variance to use for one of several groups that is compared with all others.
+
+    Error rates are skewed: a group that happens to have low rates happens to have a small spread too, and Welch's test
+    is then too sure. Of many groups some are like that: with 6, 10 and 20 groups of 13, 10 and 8 speakers, all alike,
+    one was claimed to be better in 7, 9 and 12 % of audits after Holm's correction. So a variance below that of both
+    sides pooled is taken a third of the way towards it, which leaves 2 % and less. A group with more errors than the
+    others has the larger spread, so that little of the power to show it is lost.
+    """
+    n, other_n = _floats(n), _floats(other_n)
+    own, others = _floats(variance), _floats(other_variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled = ((n - 1.0) * own + (other_n - 1.0) * others) / (n + other_n - 2.0)
+        return np.asarray((2.0 * own + np.maximum(own, pooled)) / 3.0)
+
+
+def _satterthwaite(first: FloatArray, n: FloatArray, second: FloatArray, other_n: FloatArray) -> FloatArray:
+    """Return the degrees of freedom of a sum of two estimated variances of means."""
+    return np.asarray((first + second) ** 2 / (first**2 / (n - 1.0) + second**2 / (other_n - 1.0)))
 
 
 def t_test(

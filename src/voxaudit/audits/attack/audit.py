@@ -17,7 +17,7 @@ from voxaudit.audits.attack.plan import Plan
 from voxaudit.audits.attack.result import TRANSCRIPTS, Row, transcript_rows
 from voxaudit.audits.attack.victims import Victim
 from voxaudit.corpus import Corpus, Utterance
-from voxaudit.errors import VoxauditError
+from voxaudit.run.folder import make_folder
 from voxaudit.score import normalizer, score_transcripts
 from voxaudit.tables import write_atomically
 
@@ -48,12 +48,8 @@ def attack(
     `out` gets the adversarial audio with a manifest, the universal perturbations, `transcripts.parquet`,
     `scores.parquet` (with SRB's scenario ids, so that the robustness audit reads it) and `attack.json`.
     """
-    out = Path(out)
     spoken, left_out = _with_reference(corpus, plan.target)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VoxauditError(f"{out}: {error.strerror or error}") from error
+    out = make_folder(out)
     rows: list[Row] = []
     heard: list[tuple[Any, ...]] = []
     notes: list[str] = []

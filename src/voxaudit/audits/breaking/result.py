@@ -12,6 +12,7 @@ from voxaudit.audits.breaking.axes import Axis
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.censored import censored_mean, interval, mean_resamples, permutation_p
 from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.p_values import p_value
 from voxaudit.stats.psychometric import FloatArray
 
 
@@ -20,7 +21,7 @@ class Point:
     """The breaking point of a group's speech: the parameter's value at which its errors reach `level`.
 
     `never` and `always` count speakers whose errors stay below the level at the harsh end, and reach it at the mild
-    one. Limits end with the range. `refused` says why there is no value.
+    one. Limits end with the range. `refusal` says why there is no value.
     """
 
     recognizer: str
@@ -32,7 +33,7 @@ class Point:
     speakers: int
     never: int
     always: int
-    refused: str
+    refusal: str
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Difference:
 
     recognizer: str
     group: str
-    other: str
+    against: str
     value: float
     low: float
     high: float
@@ -89,8 +90,8 @@ class Breaking:
                 size = f"{one.value:+.1f} {self.axis.unit} ({one.low:+.1f} to {one.high:+.1f})"
             shown = "shown" if one.shown else "not shown"
             lines.append(
-                f"{one.recognizer}: {one.group} against {one.other}: {size},"
-                f" p = {one.p_adjusted:.3f}: a difference is {shown}."
+                f"{one.recognizer}: {one.group} against {one.against}: {size},"
+                f" {p_value(one.p_adjusted)}: a difference is {shown}."
             )
         return lines + [f"Warning: {warning}" for warning in self.warnings]
 
@@ -168,6 +169,6 @@ def _point(point: Point, axis: Axis) -> str:
             f" ({axis.number(point.low)} to {axis.number(point.high)}"
             f"{' or beyond' if off else ''}, {point.speakers} speakers){aside}."
         )
-    if point.refused.startswith("does not"):
+    if point.refusal.startswith("does not"):
         return f"{start} does not reach {level} as far as {axis.text(1.0)}{aside}."
-    return f"{start} no breaking point: {point.refused}{aside}."
+    return f"{start} no breaking point: {point.refusal}{aside}."

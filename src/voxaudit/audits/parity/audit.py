@@ -9,9 +9,9 @@ import polars as pl
 
 from voxaudit.audits.parity.balance import balance
 from voxaudit.audits.parity.canary import canary
-from voxaudit.audits.parity.checklist import checklist
+from voxaudit.audits.parity.checklist import every_check
 from voxaudit.audits.parity.conditional import Conditional, conditional
-from voxaudit.audits.parity.findings import Findings, with_cautions
+from voxaudit.audits.parity.findings import Findings, own_first, with_cautions
 from voxaudit.audits.parity.intersectional import empty_groups, intersectional
 from voxaudit.audits.parity.levels import assign_levels
 from voxaudit.audits.parity.measures import Measured, add_measures
@@ -111,7 +111,8 @@ def parity(
             *fits.refusals,
         ),
     )
-    return replace(found, checklist=checklist(found))
+    found = own_first(found)
+    return replace(found, checklist=every_check(found))
 
 
 def _paired_notes(order: dict[str, tuple[str, ...]]) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
 from voxaudit.audits.parity.canary import middle_bands
 from voxaudit.audits.parity.findings import Findings
 from voxaudit.audits.parity.measures import QUALITY_PART, TEXT_PART
-from voxaudit.audits.parity.options import COMPLEXITY, MISSING, OTHER, QUALITY
+from voxaudit.audits.parity.options import COMPLEXITY, MEAN, MISSING, OTHER, QUALITY, percentage_points
 from voxaudit.stats.power import speakers_needed, whole_speakers
 
 PASS, CAUTION, CANNOT = "pass", "caution", "cannot be checked"
@@ -23,10 +23,24 @@ class Check:
     practice: str
     status: str
     why: str
+    recognizer: str | None = None
+    """Whose results it speaks of, where recognizers differ; None: it holds for all."""
+
+
+def every_check(found: Findings) -> tuple[Check, ...]:
+    """Go through the practices for every recognizer by itself; what is the same for all of them is said once."""
+    singles = [name for name in found.recognizers if name != MEAN]
+    own = [checklist(replace(found, main=name)) for name in singles]
+    rows: list[Check] = []
+    for checks in zip(*own, strict=True):
+        alike = len(set(checks)) == 1
+        named = [replace(check, recognizer=name) for name, check in zip(singles, checks, strict=True)]
+        rows += checks[:1] if alike else named
+    return tuple(rows)
 
 
 def checklist(found: Findings) -> tuple[Check, ...]:
-    """Go through the practices in the paper's order."""
+    """Go through the practices in the paper's order, with what the results of `found.main` say."""
     checks: tuple[tuple[str, Callable[[Findings], tuple[str, str]]], ...] = (
         ("equal recording quality (3.1)", _quality),
         ("comparable text complexity (3.2)", _complexity),
@@ -170,14 +184,14 @@ def _speakers(found: Findings) -> tuple[str, str]:
 def _enough(found: Findings) -> tuple[str, str]:
     table = found.univariate.filter(pl.col("recognizer") == found.main)
     short = table.filter(~pl.col("enough_speakers"))
-    gap = found.gaps_asked[found.main]
+    asked = percentage_points(found.gaps_asked[found.main])
     if short.height:
-        names = _list([_shortfall(row, gap) for row in short.iter_rows(named=True)])
-        return CAUTION, f"too few speakers to show a gap of {gap:.3g}: {names}"
-    return PASS, f"every group has the speakers that a gap of {gap:.3g} needs (Eq. 1)"
+        names = _list([_shortfall(row) for row in short.iter_rows(named=True)])
+        return CAUTION, f"too few speakers to show a gap of {asked}: {names}"
+    return PASS, f"every group has the speakers that a gap of {asked} needs (Eq. 1)"
 
 
-def _shortfall(row: dict[str, object], gap: float) -> str:
+def _shortfall(row: dict[str, object]) -> str:
     name = f"{row['attribute']} = {row['level']}"
     more = row["more_needed"]
     return f"{name} ({more} more needed)" if more else f"{name} (too few others)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -16,14 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Findings:
-    """All answers; one table a question, one row an answer. `docs/parity.md` describes the columns."""
+    """All answers; one table a question, one row an answer. `docs/parity.md` describes the columns.
+
+    Every table has the recognizers by themselves first and their mean last: most audits are about one of them.
+    """
 
     settings: Settings
     attributes: tuple[str, ...]
     order: dict[str, tuple[str, ...]]
     recognizers: tuple[str, ...]
     main: str
-    """The recognizer that short texts speak of: the mean of all where there are several."""
+    """The recognizer that figures and `checklist` speak of: the mean of all where there are several."""
     surrogate: tuple[str, ...]
     age: str | None
     merged: dict[str, tuple[str, ...]]
@@ -71,7 +74,6 @@ class Findings:
                 "attributes": list(self.attributes),
                 "levels": {name: list(levels) for name, levels in self.order.items()},
                 "recognizers": list(self.recognizers),
-                "main": self.main,
                 "speakers": self.people.height,
                 "speakers_are": "surrogate" if self.surrogate else "known",
                 "surrogate_of": list(self.surrogate),
@@ -97,6 +99,18 @@ class Findings:
             "cautions": [asdict(caution) for caution in self.cautions],
             "refusals": [asdict(refusal) for refusal in self.refusals],
         }
+
+
+def own_first(found: Findings) -> Findings:
+    """Return the findings with the rows of every table in the order of `found.recognizers`, their mean last."""
+    places = {name: place for place, name in enumerate(found.recognizers)}
+    place = pl.col("recognizer").replace_strict(places, return_dtype=pl.Int64)
+    tables: dict[str, Any] = {
+        field.name: table.sort(place, maintain_order=True)
+        for field in fields(found)
+        if isinstance(table := getattr(found, field.name), pl.DataFrame) and "recognizer" in table.columns
+    }
+    return replace(found, **tables)
 
 
 def with_cautions(table: pl.DataFrame, cautions: Sequence[Caution]) -> pl.DataFrame:

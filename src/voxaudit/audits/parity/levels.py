@@ -81,7 +81,7 @@ def assign_levels(raw: pl.DataFrame, attributes: Sequence[str], settings: Settin
                     f"attribute '{name}'",
                     f"{int(two.sum())} speakers have several levels of it (for example '{example}'), so it does not"
                     " describe speakers",
-                    "correct the labels, or use it as a covariate in `voxaudit disparity`",
+                    "correct the labels, or name it in --controls of `voxaudit disparity`",
                 )
             )
             continue

@@ -16,7 +16,9 @@ MEAN = "(mean of recognizers)"
 """The name under which each speaker's mean over all recognizers is analysed."""
 
 GAP = 0.1
-"""The gap asked about unless told otherwise (Herron et al., section 3.4.1), or half the word error rate if less."""
+"""The gap asked about unless told otherwise, or half the word error rate if less (Herron et al., section 3.4.1).
+
+A difference of word error rates as a fraction: ten percentage points."""
 MIN_SNR = 10.0
 """Recordings under this many dB are left out (Herron et al., section 5.3)."""
 OUTLIER_Z = 3.0
@@ -42,6 +44,11 @@ RESERVED = frozenset(NAMES) | {
     *("q5", "q25", "q50", "q75", "q95"),
 }
 """Names of our own columns; an attribute of that name is called `attribute_NAME` in the results."""
+
+
+def percentage_points(difference: float) -> str:
+    """Return a difference of word error rates for people: 0.1 is `10 percentage points of word error rate`."""
+    return f"{100.0 * difference:.3g} percentage points of word error rate"
 
 
 def safe_name(attribute: str) -> str:
@@ -71,7 +78,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the audit judges. `gap` is an absolute difference of word error rates; None chooses (see `GAP`)."""
+    """How the audit judges. `gap` is an absolute difference of word error rates (0.1: ten percentage points).
+
+    None chooses (see `GAP`).
+    """
 
     confidence: float = 0.95
     power: float = 0.8
@@ -90,7 +100,7 @@ class Settings:
                 raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}")
         if self.gap is not None and not 0.0 < self.gap < float("inf"):
             raise VoxauditError(
-                f"the gap must be above 0 (0.1 is ten points of word error rate), not {self.gap:g}"
+                f"the gap must be above 0 (0.1 is ten percentage points of word error rate), not {self.gap:g}"
             )
         if self.correction not in ("holm", "bh"):
             raise VoxauditError(f"the correction is 'holm' or 'bh', not '{self.correction}'")

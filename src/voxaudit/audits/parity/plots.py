@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from voxaudit.audits.parity.findings import Findings
-from voxaudit.audits.parity.options import COMPLEXITY, QUALITY
+from voxaudit.audits.parity.options import COMPLEXITY, MEAN, QUALITY
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 
 INK, PALE, ACCENT = "#1f2933", "#9aa5b1", "#b4451f"
@@ -20,19 +22,25 @@ MOST_LEVELS = 30
 
 
 def write_plots(found: Findings, folder: str | Path) -> list[Path]:
-    """Draw all figures the findings have data for, as PDF and PNG; return the files."""
+    """Draw all figures the findings have data for, as PDF and PNG; return the files.
+
+    Of several recognizers each has figures of its own, `parity_groups_NAME`; those without a name are of their mean.
+    """
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
         raise missing_extra("matplotlib", "plot") from error
     folder = Path(folder)
     figures = {
-        "groups": _groups(found),
-        "conditional": _conditional(found),
-        "speakers": _speakers(found),
         "quality": _measures(found, tuple(QUALITY)),
         "complexity": _measures(found, tuple(COMPLEXITY)),
     }
+    for name in found.recognizers:
+        own = replace(found, main=name)
+        ending = "" if name == found.main else "_" + re.sub(r"[^\w-]+", "_", name)
+        figures[f"groups{ending}"] = _groups(own)
+        figures[f"conditional{ending}"] = _conditional(own)
+        figures[f"speakers{ending}"] = _speakers(own)
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +95,7 @@ def _label(axis: Any, levels: list[str], attribute: str, names: list[str] | None
 
 
 def _groups(found: Findings) -> Any:
-    """Group word error rates with intervals and numbers of speakers; single recognizers pale behind their mean."""
+    """Group word error rates with intervals and numbers of speakers; other recognizers as pale ticks below."""
     figure, axes = _panels([len(_shown(found, name)) for name in found.attributes])
     for (axis,), name in zip(axes, found.attributes, strict=True):
         levels = _shown(found, name)
@@ -114,7 +122,7 @@ def _groups(found: Findings) -> Any:
     axes[-1][0].set_xlabel("word error rate, mean over speakers (%)", fontsize=8)
     _caption(
         figure,
-        f"{_whose(found)}; pale: not enough speakers; small ticks: single recognizers; stars: adjusted p",
+        f"{_whose(found)}; pale: not enough speakers; small ticks: other recognizers; stars: adjusted p",
     )
     return figure
 
@@ -231,7 +239,7 @@ def _boxes(axis: Any, table: pl.DataFrame, attribute: str, levels: list[str], va
 
 
 def _whose(found: Findings) -> str:
-    return "mean of recognizers" if len(found.recognizers) > 1 else f"recognizer {found.main}"
+    return "mean of recognizers" if found.main == MEAN else f"recognizer {found.main}".replace("$", r"\$")
 
 
 def _caption(figure: Any, text: str) -> None:

@@ -222,12 +222,13 @@ def _term_rows(
 ) -> list[dict[str, object]]:
     from scipy.special import stdtr, stdtrit
 
-    reach = float(stdtrit(fit.df, 0.5 + settings.confidence / 2.0))
     baseline = ", ".join(f"{name}={level}" for name, level in references.items())
     rows: list[dict[str, object]] = []
-    for column, estimate, error in zip(model.columns, fit.coefficients, fit.standard_errors, strict=True):
+    found = zip(model.columns, fit.coefficients, fit.standard_errors, fit.df, strict=True)
+    for column, estimate, error, df in found:
         usable = bool(np.isfinite(error) and error > 1e-12)
         t = float(estimate / error) if usable else None
+        reach = float(stdtrit(df, 0.5 + settings.confidence / 2.0)) if usable else None
         rows.append(
             {
                 "recognizer": recognizer,
@@ -236,11 +237,11 @@ def _term_rows(
                 "name": baseline if column.term == "(intercept)" else column.name,
                 "estimate": float(estimate),
                 "se": float(error) if usable else None,
-                "ci_low": float(estimate - reach * error) if usable else None,
-                "ci_high": float(estimate + reach * error) if usable else None,
+                "ci_low": None if reach is None else float(estimate - reach * error),
+                "ci_high": None if reach is None else float(estimate + reach * error),
                 "t": t,
-                "df": fit.df,
-                "p": None if t is None else float(2.0 * stdtr(fit.df, -abs(t))),
+                "df": float(df) if usable else None,
+                "p": None if t is None else float(2.0 * stdtr(df, -abs(t))),
             }
         )
     return rows
@@ -261,7 +262,7 @@ def _test_rows(recognizer: str, model: _Model, fit: CellFit) -> list[dict[str, o
                 "term": term,
                 "columns": len(places),
                 "f": None if test is None else test.f,
-                "df": fit.df,
+                "df": None if test is None else test.df_speakers,
                 "p": None if test is None else test.p,
                 "r_squared": fit.r_squared,
             }

@@ -13,7 +13,7 @@ from voxaudit.audits.parity.gaps import KEYS, best_against_worst
 from voxaudit.audits.parity.judge import FloatArray, adjust, floats, one_hypothesis, power_columns, verdict
 from voxaudit.audits.parity.options import Settings
 from voxaudit.stats.speaker_means import pooled_sigma, rest_of, summarize_groups, variance
-from voxaudit.stats.ttests import one_sample, relative_interval, welch
+from voxaudit.stats.ttests import one_sample, relative_interval, steadied, welch
 
 MOST_PAIRED = 100
 """Levels of one attribute that are compared pair by pair."""
@@ -73,11 +73,14 @@ def _levels(groups: pl.DataFrame, gaps: dict[str, float], settings: Settings) ->
     n, mean, m2 = (groups[name].to_numpy().astype(np.float64) for name in ("speakers", "mean", "m2"))
     rest = rest_of(groups, KEYS)
     own, others = variance(n, m2), variance(rest.n, rest.m2)
-    two = welch(n, mean, own, rest.n, rest.mean, others, confidence=settings.confidence)
+    # Two levels are one comparison, whichever side it is looked at from.
+    several = groups.select(pl.len().over(KEYS) > 2).to_series().to_numpy()
+    used = np.where(several, steadied(n, own, rest.n, others), own)
+    two = welch(n, mean, used, rest.n, rest.mean, others, confidence=settings.confidence)
     # The paper's test: the group's speakers against the overall mean as if that were known exactly.
     one = one_sample(n, mean, own, rest.overall, confidence=settings.confidence)
     around = one_sample(n, mean, own, 0.0, confidence=settings.confidence)
-    low, high = relative_interval(n, mean, own, rest.n, rest.mean, others, confidence=settings.confidence)
+    low, high = relative_interval(n, mean, used, rest.n, rest.mean, others, confidence=settings.confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = 100.0 * (mean - rest.overall) / rest.overall  # Eq. 4
     gap = gap_of(groups["recognizer"], gaps)

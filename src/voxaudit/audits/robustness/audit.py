@@ -49,8 +49,9 @@ def robustness(
     it nothing is normalised and recognizers are ranked by WERD. `attributes` are columns whose groups are compared
     (LWERR). `models` has a column recognizer and facts about each. The columns `language` and `corpus` set results
     apart where they have several values and are not attributes; `by` chooses among them. A column `draw` or `seed`
-    tells random draws of the same perturbation apart. Intervals come from `resamples` draws of speakers; the same
-    speakers are drawn for clean and disturbed speech and for all recognizers.
+    tells random draws of the same perturbation apart. Intervals of differences come from `resamples` draws of speakers,
+    the same for clean and disturbed speech and for all recognizers; those of rates and of LWERR need none
+    (`stats.rates`).
     """
     if not 0.0 < confidence < 1.0:
         raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
@@ -71,10 +72,10 @@ def robustness(
     measure = found.rank()
     related = Correlates() if facts is None else found.correlate(facts, measure)
     options: dict[str, Any] = {"resamples": resamples, "seed": seed, "confidence": confidence}
-    inserted, unfit = inserted_words(trials, **options)
+    inserted, unfit = inserted_words(trials, confidence=confidence)
     groups: Rows = []
     for attribute in attributes:
-        rows, refused = group_rows(trials, attribute, **options)
+        rows, refused = group_rows(trials, attribute, confidence=confidence)
         groups += rows
         refusals += refused
     labels = found.labels

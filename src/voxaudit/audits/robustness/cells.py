@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from voxaudit.audits.robustness.trials import COUNTS, Trials
 from voxaudit.perturb import CLEAN
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
+from voxaudit.stats.rates import Pulls, pulls
 
 TWINS = 0.5
 """A scenario whose utterances have a clean twin in at least this share is compared on the twins alone."""
@@ -25,7 +27,7 @@ class Cell:
 
     `clean` is the rate on clean speech that the scenario is compared with: of the same utterances where `paired`.
     `speakers` is the smaller number of people on either side, 0 where some are unnamed. `left_out` counts
-    utterances without a clean twin.
+    utterances without a clean twin. `pulls` are those of all people on `wer` and `cer`, a column each.
     """
 
     scenario: str
@@ -37,6 +39,7 @@ class Cell:
     speakers: int
     utterances: int
     left_out: int
+    pulls: Mapping[str, Pulls]
 
     @property
     def interval(self) -> bool:
@@ -69,6 +72,10 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
     strangers[sums.filter(pl.col("person").is_in(list(trials.unnamed)))["cell"].to_numpy()] = True
     wer = ratio(resample.weights @ dense["errors"], resample.weights @ dense["words"])
     cer = ratio(resample.weights @ dense["character_errors"], resample.weights @ dense["characters"])
+    shares = {
+        "wer": pulls(dense["errors"], dense["words"])[1],
+        "cer": pulls(dense["character_errors"], dense["characters"])[1],
+    }
     before = ratio(resample.weights @ dense["clean_errors"], resample.weights @ dense["clean_words"])
     cells = [
         Cell(
@@ -81,6 +88,7 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
             speakers=0 if strangers[row["cell"]] else row["speakers"],
             utterances=row["utterances"],
             left_out=row["left_out"],
+            pulls={name: own.column(row["cell"]) for name, own in shares.items()},
         )
         for row in keys.iter_rows(named=True)
     ]

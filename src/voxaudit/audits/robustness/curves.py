@@ -35,7 +35,7 @@ def curve_rows(
     steps = [*([clean] if clean is not None else []), *curve]
     rows = []
     for step, node in enumerate(steps, start=0 if clean is not None else 1):
-        low, high = resample.limits(node["wer"], node.speakers)
+        low, high = node.limits("wer", resample)
         own = settings[node.name]
         rows.append(
             {

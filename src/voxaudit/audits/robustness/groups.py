@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,15 +12,7 @@ import polars as pl
 
 from voxaudit.audits.robustness.cells import spoken, utterance_means
 from voxaudit.audits.robustness.levels import ALL, ATTACKED, group_scenarios
-from voxaudit.audits.robustness.resample import (
-    Resample,
-    finite,
-    limits,
-    ratio,
-    resample_people,
-    spread,
-    t_p_value,
-)
+from voxaudit.audits.robustness.resample import finite
 from voxaudit.audits.robustness.result import Refusal
 from voxaudit.audits.robustness.settings import Setting
 from voxaudit.audits.robustness.trials import Trials
@@ -26,19 +20,24 @@ from voxaudit.perturb import CLEAN
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.rates import LogRatio, Pulls, log_ratio, mean_pulls, pulls
 
 REST = "the rest"
 SHOWN, UNDECIDED = "gap shown", "no gap shown"
 
+Nodes = dict[tuple[str, str], FloatArray]
+"""What is averaged, by level and name: the weights of the scenarios."""
+
 
 def group_rows(
-    trials: Trials, attribute: str, *, resamples: int, seed: int, confidence: float
+    trials: Trials, attribute: str, *, confidence: float
 ) -> tuple[list[dict[str, Any]], list[Refusal]]:
     """Return LWERR rows of one attribute, and what was refused.
 
     `LWERR = log2(WER of a group / WER of the other)` (SRB Eq. 5). Of two groups the first by name is divided by the
     second; of more, each by all others together. Above the scenarios, word error rates are averaged before the ratio
-    is taken, as for the paper's Figure 7. `change` is LWERR less LWERR of clean speech.
+    is taken, as for the paper's Figure 7. `change` is LWERR less LWERR of clean speech. Intervals and p-values take
+    speakers as the sample (`stats.rates`): each group has a variance of its own, as in Welch's test.
     """
     column = f"attribute:{attribute}"
     table = spoken(trials).filter(pl.col(column).is_not_null())
@@ -47,12 +46,6 @@ def group_rows(
         return [], [Refusal(attribute, "it has fewer than two groups")]
     sums = rows.group_by([*trials.unit, "scenario", "level", "person"]).agg(pl.col("errors", "words").sum())
     sums = sums.with_columns(pl.col(name).cast(pl.String) for name in [*trials.unit, "scenario", "level"])
-    # A group is a sample of its own: people are drawn within it, so that its size stays what it is.
-    own = sums.group_by("person").agg(pl.col("level").unique().sort().str.join("\0").alias("groups"))
-    people = trials.people.join(own, on="person", how="left").select(
-        "person", stratum=pl.col("stratum") + "\0" + pl.col("groups").fill_null("")
-    )
-    resample = resample_people(people, resamples, seed, confidence)
     found: list[dict[str, Any]] = []
     refusals: dict[tuple[str, str], Refusal] = {}
     for key, part in sorted(sums.group_by(trials.unit), key=lambda item: str(item[0])):
@@ -64,18 +57,18 @@ def group_rows(
                 refusals.setdefault((about, few), Refusal(about, few))
                 continue
             fewest = min(ours["person"].n_unique(), theirs["person"].n_unique())
-            values = _log_ratios(ours, theirs, resample, trials.settings)
-            silent = sorted(name for _, name in values if not np.isfinite(values[_, name][0]))
+            compared = _compare(ours, theirs, trials.people.height, trials.settings)
+            silent = sorted(name for (_, name), value in compared.items() if not np.isfinite(value.log2))
             if silent:
                 reason = (
                     f"one side has no errors ({', '.join(silent[:3])}{', ...' if len(silent) > 3 else ''})"
                 )
                 refusals.setdefault((about, reason), Refusal(f"{labels['recognizer']}: {about}", reason))
-            baseline = values.get(("scenario", CLEAN))
+            about_row = {**labels, "attribute": attribute, "group": group, "against": other}
             found += [
-                _row(labels, attribute, group, other, level, name, value, baseline, fewest, resample)
-                for (level, name), value in values.items()
-                if np.isfinite(value[0])
+                {**about_row, "level": level, "name": name, "speakers": fewest, **value.row(confidence)}
+                for (level, name), value in compared.items()
+                if np.isfinite(value.log2)
             ]
     _adjust(found)
     return found, list(refusals.values())
@@ -107,76 +100,83 @@ def _too_few(group: str, other: str, ours: pl.DataFrame, theirs: pl.DataFrame, t
     return ""
 
 
-def _log_ratios(
-    ours: pl.DataFrame, theirs: pl.DataFrame, resample: Resample, settings: Mapping[str, Setting]
-) -> dict[tuple[str, str], FloatArray]:
-    """Return {(level, name): log2 ratio}, row 0 the estimate, of all scenarios that both sides were heard in."""
+@dataclass(frozen=True)
+class _Compared:
+    """LWERR of one level and name, and its change from clean speech, where there is some."""
+
+    ratio: LogRatio
+    change: LogRatio | None
+
+    @property
+    def log2(self) -> float:
+        return self.ratio.estimate / math.log(2.0)
+
+    def row(self, confidence: float) -> dict[str, float | None]:
+        row: dict[str, float | None] = {}
+        for name, value in (("lwerr", self.ratio), ("change", self.change)):
+            ends = (None, None) if value is None else value.limits(confidence)
+            row[name] = None if value is None else finite(value.estimate / math.log(2.0))
+            for side, end in zip(("low", "high"), ends, strict=True):
+                row[f"{name}_{side}"] = None if end is None else finite(end / math.log(2.0))
+        return row | {"p": self.ratio.p}
+
+
+def _compare(
+    ours: pl.DataFrame, theirs: pl.DataFrame, people: int, settings: Mapping[str, Setting]
+) -> dict[tuple[str, str], _Compared]:
+    """Return {(level, name): the comparison} over all scenarios that both sides were heard in."""
     shared = sorted(set(ours["scenario"].to_list()) & set(theirs["scenario"].to_list()))
-    sides = [_rates(side, shared, resample) for side in (ours, theirs)]
-    nodes: dict[tuple[str, str], tuple[FloatArray, FloatArray]] = {
-        ("scenario", name): (sides[0][:, place], sides[1][:, place]) for place, name in enumerate(shared)
+    if not shared:
+        return {}
+    nodes = _nodes(shared, settings)
+    weights = np.stack(list(nodes.values()), axis=1)
+    (our_rates, our_pulls), (their_rates, their_pulls) = (
+        mean_pulls(*pulls(*_sums(side, shared, people)), weights) for side in (ours, theirs)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(our_rates) - np.log(their_rates)
+    plain = log_ratio(logs, our_pulls, their_pulls)
+    clean = list(nodes).index(("scenario", CLEAN)) if CLEAN in shared else None
+    if clean is None or not np.isfinite(logs[clean]):
+        return {key: _Compared(plain[place], None) for place, key in enumerate(nodes)}
+    with np.errstate(invalid="ignore"):
+        moved = logs - logs[clean]
+    change = log_ratio(moved, *(_since(side, clean) for side in (our_pulls, their_pulls)))
+    return {
+        key: _Compared(plain[place], None if place == clean else change[place])
+        for place, key in enumerate(nodes)
     }
-    whole: dict[bool, list[tuple[FloatArray, FloatArray]]] = {False: [], True: []}
-    for category, members in group_scenarios(shared, settings).items():
-        inside = [_mean([nodes["scenario", s] for s in some]) for some in members.values()]
-        nodes["category", category] = _mean(inside)
-        attack = all(settings[s].attack for some in members.values() for s in some)
+
+
+def _nodes(scenarios: list[str], settings: Mapping[str, Setting]) -> Nodes:
+    """Return scenarios, then categories (means over perturbations of means over settings), then all of them."""
+    own = dict(zip(scenarios, np.eye(len(scenarios)), strict=True))
+    nodes: Nodes = {("scenario", name): own[name] for name in scenarios}
+    whole: dict[bool, list[FloatArray]] = {False: [], True: []}
+    for category, members in group_scenarios(scenarios, settings).items():
+        inside = [np.mean([own[name] for name in some], axis=0) for some in members.values()]
+        nodes["category", category] = np.mean(inside, axis=0)
+        attack = all(settings[name].attack for some in members.values() for name in some)
         whole[attack].append(nodes["category", category])
     for attack, name in ((False, ALL), (True, ATTACKED)):
         if whole[attack]:
-            nodes["overall", name] = _mean(whole[attack])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return {key: np.log2(a / b) for key, (a, b) in nodes.items()}
+            nodes["overall", name] = np.mean(whole[attack], axis=0)
+    return nodes
 
 
-def _mean(parts: list[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    return np.mean([a for a, _ in parts], axis=0), np.mean([b for _, b in parts], axis=0)
-
-
-def _rates(side: pl.DataFrame, scenarios: list[str], resample: Resample) -> FloatArray:
+def _sums(side: pl.DataFrame, scenarios: list[str], people: int) -> tuple[FloatArray, FloatArray]:
+    """Return errors and words, people x scenarios."""
     places = pl.DataFrame({"scenario": scenarios}).with_row_index("place")
     cells = side.join(places, on="scenario").group_by("person", "place").agg(pl.col("errors", "words").sum())
     at = (cells["person"].to_numpy(), cells["place"].to_numpy())
-    errors, words = np.zeros((2, resample.people, len(scenarios)))
+    errors, words = np.zeros((2, people, len(scenarios)))
     errors[at], words[at] = cells["errors"].to_numpy(), cells["words"].to_numpy()
-    return ratio(resample.weights @ errors, resample.weights @ words)
+    return errors, words
 
 
-def _row(
-    labels: Mapping[str, str],
-    attribute: str,
-    group: str,
-    other: str,
-    level: str,
-    name: str,
-    value: FloatArray,
-    baseline: FloatArray | None,
-    speakers: int,
-    resample: Resample,
-) -> dict[str, Any]:
-    low, high = limits(value, speakers, resample.confidence)
-    change: tuple[float | None, ...] = (None, None, None)
-    if baseline is not None and np.isfinite(baseline[0]) and name != CLEAN:
-        with np.errstate(invalid="ignore"):
-            moved = value - baseline
-        change = (finite(moved[0]), *limits(moved, speakers, resample.confidence))
-    return {
-        **labels,
-        "attribute": attribute,
-        "group": group,
-        "against": other,
-        "level": level,
-        "name": name,
-        "speakers": speakers,
-        "lwerr": float(value[0]),
-        "lwerr_low": low,
-        "lwerr_high": high,
-        "change": change[0],
-        "change_low": change[1],
-        "change_high": change[2],
-        # Without two limits some draws are infinite, and their spread says too little.
-        "p": None if low is None or high is None else t_p_value(float(value[0]), spread(value), speakers),
-    }
+def _since(side: Pulls, clean: int) -> Pulls:
+    """Return the pulls on the change from clean speech: the same people are on both sides of it."""
+    return Pulls(side.pull - side.pull[:, [clean]], (side.share + side.share[:, [clean]]) / 2.0)
 
 
 def _adjust(rows: list[dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,9 @@ from voxaudit.audits.robustness.resample import Resample, finite
 from voxaudit.audits.robustness.settings import Setting
 from voxaudit.perturb import CLEAN
 from voxaudit.score.quality import nwerd
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
+from voxaudit.stats.rates import Pulls, log_limits, mean_of
 
 MEASURES = ("wer", "cer", "werd", "nwer", "nwerd")
 ALL, ATTACKED = "all", "attacks"
@@ -22,7 +24,10 @@ ALL, ATTACKED = "all", "attacks"
 
 @dataclass(frozen=True)
 class Node:
-    """One level's measures: an array per measure, row 0 the estimate; `speakers` is the fewest in any part."""
+    """One level's measures: an array per measure, row 0 the estimate; `speakers` is the fewest in any part.
+
+    Rates (not differences of rates) have `pulls` of the people, which give their intervals.
+    """
 
     level: str
     name: str
@@ -32,9 +37,20 @@ class Node:
     normalized: int
     paired: bool
     utterances: int
+    pulls: Mapping[str, Pulls] = field(default_factory=dict)
 
     def __getitem__(self, measure: str) -> FloatArray:
         return self.values[measure]
+
+    def limits(self, measure: str, resample: Resample) -> tuple[float | None, float | None]:
+        """Return the interval of a measure: of rates as `stats.rates` has it, of differences by resampling people."""
+        if measure not in self.pulls:
+            return resample.limits(self[measure], self.speakers)
+        if self.speakers < FEWEST_SPEAKERS:
+            return None, None
+        pull, df = self.pulls[measure].corrected()
+        low, high = log_limits(self[measure][:1], np.sum(pull**2, axis=0), df, resample.confidence)
+        return finite(low[0]), finite(high[0])
 
 
 def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> dict[str, Node]:
@@ -53,6 +69,12 @@ def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> di
         hard = difficulty.get(scenario)
         unknown = np.full_like(wer, np.nan)
         werd = np.zeros_like(wer) if scenario == CLEAN else wer - clean
+        own = {
+            name: mean_of(
+                [float(getattr(cell, name)[0]) for cell in some], [cell.pulls[name] for cell in some]
+            )
+            for name in ("wer", "cer")
+        }
         nodes[scenario] = Node(
             "scenario",
             scenario,
@@ -69,6 +91,7 @@ def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> di
             normalized=int(hard is not None),
             paired=all(cell.paired for cell in some),
             utterances=sum(cell.utterances for cell in some),
+            pulls=own if hard is None else {**own, "nwer": own["wer"]},
         )
     return nodes
 
@@ -112,6 +135,12 @@ def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
         normalized = measure in ("nwer", "nwerd")
         some = [part[measure] for part in parts if not normalized or part.normalized]
         values[measure] = np.mean(some, axis=0) if some else np.full_like(parts[0][measure], np.nan)
+    pulls = {}
+    for measure in {name for part in parts for name in part.pulls}:
+        own = [part for part in parts if measure in part.pulls]
+        pulls[measure] = mean_of(
+            [float(part[measure][0]) for part in own], [part.pulls[measure] for part in own]
+        )
     return Node(
         level,
         name,
@@ -121,6 +150,7 @@ def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
         normalized=sum(part.normalized for part in parts),
         paired=all(part.paired for part in parts),
         utterances=sum(part.utterances for part in parts),
+        pulls=pulls,
     )
 
 
@@ -137,6 +167,6 @@ def node_row(node: Node, resample: Resample, **labels: Any) -> dict[str, Any]:
     }
     for measure in MEASURES:
         row[measure] = finite(node[measure][0])
-        low, high = resample.limits(node[measure], node.speakers)
+        low, high = node.limits(measure, resample)
         row[f"{measure}_low"], row[f"{measure}_high"] = low, high
     return row

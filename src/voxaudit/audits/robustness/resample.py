@@ -70,16 +70,6 @@ def t_factor(speakers: int, confidence: float) -> float:
     return float(np.sqrt(speakers / (speakers - 1)) * stdtrit(speakers - 1, upper) / ndtri(upper))
 
 
-def t_p_value(estimate: float, error: float, speakers: int) -> float | None:
-    """Return the two-sided p-value of an estimate with a bootstrap standard error; None without a spread."""
-    from scipy.special import stdtr
-
-    if speakers < FEWEST_SPEAKERS or not np.isfinite(estimate) or not error > 0.0:
-        return None
-    wide = error * float(np.sqrt(speakers / (speakers - 1)))
-    return float(2.0 * stdtr(speakers - 1, -abs(estimate) / wide))
-
-
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     """Return `above / below`; 0/0 and x/0 are not a number: no words were drawn."""
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -8,12 +8,10 @@ import polars as pl
 
 from voxaudit.audits.robustness.result import Refusal
 from voxaudit.audits.robustness.trials import Trials
-from voxaudit.stats.bootstrap import ratio_intervals
+from voxaudit.stats.rates import rate_intervals
 
 
-def inserted_words(
-    trials: Trials, *, resamples: int, seed: int, confidence: float
-) -> tuple[pl.DataFrame, list[Refusal]]:
+def inserted_words(trials: Trials, *, confidence: float) -> tuple[pl.DataFrame, list[Refusal]]:
     """Return inserted words a minute of audio, per recognizer and scenario without speech, with intervals."""
     silent = sorted(name for name, setting in trials.settings.items() if not setting.speech)
     by = [*trials.unit, "scenario"]
@@ -38,16 +36,7 @@ def inserted_words(
     rates = table.group_by(by).agg(
         utterances=pl.len().cast(pl.Int64), words=pl.col("errors").sum(), minutes=pl.col("minutes").sum()
     )
-    limits = ratio_intervals(
-        table,
-        by,
-        errors="errors",
-        words="minutes",
-        speaker="person",
-        confidence=confidence,
-        resamples=resamples,
-        seed=seed,
-    )
+    limits = rate_intervals(table, by, words="minutes", speaker="person", confidence=confidence)
     rates = rates.with_columns(per_minute=pl.col("words") / pl.col("minutes")).join(limits, on=by)
     rates = rates.rename({"ci_low": "low", "ci_high": "high"}).sort(by)
     return rates.select(pl.col(name).cast(kind) for name, kind in empty.items()), refusals

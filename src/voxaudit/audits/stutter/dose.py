@@ -14,7 +14,7 @@ from voxaudit.perturb.stutter import Clip, StutterError, sample_chain
 from voxaudit.run.session import Session
 from voxaudit.score.align import word_counts
 from voxaudit.score.normalize import normalizer
-from voxaudit.stats.bootstrap import ratio_intervals
+from voxaudit.stats.rates import rate_intervals
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def dose_response(
         errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
         words=pl.sum_horizontal("hits", "substitutions", "deletions"),
     )
-    limits = ratio_intervals(counted, ["recognizer", "rate"], seed=seed)
+    limits = rate_intervals(counted, ["recognizer", "rate"])
     sums = counted.group_by("recognizer", "rate", maintain_order=True).agg(
         pl.col("errors", "words", "events").sum()
     )

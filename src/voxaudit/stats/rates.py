@@ -1,0 +1,264 @@
+"""Error rates of speakers put together: uncertainty on the log scale, from what each speaker contributes.
+
+A rate is a sum of errors over a sum of words. Speaker i pulls its logarithm by about `e_i/E - w_i/W`, the share of the
+errors less that of the words: the sum of squares of these pulls is the variance of the log rate, speakers being the
+sample. Three things that plain bootstraps of few speakers miss are allowed for. Whoever says much draws the rate to
+himself: squares are divided by what that leaves of them, so that the variance is unbiased. Speakers who say unequally
+much count as fewer: degrees of freedom are Satterthwaite's for their shares (Bell and McCaffrey 2002). Rates are
+skewed: on the log scale the upper limit lies farther away than the lower one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from voxaudit.errors import VoxauditError
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.cells import FloatArray, IntArray
+
+_DECIDES = 1e-9  # what is left where one speaker decides
+_NO_SPREAD = 1e-20  # variance that rounding leaves where all speakers are alike
+_DRAWS = 20_000
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """What speakers (rows) do to some estimates (columns), and the shares of the words that they have in each."""
+
+    pull: FloatArray
+    share: FloatArray
+
+    def column(self, number: int) -> Pulls:
+        """Return one estimate's pulls."""
+        return Pulls(self.pull[:, [number]], self.share[:, [number]])
+
+    def corrected(self) -> tuple[FloatArray, FloatArray]:
+        """Return the pulls, enlarged so that their sum of squares is the variance, and the degrees of freedom.
+
+        Both are nan where one speaker has (nearly) all words.
+        """
+        size = self.pull.shape[1]
+        column = np.broadcast_to(np.arange(size), self.pull.shape).ravel()
+        factor, df = _moments(self.share.ravel(), column, size)
+        return self.pull * np.sqrt(factor.reshape(self.pull.shape)), df
+
+
+def pulls(errors: FloatArray, words: FloatArray) -> tuple[FloatArray, Pulls]:
+    """Return the rates of conditions (columns; speakers are rows) and the speakers' pulls on their logarithms.
+
+    A rate is nan without words, and has no pulls (nan) without errors.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = words / words.sum(axis=0)
+        pull = errors / errors.sum(axis=0) - share
+        return errors.sum(axis=0) / words.sum(axis=0), Pulls(pull, share)
+
+
+def mean_pulls(rates: FloatArray, parts: Pulls, weights: FloatArray) -> tuple[FloatArray, Pulls]:
+    """Return weighted means of rates (`weights`: conditions x means) and the pulls on the means' logarithms."""
+    means = rates @ weights
+    # A part without errors adds nothing to the mean, and its shares are those of nobody's errors.
+    known = np.where(rates > 0.0, rates, 0.0)[:, None] * weights
+    with np.errstate(divide="ignore", invalid="ignore"):
+        known = known / known.sum(axis=0)
+    return means, Pulls(np.nan_to_num(parts.pull) @ known, np.nan_to_num(parts.share) @ known)
+
+
+@dataclass(frozen=True)
+class LogRatio:
+    """The logarithm (natural) of the ratio of two rates.
+
+    Without a variance (nan) it has neither limits nor p; where all speakers are alike it has no p.
+    """
+
+    estimate: float
+    variance: float
+    df: float
+
+    @property
+    def p(self) -> float | None:
+        """The two-sided p-value of equal rates."""
+        from scipy.special import stdtr
+
+        if not self._known or self.variance < _NO_SPREAD:
+            return None
+        return float(2.0 * stdtr(self.df, -abs(self.estimate) / np.sqrt(self.variance)))
+
+    def limits(self, confidence: float) -> tuple[float | None, float | None]:
+        """Return the interval's ends."""
+        from scipy.special import stdtrit
+
+        if not self._known:
+            return None, None
+        wide = float(stdtrit(self.df, 0.5 + confidence / 2.0) * np.sqrt(self.variance))
+        return self.estimate - wide, self.estimate + wide
+
+    @property
+    def _known(self) -> bool:
+        return bool(np.isfinite([self.estimate, self.variance, self.df]).all())
+
+
+def log_ratio(estimates: FloatArray, ours: Pulls, theirs: Pulls) -> list[LogRatio]:
+    """Return differences of two sides' log rates (columns), rows of both being the same people in the same order.
+
+    Degrees of freedom are Welch and Satterthwaite's; people on both sides vary with themselves, and the side that tells
+    less counts.
+    """
+    (a, a_df), (b, b_df) = ours.corrected(), theirs.corrected()
+    both = ((ours.share > 0.0) & (theirs.share > 0.0)).any(axis=0)
+    variance, first, second = (np.sum(side**2, axis=0) for side in (a - b, a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        welch = (first + second) ** 2 / (first**2 / a_df + second**2 / b_df)
+    df = np.where(both | (first + second < _NO_SPREAD), np.minimum(a_df, b_df), welch)
+    return [LogRatio(float(e), float(v), float(d)) for e, v, d in zip(estimates, variance, df, strict=True)]
+
+
+def mean_of(rates: Sequence[float], parts: Sequence[Pulls]) -> Pulls:
+    """Return the pulls on the plain mean of rates that have a column of pulls each."""
+    together = Pulls(*(np.hstack([getattr(part, name) for part in parts]) for name in ("pull", "share")))
+    return mean_pulls(np.array(rates), together, np.full((len(parts), 1), 1.0 / len(parts)))[1]
+
+
+def log_limits(
+    rate: FloatArray, variance: FloatArray, df: FloatArray, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of rates whose logarithms have these variances and degrees of freedom; nan without one."""
+    from scipy.special import stdtrit
+
+    with np.errstate(invalid="ignore", over="ignore"):
+        wide = stdtrit(df, 0.5 + confidence / 2.0) * np.sqrt(variance)
+        return rate * np.exp(-wide), rate * np.exp(wide)
+
+
+def rate_intervals(
+    table: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    errors: str = "errors",
+    words: str = "words",
+    speaker: str = "speaker",
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """Return an interval of `sum(errors) / sum(words)` for every combination of `by`, speakers being the sample.
+
+    Columns: `by`, `speakers`, `ci_low`, `ci_high`; the limits are null where a condition has fewer than five speakers,
+    unknown ones, no words, no errors (then nothing tells how far above 0 the rate may be), or where one speaker has all
+    words. Neither the order of rows nor other conditions change anything.
+    """
+    if not 0.0 < confidence < 1.0:
+        raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
+    conditions = table.select(by).unique(maintain_order=True).with_row_index("_condition")
+    sums = table.group_by([*by, speaker]).agg(pl.col(errors).sum(), pl.col(words).sum())
+    cells = sums.join(conditions, on=by, nulls_equal=True).sort("_condition", errors, words)
+    code = cells["_condition"].to_numpy().astype(np.int64)
+    size = conditions.height
+    e, w = (cells[name].to_numpy().astype(np.float64) for name in (errors, words))
+    known = cells[speaker].is_not_null().to_numpy()
+    speakers = np.bincount(code[known], minlength=size)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total_errors, total_words = np.bincount(code, e, size), np.bincount(code, w, size)
+        share = w / total_words[code]
+        pull = e / total_errors[code] - share
+        rate = total_errors / total_words
+    factor, df = _moments(share, code, size)
+    variance = np.bincount(code, factor * pull**2, size).astype(np.float64)
+    low, high = log_limits(rate, variance, df, confidence)
+    refused = (speakers < FEWEST_SPEAKERS) | (np.bincount(code[~known], minlength=size) > 0)
+    refused |= ~np.isfinite(low) | ~np.isfinite(high)
+    limits = {
+        name: pl.Series(np.where(refused, np.nan, end)).fill_nan(None)
+        for name, end in (("ci_low", low), ("ci_high", high))
+    }
+    return conditions.select(by).with_columns(speakers=pl.Series(speakers, dtype=pl.UInt32), **limits)
+
+
+def lower_limits_together(
+    table: pl.DataFrame,
+    by: Sequence[str],
+    *,
+    errors: str = "errors",
+    words: str = "words",
+    speaker: str = "speaker",
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """Return lower limits that hold for all combinations of `by` at once: column `low`, null where there is none.
+
+    The largest of many lower limits lies above its rate more often than any one of them does. With a chance of
+    `(1 - confidence) / 2` at most one of these is above: each is as low as the speakers that conditions share require.
+    """
+    single = rate_intervals(
+        table, by, errors=errors, words=words, speaker=speaker, confidence=confidence
+    ).with_row_index("_condition")
+    usable = single.filter(pl.col("ci_low").is_not_null())
+    lows = np.full(single.height, np.nan)
+    if usable.height:
+        rate, parts = pulls(*_matrices(table, usable.select(by), by, (errors, words), speaker))
+        pull, df = parts.corrected()
+        level = level_together(pull, (1.0 - confidence) / 2.0)
+        low, _ = log_limits(rate, np.sum(pull**2, axis=0), df, 1.0 - 2.0 * level)
+        lows[usable["_condition"].to_numpy()] = low
+    return single.select(by).with_columns(low=pl.Series(lows).fill_nan(None))
+
+
+def level_together(pull: FloatArray, level: float) -> float:
+    """Return the one-sided level for each of some estimates (columns of `pull`) at which any of them misses at `level`.
+
+    Estimates of the same people go together as their pulls do: drawn from the normal distribution with their
+    correlations. It lies between Bonferroni's level (they have nothing in common) and `level` itself (all is the same).
+    """
+    from scipy.special import ndtr
+
+    size = pull.shape[1]
+    if size == 1:
+        return level
+    length = np.sqrt(np.sum(pull**2, axis=0))
+    unit = pull / np.where(length > 0.0, length, 1.0)
+    values, vectors = np.linalg.eigh(unit.T @ unit)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    draws = np.random.Generator(np.random.PCG64(0)).standard_normal((_DRAWS, size)) @ root.T
+    together = float(ndtr(-np.quantile(draws.max(axis=1), 1.0 - level)))
+    return float(min(max(together, level / size), level))
+
+
+def _matrices(
+    table: pl.DataFrame, conditions: pl.DataFrame, by: Sequence[str], counts: tuple[str, str], speaker: str
+) -> tuple[FloatArray, FloatArray]:
+    """Return the two counts, speakers x conditions."""
+    places = conditions.with_row_index("_place")
+    sums = table.group_by([*by, speaker]).agg(pl.col(*counts).sum()).join(places, on=by, nulls_equal=True)
+    people = sums.select(speaker).unique().sort(speaker).with_row_index("_person")
+    sums = sums.join(people, on=speaker)
+    at = (sums["_person"].to_numpy(), sums["_place"].to_numpy())
+    first, second = np.zeros((2, people.height, conditions.height))
+    first[at], second[at] = (sums[name].to_numpy() for name in counts)
+    return first, second
+
+
+def _moments(share: FloatArray, code: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """Return what each square is multiplied by for an unbiased variance, and the variance's degrees of freedom.
+
+    A pull is `x_i - h_i sum(x)`, `h` being the shares and x independent with variances `s`. Half of them is taken to be
+    there because speakers differ (it goes as h^2), half because errors come as counts do (it goes as h): with either
+    alone, simulated intervals are too wide or too narrow where speakers say unequally much. The variance of a pull is
+    then `s_i - 2 h_i s_i + h_i^2 sum(s)`; the degrees of freedom are those of the chi-square with the same mean and
+    variance as the sum of corrected squares of normal x.
+    """
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(code, values, size), dtype=np.float64)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        h = share
+        s = h + h**2 / total(h**2)[code]
+        whole = total(s)
+        left = 1.0 - 2.0 * h + np.where(s > 0.0, h**2 / s, 0.0) * whole[code]
+        decided = total((~(left > _DECIDES)).astype(np.float64)) > 0.0
+        a = 1.0 / np.where(left > _DECIDES, left, np.nan)
+        p, q, r = total(a * h**2), total(a * h * s), total(a * s**2)
+        own = total(a**2 * s * (s + 2.0 * (h**2 * whole[code] - 2.0 * h * s)))
+        df = whole**2 / (own + whole**2 * p**2 + 2.0 * p * r + 2.0 * q**2 - 4.0 * whole * p * q)
+    return a, np.where(decided, np.nan, df)
