@@ -11,6 +11,7 @@ import pytest
 import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import mannwhitneyu
 
 from voxaudit.align.timings import Syllable, Timings, Word
 from voxaudit.audits.stutter.audit import stutter
@@ -220,6 +221,8 @@ def test_the_change_is_paired_and_by_speaker():
     assert moved.p == pytest.approx(2 / 2**8)  # all eight speakers worse: two of 256 sign arrangements
     assert moved.effect == 1.0
     assert (moved.speakers, moved.recordings) == (8, 8)
+    published = mannwhitneyu([0.25] * 8, [0.0] * 8, alternative="two-sided")
+    assert (moved.u, moved.p_u_published) == pytest.approx((published.statistic, published.pvalue))
 
 
 def test_few_speakers_give_no_interval_and_no_p():

@@ -49,6 +49,9 @@ def test_an_audit_from_end_to_end(spoken, tmp_path, capsys):
     assert "silent" in found["skipped"]["quiet"]
     one = found["recognizers"]["moonshine"]
     assert {"wer", "mer", "wil", "wer_original", "p"} <= set(one)
+    # The paper's test is there for comparison, under a name that says so, and under no other.
+    assert "p_u_published" in one
+    assert "p_u" not in one
     assert one["cases"] == 6
     assert [point["rate"] for point in found["dose"]] == [0, 30]
     assert sum(found["kinds"].values()) == len(found["suspicious"])

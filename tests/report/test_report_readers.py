@@ -248,3 +248,14 @@ def test_the_page_opens_with_the_recognizers_and_sorts_its_sentences_by_question
         page.index("<h3>What these data cannot tell</h3>"),
     )
     assert first < page.index("It hears.") < second < page.index("Nobody knows.")
+
+
+def test_the_terminal_says_what_would_enable_an_answer_and_leaves_out_what_nobody_asked(
+    make_run, drops, capsys
+):
+    from voxaudit.cli.main import main
+
+    assert main(["report", str(make_run(drops).folder), "--no-audio"]) == 0
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("- Not answered: ")]
+    assert any("no difficulty is known. To get it: measure it" in line for line in said)
+    assert not any("adversarial" in line or "stuttered" in line for line in said)

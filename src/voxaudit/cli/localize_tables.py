@@ -130,7 +130,8 @@ def _comparison(title: str, result: Comparison) -> None:
         f"{title}: non-robust {result.non_robust_errors} of {result.non_robust_sentences},"
         f" robust {result.robust_errors} of {result.robust_sentences}; ratio {_number(result.ratio)}"
         f" (95 %: {_number(result.sentences_low)} to {_number(result.sentences_high)} by sentence,"
-        f" {_number(result.words_low)} to {_number(result.words_high)} by word), Fisher {p_value(result.p)}"
+        f" {_number(result.words_low)} to {_number(result.words_high)} by word);"
+        f" the published test, which takes sentences for independent: Fisher {p_value(result.p)}"
     )
 
 

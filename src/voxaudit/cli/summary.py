@@ -51,10 +51,10 @@ def show(document: Document, folder: Path, files: Mapping[str, Path], *, as_json
 def _refusals(document: Document) -> None:
     """Say what was asked and not answered, and what would enable it; what was not asked is in the report."""
     refusals = (refusal for section in document.sections for refusal in section.refusals)
-    asked = ((one.about, one.reason) for one in refusals if not one.reason.startswith("not asked"))
-    lost = list(dict.fromkeys(asked))
-    for about, reason in lost[:MOST_REFUSALS]:
-        print(f"- Not answered: {printable(about)}: {printable(reason)}")
+    lost = list(dict.fromkeys(one for one in refusals if not one.reason.startswith("not asked")))
+    for one in lost[:MOST_REFUSALS]:
+        help_ = f". To get it: {one.remedy}" if one.remedy else ""
+        print(f"- Not answered: {printable(one.about)}: {printable(one.reason + help_)}")
     if len(lost) > MOST_REFUSALS:
         print(f"- Not answered: {len(lost) - MOST_REFUSALS} more questions; the report says why.")
 

@@ -33,7 +33,7 @@ def to_markdown(document: Document) -> str:
         *_scenarios(document),
         *_groups(document),
         *_ratios(document),
-        f"{escape(facts)}. Intervals are 95 %, from resampling speakers.",
+        f"{escape(facts)}. Intervals are 95 %; speakers are the sample.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -199,7 +199,7 @@ def _card(name: str, findings: Sequence[Finding], end: float) -> str:
 
 
 def _what(worst: Finding) -> str:
-    words = in_words(worst.scenario or "")
+    words = in_words(worst.scenario or "").partition(". ")[0].rstrip(".")
     return f'<dd class="muted does">{text(words, 160)}</dd>' if words else ""
 
 

@@ -23,7 +23,7 @@ RATES: tuple[Spec, ...] = (
     ("speakers", "speakers", "count"),
 )
 NOTE = (
-    "Rates are ratios of sums over utterances; intervals come from resampling speakers (at least five); none is given"
+    "Rates are ratios of sums over utterances; in intervals speakers are the sample (at least five); none is given"
     " where no error was made."
 )
 

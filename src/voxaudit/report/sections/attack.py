@@ -16,7 +16,7 @@ from voxaudit.report.numbers import in_points, percent
 from voxaudit.report.parts import Spec, attempt, finding_id, number_or_none, refusal, table_of
 
 AUDIT = "attack"
-NOT_ASKED = "this run was not attacked"
+NOT_ASKED = "not asked of this run"
 HOW = (
     "`voxaudit attack CORPUS --method blackbox --recognizers R --out RUN/attack` attacks any recognizer, `--method pgd`"
     " one with gradients; then `voxaudit report RUN`"

@@ -26,7 +26,7 @@ ADDED = {
     "werd": "the percentage points that disturbances add to the word error rate",
     "nwerd": "the percentage points that disturbances add to the word error rate, for their difficulty",
 }
-SWITCH = {"wer": "WER", "werd": "added by it (WERD)", "nwerd": "for its difficulty (NWERD)"}
+SWITCH = {"wer": "WER", "werd": "added (WERD)", "nwerd": "weighed (NWERD)"}
 """What the measures are called on the switch of a heat map."""
 
 Steps = dict[str, list[Setting]]

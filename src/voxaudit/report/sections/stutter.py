@@ -36,7 +36,7 @@ from voxaudit.stats.multiplicity import holm
 AUDIT = "stutter"
 MOST_CASES = 200
 LEVEL = 0.05
-NOT_ASKED = "this run was not asked about it"
+NOT_ASKED = "not asked of this run"
 HOW = (
     "add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or make the audit by"
     " `voxaudit stutter CORPUS --out RUN/stutter`, then `voxaudit report RUN`"
