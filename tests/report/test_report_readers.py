@@ -50,8 +50,8 @@ def test_what_stands_between_backticks_is_code_wherever_sentences_are():
     document = Document("T", "", (said,), (section,))
     page = render_html(document)
     assert "`" not in page.split("</script></head>")[1]
-    # Card, summary, lead, finding, note, and the refusal with its remedy, twice: in its chapter and at the end.
-    assert page.count("<code>voxaudit run &lt;file&gt; --out a&amp;b</code>") == 5 + 2 * 2
+    # Summary, lead, finding, note, and the refusal with its remedy, twice: in its chapter and at the end.
+    assert page.count("<code>voxaudit run &lt;file&gt; --out a&amp;b</code>") == 4 + 2 * 2
     assert "try \\`voxaudit run &lt;file&gt; --out a&amp;b\\` first" in to_markdown(document)
 
 
@@ -105,6 +105,8 @@ def test_every_refusal_says_what_would_enable_it(make_run, drops):
 
 def test_difficulties_that_are_not_known_can_be_measured():
     assert "`voxaudit quality RUN`" in remedy_for("robustness", "no difficulty is known")
+    assert "reference texts" in remedy_for("disparity", "no clean speech with a reference text was heard")
+    assert "`clean`" in remedy_for("robustness", "no row has the scenario 'clean'")
     assert remedy_for("nowhere", "odd") == "more speech, by more speakers"
 
 

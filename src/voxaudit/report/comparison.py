@@ -109,7 +109,7 @@ def _summary(comparison: Comparison) -> list[str]:
 def _sentence(one: Slice, comparison: Comparison) -> str:
     name = comparison.recognizers[one.recognizer]
     rates = f"WER {percent(one.wer_base)} to {percent(one.wer_new)}"
-    change = "" if one.difference is None else f", {_points(one.difference)} points"
+    change = "" if one.difference is None else f", {_points(one.difference)} percentage points"
     if one.low is not None and one.high is not None:
         change += f" ({_points(one.low)} to {_points(one.high)})"
     said = {
@@ -165,7 +165,7 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
                 )
                 for one in known
             ),
-            "WER new minus base, in points (right: worse)",
+            "WER new minus base, in percentage points (right: worse)",
             no_difference=0.0,
             log=False,
         ),

@@ -12,6 +12,14 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
         "measure it from the run's audio with `voxaudit quality RUN`, then `voxaudit report RUN`",
     ),
     (
+        r"'duration'|score the run again",
+        "run it again: nothing is heard twice, and utterances get their length",
+    ),
+    (
+        r"reference text|nothing was scored|no references?\b",
+        "give the corpus reference texts and run it again: nothing is heard twice",
+    ),
+    (
         r"unnamed|no speaker|speaker .*not known|known ones are needed",
         "name the speakers in the corpus, five or more",
     ),
@@ -31,14 +39,6 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     (
         r"fewer than two groups|one group|one level|no value|only one level",
         "speech of a second group, or another attribute",
-    ),
-    (
-        r"reference text|nothing was scored|no references?\b",
-        "give the corpus reference texts and run it again: nothing is heard twice",
-    ),
-    (
-        r"'duration'|score the run again",
-        "run it again: nothing is heard twice, and utterances get their length",
     ),
     (r"two recognizers|another recognizer", "a run with two recognizers or more"),
 )

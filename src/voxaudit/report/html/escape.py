@@ -20,7 +20,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _FORBIDDEN = re.compile("[\x80-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 _CODE = re.compile(r"`([^`\n]{1,240})`")
 # Numbers that a line should not break: `12.3 %`, `p = 0.012`, `(10.1 to 14.9)`.
-_TIGHT = re.compile(r"(?<=\d) %|\bp [=<] \d|\(-?[\d.]+ to -?[\d.]+\)")
+_TIGHT = re.compile(r"(?<=\d) %|\bp [=<] \d|\([+-]?[\d.]+ to [+-]?[\d.]+\)")
 _IN_SCRIPT = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 

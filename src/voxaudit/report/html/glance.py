@@ -53,7 +53,9 @@ def badges(document: Document) -> str:
         failed = sum(not gate.passed for gate in document.gates)
         count = len(document.gates)
         if failed:
-            found.append(badge("failed", f"{failed} of {count} gates failed"))
+            found.append(
+                badge("failed", "the gate failed" if count == 1 else f"{failed} of {count} gates failed")
+            )
         else:
             found.append(badge("passed", "the gate holds" if count == 1 else f"all {count} gates hold"))
     counts = Counter(finding.verdict for finding in document.findings)
@@ -116,8 +118,8 @@ def _reading() -> str:
 
 
 def glance_html(document: Document) -> str:
-    """Return a card for each recognizer that the findings speak of."""
-    names = list(dict.fromkeys(one.recognizer for one in document.findings if one.recognizer))
+    """Return a card for each recognizer that was measured."""
+    names = measured(document)
     if not names:
         return ""
     own = {name: [one for one in document.findings if one.recognizer == name] for name in names[:CARDS]}
@@ -130,6 +132,12 @@ def glance_html(document: Document) -> str:
         '<section id="glance" aria-labelledby="glance-h"><h2 id="glance-h">At a glance</h2>'
         f'<div class="cards">{cards}</div>{more}</section>'
     )
+
+
+def measured(document: Document) -> list[str]:
+    """Return the recognizers with a word error rate, which have a card; the summary says what else there is."""
+    names = dict.fromkeys(one.recognizer for one in document.findings if one.recognizer)
+    return [name for name in names if _rates([one for one in document.findings if one.recognizer == name])]
 
 
 def _rates(findings: Sequence[Finding]) -> list[Finding]:
@@ -185,12 +193,6 @@ def _card(name: str, findings: Sequence[Finding], end: float) -> str:
             f'<div class="row"><dt>Groups of speakers</dt><dd>{verdict_badge(gap.verdict)}'
             f" {marked(gap.sentence, 400)}</dd></div>"
         )
-    if not big and not rows:
-        told = [one for one in findings if one.headline] or findings
-        rows = [
-            f'<div class="row"><dt>{verdict_badge(one.verdict)}</dt><dd>{marked(one.sentence, 400)}</dd></div>'
-            for one in told[:3]
-        ]
     return (
         f'<article class="card"><h3>{text(name, 60)}</h3>{big}'
         + (f"<dl>{''.join(rows)}</dl>" if rows else "")

@@ -13,7 +13,7 @@ from voxaudit.report.html.cases import case_list
 from voxaudit.report.html.escape import Ids, attribute, json_text, marked, prose, shorten, text, visible
 from voxaudit.report.html.figures import figure_html, heat_limits, is_narrow_map
 from voxaudit.report.html.figures.svg import TEXTURES
-from voxaudit.report.html.glance import badges, gates_html, glance_html, summary_html
+from voxaudit.report.html.glance import badges, gates_html, glance_html, measured, summary_html
 from voxaudit.report.html.tables import FIRST_ROWS, OPEN_ROWS, folded_table, stacked_table, table_html
 from voxaudit.report.html.verdicts import finding_list, refused_html, sprite
 
@@ -99,7 +99,7 @@ def _header(document: Document) -> str:
 
 
 def _contents(document: Document, named: Sequence[tuple[str, Section]]) -> str:
-    links = [("glance", "At a glance")] if any(one.recognizer for one in document.findings) else []
+    links = [("glance", "At a glance")] if measured(document) else []
     if document.summary:
         links.append(("summary", "Summary"))
     if document.gates:
