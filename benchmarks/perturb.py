@@ -192,7 +192,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     count = settings.pick(2, 12)
     clips = recordings(settings.audio, count) if settings.audio else generated(count)
     seconds = sum(clip.duration for clip in clips)
-    rounds = settings.pick(1, 5)
+    rounds = settings.pick(1, 4, 8)
     draw = np.random.default_rng(1)
 
     def ours(parts: list[Perturbation]) -> Callable[[], None]:

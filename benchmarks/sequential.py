@@ -24,7 +24,7 @@ def measure(settings: Settings) -> Iterator[Row]:
         for audit in range(audits):
             generator = np.random.default_rng([speakers, audit])
             one = simulate(World(RATIOS, speakers=speakers), Goal(), generator)
-            ours.append(float(np.mean(one.calls)))
+            ours.append(float(np.mean(one.trials)))
             theirs.append(float(one.grid))
             agree.append(float(np.mean(np.array(one.shown) == np.array(one.full))))
         yield row_of(

@@ -54,7 +54,7 @@ def false_alarms(audits: int) -> None:
 def savings(audits: int) -> None:
     print(f"\nTen cells without a gap, ten with ratios 1.25 to 3 ({audits} audits a row)")
     head = [
-        *("speakers a group", "utterances a speaker", "calls saved", "without gap", "with gap"),
+        *("speakers a group", "utterances a speaker", "trials saved", "without gap", "with gap"),
         *("verdict as full grid", "as nobody given up", "shown, full", "shown early"),
         *("false among shown, full", "early"),
     ]
@@ -68,7 +68,7 @@ def savings(audits: int) -> None:
                 generator = np.random.default_rng([speakers, audit])
                 world = World(PLANTED, speakers=speakers)
                 one = simulate(world, Goal(), generator, per_speaker=per_speaker)
-                calls += one.calls
+                calls += one.trials
                 grid += one.grid
                 early, full, patient = map(np.array, (one.shown, one.full, one.patient))
                 rows.append(
@@ -89,7 +89,7 @@ def savings(audits: int) -> None:
 
 def equivalence(audits: int) -> None:
     print(f"\nClaims of likeness, margin 5 points ({audits} audits of 8 cells, error rates of 10 to 20 %)")
-    print("| true gap | speakers a group | claimed alike | calls saved |")
+    print("| true gap | speakers a group | claimed alike | trials saved |")
     print("|---|---|---|---|")
     for speakers in (60, 200):
         for gap in (0.0, 0.05):
@@ -101,7 +101,7 @@ def equivalence(audits: int) -> None:
                 world = World(ratios, speakers=speakers, rates=(rate, rate), spreads=(0.4, 0.4))
                 one = simulate(world, Goal(fdr=False, give_up=False), generator)
                 claimed.append(float(np.mean(one.alike)))
-                calls += one.calls.sum()
+                calls += one.trials.sum()
                 grid += 8 * one.grid
             where = "0" if gap == 0 else "5 points: a claim is false"
             print(f"| {where} | {speakers} | {share(claimed)} | {grid / calls:.1f} x |", flush=True)
