@@ -147,9 +147,9 @@ SETTINGS = {
     "run.replica_cpus": "processors of a recognizer on Ray",
     "run.replica_gpus": "graphics processors of a recognizer on Ray",
     "run.publish": "where the finished tables and report are copied",
-    "stutter.recordings": "`[stutter]`: with a section of this name the run also searches for stuttered speech that is"
-    " misheard; recordings to start from",
-    "stutter.budget": "new cases a recording",
+    "stutter.utterances": "`[stutter]`: with a section of this name the run also searches for stuttered speech that is"
+    " misheard; utterances to start from",
+    "stutter.budget": "new cases an utterance",
     "stutter.dose": "also measure the response to these rates, in events per 100 words",
     "stutter.threshold": "less similar is suspicious",
     "score.normalizer": "`voxaudit list normalizers`",

@@ -17,28 +17,28 @@ from typing import Any
 import numpy as np
 
 
-def made_up(generator: np.random.Generator, speakers: int, gap: float, conditions: int = 41) -> Any:
+def made_up(generator: np.random.Generator, speakers: int, gap: float, scenarios: int = 41) -> Any:
     """Return sums of two groups of speakers with error rates of their own; the first loses `gap` more."""
     from voxaudit.audits.differential.sums import SpeakerSums
-    from voxaudit.perturb.condition import parse_condition
+    from voxaudit.perturb.scenario_id import read_scenario_id
 
     people = 2 * speakers
     group_of = np.repeat([0, 1], speakers)
     talent, frailty = (np.exp(0.5 * generator.standard_normal(people) - 0.125) for _ in range(2))
-    size = generator.poisson(60, (1, conditions, people)) + 1
-    first = np.repeat(size[:, :1], conditions, axis=1)
+    size = generator.poisson(60, (1, scenarios, people)) + 1
+    first = np.repeat(size[:, :1], scenarios, axis=1)
     clean = generator.binomial(size[:, :1], np.clip(0.15 * talent, 0, 0.95))
-    strength = np.linspace(0.05, 0.4, conditions)[None, :, None]
+    strength = np.linspace(0.05, 0.4, scenarios)[None, :, None]
     rate = np.clip(0.15 * talent + strength * frailty + gap * (group_of == 0), 0, 0.97)
     return SpeakerSums(
         ("X_Y",),
-        tuple(parse_condition(f"t{k % 8}:{k}") for k in range(conditions)),
+        tuple(read_scenario_id(f"t{k % 8}:{k}") for k in range(scenarios)),
         ("a", "b"),
         tuple(map(str, range(people))),
         group_of,
         generator.binomial(size, rate).astype(float),
         size.astype(float),
-        np.repeat(clean, conditions, axis=1).astype(float),
+        np.repeat(clean, scenarios, axis=1).astype(float),
         first.astype(float),
     )
 
@@ -48,7 +48,7 @@ def _judged(sums: Any, seed: int) -> tuple[Any, Any]:
     from voxaudit.audits.differential.testing import judge_violations
     from voxaudit.audits.differential.violations import Grid, find_violations
 
-    grid = Grid(sums.groups, sums.pairs, sums.conditions, sums.degradations())
+    grid = Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations())
     found = find_violations(grid, TAUS)
     return found, judge_violations(sums, grid, found, TAUS, fdr=0.05, seed=seed)
 

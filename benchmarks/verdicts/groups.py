@@ -118,7 +118,7 @@ EXPERIMENTS = (
             Verdict(
                 "disparity.gap",
                 '"more errors", "fewer errors"; report: a ratio is shown',
-                "likelihood and speaker-robust p, Holm over recognizers and levels",
+                "likelihood and speaker-robust p, Holm over recognizers and groups",
                 0.05,
                 "any",
                 exception=(

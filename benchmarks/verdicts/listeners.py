@@ -43,19 +43,19 @@ def _realism(generator: np.random.Generator, setting: Setting, skill: float) -> 
 
 
 def _ratings(generator: np.random.Generator, setting: Setting, drop: float) -> Claims:
-    """Ratings from 1 to 10 of four transformations at three settings, `drop` points from first to last."""
+    """Ratings from 1 to 10 of four perturbations at three settings, `drop` points from first to last."""
     people = setting.sizes[0]
     own = generator.standard_normal(people)
     rows = []
     for name in ("amplitude", "clipping", "drop", "noise"):
         taste = 0.5 * generator.standard_normal(people)
-        for step, theta in enumerate(("1", "2", "3")):
+        for step, setting in enumerate(("1", "2", "3")):
             value = 7.5 + own + taste - drop * step / 2.0 + 1.2 * generator.standard_normal(people)
             # People react differently to a stronger disturbance, for better or worse.
             value = value + 0.5 * generator.standard_normal(people) * step / 2.0
             rating = np.clip(np.rint(value), 1, 10)
-            rows += [(name, theta, f"h{n}", float(one)) for n, one in enumerate(rating)]
-    table = pl.DataFrame(rows, schema=["transformation", "theta", "participant", "rating"], orient="row")
+            rows += [(name, setting, f"h{n}", float(one)) for n, one in enumerate(rating)]
+    table = pl.DataFrame(rows, schema=["perturbation", "setting", "participant", "rating"], orient="row")
     found = analyze_ratings(table)
     return {"study.drop": [None if one.p is None else one.p < 0.05 for one in found.drops]}
 
@@ -118,8 +118,8 @@ EXPERIMENTS = (
         (
             Verdict(
                 "study.drop",
-                "comprehensibility falls with a transformation's strength",
-                "paired t test over participants, Holm over transformations",
+                "comprehensibility falls with a perturbation's strength",
+                "paired t test over participants, Holm over perturbations",
                 0.05,
                 "any",
             ),

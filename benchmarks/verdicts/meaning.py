@@ -16,23 +16,23 @@ MEANING: dict[str, str] = {
         " contrasts' intervals say which."
     ),
     "parity.level": (
-        "A level's speakers have a higher (or lower) mean error rate than all others together. It does not say why;"
+        "A group's speakers have a higher (or lower) mean error rate than all others together. It does not say why;"
         " `(few speakers)` means that a gap of the size asked about would usually be missed."
     ),
     "parity.mean": (
         "The same for each speaker's mean over the recognizers, a family of its own: a claim about speakers or the"
         " corpus, not about one recognizer."
     ),
-    "parity.pair": "Two levels of an attribute differ; levels with one speaker are in no pair.",
+    "parity.pair": "Two groups of an attribute differ; groups with one speaker are in no pair.",
     "parity.gap": (
-        "Best against worst level. The single recognizers and their mean are two families at 5 % each, so an audit"
+        "Best against worst group. The single recognizers and their mean are two families at 5 % each, so an audit"
         " without a gap may print one in up to 10 % of cases."
     ),
     "parity.conditional": (
-        "A level differs with the other attributes held fixed. Strata without both levels say nothing: look at how"
+        "A group differs with the other attributes held fixed. Strata without both groups say nothing: look at how"
         " many speakers were left."
     ),
-    "parity.conditional_gap": "Best against worst level with the other attributes held fixed.",
+    "parity.conditional_gap": "Best against worst group with the other attributes held fixed.",
     "parity.crossed": (
         "A crossed group of five speakers and more differs from everybody else. `(few speakers)` means that a gap of"
         " the size asked about would usually be missed; such a group has no rank."
@@ -45,7 +45,7 @@ MEANING: dict[str, str] = {
         "Two attributes matter more (or less) together than each by itself. Where a crossed group has two or three"
         " speakers the degrees of freedom say so, and nothing can be shown. A family of its own."
     ),
-    "parity.term": "One coefficient of that regression against the reference level.",
+    "parity.term": "One coefficient of that regression against the reference group.",
     "parity.term_together": "One coefficient of the regression with interactions; the same holds for its power.",
     "parity.balance": (
         "Groups differ in the quality of their recordings or in their texts, so that a gap may come from that. No"

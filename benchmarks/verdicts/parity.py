@@ -1,4 +1,4 @@
-"""Verdicts of the parity audit: levels, pairs, gaps, all else fixed, crossed, regression, balance, likeness."""
+"""Verdicts of the parity audit: groups, pairs, gaps, all else fixed, crossed, regression, balance, likeness."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def _alike(generator: np.random.Generator, setting: Setting, share: float) -> Cl
     factor = for_second(people, 1.0 + share * MARGIN / RATE)
     table = scores(generator, people, ["clean"], lambda *_: factor)
     found = parity(table, ["group"], settings=Settings(gap=MARGIN))
-    # Two levels are one question.
-    rows = found.univariate.filter((pl.col("level") == "b") & (pl.col("recognizer") != MEAN))
+    # Two groups are one question.
+    rows = found.univariate.filter((pl.col("group") == "b") & (pl.col("recognizer") != MEAN))
     return {"parity.alike": [verdict == ALIKE for verdict in rows["verdict"].to_list()]}
 
 
@@ -115,10 +115,10 @@ EXPERIMENTS = (
                 "parity.level", '"worse", "better" (also "(few speakers)")', f"Welch, {HOLM}", 0.05, "any"
             ),
             Verdict("parity.mean", "the same for the mean of the recognizers", f"Welch, {HOLM}", 0.05, "any"),
-            Verdict("parity.pair", "two levels: worse, better", f"Welch, {HOLM}", 0.05, "any"),
+            Verdict("parity.pair", "two groups: worse, better", f"Welch, {HOLM}", 0.05, "any"),
             Verdict(
                 "parity.gap",
-                "report: best against worst level, shown (recognizers and their mean)",
+                "report: best against worst group, shown (recognizers and their mean)",
                 "Welch times pairs, Holm in two families",
                 0.10,
                 "any",
@@ -143,7 +143,7 @@ EXPERIMENTS = (
             ),
             Verdict(
                 "parity.balance",
-                "caution: recordings or texts differ between levels",
+                "caution: recordings or texts differ between groups",
                 f"Kruskal and Wallis, {HOLM}",
                 0.05,
                 "any",

@@ -36,7 +36,7 @@ def _words(generator: np.random.Generator, setting: Setting, ratio: float, *, as
         return COST * np.where(hit, ratio, 1.0)
 
     heard = transcripts(generator, people, SCENARIOS[:4], losses)
-    found = localize(heard, group="group", examples=0, phonemes=asked == "sound")
+    found = localize(heard, attribute="group", examples=0, phonemes=asked == "sound")
     if asked == "sound":
         return {"localize.sound": _below(found.phonemes, "q")}
     column = "q_group" if asked == "group" else "q"

@@ -85,12 +85,12 @@ class Gates:
 class StutterConfig:
     """How a run asks whether people who stutter can use a recognizer: the section `[stutter]`.
 
-    `recordings` of the corpus are made to stutter in `budget` ways each; an answer less similar than `threshold` (0 to
+    `utterances` of the corpus are made to stutter in `budget` ways each; an answer less similar than `threshold` (0 to
     1) to the one without stuttering is suspicious. `dose` are rates, in stuttered moments per 100 words, at which the
     word error rate is measured as well.
     """
 
-    recordings: int = 8
+    utterances: int = 8
     budget: int = 4
     dose: tuple[float, ...] = ()
     threshold: float = 0.8
@@ -157,7 +157,7 @@ _SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
         "publish": str,
     },
     "score": {"normalizer": str},
-    "stutter": {"recordings": int, "budget": int, "dose": list, "threshold": (int, float)},
+    "stutter": {"utterances": int, "budget": int, "dose": list, "threshold": (int, float)},
     "gates": {},
 }
 
@@ -297,7 +297,7 @@ def _scenarios(document: dict[str, Any], path: Path) -> tuple[str, ...]:
 def _stutter(content: Mapping[str, Any], path: Path) -> StutterConfig:
     dose = content.get("dose", [])
     ranges: list[tuple[str, Any, float, float]] = [
-        ("recordings", content.get("recordings", 1), 1, 1_000_000),
+        ("utterances", content.get("utterances", 1), 1, 1_000_000),
         ("budget", content.get("budget", 1), 1, 10_000),
         ("threshold", content.get("threshold", 1), 0.01, 1),
         *(("dose", rate, 0, 500) for rate in dose),

@@ -8,7 +8,7 @@ from pathlib import Path
 from voxaudit.audits.sequential import Goal, Sequential, sequential
 from voxaudit.audits.stutter.audit import stutter
 from voxaudit.audits.stutter.cases import Settings
-from voxaudit.audits.stutter.choose import choose_recordings
+from voxaudit.audits.stutter.choose import choose_utterances
 from voxaudit.audits.stutter.refused import write_refusal
 from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
 from voxaudit.corpus import Corpus, read_corpus, select
@@ -177,8 +177,8 @@ def _stuttered(
 ) -> None:
     """Make part of the corpus stutter and hear it; where that cannot be, leave the reason in place of findings."""
     folder = config.out / STUTTER
-    corpus = choose_recordings(
-        inputs.corpus, asked.recordings, attributes=config.corpus.attributes, seed=config.seed
+    corpus = choose_utterances(
+        inputs.corpus, asked.utterances, attributes=config.corpus.attributes, seed=config.seed
     )
     recognizers = {
         name: one

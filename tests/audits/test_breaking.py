@@ -83,9 +83,9 @@ def test_known_breaking_points_of_two_groups(corpus, tmp_path):
     assert gap.shown
     assert gap.p < 0.01
     assert gap.low < 0.25 < gap.high  # the ratio of the two
-    assert found.calls <= 12 * 12
+    assert found.trials <= 12 * 12
     heard = len((tmp_path / "journal").read_text().splitlines())
-    assert heard == found.heard <= found.calls
+    assert heard == found.heard <= found.trials
     again = audit(corpus)
     assert again.heard == 0
     assert again.points == found.points

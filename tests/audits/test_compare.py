@@ -87,7 +87,7 @@ def test_rates_and_differences_are_ratios_of_sums():
 def test_a_run_against_itself_is_a_tie_everywhere():
     base, _ = sides(pool())
     found = compare(base, base, attributes=["gender"])
-    assert {one.outcome for one in found.slices} == {"tie"}
+    assert {one.verdict for one in found.slices} == {"tie"}
     assert {one.difference for one in found.slices} == {0.0}
 
 
@@ -120,7 +120,7 @@ def test_nothing_changed_is_called_worse_at_the_nominal_rate():
 def test_fewer_than_six_speakers_are_undecided_not_ties():
     table = planted(pool()).filter(pl.col("person") < 5)
     found = compare(*sides(table))
-    assert {one.outcome for one in found.slices} == {"undecided"}
+    assert {one.verdict for one in found.slices} == {"undecided"}
     assert not found.regressions
     assert "too few" in found.notes[0]
 
@@ -168,7 +168,7 @@ def test_a_slice_without_words_has_no_rate():
     found = compare(*sides(table))
     silent = next(one for one in found.slices if one.scenario == "rir:2")
     assert silent.wer_base is None
-    assert silent.outcome == "undecided"
+    assert silent.verdict == "undecided"
 
 
 def test_the_command_passes_itself_and_stops_a_regression(tmp_path, capsys):
@@ -197,7 +197,7 @@ def test_json_is_one_document(tmp_path, capsys):
     main(["compare", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet"), "--json"])
     document = json.loads(capsys.readouterr().out)
     assert document["pairs"] == base.height
-    assert {"recognizer", "difference", "noise", "p", "outcome"} <= set(document["slices"][0])
+    assert {"recognizer", "difference", "noise", "p", "verdict"} <= set(document["slices"][0])
 
 
 def test_mistakes_on_the_command_line_are_one_line(tmp_path, capsys):

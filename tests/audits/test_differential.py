@@ -62,7 +62,7 @@ def test_distances_are_pooled_over_the_longer_transcript() -> None:
         "0.3": {"f": 1, "m": 0},
         "0.5": {"f": 0, "m": 0},
     }
-    assert found.view.counts()["by_theta"] == {"hp": {"1": {"f": 2, "m": 0}}}
+    assert found.view.counts()["by_setting"] == {"hp": {"1": {"f": 2, "m": 0}}}
     [first, _] = found.view.violations.to_dicts()
     assert (first["group"], first["against"], first["pair"], first["scenario"]) == ("f", "m", "X_Y", "hp:1")
     assert first["gap"] == pytest.approx(2 / 3 - 1 / 6 - 1 / 6)
@@ -74,9 +74,9 @@ def test_distances_are_pooled_over_the_longer_transcript() -> None:
 def test_the_rule_is_strict() -> None:
     table = pl.DataFrame(
         {
-            "asr_pair": ["A_B"] * 4,
-            "transformation": ["Original", "Original", "Noise", "Noise"],
-            "theta": [None, None, 2.0, 2.0],
+            "pair": ["A_B"] * 4,
+            "perturbation": ["Original", "Original", "Noise", "Noise"],
+            "setting": [None, None, 2.0, 2.0],
             "group": ["g", "h", "g", "h"],
             "distance": [0.0, 0.0, 0.5, 0.25],
         }
@@ -146,8 +146,8 @@ def test_scenarios_are_read_in_pieces_with_the_same_answer(monkeypatch, tmp_path
     [whole] = differential(pl.DataFrame(rows), "gender", seed=4)
     monkeypatch.setattr("voxaudit.audits.differential.sources.ROWS_AT_A_TIME", 1)
     [pieces] = differential(path, "gender", seed=4, exclude=())
-    order = [c.id for c in whole.view.conditions]
-    assert sorted(order) == sorted(c.id for c in pieces.view.conditions)
+    order = [c.id for c in whole.view.scenarios]
+    assert sorted(order) == sorted(c.id for c in pieces.view.scenarios)
     keys = ["group", "pair", "scenario"]
     assert whole.view.degradations.sort(keys).equals(pieces.view.degradations.sort(keys))
     assert whole.wer is not None
@@ -209,23 +209,23 @@ def test_rows_without_group_or_speaker_are_left_out_and_counted() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.filter(pl.col("transformation") != "Original"), "has the transformation 'Original'"),
+        (lambda t: t.filter(pl.col("perturbation") != "Original"), "has the perturbation 'Original'"),
         (
-            lambda t: t.filter((pl.col("transformation") != "Original") | (pl.col("group") == "g")),
+            lambda t: t.filter((pl.col("perturbation") != "Original") | (pl.col("group") == "g")),
             "no row of A_B, h",
         ),
         (lambda t: t.filter(pl.col("group") == "g"), "only one group (g)"),
         (lambda t: pl.concat([t, t[-1:]]), "has two rows"),
         (lambda t: t.with_columns(distance=pl.lit("x")), "row 1, column distance: 'x'"),
-        (lambda t: t.drop("asr_pair"), "no column 'asr_pair'"),
+        (lambda t: t.drop("pair"), "no column 'pair'"),
     ],
 )
 def test_bad_tables_of_distances(change, message) -> None:
     table = pl.DataFrame(
         {
-            "asr_pair": ["A_B"] * 4,
-            "transformation": ["Original", "Original", "Noise", "Noise"],
-            "theta": ["", "", "2", "2"],
+            "pair": ["A_B"] * 4,
+            "perturbation": ["Original", "Original", "Noise", "Noise"],
+            "setting": ["", "", "2", "2"],
             "group": ["g", "h", "g", "h"],
             "distance": [0.1, 0.2, 0.5, 0.3],
         }
@@ -238,13 +238,13 @@ def test_bad_tables_of_distances(change, message) -> None:
 
 def test_ratings_of_your_own(tmp_path) -> None:
     path = tmp_path / "ratings.csv"
-    path.write_text("transformation,theta,rating\nHP,1,8\nHp,1,5\n")
+    path.write_text("perturbation,setting,rating\nHP,1,8\nHp,1,5\n")
     ratings = read_ratings(path)
     assert ratings.of("hp", 1.0) == pytest.approx(6.5)
     assert differential(pl.DataFrame(small()), "gender", min_comprehensibility=6.5, ratings=ratings)
     with pytest.raises(VoxauditError, match=r"1 scenarios rated under 6\.6"):
         differential(pl.DataFrame(small()), "gender", min_comprehensibility=6.6, ratings=ratings)
-    path.write_text("transformation,theta,rating\nHP,1,good\n")
+    path.write_text("perturbation,setting,rating\nHP,1,good\n")
     with pytest.raises(VoxauditError, match="row 1, column rating: 'good' is not a number"):
         read_ratings(path)
 

@@ -63,13 +63,13 @@ def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
     found = document(capsys, planted, "--attribute", "gender")
     assert found["significant"]["totals"]["female"] > 0
     assert found["significant"]["totals"]["male"] == 0
-    assert found["significant"]["by_transformation"]["hp"] == {"female": 0, "male": 0}
-    keys = {"group", "against", "pair", "scenario", "theta", "tau", "gap", "p", "significant"}
+    assert found["significant"]["by_perturbation"]["hp"] == {"female": 0, "male": 0}
+    keys = {"group", "against", "pair", "scenario", "setting", "tau", "gap", "p", "significant"}
     assert all(keys <= set(row) for row in found["violations"])
     assert sum(found["totals"].values()) == len(found["violations"])
     strong = [row for row in found["violations"] if row["significant"]]
     assert {(row["group"], row["against"], row["pair"]) for row in strong} == {("female", "male", "one_two")}
-    assert {row["theta"] for row in strong} == {2.0, 10.0}
+    assert {row["setting"] for row in strong} == {2.0, 10.0}
     assert all(row["ci_low"] < row["gap"] < row["ci_high"] and row["gap"] > row["tau"] for row in strong)
     assert found["chance"]["female"]["p"] < 0.05 < found["chance"]["male"]["p"]
     assert found["agreement"]["same_worst_group"] is True
@@ -112,7 +112,7 @@ def test_csv_and_failed_trials(planted, capsys, tmp_path) -> None:
         (["--attribute", "gender", "--normalizer", "basics"], "Unknown normalizer"),
         (["--attribute", "gender", "--fdr", "2"], "fdr must lie between 0 and 1"),
         (["--attribute", "gender", "--ratings", "nowhere.csv"], "nowhere.csv: no such file"),
-        (["--attribute", "gender", "--dataset", "x"], "--dataset chooses among"),
+        (["--attribute", "gender", "--corpus", "x"], "--corpus chooses among"),
         (["--attribute", "gender", "--seed", "-1"], "the seed must be 0 or more"),
         (["--attribute", "gender", "--min-comprehensibility", "nan"], "must be a number, not nan"),
     ],
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_parquet(capsys, tmp_path) -> None:
 
 
 def test_ratings_without_a_threshold_are_refused(planted, capsys, tmp_path) -> None:
-    (tmp_path / "ratings.csv").write_text("transformation,theta,rating\nnoise,2,9\n")
+    (tmp_path / "ratings.csv").write_text("perturbation,setting,rating\nnoise,2,9\n")
     arguments = [str(planted), "--attribute", "gender", "--ratings", str(tmp_path / "ratings.csv")]
     assert main(["differential", *arguments]) == 2
     assert "--min-comprehensibility" in capsys.readouterr().err

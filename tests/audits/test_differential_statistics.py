@@ -14,24 +14,24 @@ from voxaudit.audits.differential.permutation import Claims, exceedances
 from voxaudit.audits.differential.sums import SpeakerSums
 from voxaudit.audits.differential.testing import judge_violations
 from voxaudit.audits.differential.violations import Grid, find_violations
-from voxaudit.perturb.condition import parse_condition
+from voxaudit.perturb.scenario_id import read_scenario_id
 
 
-def simulated(generator, sizes, *, gap=0.0, conditions=12, spreads=None, words=60) -> SpeakerSums:
+def simulated(generator, sizes, *, gap=0.0, scenarios=12, spreads=None, words=60) -> SpeakerSums:
     """Speakers with error rates of their own, clean and disturbed; the first group loses `gap` more."""
     people = sum(sizes)
     group_of = np.repeat(np.arange(len(sizes)), sizes)
     spread = np.array(spreads or [0.5] * len(sizes))[group_of]
     talent, frailty = (np.exp(spread * generator.standard_normal(people) - spread**2 / 2) for _ in range(2))
-    size = generator.poisson(words, (1, conditions, people)) + 1
-    clean_size = np.repeat(size[:, :1], conditions, axis=1)
+    size = generator.poisson(words, (1, scenarios, people)) + 1
+    clean_size = np.repeat(size[:, :1], scenarios, axis=1)
     clean_rate = np.clip(0.15 * talent, 0, 0.95)
-    strength = np.linspace(0.05, 0.4, conditions)[None, :, None]
+    strength = np.linspace(0.05, 0.4, scenarios)[None, :, None]
     rate = np.clip(0.15 * talent + strength * frailty + gap * (group_of == 0), 0, 0.97)
-    clean = np.repeat(generator.binomial(clean_size[:, :1], clean_rate), conditions, axis=1)
+    clean = np.repeat(generator.binomial(clean_size[:, :1], clean_rate), scenarios, axis=1)
     return SpeakerSums(
         ("X_Y",),
-        tuple(parse_condition(f"t{k % 4}:{k}") for k in range(conditions)),
+        tuple(read_scenario_id(f"t{k % 4}:{k}") for k in range(scenarios)),
         tuple(f"g{k}" for k in range(len(sizes))),
         tuple(str(k) for k in range(people)),
         group_of,
@@ -43,17 +43,17 @@ def simulated(generator, sizes, *, gap=0.0, conditions=12, spreads=None, words=6
 
 
 def judged(sums, taus=TAUS, seed=0, fdr=0.05):
-    grid = Grid(sums.groups, sums.pairs, sums.conditions, sums.degradations())
+    grid = Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations())
     found = find_violations(grid, taus)
     return found, judge_violations(sums, grid, found, taus, fdr=fdr, seed=seed)
 
 
-def plain_p(sums, condition, tau, base, other) -> float:
+def plain_p(sums, scenario, tau, base, other) -> float:
     """Every way of dealing the speakers, one at a time, with a linearised standard error."""
     own, theirs = list(sums.members(base)), list(sums.members(other))
-    a = sums.edits[0, condition].copy()
-    a[own] -= tau * sums.words[0, condition][own]
-    w, c, v = sums.words[0, condition], sums.clean_edits[0, condition], sums.clean_words[0, condition]
+    a = sums.edits[0, scenario].copy()
+    a[own] -= tau * sums.words[0, scenario][own]
+    w, c, v = sums.words[0, scenario], sums.clean_edits[0, scenario], sums.clean_words[0, scenario]
 
     def side(who):
         who = list(who)
@@ -71,12 +71,12 @@ def plain_p(sums, condition, tau, base, other) -> float:
 
 
 def test_small_groups_are_enumerated_and_equal_a_plain_loop() -> None:
-    sums = simulated(np.random.default_rng(3), (5, 6), gap=0.1, conditions=3)
+    sums = simulated(np.random.default_rng(3), (5, 6), gap=0.1, scenarios=3)
     found, tested = judged(sums, (0.0, 0.05))
     assert len(found) >= 3
     for k in range(len(found)):
         tau = (0.0, 0.05)[found.tau[k]]
-        expected = plain_p(sums, found.condition[k], tau, found.group[k], found.against[k])
+        expected = plain_p(sums, found.scenario[k], tau, found.group[k], found.against[k])
         assert tested.p[k] == pytest.approx(expected, abs=1e-12)
     [comparison] = tested.comparisons
     assert (comparison.exact, comparison.permutations) == (True, 462)
@@ -84,7 +84,7 @@ def test_small_groups_are_enumerated_and_equal_a_plain_loop() -> None:
 
 
 def test_drawn_permutations_come_close_to_all_of_them(monkeypatch) -> None:
-    sums = simulated(np.random.default_rng(4), (6, 7), gap=0.1, conditions=4)
+    sums = simulated(np.random.default_rng(4), (6, 7), gap=0.1, scenarios=4)
     _, exact = judged(sums)
     monkeypatch.setattr("voxaudit.audits.differential.permutation.ENUMERATED", 0)
     _, drawn = judged(sums)
@@ -98,8 +98,8 @@ def test_drawn_permutations_come_close_to_all_of_them(monkeypatch) -> None:
 def test_a_larger_tau_is_a_stronger_claim() -> None:
     sums = simulated(np.random.default_rng(5), (9, 9), gap=0.2)
     found, tested = judged(sums)
-    for condition in range(12):
-        ours = (found.condition == condition) & (found.group == 0)
+    for scenario in range(12):
+        ours = (found.scenario == scenario) & (found.group == 0)
         assert (np.diff(tested.p[ours]) >= 0).all()
 
 
@@ -109,16 +109,16 @@ def test_groups_of_clones_apart_from_each_other_have_the_smallest_p() -> None:
     group_of = np.repeat([0, 1], 5)
     edits = np.where(group_of == 0, 5.0, 1.0).reshape(shape)
     ten = np.full(shape, 10.0)
-    conditions = (parse_condition("hp:1"),)
+    scenarios = (read_scenario_id("hp:1"),)
     sums = SpeakerSums(
-        ("X_Y",), conditions, ("g", "h"), tuple("0123456789"), group_of, edits, ten, np.ones(shape), ten
+        ("X_Y",), scenarios, ("g", "h"), tuple("0123456789"), group_of, edits, ten, np.ones(shape), ten
     )
     counts, tried = exceedances(
         sums, 0, 1, Claims(*(np.array([0]) for _ in range(3)), np.array([0.1])), 99, np.random.default_rng(0)
     )
     assert (counts.tolist(), tried) == ([1], 252)
     alike = SpeakerSums(
-        ("X_Y",), conditions, ("g", "h"), tuple("0123456789"), group_of, ten / 2, ten, np.ones(shape), ten
+        ("X_Y",), scenarios, ("g", "h"), tuple("0123456789"), group_of, ten / 2, ten, np.ones(shape), ten
     )
     found, tested = judged(alike)
     assert len(found) == 0
@@ -147,11 +147,11 @@ def test_a_group_of_few_speakers_is_refused_and_the_others_tested() -> None:
 def test_a_lone_finding_gets_the_permutations_it_needs() -> None:
     """One strong cell among 600 questions, which a floor of 1 in 10,000 would hide."""
     generator = np.random.default_rng(7)
-    sums = simulated(generator, (30, 30), conditions=300, words=20)
+    sums = simulated(generator, (30, 30), scenarios=300, words=20)
     sums.edits[0, 17, :30] = np.round(0.97 * sums.words[0, 17, :30])
     sums.edits[0, 17, 30:] = np.round(0.2 * sums.words[0, 17, 30:])
     found, tested = judged(sums, (0.01,))
-    strong = (found.condition == 17) & (found.group == 0)
+    strong = (found.scenario == 17) & (found.group == 0)
     assert tested.significant[strong].all()
     assert tested.p[strong][0] <= 0.05 / tested.family
     assert tested.significant.sum() <= 3
@@ -160,7 +160,7 @@ def test_a_lone_finding_gets_the_permutations_it_needs() -> None:
 def test_intervals_hold_the_gap_and_turn_with_the_direction() -> None:
     sums = simulated(np.random.default_rng(8), (40, 30, 4), gap=0.1)
     low, high = gap_intervals(sums, confidence=0.95, resamples=500, generator=np.random.default_rng(1))
-    gaps = Grid(sums.groups, sums.pairs, sums.conditions, sums.degradations()).gaps()
+    gaps = Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations()).gaps()
     assert ((low[0, 1] < gaps[0, 1]) & (gaps[0, 1] < high[0, 1])).all()
     np.testing.assert_allclose(low[1, 0], -high[0, 1])
     assert np.isnan(low[0, 2]).all()

@@ -49,7 +49,7 @@ def test_a_large_gap_is_found_and_no_gap_is_not() -> None:
     found = disparity(scores(1, gap=0.8), attribute="group", resamples=200)
     effect = found.fits[0].effects[0]
     assert found.reference == "a"
-    assert effect.level == "b"
+    assert effect.group == "b"
     assert effect.verdict == MORE
     assert effect.ci_low is not None
     assert effect.ci_high is not None
@@ -160,7 +160,7 @@ def test_the_interaction_asks_who_is_hurt_more() -> None:
     assert hurt.interaction is not None
     assert hurt.interaction.reference == "clean"
     (contrast,) = hurt.interaction.contrasts
-    assert (contrast.level, contrast.at) == ("b", "noise")
+    assert (contrast.group, contrast.at) == ("b", "noise")
     assert abs(contrast.estimate - 0.7) < 3 * (contrast.se or 0)
     assert hurt.interaction.verdict == DIFFERENT
     alike = disparity(scores(7, scenarios=both), attribute="group", interaction="scenario", resamples=0).fits[
@@ -329,7 +329,7 @@ def test_the_document_is_plain_data_and_a_lone_fit_stands_at_the_top() -> None:
         *("left_out", "dispersion", "warnings"),
     ):
         assert document[name] == document["fits"][0][name]
-    assert {"level", "estimate", "se", "ratio", "ci_low", "ci_high", "p"} <= set(document["effects"][0])
+    assert {"group", "estimate", "se", "ratio", "ci_low", "ci_high", "p"} <= set(document["effects"][0])
     assert {"chi2", "df", "p"} <= set(document["lrt"])
     assert {"term", "estimate", "se"} <= set(document["controls"][0])
     split = disparity(scores(19), attribute="group", by=["device"], resamples=0).as_dict()
@@ -427,7 +427,7 @@ def test_labels_are_read_as_people_write_them() -> None:
         disparity(scores(23), attribute="group", resamples=0).fits[0].loglik
     )
     flags = scores(23).with_columns(group=(pl.col("group") == "b").cast(pl.Float64))
-    assert disparity(flags, attribute="group", resamples=0).fits[0].effects[0].level == "1"
+    assert disparity(flags, attribute="group", resamples=0).fits[0].effects[0].group == "1"
     tens = scores(23).with_columns(group=pl.when(pl.col("group") == "a").then(9).otherwise(10))
     assert disparity(tens, attribute="group", resamples=0).reference == "9"
 

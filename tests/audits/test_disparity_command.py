@@ -57,7 +57,7 @@ def test_json_is_one_document(table: Path, capsys: pytest.CaptureFixture[str]) -
     )
     captured = capsys.readouterr()
     document = json.loads(captured.out)
-    assert document["effects"][0]["level"] == "m"
+    assert document["effects"][0]["group"] == "m"
     assert document["fits"][0]["effects"] == document["effects"]
     assert len(document["modes"]) == document["speakers"] == 24
     assert document["nodes"] == 25

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from voxaudit.audits.localize import localize, localize_counts, localize_file
 from voxaudit.audits.localize.occurrences import clean_words, hear, sample
-from voxaudit.audits.localize.thetas import remaining
+from voxaudit.audits.localize.settings import remaining
 from voxaudit.errors import VoxauditError
 from voxaudit.score import align_words
 
@@ -50,7 +50,7 @@ def words_of(found, **wanted):
 def test_algorithm_2_by_hand():
     found = localize(trials(TEXTS), omega=1)
     words = words_of(found)
-    # Counts over all utterances, wherever the word is heard: "call" is heard 3 times under each theta.
+    # Counts over all utterances, wherever the word is heard: "call" is heard 3 times under each setting.
     assert {
         word: (row["original"], row["counts"], row["minimum"], row["drop"]) for word, row in words.items()
     } == {
@@ -61,7 +61,7 @@ def test_algorithm_2_by_hand():
         "stella": (1, [1, 1], 1, 0),
     }
     assert [word for word, row in words.items() if row["non_robust"]] == ["please"]
-    assert words["please"]["theta"] == "10"
+    assert words["please"]["setting"] == "10"
     [average] = found.averages.to_dicts()
     assert average["average_drop"] == pytest.approx(4 / 5)
     assert average["share"] == pytest.approx(4 / 8)
@@ -72,14 +72,14 @@ def test_losses_are_by_alignment_not_by_count():
     words = words_of(localize(trials(TEXTS)))
     assert words["call"]["drop"] == 0
     assert words["call"]["lost"] == 1
-    assert words["call"]["lost_theta"] == "2"
+    assert words["call"]["lost_setting"] == "2"
     assert words["please"]["lost"] == 2
     assert (words["please"]["utterances"], words["please"]["speakers"]) == (2, 2)
 
 
 def test_groups_are_counted_apart():
     table = trials(TEXTS, place={"a": "x", "b": "y", "c": "y"})
-    found = localize(table, group="place")
+    found = localize(table, attribute="place")
     assert words_of(found, group="x")["please"]["counts"] == [0, 1]
     assert words_of(found, group="y")["please"]["counts"] == [1, 1]
     by_group = found.to_dict()["average_drop"]["by_group"]
@@ -92,15 +92,15 @@ def test_only_utterances_that_were_answered_throughout():
     texts["e"] = {"clean": "please", "noise:theta=10": "please"}
     found = localize(trials(texts))
     assert words_of(found)["please"]["original"] == 3
-    assert found.left_out == ({"recognizer": "r", "transformation": "noise", "utterances": 2},)
-    # Without the theta that one of them lacks, it counts.
+    assert found.left_out == ({"recognizer": "r", "perturbation": "noise", "utterances": 2},)
+    # Without the setting that one of them lacks, it counts.
     found = localize(trials(texts), exclude=["noise:theta=2"])
     assert words_of(found)["please"]["original"] == 4
 
 
 def test_words_can_be_limited():
     table = trials(TEXTS, reference={"a": "Ask Stella", "b": None, "c": "ask her"})
-    assert set(words_of(localize(table, words=["CALL", "nothing"]))) == {"call"}
+    assert set(words_of(localize(table, vocabulary=["CALL", "nothing"]))) == {"call"}
     assert set(words_of(localize(table, reference_only=True))) == {"ask", "stella", "her"}
     with pytest.raises(VoxauditError, match="no reference text"):
         localize(trials(TEXTS), reference_only=True)
@@ -109,7 +109,7 @@ def test_words_can_be_limited():
 def test_examples_name_the_utterances():
     found = localize(trials(TEXTS), omega=1)
     assert set(found.examples["scenario"]) == {"noise:theta=10", "noise:theta=2"}
-    rows = found.examples.select("word", "theta", "utterance").rows()
+    rows = found.examples.select("word", "setting", "utterance").rows()
     assert rows == [("please", "10", "a"), ("please", "10", "b"), ("please", "2", "b")]
     assert localize(trials(TEXTS), omega=1, examples=1).examples.height == 1
 
@@ -118,7 +118,7 @@ def test_phonemes_of_lost_words():
     pytest.importorskip("pocketsphinx")
     found = localize(trials({**TEXTS, "d": {"clean": "xqzt", "noise:theta=10": "", "noise:theta=2": ""}}))
     sounds = {row["phoneme"]: row for row in found.phonemes.to_dicts()}
-    # P L IY Z is said three times and lost twice at theta 10; L also in two "call" and one "stella".
+    # P L IY Z is said three times and lost twice at setting 10; L also in two "call" and one "stella".
     assert (sounds["P"]["said"], sounds["P"]["lost"]) == (3, 2)
     assert (sounds["L"]["said"], sounds["L"]["lost"]) == (6, 2)
     assert any("1 of 6 words, 1 of 9 occurrences" in note for note in found.notes)
@@ -162,7 +162,7 @@ COUNTS = pl.DataFrame(
         ("r", "Noise", "10", "g", "call", 6),
         ("r", "Noise", "10", "g", "six", 1),
     ],
-    schema=["asr", "transformation", "theta", "group", "word", "count"],
+    schema=["recognizer", "perturbation", "setting", "group", "word", "count"],
     orient="row",
 )
 
@@ -175,7 +175,7 @@ def test_counts_made_elsewhere():
     ]
     document = found.to_dict()
     assert document["words"][0]["counts"] == {"2": 1, "10": 6}
-    assert document["average_drop"]["by_transformation"] == {"Noise": {"g": 1.5}}
+    assert document["average_drop"]["by_perturbation"] == {"Noise": {"g": 1.5}}
 
 
 def with_row(**changes):
@@ -188,16 +188,16 @@ def with_row(**changes):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (COUNTS.filter(pl.col("transformation") != "Original"), "no rows of clean speech"),
-        (COUNTS.filter(pl.col("transformation") == "Original"), "no rows besides clean speech"),
+        (COUNTS.filter(pl.col("perturbation") != "Original"), "no rows of clean speech"),
+        (COUNTS.filter(pl.col("perturbation") == "Original"), "no rows besides clean speech"),
         (COUNTS.drop("count"), "no column 'count'"),
         (with_row(), "counted twice"),
         (with_row(word=""), "row 7: one of"),
         (COUNTS.with_columns(count=pl.lit("many")), "row 2, column 'count': 'many'"),
         (COUNTS.with_columns(count=pl.lit("inf")), "row 2, column 'count': 'inf'"),
-        (with_row(transformation="Noise", theta="2", group="h"), "no rows of clean speech for r and group h"),
+        (with_row(perturbation="Noise", setting="2", group="h"), "no rows of clean speech for r and group h"),
         (
-            with_row(group="h").vstack(with_row(group="h", transformation="Noise", theta="2")[-1:]),
+            with_row(group="h").vstack(with_row(group="h", perturbation="Noise", setting="2")[-1:]),
             "group h at Noise 10",
         ),
     ],
@@ -209,7 +209,7 @@ def test_counts_that_cannot_be_used(table, message):
 
 def test_words_that_were_not_counted():
     with pytest.raises(VoxauditError, match="none of the words asked for"):
-        localize_counts(COUNTS, words=["nowhere"])
+        localize_counts(COUNTS, vocabulary=["nowhere"])
 
 
 @pytest.mark.parametrize(
@@ -217,20 +217,20 @@ def test_words_that_were_not_counted():
     [
         (trials(TEXTS).filter(pl.col("scenario") != "clean"), {}, "no transcripts of clean speech"),
         (trials(TEXTS).filter(pl.col("scenario") == "clean"), {}, "only clean speech"),
-        (trials(TEXTS), {"group": "speeker"}, "Did you mean: speaker"),
+        (trials(TEXTS), {"attribute": "speeker"}, "Did you mean: speaker"),
         (trials(TEXTS), {"exclude": ["nose:2"]}, "Did you mean: noise"),
-        (trials(TEXTS), {"exclude": ["noise:3"]}, "Thetas: 10, 2"),
+        (trials(TEXTS), {"exclude": ["noise:3"]}, "Settings: 10, 2"),
         (trials(TEXTS), {"exclude": ["noise"]}, "nothing is left"),
         (trials(TEXTS), {"omega": -1}, "omega must be 0 or more"),
         (trials(TEXTS), {"fdr": 1.5}, "between 0 and 1"),
         (trials(TEXTS).with_columns(text=pl.lit("")), {}, "all clean transcripts are empty"),
         (pl.concat([trials(TEXTS)] * 2), {}, "'a' is there twice"),
         (trials(TEXTS), {"examples": -1}, "examples must be 0 or more"),
-        (trials(TEXTS), {"group": "recognizer"}, "says nothing about a speaker"),
+        (trials(TEXTS), {"attribute": "recognizer"}, "says nothing about a speaker"),
         (
             trials(TEXTS).with_columns(scenario=pl.col("scenario").replace("noise:theta=10", "noise:2.0")),
             {},
-            r"the same transformation and theta \(noise:2.0, noise:theta=2\)",
+            r"the same perturbation and setting \(noise:2.0, noise:theta=2\)",
         ),
         (
             trials(TEXTS).with_columns(scenario=pl.col("scenario").replace("noise:theta=10", "Original")),
@@ -243,7 +243,7 @@ def test_words_that_were_not_counted():
         ),
         (
             trials(TEXTS, place=dict.fromkeys("abc", "")),
-            {"group": "place"},
+            {"attribute": "place"},
             "no transcripts with a value in column",
         ),
     ],

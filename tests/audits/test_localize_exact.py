@@ -162,13 +162,13 @@ def test_a_planted_word_is_found_and_no_other():
     found = localize(planted(lambda _: "blue"))
     significant = found.words.filter(pl.col("q") <= found.fdr)
     assert significant["word"].to_list() == ["blue"]
-    # Ten speakers lose it always, where one word in four is lost; two thetas.
+    # Ten speakers lose it always, where one word in four is lost; two settings.
     assert significant["p"][0] == pytest.approx(2 * 0.25**10)
     assert localize(planted(lambda _: None)).words.filter(pl.col("q") <= 0.05).is_empty()
 
 
 def test_a_word_that_one_group_loses():
-    found = localize(planted(lambda side: "blue" if side == "left" else None, speakers=20), group="side")
+    found = localize(planted(lambda side: "blue" if side == "left" else None, speakers=20), attribute="side")
     significant = found.words.filter(pl.col("q_group") <= 0.05)
     assert significant.select("group", "word").rows() == [("left", "blue")]
 
@@ -185,6 +185,6 @@ def test_no_speakers_no_tests():
 
 def test_a_speaker_in_two_groups_cannot_be_compared_with_himself():
     table = planted(lambda _: "blue").with_columns(side=pl.col("utterance").str.slice(-1))
-    found = localize(table, group="side")
+    found = localize(table, attribute="side")
     assert found.words["p_group"].null_count() == found.words.height
     assert "no tests between groups: some speakers are in several groups" in found.notes

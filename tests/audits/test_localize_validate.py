@@ -34,7 +34,7 @@ def spoken(lost=("dog", "house"), speakers=6):
 
 @pytest.mark.parametrize("by", ["loss", "drop"])
 def test_the_words_are_chosen_over_all_groups(by):
-    found = localize(spoken(), group="side", phonemes=False)
+    found = localize(spoken(), attribute="side", phonemes=False)
     chosen = choose_words(found, "moonshine", "noise", by=by, count=2)
     assert {(word.word, word.kind) for word in chosen} == {
         *(("dog", NON_ROBUST), ("house", NON_ROBUST), ("door", ROBUST), ("window", ROBUST)),
@@ -50,7 +50,7 @@ def test_more_evidence_goes_first():
         for row in (("Original", "", "g", word, said), ("n", "1", "g", word, said - lost))
     ]
     table = pl.DataFrame(
-        rows, schema=["asr", "transformation", "theta", "group", "word", "count"], orient="row"
+        rows, schema=["recognizer", "perturbation", "setting", "group", "word", "count"], orient="row"
     )
     chosen = choose_words(localize_counts(table), "r", "n", by="drop", count=1)
     assert [word.word for word in chosen] == ["door", "dog"]
@@ -62,10 +62,10 @@ def test_what_cannot_be_chosen():
     found = localize(spoken(), phonemes=False)
     with pytest.raises(VoxauditError, match="Did you mean: moonshine"):
         choose_words(found, "moonshin", "noise")
-    with pytest.raises(VoxauditError, match="--validate-transformation: noise"):
+    with pytest.raises(VoxauditError, match="--validate-perturbation: noise"):
         choose_words(found, "moonshine", "clipping")
     with pytest.raises(VoxauditError, match="lost equally often"):
-        choose_words(localize(spoken(lost=()), words=WORDS, phonemes=False), "moonshine", "noise")
+        choose_words(localize(spoken(lost=()), vocabulary=WORDS, phonemes=False), "moonshine", "noise")
     with pytest.raises(VoxauditError, match="give more speech"):
         choose_words(localize(spoken(speakers=2), phonemes=False), "moonshine", "noise")
 
@@ -105,7 +105,7 @@ def test_the_command(tmp_path, capsys):
     assert main(["localize", str(path), "--attribute", "side", "--json", "--no-phonemes"]) == 0
     document = json.loads(capsys.readouterr().out)
     dog = next(row for row in document["words"] if row["word"] == "dog" and row["group"] == "left")
-    assert (dog["recognizer"], dog["transformation"]) == ("moonshine", "noise")
+    assert (dog["recognizer"], dog["perturbation"]) == ("moonshine", "noise")
     assert (dog["original"], dog["minimum"], dog["drop"], dog["counts"]) == (6, 0, 6, {"2": 0})
     assert document["average_drop"]["by_group"] == {
         "left": pytest.approx(18 / 5),
@@ -120,7 +120,7 @@ def test_the_command(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--attribute", "sides"], "Did you mean: side"),
-        (["--words", "nowhere.txt"], "nowhere.txt: cannot read"),
+        (["--vocabulary", "nowhere.txt"], "nowhere.txt: cannot read"),
         (["--normalizer", "basics"], "Did you mean: basic"),
         (["--validate", "--validate-with", "moonshine"], "takes NAME=SPEC"),
         (["--validate", "--validate-words", "0"], "must be at least 1"),

@@ -48,7 +48,7 @@ def test_json(capsys, scores):
     document = json.loads(out)
     wanted = {
         "attribute",
-        "level",
+        "group",
         "speakers",
         "wer_speaker_mean",
         "wer_pooled",
@@ -68,11 +68,11 @@ def test_json(capsys, scores):
     for name in ("univariate", "gaps", "pairs", "conditional", "intersectional", "regression", "sigma"):
         order = list(dict.fromkeys(line["recognizer"] for line in document[name]))
         assert order == ["x", "y", "(mean of recognizers)"], name
-    assert document["about"]["levels"]["age"] == ["18-29", "30-44", "45-64"]
+    assert document["about"]["groups"]["age"] == ["18-29", "30-44", "45-64"]
     men = next(
         row
         for row in document["univariate"]
-        if row["level"] == "m" and row["recognizer"] == "(mean of recognizers)"
+        if row["group"] == "m" and row["recognizer"] == "(mean of recognizers)"
     )
     assert men["err_rel"] > 0
     assert men["ci_low"] <= men["err_rel"] <= men["ci_high"]
@@ -96,7 +96,7 @@ def test_tables_for_people(capsys, scores):
     assert "Pairs of groups" in full
     assert "(mean of" in full.partition("Best against worst")[0]
     assert "18-64" not in full.split("Checklist")[0]  # one band is nothing to compare
-    assert "one level only" in full
+    assert "one group only" in full
 
 
 def test_a_run_folder_brings_its_audio_and_texts(capsys, scores, tmp_path):

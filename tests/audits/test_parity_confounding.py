@@ -25,8 +25,8 @@ def parkinson(seed, people=600, utterances=4):
     )
 
 
-def p_values(found, attribute, level):
-    wanted = (pl.col("attribute") == attribute) & (pl.col("level") == level)
+def p_values(found, attribute, group):
+    wanted = (pl.col("attribute") == attribute) & (pl.col("group") == group)
     plain, fixed = found.univariate.filter(wanted), found.conditional.filter(wanted)
     return plain["p_adjusted"][0], fixed["p_adjusted"][0]
 
@@ -36,9 +36,9 @@ def test_an_illness_that_looks_like_a_sex_difference():
     plain, fixed = p_values(found, "sex", "man")
     assert plain < 0.01
     assert fixed > 0.05
-    man = found.univariate.filter(attribute="sex", level="man").row(0, named=True)
+    man = found.univariate.filter(attribute="sex", group="man").row(0, named=True)
     assert man["verdict"] == "worse"
-    assert found.conditional.filter(attribute="sex", level="man")["verdict"][0] == "alike within the gap"
+    assert found.conditional.filter(attribute="sex", group="man")["verdict"][0] == "alike within the gap"
     check = {check.practice: check for check in found.checklist}["conditional parity (3.3.2)"]
     assert check.status == "caution"
     assert "sex = man" in check.why
@@ -53,8 +53,8 @@ def test_how_often_each_test_is_wrong():
     found = [parity(parkinson(seed), ["sex", "illness"]) for seed in range(1, 13)]
     raw = [
         (
-            one.univariate.filter(attribute="sex", level="man")["p"][0],
-            one.conditional.filter(attribute="sex", level="man")["p"][0],
+            one.univariate.filter(attribute="sex", group="man")["p"][0],
+            one.conditional.filter(attribute="sex", group="man")["p"][0],
         )
         for one in found
     ]
@@ -67,7 +67,7 @@ def test_a_true_difference_survives_conditioning():
         errors=pl.when(pl.col("sex") == "woman").then(pl.col("errors") + 2).otherwise("errors")
     )
     found = parity(table, ["sex", "illness"])
-    woman = found.conditional.filter(attribute="sex", level="woman").row(0, named=True)
+    woman = found.conditional.filter(attribute="sex", group="woman").row(0, named=True)
     assert woman["p_adjusted"] < 1e-6
     assert woman["difference"] == pytest.approx(0.1, abs=0.02)
 

@@ -1,4 +1,4 @@
-"""What a table can do to the audit: a clear refusal, a level of its own, never a crash or a silent drop."""
+"""What a table can do to the audit: a clear refusal, a group of its own, never a crash or a silent drop."""
 
 import numpy as np
 import polars as pl
@@ -48,7 +48,7 @@ def test_surrogate_speakers_are_labelled_everywhere():
 
 def test_one_speaker_a_group():
     found = parity(table(g=["a"] * 11 + ["lonely"]), ["g"])
-    lonely = found.univariate.filter(level="lonely").row(0, named=True)
+    lonely = found.univariate.filter(group="lonely").row(0, named=True)
     assert lonely["speakers"] == 1
     assert lonely["p"] is None
     assert lonely["ci_low"] is None
@@ -72,7 +72,7 @@ def test_empty_cells():
     found = parity(
         table(people=24, sex=["m", "m", "f"] * 8, ill=["yes", "no", "no"] * 8).drop("g"), ["sex", "ill"]
     )
-    ill = found.conditional.filter(attribute="ill", level="yes").row(0, named=True)
+    ill = found.conditional.filter(attribute="ill", group="yes").row(0, named=True)
     assert (ill["strata"], ill["speakers_used"], ill["rest_speakers"]) == (1, 8, 8)
     assert found.intersectional.height == 3
     assert found.regression["model"].unique().to_list() == ["main effects"]
@@ -84,7 +84,7 @@ def test_groups_with_all_words_wrong():
     found = parity(
         table(people=20, errors=[100 if number % 2 else 20 + number for number in range(20)]), ["g"]
     )
-    b = found.univariate.filter(level="b").row(0, named=True)
+    b = found.univariate.filter(group="b").row(0, named=True)
     assert (b["wer_speaker_mean"], b["sd"]) == (1.0, 0.0)
     assert b["p"] < 1e-6
     everybody = parity(table(errors=[100] * 12), ["g"])
@@ -100,10 +100,10 @@ def test_no_errors_at_all():
     assert "no error at all" in refused(found, "recognizer")[0].why
 
 
-def test_missing_values_are_a_level():
+def test_missing_values_are_a_group():
     found = parity(table(g=["a", "b", None, "", " ", "a", "b", "a", "b", "a", "b", "a"]), ["g"])
     assert found.order["g"] == ("a", "b", "(missing)")
-    assert found.univariate.filter(level="(missing)")["speakers"][0] == 3
+    assert found.univariate.filter(group="(missing)")["speakers"][0] == 3
     assert found.univariate["speakers"].sum() == 12
 
 
@@ -118,14 +118,14 @@ def test_an_attribute_that_varies_within_speakers():
     rows = pl.concat([table(style=["read"] * 12), table(style=["free"] * 12)])
     found = parity(rows, ["g", "style"])
     assert found.attributes == ("g",)
-    assert "several levels" in refused(found, "attribute 'style'")[0].why
+    assert "several groups" in refused(found, "attribute 'style'")[0].why
     with pytest.raises(VoxauditError, match="no attribute can be compared"):
         parity(rows, ["style"])
 
 
-def test_an_attribute_with_one_level():
+def test_an_attribute_with_one_group():
     found = parity(table(country=["fr"] * 12), ["g", "country"])
-    assert "one level only" in refused(found, "attribute 'country'")[0].why
+    assert "one group only" in refused(found, "attribute 'country'")[0].why
 
 
 def test_rows_that_cannot_be_used_are_counted():
@@ -283,7 +283,7 @@ def test_attributes_with_names_of_ours(name):
 @pytest.mark.parametrize(
     "name",
     [
-        "level",
+        "groups",
         "attribute",
         "group",
         "stratum",
@@ -312,7 +312,7 @@ def check_name(name, shown):
     assert found.intersectional.drop("group").equals(expected.intersectional.drop("group"))
 
 
-def test_an_attribute_with_a_level_for_everybody():
+def test_an_attribute_with_a_group_for_everybody():
     people = 300
     rows = table(
         people=people,

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from voxaudit.audits.parity import Columns, Settings, parity
-from voxaudit.audits.parity.levels import age_range, band_labels, is_age
+from voxaudit.audits.parity.groups import age_range, band_labels, is_age
 
 SPEECH = {  # speaker: (gender, [(errors, words) of each utterance])
     "A": ("f", [(1, 10), (3, 10)]),  # mean 0.2
@@ -37,7 +37,7 @@ def row(table, **wanted):
 
 def test_three_ways_of_averaging(small):
     table = parity(small, ["gender"]).univariate
-    f, m = row(table, level="f"), row(table, level="m")
+    f, m = row(table, group="f"), row(table, group="m")
     assert (f["wer_utterance_mean"], m["wer_utterance_mean"]) == pytest.approx((0.3, 0.25))  # Eq. 2
     assert (f["wer_speaker_mean"], m["wer_speaker_mean"]) == pytest.approx((0.35, 0.7 / 3))  # Eq. 3
     assert (f["wer_pooled"], m["wer_pooled"]) == pytest.approx((6 / 24, 11 / 50))
@@ -47,8 +47,8 @@ def test_three_ways_of_averaging(small):
 def test_relative_error_and_gap(small):
     found = parity(small, ["gender"])
     # M(D) is 1.4 / 5 = 0.28.
-    assert row(found.univariate, level="f")["err_rel"] == pytest.approx(100 * 0.07 / 0.28)  # Eq. 4
-    assert row(found.univariate, level="m")["err_rel"] == pytest.approx(-100 / 6)
+    assert row(found.univariate, group="f")["err_rel"] == pytest.approx(100 * 0.07 / 0.28)  # Eq. 4
+    assert row(found.univariate, group="m")["err_rel"] == pytest.approx(-100 / 6)
     gap = row(found.gaps, attribute="gender")
     assert gap["gap"] == pytest.approx(25 + 100 / 6)  # Eq. 5
     assert gap["gap_wer"] == pytest.approx(0.35 - 0.7 / 3)
@@ -59,14 +59,14 @@ def test_relative_error_and_gap(small):
 def test_t_tests_equal_scipys(small):
     table = parity(small, ["gender"]).univariate
     women, men = [0.2, 0.5], [0.2, 0.1, 0.4]
-    f = row(table, level="f")
+    f = row(table, group="f")
     two, one = stats.ttest_ind(women, men, equal_var=False), stats.ttest_1samp(women, 0.28)
     assert (f["t"], f["df"], f["p"]) == pytest.approx((two.statistic, two.df, two.pvalue))
     assert (f["one_sample_t"], f["one_sample_p"]) == pytest.approx((one.statistic, one.pvalue))
     interval = two.confidence_interval(0.95)
     assert (f["difference_low"], f["difference_high"]) == pytest.approx((interval.low, interval.high))
     mean = stats.ttest_1samp(men, 0.0).confidence_interval(0.95)
-    m = row(table, level="m")
+    m = row(table, group="m")
     assert (m["wer_low"], m["wer_high"]) == pytest.approx((max(mean.low, 0.0), mean.high))
 
 
@@ -75,7 +75,7 @@ def test_enough_speakers_by_equation_1(small):
     # Squares about the means: women 0.045, men 0.14 / 3; three degrees of freedom.
     sigma = math.sqrt((0.045 + 0.14 / 3) / 3)
     needed = math.floor(2 * (1.959964 + 0.841621) ** 2 * sigma**2 / 0.01) + 1
-    f = row(found.univariate, level="f")
+    f = row(found.univariate, group="f")
     assert f["sigma"] == pytest.approx(sigma)
     assert (f["speakers_needed"], f["more_needed"], f["enough_speakers"]) == (needed, needed - 2, False)
     assert f["smallest_gap"] == pytest.approx(
@@ -115,11 +115,11 @@ def crossed():
 
 def test_conditional_parity():
     found = parity(crossed(), ["sex", "ill"])
-    strata = found.conditional_strata.filter(attribute="sex", level="m")
+    strata = found.conditional_strata.filter(attribute="sex", group="m")
     healthy, ill = row(strata, stratum="ill=no"), row(strata, stratum="ill=yes")
     # Eq. 6: within each stratum, Eq. 4 against the stratum's own mean (1.2 / 5 and 2.9 / 5).
     assert (healthy["err_rel"], ill["err_rel"]) == pytest.approx((100 * 0.06 / 0.24, 100 * 0.02 / 0.58))
-    m = row(found.conditional, attribute="sex", level="m")
+    m = row(found.conditional, attribute="sex", group="m")
     # Weights 2 * 3 / 5 and 4 * 1 / 5, differences 0.1 and 0.1.
     assert m["difference"] == pytest.approx(0.1)
     assert m["err_rel"] == pytest.approx((25 + 100 * 0.02 / 0.58) / 2)
@@ -145,7 +145,7 @@ def test_one_stratum_has_welchs_t():
     extra = {"speaker": "x", "sex": "m", "ill": "yes", "errors": 90, "words": 100}
     found = parity(pl.concat([table, pl.DataFrame([extra], schema=table.schema)]), ["sex", "ill"])
     test = stats.ttest_ind([0.2, 0.4], [0.1, 0.2, 0.3], equal_var=False)
-    m = row(found.conditional, attribute="sex", level="m")
+    m = row(found.conditional, attribute="sex", group="m")
     assert m["t"] == pytest.approx(test.statistic)
     # The degrees of freedom follow from 2 and 3 speakers alone: 25 * 1 * 2 / (4 * 1 + 9 * 2) by Bell and McCaffrey.
     assert m["df"] == pytest.approx(50 / 22)
@@ -155,9 +155,9 @@ def test_regression_main_effects_and_interactions():
     table = crossed()
     found = parity(table, ["sex", "ill"])
     rates = table.select(pl.col("errors") / pl.col("words")).to_series().to_numpy()
-    # Reference levels are the most frequent: m (6 of 10) and, of two with five speakers each, the first.
+    # Reference groups are the most frequent: m (6 of 10) and, of two with five speakers each, the first.
     f, yes = (
-        (table[name] == level).to_numpy().astype(float) for name, level in (("sex", "f"), ("ill", "yes"))
+        (table[name] == group).to_numpy().astype(float) for name, group in (("sex", "f"), ("ill", "yes"))
     )
     for model, columns in (("main effects", [f, yes]), ("interactions", [f, yes, f * yes])):
         design = np.column_stack([np.ones(len(rates)), *columns])
@@ -240,7 +240,7 @@ def test_several_recognizers_and_their_mean(small):
     double = small.with_columns(errors=pl.col("errors") * 2, recognizer=pl.lit("b"))
     found = parity(pl.concat([small.with_columns(recognizer=pl.lit("a")), double]), ["gender"])
     assert found.recognizers == ("a", "b", "(mean of recognizers)")
-    mean = row(found.univariate, level="f", recognizer="(mean of recognizers)")
+    mean = row(found.univariate, group="f", recognizer="(mean of recognizers)")
     for name, value in (("wer_speaker_mean", 0.35), ("wer_utterance_mean", 0.3), ("wer_pooled", 0.25)):
         assert mean[name] == pytest.approx(1.5 * value)
     assert mean["speakers"] == 2
@@ -259,7 +259,7 @@ def test_p_values_are_corrected_together():
         }
     )
     found = parity(table, ["two", "three"]).univariate
-    # Two levels are one hypothesis, three levels are three: Holm over four.
+    # Two groups are one hypothesis, three groups are three: Holm over four.
     p = sorted([found.filter(attribute="two")["p"][0], *found.filter(attribute="three")["p"]])
     expected = np.minimum(np.maximum.accumulate(np.array(p) * [4, 3, 2, 1]), 1)
     adjusted = sorted(zip(found["p"], found["p_adjusted"], strict=True))
@@ -292,7 +292,7 @@ def test_the_gap_pays_for_having_been_looked_for(small):
     assert gap["gap_high"] == pytest.approx(gap["gap_wer"] + wide * half)
 
 
-def test_levels_and_bands():
+def test_groups_and_bands():
     assert band_labels((18, 30), True) == ["<18", "18-29", "30+"]
     assert band_labels((0.5, 1.5), False) == ["<0.5", "0.5 to 1.5", "1.5+"]
     for text, span in (
@@ -353,10 +353,10 @@ def test_outliers_are_shown_with_and_without():
     assert found.outlier_speakers["speaker"].to_list() == ["wild"]
     assert found.outlier_utterance_count >= 1
     assert found.outlier_utterances["speaker"][0] == "s1"
-    a = row(found.outlier_comparison, level="a")
+    a = row(found.outlier_comparison, group="a")
     assert a["wer_speaker_mean"] > a["wer_speaker_mean_without"]
     assert a["speakers_without"] == a["speakers"] - 1
-    assert row(found.outlier_shares, level="a")["outliers"] == 1
+    assert row(found.outlier_shares, group="a")["outliers"] == 1
 
 
 def test_column_roles(small):
@@ -366,7 +366,7 @@ def test_column_roles(small):
     columns = Columns(speaker="who", words="w", wer=("wer_x", "wer_y"))
     found = parity(wide.drop("e"), ["gender"], columns=columns)
     assert found.recognizers == ("x", "y", "(mean of recognizers)")
-    assert row(found.univariate, level="f", recognizer="x")["wer_speaker_mean"] == pytest.approx(0.35)
+    assert row(found.univariate, group="f", recognizer="x")["wer_speaker_mean"] == pytest.approx(0.35)
     pattern = Columns(speaker="take", speaker_pattern=r"^(.)_\d+$")
     takes = small.with_columns(take=pl.col("speaker") + "_" + pl.int_range(pl.len()).cast(pl.String)).drop(
         "speaker"

@@ -292,7 +292,7 @@ def test_model_facts():
     rows = [
         row for i, name in enumerate(names) for row in heard(name, {"clean": 0.1, "echo:1": 0.15 + 0.05 * i})
     ]
-    models = pl.DataFrame(
+    facts = pl.DataFrame(
         {
             "recognizer": names,
             "parameters": [10.0**i for i in (6, 5, 4, 3, 2, 1)],
@@ -300,7 +300,7 @@ def test_model_facts():
             "architecture": ["ctc", "ctc", "ctc", "rnnt", "rnnt", "rnnt"],
         }
     )
-    found = robustness(scores(rows), models=models)
+    found = robustness(scores(rows), facts=facts)
     (slope,) = found.correlates.rows(named=True)
     assert slope["fact"] == "parameters"
     assert slope["scale"] == "a factor of ten"

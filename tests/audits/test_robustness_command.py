@@ -153,9 +153,9 @@ def test_durations_of_silence_come_from_the_runs_corpus(tmp_path, capsys):
 
 
 def test_model_facts_are_read(scores, tmp_path, capsys):
-    models = tmp_path / "models.csv"
-    models.write_text("recognizer,parameters\na,100\nb,20\n")
-    assert run(scores, "--difficulty", "none", "--models", models, "--resamples", 200) == 0
+    facts = tmp_path / "facts.csv"
+    facts.write_text("recognizer,parameters\na,100\nb,20\n")
+    assert run(scores, "--difficulty", "none", "--facts", facts, "--resamples", 200) == 0
     out = capsys.readouterr().out
     assert (
         "No recognizer beats these in both parameters and WERD: b, a." in out

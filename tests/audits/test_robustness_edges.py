@@ -75,9 +75,9 @@ def test_tables_that_cannot_be_used(change, message):
             "'a' has several rows",
         ),
         ({"difficulty": pl.DataFrame({"scenario": ["a"], "difficulty": ["hard"]})}, "must hold numbers"),
-        ({"models": pl.DataFrame({"model": ["r"]})}, "no column 'recognizer'"),
-        ({"models": pl.DataFrame({"recognizer": ["other"]})}, "none of its recognizers"),
-        ({"models": pl.DataFrame({"recognizer": ["r", "r"]})}, "'r' has several rows"),
+        ({"facts": pl.DataFrame({"model": ["r"]})}, "no column 'recognizer'"),
+        ({"facts": pl.DataFrame({"recognizer": ["other"]})}, "none of its recognizers"),
+        ({"facts": pl.DataFrame({"recognizer": ["r", "r"]})}, "'r' has several rows"),
     ],
 )
 def test_questions_that_cannot_be_asked(options, message):

@@ -102,7 +102,7 @@ def test_a_planted_gap_is_shown_early_and_its_absence_too():
     assert by["noise"].low < 0.5 < by["noise"].high
     assert by["clean"].verdict == "alike"
     assert by["clean"].pairs < 60
-    assert found.calls == 2 * 2 * (by["noise"].pairs + by["clean"].pairs)
+    assert found.trials == 2 * 2 * (by["noise"].pairs + by["clean"].pairs)
     assert found.grid == 2 * 2 * 160
 
 
@@ -117,9 +117,9 @@ def test_a_patient_audit_hears_all_and_a_hopeless_one_gives_up():
     table = scores(people(30, 30), wrong=lambda speaker, group, scenario: int(speaker[1:]) % 7)
     patient = replay(table, Goal(margin=None, give_up=False), attribute="group")
     hasty = replay(table, Goal(margin=None), attribute="group")
-    assert (patient.gaps[0].stopped, patient.calls) == ("exhausted", patient.grid)
+    assert (patient.gaps[0].stopped, patient.trials) == ("exhausted", patient.grid)
     assert (hasty.gaps[0].stopped, hasty.gaps[0].verdict) == ("hopeless", "open")
-    assert hasty.calls < patient.calls
+    assert hasty.trials < patient.trials
 
 
 def test_precision_stops_a_rate_that_is_known_well_enough():
@@ -156,8 +156,8 @@ def test_fewer_utterances_a_speaker_aim_at_the_same_rate():
         )
     table = pl.concat(rows)
     every, some = (replay(table, Goal(1e-6, decide=False), per_speaker=m) for m in (None, 1))
-    assert some.calls == 60
-    assert every.calls == table.height
+    assert some.trials == 60
+    assert every.trials == table.height
     assert some.rates[0].wer == pytest.approx(every.rates[0].wer)
     assert every.rates[0].wer == pytest.approx((30 * 1 + 30 * 50) / (30 * 10 + 30 * 100))
 
@@ -263,17 +263,17 @@ def test_a_live_audit_stops_resumes_and_leaves_a_run_folder(corpus, tmp_path):
 
     found = audit()
     assert [gap.verdict for gap in found.gaps] == ["shown", "shown"]
-    assert calls(tmp_path) == found.calls == found.heard < found.grid == 96
+    assert calls(tmp_path) == found.trials == found.heard < found.grid == 96
     config = json.loads((out / "run.json").read_text())
-    assert config["sequential"]["calls"] == found.calls
+    assert config["sequential"]["trials"] == found.trials
     assert {stop["stopped"] for stop in config["sequential"]["stopped"]} == {"shown"}
     assert config["normalizer"].startswith("basic@")
     table = read_scores(out)
-    assert table.height == found.calls
+    assert table.height == found.trials
     assert set(table["gender"]) == {"a", "b"}
     again = audit()
-    assert (again.calls, again.heard) == (found.calls, 0)
-    assert calls(tmp_path) == found.calls  # nothing was heard twice
+    assert (again.trials, again.heard) == (found.trials, 0)
+    assert calls(tmp_path) == found.trials  # nothing was heard twice
     assert again.gaps == found.gaps
 
 
@@ -290,7 +290,7 @@ def test_the_same_recording_under_two_names_is_two_trials(corpus, tmp_path):
         workers=1,
     )
     assert found.rates[0].stopped == "exhausted"
-    assert found.calls == read_scores(out).height == 48
+    assert found.trials == read_scores(out).height == 48
     assert calls(tmp_path) == 47
 
 
@@ -321,7 +321,7 @@ def test_the_command_hears_and_replays(corpus, tmp_path, capsys):
     assert main(["sequential", str(config), "--decide", "gender", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["gaps"][0]["verdict"] == "shown"
-    assert document["calls"] < document["grid"] == 48
+    assert document["trials"] < document["grid"] == 48
     # `voxaudit run` with a goal is the same audit, and finds everything heard already.
     assert main(["run", str(config), "--decide", "gender", "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
@@ -394,9 +394,9 @@ def test_an_interrupted_audit_goes_on_where_it_was(corpus, tmp_path):
         audit(stop)
     before = calls(tmp_path)
     found = audit()
-    assert 8 <= before < found.calls
-    assert calls(tmp_path) == found.calls
-    assert found.heard == found.calls - before
+    assert 8 <= before < found.trials
+    assert calls(tmp_path) == found.trials
+    assert found.heard == found.trials - before
 
 
 def test_silence_has_no_error_rate_to_wait_for(corpus, tmp_path):

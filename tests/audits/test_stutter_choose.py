@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxaudit.audits.stutter.choose import choose_recordings
+from voxaudit.audits.stutter.choose import choose_utterances
 from voxaudit.corpus import Corpus
 
 
@@ -36,19 +36,19 @@ TEN = [(f"u{n}", f"s{n // 2}", "some words", "far" if n >= 8 else "near") for n 
 
 
 def test_groups_take_turns_and_speakers_within_them():
-    chosen = choose_recordings(corpus(TEN), 4, attributes=("accent",)).table
+    chosen = choose_utterances(corpus(TEN), 4, attributes=("accent",)).table
     assert chosen["accent"].to_list().count("far") == 2
     assert chosen.filter(pl.col("accent") == "near")["speaker"].n_unique() == 2
 
 
 def test_recordings_with_a_text_come_first():
     rows = [(id_, "one", "words" if id_ == "u7" else None, "near") for id_, _, _, _ in TEN]
-    assert choose_recordings(corpus(rows), 1).table["id"].to_list() == ["u7"]
+    assert choose_utterances(corpus(rows), 1).table["id"].to_list() == ["u7"]
 
 
 def test_unknown_speakers_are_people_of_their_own():
     rows = [("a", None, "x", "n"), ("b", None, "x", "n"), *((f"c{n}", "c", "x", "n") for n in range(20))]
-    assert {"a", "b"} <= set(choose_recordings(corpus(rows), 3).table["id"].to_list())
+    assert {"a", "b"} <= set(choose_utterances(corpus(rows), 3).table["id"].to_list())
 
 
 @given(
@@ -57,8 +57,8 @@ def test_unknown_speakers_are_people_of_their_own():
     order=st.permutations(range(10)),
 )
 def test_as_many_speakers_as_can_be_in_any_order_of_the_corpus(count, seed, order):
-    chosen = choose_recordings(corpus(TEN), count, seed=seed).table
+    chosen = choose_utterances(corpus(TEN), count, seed=seed).table
     assert chosen.height == min(count, 10)
     assert chosen["speaker"].n_unique() == min(count, 5)
-    shuffled = choose_recordings(corpus([TEN[place] for place in order]), count, seed=seed).table
+    shuffled = choose_utterances(corpus([TEN[place] for place in order]), count, seed=seed).table
     assert sorted(shuffled["id"]) == sorted(chosen["id"])

@@ -44,7 +44,7 @@ def test_an_audit_from_end_to_end(spoken, tmp_path, capsys):
     pytest.importorskip("moonshine_voice")
     assert run(spoken, tmp_path / "out", "--json", "--dose", "0,30") == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["recordings"] == 3
+    assert found["utterances"] == 3
     assert list(found["skipped"]) == ["quiet"]
     assert "silent" in found["skipped"]["quiet"]
     one = found["recognizers"]["moonshine"]
@@ -54,7 +54,7 @@ def test_an_audit_from_end_to_end(spoken, tmp_path, capsys):
     assert "p_u" not in one
     assert one["cases"] == 6
     assert [point["rate"] for point in found["dose"]] == [0, 30]
-    assert sum(found["kinds"].values()) == len(found["suspicious"])
+    assert sum(found["faults"].values()) == len(found["suspicious"])
     cases = pl.read_parquet(tmp_path / "out" / "cases.parquet")
     assert cases.filter(pl.col("chain") == "").height == 3
     assert json.loads((tmp_path / "out" / "stutter.json").read_text()) == found
@@ -65,7 +65,7 @@ def test_an_audit_from_end_to_end(spoken, tmp_path, capsys):
 
 def test_one_file(spoken, tmp_path, capsys):
     source, target = str(spoken / "0.wav"), str(tmp_path / "out.wav")
-    arguments = ["stutter", "make", source, target, "--mutators", "block,word_repetition", "--text", TEXT]
+    arguments = ["stutter", "make", source, target, "--kinds", "block,word_repetition", "--text", TEXT]
     assert main([*arguments, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["intended"] == TEXT
@@ -82,20 +82,26 @@ def test_one_file(spoken, tmp_path, capsys):
     ("arguments", "message"),
     [
         (["stutter", "manifest.csv"], "--out DIR"),
-        (["stutter", "manifest.csv", "--out", "o", "--mutators", "blok"], "Did you mean: block"),
+        (["stutter", "manifest.csv", "--out", "o", "--kinds", "blok"], "Did you mean: block"),
         (["stutter", "manifest.csv", "--out", "o", "--dose", "x"], "--dose takes numbers"),
+        (["stutter", "make", "0.wav", "o.wav", "--text", "x", "--kinds", "blok"], "Did you mean: block"),
+        # A comma also stands between the settings of one recognizer.
+        (
+            ["stutter", "manifest.csv", "--out", "o", "--recognizers", "moonshine:model=tiny,threds=2,vosk"],
+            "recognizer 'moonshine': unknown setting 'threds'",
+        ),
         (["stutter", "nowhere.csv", "--out", "o"], "no such file"),
         (
-            ["stutter", "manifest.csv", "--out", "o", "--alignments", "nowhere"],
+            ["stutter", "manifest.csv", "--out", "o", "--timings", "nowhere"],
             "nowhere: no such file or folder",
         ),
-        (["stutter", "manifest.csv", "--out", "o", "--alignments", "0.wav"], "unknown alignment format"),
+        (["stutter", "manifest.csv", "--out", "o", "--timings", "0.wav"], "unknown alignment format"),
         (["stutter", "make", "0.wav", "--text", "x"], "make needs two files"),
         (
-            ["stutter", "make", "0.wav", "o.wav", "--text", "日本語", "--mutators", "block"],
+            ["stutter", "make", "0.wav", "o.wav", "--text", "日本語", "--kinds", "block"],
             "no pronunciation",
         ),
-        (["stutter", "make", "silence.wav", "o.wav", "--text", "x", "--mutators", "block"], "silent"),
+        (["stutter", "make", "silence.wav", "o.wav", "--text", "x", "--kinds", "block"], "silent"),
     ],
 )
 def test_mistakes_are_one_line(spoken, monkeypatch, capsys, arguments, message):

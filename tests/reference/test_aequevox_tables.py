@@ -34,15 +34,15 @@ def command(*arguments: str) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("dataset", ["Accents", "RAVDESS"])
-def test_table_4(dataset: str, expected: dict[str, Any]) -> None:
-    found = command("--dataset", dataset, *EXCLUDED)
-    table = expected["table4"][dataset]
+@pytest.mark.parametrize("corpus", ["Accents", "RAVDESS"])
+def test_table_4(corpus: str, expected: dict[str, Any]) -> None:
+    found = command("--corpus", corpus, *EXCLUDED)
+    table = expected["table4"][corpus]
     groups = list(table["total"])
     by_tau = {float(tau): row for tau, row in found["by_tau"].items()}
     cells = [(found["totals"][group], table["total"][group]) for group in groups]
     cells += [(by_tau[float(tau)][group], n) for tau, row in table["tau"].items() for group, n in row.items()]
-    for published, ours in (("asr_pair", "by_pair"), ("transformation", "by_transformation")):
+    for published, ours in (("asr_pair", "by_pair"), ("transformation", "by_perturbation")):
         cells += [
             (found[ours][label][group], n)
             for label, row in table[published].items()
@@ -57,36 +57,35 @@ def test_table_4(dataset: str, expected: dict[str, Any]) -> None:
 
 def test_all_datasets_at_once_are_compared_within_themselves(expected: dict[str, Any]) -> None:
     found = command(*EXCLUDED)
-    for dataset in ("Accents", "RAVDESS"):
-        assert found["datasets"][dataset]["totals"] == expected["table4"][dataset]["total"]
-        assert expected["table4"][dataset]["total"].items() <= found["totals"].items()
-    pairs = {(row["dataset"], row["group"], row["against"]) for row in found["violations"]}
+    for corpus in ("Accents", "RAVDESS"):
+        assert found["corpora"][corpus]["totals"] == expected["table4"][corpus]["total"]
+        assert expected["table4"][corpus]["total"].items() <= found["totals"].items()
+    pairs = {(row["corpus"], row["group"], row["against"]) for row in found["violations"]}
     assert all(
-        ({group, against} <= {"Male", "Female"}) == (dataset == "RAVDESS")
-        for dataset, group, against in pairs
+        ({group, against} <= {"Male", "Female"}) == (corpus == "RAVDESS") for corpus, group, against in pairs
     )
 
 
-@pytest.mark.parametrize("dataset", ["Accents", "RAVDESS"])
+@pytest.mark.parametrize("corpus", ["Accents", "RAVDESS"])
 @pytest.mark.parametrize("own", [False, True], ids=["shipped ratings", "ratings from a file"])
-def test_table_5(dataset: str, own: bool, expected: dict[str, Any]) -> None:
+def test_table_5(corpus: str, own: bool, expected: dict[str, Any]) -> None:
     ratings = ("--ratings", str(FOLDER / "comprehensibility.csv")) if own else ()
-    found = command("--dataset", dataset, *EXCLUDED, "--min-comprehensibility", "7.2", *ratings)
-    assert found["totals"] == expected["table5"][dataset]["total"]
+    found = command("--corpus", corpus, *EXCLUDED, "--min-comprehensibility", "7.2", *ratings)
+    assert found["totals"] == expected["table5"][corpus]["total"]
     assert len(found["about"]["scenarios"]) == 26
 
 
 def test_table_10(expected: dict[str, Any]) -> None:
     recomputed, shipped = read_ratings(FOLDER / "comprehensibility.csv"), published_ratings()
     cells = [
-        (name, float(theta), rating)
+        (name, float(setting), rating)
         for name, row in expected["table10"].items()
-        for theta, rating in row.items()
+        for setting, rating in row.items()
     ]
     assert len(cells) == 40
-    for name, theta, rating in cells:
-        assert round(recomputed.of(name, theta) or 0.0, 2) == rating
-        assert shipped.of(name, theta) == pytest.approx(recomputed.of(name, theta), abs=5.1e-5)
+    for name, setting, rating in cells:
+        assert round(recomputed.of(name, setting) or 0.0, 2) == rating
+        assert shipped.of(name, setting) == pytest.approx(recomputed.of(name, setting), abs=5.1e-5)
     assert len(shipped.means) == 41
     assert shipped.of("AMP", 2.0) == pytest.approx(8.02, abs=0.005)
 

@@ -41,7 +41,7 @@ def test_every_cell_of_table_9(counts, published):
         for group, value in by_group.items()
     }
     found = cells(averages["by_recognizer"], published["asr"])
-    found |= cells(averages["by_transformation"], published["transformation"])
+    found |= cells(averages["by_perturbation"], published["transformation"])
     assert len(expected) == 77
     assert found == expected
 
@@ -64,7 +64,7 @@ def test_nothing_depends_on_the_names(counts, published):
 def test_the_words_chosen_for_the_papers_validation(counts):
     # The paper's non-robust words: English speakers under noise, omega 3 (GCP, MS) and 2 (IBM), with drop >= omega.
     words = localize_file(counts, exclude=EXCLUDE).words
-    noise = words.filter((pl.col("group") == "English") & (pl.col("transformation") == "Noise"))
+    noise = words.filter((pl.col("group") == "English") & (pl.col("perturbation") == "Noise"))
     drop = {(asr, word): drop for asr, word, drop in noise.select("recognizer", "word", "drop").iter_rows()}
     chosen = [
         ("GCP", "spoons"),

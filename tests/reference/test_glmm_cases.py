@@ -107,7 +107,7 @@ def test_the_audit_gives_the_exact_fit(case: str, model: str) -> None:
     factor = factor_of(reference, model)
     numeric = factor not in reference["factors"]
     found = {c.term: (c.estimate, c.se) for c in fit.controls}
-    found |= {factor if numeric else factor + e.level: (e.estimate, e.se) for e in fit.effects}
+    found |= {factor if numeric else factor + e.group: (e.estimate, e.se) for e in fit.effects}
     assert set(found) == set(answer["coef"])
     for name, (estimate, se) in found.items():
         exact, error = answer["coef"][name], answer["se"][name]
@@ -124,7 +124,7 @@ def test_intervals_and_tests(case: str, model: str) -> None:
     answer, fit = expected(reference, model), audit(case, model).fits[0]
     factor = factor_of(reference, model)
     for effect in fit.effects:
-        name = factor if factor not in reference["factors"] else factor + effect.level
+        name = factor if factor not in reference["factors"] else factor + effect.group
         primary = answer.get("primary", {}).get(name)
         if primary is None:
             continue

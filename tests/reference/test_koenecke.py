@@ -43,7 +43,7 @@ def rows(document, table, **wanted):
 
 def test_the_published_rates(document):
     white, black = rows(document, "univariate", attribute="black_flag")
-    assert (white["level"], black["level"]) == ("0", "1")
+    assert (white["group"], black["group"]) == ("0", "1")
     assert round(black["wer_utterance_mean"], 2) == 0.35
     assert round(white["wer_utterance_mean"], 2) == 0.19
     assert round(black["wer_pooled"], 3) == 0.336
@@ -63,7 +63,7 @@ def test_every_recogniser_alone(document):
 
 
 def test_the_places(document):
-    by_place = {row["level"]: row for row in rows(document, "univariate", attribute="source")}
+    by_place = {row["group"]: row for row in rows(document, "univariate", attribute="source")}
     published = {"HUM": 0.176, "SAC": 0.204, "DCB": 0.344, "PRV": 0.435, "ROC": 0.221}
     assert {name: round(row["wer_utterance_mean"], 3) for name, row in by_place.items()} == published
     [pair] = rows(document, "pairs", attribute="source", first="ROC", second="SAC")
@@ -79,7 +79,7 @@ def test_the_places(document):
 def test_race_and_place_are_not_told_apart(document):
     refusals = {refusal["what"]: refusal["why"] for refusal in document["refusals"]}
     assert "cannot be told apart" in refusals["'black_flag' with 'source' held fixed"]
-    [held] = rows(document, "conditional", attribute="black_flag", level="1")
+    [held] = rows(document, "conditional", attribute="black_flag", group="1")
     assert held["difference"] == pytest.approx(0.137, abs=0.001)
     assert held["speakers_used"] == 56
 
@@ -99,7 +99,7 @@ def test_the_worked_example_is_what_comes_out(document):
             rates = percent_interval(row["wer_speaker_mean"], row["wer_low"], row["wer_high"])
             means = f"{percent(row['wer_utterance_mean'])} | {percent(row['wer_pooled'])}"
             adjusted = p_cell(row["p_adjusted"])
-            line = f"| {row['level']} | {row['speakers']} | {rates} | {means} | {relative} | {adjusted} |"
+            line = f"| {row['group']} | {row['speakers']} | {rates} | {means} | {relative} | {adjusted} |"
             assert f"{line} {row['speakers_needed']} | {row['verdict']} |" in guide
     command = " ".join(COMMAND[2:-1]).replace(r"^((?:DCB|PRV|ROC)_.+)_\d+$", r"'^((?:DCB|PRV|ROC)_.+)_\d+$'")
     assert command in " ".join(guide.replace("\\\n", " ").split())

@@ -46,21 +46,21 @@ def test_false_claims_of_likeness_stay_below_nominal():
     assert np.mean(claimed) <= upper(claimed)
 
 
-def test_three_times_fewer_calls_and_few_false_claims_among_planted_gaps():
+def test_three_times_fewer_trials_and_few_false_claims_among_planted_gaps():
     ratios = (1.0,) * 10 + (1.25, 1.5, 1.5, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0)
     null = np.array(ratios) == 1.0
-    calls = grid = 0.0
+    trials = grid = 0.0
     same, false, strong = [], [], []
     for audit in range(100):
         world = World(ratios, speakers=100)
         one = simulate(world, Goal(), np.random.default_rng([audit, 3]), per_speaker=4)
-        calls += one.calls.sum()
+        trials += one.trials.sum()
         grid += one.grid * len(ratios)
         shown = np.array(one.shown)
         same.append(np.mean(shown == np.array(one.full)))
         false.append(shown[null].sum() / max(shown.sum(), 1))
         strong.append(shown[-7:].mean())
-    assert grid / calls > 3.0
+    assert grid / trials > 3.0
     assert np.mean(same) > 0.85
     assert np.mean(false) <= upper(false)
     assert np.mean(strong) > 0.85
@@ -94,7 +94,7 @@ def test_koenecke_race_gap_at_a_ninth_of_the_cost():
     saved, shown = [], []
     for seed in range(20):
         found = replay(scores, attribute="race", per_speaker=10, seed=seed)
-        saved.append(found.grid / found.calls)
+        saved.append(found.grid / found.trials)
         shown.append(sum(gap.verdict == "shown" for gap in found.gaps))
         assert all(gap.gap < 0 for gap in found.gaps if gap.verdict == "shown")  # White less Black
     assert min(saved) > 5.0

@@ -301,6 +301,13 @@ def test_what_a_checklist_says_has_a_shape():
     assert {"caution", "<b>"} <= set(page.text)
 
 
+@pytest.mark.parametrize(("first", "shapes"), [("slice", ["#i-failed", "#i-not_shown"]), ("group", [])])
+def test_a_verdict_has_a_shape_in_a_comparison_of_runs_only(first, shapes):
+    columns = (Column(first, first), Column("verdict", "verdict"))
+    page = Page(table_html(Table("t", "T", columns, (("a", "worse"), ("b", "tie"))), Ids()))
+    assert page.values("href") == shapes
+
+
 def test_forest_arrows_only_where_an_interval_leaves():
     def arrows(*rows):
         drawn = forest_html(figure(None), Forest(rows, "x"), Ids())

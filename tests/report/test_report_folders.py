@@ -9,7 +9,7 @@ from dataclasses import asdict
 import pytest
 
 from voxaudit.audits.attack.result import Tried, summarise
-from voxaudit.audits.stutter.queue import Suspicious, false_positive_rate, kind_counts, write_queue
+from voxaudit.audits.stutter.queue import Suspicious, false_positive_rate, fault_counts, write_queue
 from voxaudit.audits.stutter.refused import forget_refusal, write_refusal
 from voxaudit.errors import VoxauditError
 from voxaudit.report.build import SYNTHETIC, build_report
@@ -50,10 +50,10 @@ def stutter(tmp_path):
     folder.mkdir()
     document = {
         "settings": {},
-        "recordings": 4,
+        "utterances": 4,
         "cases": 8,
         "recognizers": {"one": CHANGE, "two": {**CHANGE, "werd": 0.01, "low": -0.1, "high": 0.1, "p": 0.7}},
-        "mutators": {
+        "kinds": {
             "block": {"one": {**CHANGE, "cases": 3}},
             "word_repetition": {"one": {**CHANGE, "cases": 0}},
         },
@@ -66,12 +66,12 @@ def stutter(tmp_path):
                 "surface": CASE.surface,
                 "transcripts": {"original": CASE.original, "case": CASE.transcript},
                 "similarity": CASE.similarity,
-                "kind": CASE.kind,
+                "fault": CASE.fault,
                 "span": None,
             }
         ],
-        "kinds": kind_counts([CASE]),
-        "kinds_by_recognizer": {"one": kind_counts([CASE])},
+        "faults": fault_counts([CASE]),
+        "faults_by_recognizer": {"one": fault_counts([CASE])},
         "labels": false_positive_rate([]),
         "dose": [
             {"recognizer": "one", "rate": rate, "events": rate, "wer": rate / 100, "low": None, "high": None}
@@ -91,10 +91,10 @@ def test_a_stutter_audit_is_read_with_its_labels(make_run, drops, stutter, valid
     assert findings["stutter/one/werd"].verdict == "shown"
     assert findings["stutter/two/werd"].verdict == "not_shown"
     assert findings["stutter/false_positives"].verdict == "refused"
-    assert find_table(before, "mutators").rows[0][:2] == ("block", "one")
-    assert len(find_table(before, "mutators").rows) == 1
+    assert find_table(before, "kinds").rows[0][:2] == ("block", "one")
+    assert len(find_table(before, "kinds").rows) == 1
     assert find_table(before, "suspicious").rows[0][4] == "burn <it> off"
-    assert section(before, "stutter").notes == ("Left out: 2 recordings (no text).",)
+    assert section(before, "stutter").notes == ("Left out: 2 utterances (no text).",)
     queue = stutter / "suspicious.jsonl"
     queue.write_text(queue.read_text().replace('"label": ""', '"label": "fine"'))
     after = build_report(run, stutter=stutter)
@@ -114,7 +114,7 @@ def test_what_stuttering_costs_is_drawn_with_intervals(make_run, drops, stutter)
     """One kind of cases has a cost by its interval, but not after Holm's adjustment for two tests."""
     run, path = make_run(drops), stutter / "stutter.json"
     document = json.loads(path.read_text())
-    document["mutators"] = {
+    document["kinds"] = {
         "block": {"one": {**CHANGE, "p": 0.03}, "two": {**CHANGE, "low": None, "high": None, "p": None}},
         "word_repetition": {"one": {**CHANGE, "p": 0.01}, "two": {**CHANGE, "cases": 0}},
     }
@@ -128,7 +128,7 @@ def test_what_stuttering_costs_is_drawn_with_intervals(make_run, drops, stutter)
         "one, block": True,
         "one, word repetition": True,
     }
-    document["mutators"]["block"]["one"]["p"] = 0.06
+    document["kinds"]["block"]["one"]["p"] = 0.06
     path.write_text(json.dumps(document))
     chapter = section(build_report(run, stutter=stutter), "stutter")
     assert {row.label for row in chapter.figures[0].drawing.rows if not row.shown} == {

@@ -117,7 +117,7 @@ def write_stutter(folder: Path, *, cases: int = 6, hostile: bool = False, listen
             "original": "turn it off",
             "transcript": heard,
             "similarity": 0.1 * n,
-            "kind": "word_repetition",
+            "fault": "word_repetition",
             "faults": [],
             "label": "",
         }

@@ -210,3 +210,13 @@ def test_a_row_that_is_no_label_names_the_file(tmp_path):
     base.close()
     with pytest.raises(VoxauditError, match=r"review\.sqlite: not what a review keeps"):
         store.current()
+
+
+def test_a_name_may_be_spelt_with_joiners_but_not_with_what_deceives():
+    from voxaudit.review.store import reviewer_name
+
+    name = "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627"
+    assert reviewer_name(name) == name
+    for hidden in ("an\u202ena", "anna\u200b", "\u200canna"):
+        with pytest.raises(VoxauditError, match="all of them visible"):
+            reviewer_name(hidden)

@@ -294,13 +294,13 @@ def test_ratings_are_what_the_differential_audit_reads(rated, tmp_path):
 
 
 def ratings(rows):
-    return pl.DataFrame(rows, schema=["transformation", "theta", "participant", "rating"], orient="row")
+    return pl.DataFrame(rows, schema=["perturbation", "setting", "participant", "rating"], orient="row")
 
 
 def test_means_and_drops_by_hand():
     rows = [
-        ("noise", theta, who, float(rating))
-        for theta, all_ in (("10", (9, 8, 10)), ("2", (5, 6, 7)))
+        ("noise", setting, who, float(rating))
+        for setting, all_ in (("10", (9, 8, 10)), ("2", (5, 6, 7)))
         for who, rating in zip("abc", all_, strict=True)
     ]
     found = analyze_ratings(ratings(rows))
@@ -376,7 +376,7 @@ def test_the_command_line_from_create_to_analyze(tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["finished"] == 1
     assert [cell["mean"] for cell in document["cells"]] == [9.0, 9.0]
-    assert (tmp_path / "r.csv").read_text().splitlines()[0] == "transformation,theta,participant,rating"
+    assert (tmp_path / "r.csv").read_text().splitlines()[0] == "perturbation,setting,participant,rating"
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_the_command_line_from_create_to_analyze(tmp_path, capsys):
         (["serve", "{tmp}"], "not a study"),
         (["analyze", "{tmp}"], "not a study"),
         (["analyze", "{tmp}/nothing.csv"], "no such file"),
-        (["analyze", "{corpus}"], "no column 'transformation'"),
+        (["analyze", "{corpus}"], "no column 'perturbation'"),
     ],
 )
 def test_mistakes_are_one_line(tmp_path, capsys, arguments, message):
@@ -415,7 +415,7 @@ def test_a_study_cannot_name_files_elsewhere(rated):
 def test_bad_ratings_name_the_row(tmp_path):
     path = tmp_path / "ratings.csv"
     for bad in ("0", "11", "nan", "many", ""):
-        path.write_text(f"transformation,theta,participant,rating\na,1,x,5\na,1,y,{bad}\n")
+        path.write_text(f"perturbation,setting,participant,rating\na,1,x,5\na,1,y,{bad}\n")
         assert main(["study", "analyze", str(path)]) == 2
 
 
@@ -426,7 +426,7 @@ def test_bad_ratings_name_the_row(tmp_path):
         lambda found: found["items"][0].update(files=["a.flac"]),
         lambda found: found["items"][0].update(id=5),
         lambda found: found["items"][0].update(id=found["items"][1]["id"]),
-        lambda found: found["items"][0].update(theta=["1"]),
+        lambda found: found["items"][0].update(setting=["1"]),
         lambda found: found["items"][0].update(check="maybe"),
         lambda found: found.update(seed=-1),
         lambda found: found.update(each=float("inf")),
@@ -471,12 +471,12 @@ def test_nobody_takes_part_without_a_token(rated):
 
 def test_one_setting_has_no_mildest_and_no_strongest(tmp_path, capsys):
     path = tmp_path / "ratings.csv"
-    path.write_text("transformation,theta,participant,rating\necho,1,x,5\nphone,,x,7\n")
+    path.write_text("perturbation,setting,participant,rating\necho,1,x,5\nphone,,x,7\n")
     assert main(["study", "analyze", str(path)]) == 0
     out = capsys.readouterr().out
     assert "mildest" not in out
     assert "2 ratings by 1 participant of 2 scenarios." in out
-    path.write_text("transformation,theta,participant,rating\necho,1,x,5\necho,2,x,4\nphone,,x,7\n")
+    path.write_text("perturbation,setting,participant,rating\necho,1,x,5\necho,2,x,4\nphone,,x,7\n")
     assert main(["study", "analyze", str(path)]) == 0
     out = capsys.readouterr().out
     assert "1 to 2" in out

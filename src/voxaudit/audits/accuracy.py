@@ -18,7 +18,7 @@ def accuracy(
     Rates are ratios of sums over utterances. `ci_low` and `ci_high` bound `wer`; they come from the
     log scale with speakers as the sample (`stats.rates`) and are null where speakers are unknown or fewer than five,
     and where nobody met an error: nothing tells then how far above 0 the rate may be. Columns: `by`, utterances,
-    speakers, words, errors, wer, ci_low, ci_high, cer. A missing attribute value is a level of its own (null).
+    speakers, words, errors, wer, ci_low, ci_high, cer. A missing attribute value is a group of its own (null).
     """
     require_columns(scores, [*by, "speaker", "substitutions", "deletions", "insertions", "words"], "scores")
     errors = pl.col("substitutions") + pl.col("deletions") + pl.col("insertions")

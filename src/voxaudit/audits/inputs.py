@@ -13,6 +13,22 @@ from voxaudit.tables import read_table, require_columns
 
 TRANSCRIPT_KEYS = ("utterance", "scenario", "recognizer", "text")
 
+AEQUEVOX_COLUMNS = {
+    "asr": "recognizer",
+    "asr_pair": "pair",
+    "transformation": "perturbation",
+    "theta": "setting",
+    "dataset": "corpus",
+}
+"""Columns of AequeVox's published tables, and what they are called here."""
+
+
+def with_own_names(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of AequeVox's under our names of columns; a column that is there under both is left alone."""
+    there = set(table.columns)
+    names = {old: new for old, new in AEQUEVOX_COLUMNS.items() if old in there and new not in there}
+    return table.rename(names)
+
 
 def is_run(path: str | Path) -> bool:
     """Say whether a path is the folder of a run."""

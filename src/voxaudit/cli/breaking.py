@@ -104,7 +104,7 @@ def _show(found: Breaking, out: Path) -> None:
 
     for sentence in found.sentences():
         print(f"- {printable(sentence)}")
-    note(f"{found.calls} trials. Written to {out}: breaking.json")
+    note(f"{found.trials} trials. Written to {out}: breaking.json")
 
 
 def _ends(text: str | None) -> tuple[float, float] | None:

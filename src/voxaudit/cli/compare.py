@@ -121,7 +121,7 @@ def _print(found: Comparison) -> None:
             "-" if one.low is None else f"{points(one.low)} to {points(one.high)}",
             "-" if one.noise is None else f"{100 * one.noise:.1f}",
             p_cell(one.p),
-            one.outcome,
+            one.verdict,
             one.speakers,
         ]
         for one in found.slices
@@ -135,6 +135,6 @@ def _print(found: Comparison) -> None:
         "95 % interval",
         "noise ±",
         "p",
-        "outcome",
+        "verdict",
     ]
     print_table("Word error rate, new against base", [*head, "speakers"], rows)

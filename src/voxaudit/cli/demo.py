@@ -9,7 +9,7 @@ from pathlib import Path
 EXAMPLE = "voxaudit demo"
 RECOGNIZERS = ("moonshine", "pocketsphinx")
 STUTTERED = 16
-"""Recordings that are made to stutter: one of each speaker."""
+"""Utterances that are made to stutter: one of each speaker."""
 CASES = 3
 """Stuttered cases made of each of them."""
 DOSE = (0.0, 10.0, 20.0)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         out=args.out / f"run-{args.corpus}",
         workers=args.workers,
         cache=not args.no_cache,
-        stutter=StutterConfig(recordings=STUTTERED, budget=CASES, dose=DOSE),
+        stutter=StutterConfig(utterances=STUTTERED, budget=CASES, dose=DOSE),
     )
     audit = run_audit(config)
     code = show(audit.document, audit.run.folder, audit.files, as_json=args.json)

@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         nargs="+",
         default=[],
-        metavar="TRANSFORMATION:THETA",
-        help="leave these out: scale:0.6 scale:0.5, or a whole transformation",
+        metavar="SCENARIO",
+        help="leave these out: scale:0.6 scale:0.5, or a whole perturbation",
     )
     parser.add_argument(
         "--min-comprehensibility",
@@ -45,11 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only scenarios that people rated X or more, of 10 (published ratings, or --ratings)",
     )
     parser.add_argument(
-        "--ratings", metavar="FILE", help="ratings of your own: columns transformation, theta, rating"
+        "--ratings", metavar="FILE", help="ratings of your own: columns perturbation, setting, rating"
     )
-    parser.add_argument(
-        "--dataset", metavar="NAME", help="one dataset of a table of distances (default: each)"
-    )
+    parser.add_argument("--corpus", metavar="NAME", help="one corpus of a table of distances (default: each)")
     parser.add_argument(
         "--speaker", default="speaker", metavar="COL", help="column of the speaker (default: speaker)"
     )
@@ -81,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         exclude=[part for text in args.exclude for part in re.split(r",(?=[^,=]+:)", text)],
         min_comprehensibility=args.min_comprehensibility,
         ratings=read_ratings(args.ratings) if args.ratings else None,
-        dataset=args.dataset,
+        corpus=args.corpus,
         speaker=args.speaker,
         clean=args.clean,
         normalizer=args.normalizer,
@@ -93,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({"input": args.input, **merged(all_findings)})
         return 0
     for findings in all_findings:
-        _show(findings, args.attribute or "group")
+        _show(findings)
     return 0
 
 
@@ -106,13 +104,14 @@ def _taus(text: str) -> tuple[float, ...]:
         raise VoxauditError(f"--tau takes numbers with commas between (0.01,0.05), not '{text}'") from error
 
 
-def _show(findings: Findings, group: str) -> None:
+def _show(findings: Findings) -> None:
     from voxaudit.cli.output import note
 
     view = findings.view
-    name = f"{findings.dataset}: " if findings.dataset else ""
+    name = f"{findings.corpus}: " if findings.corpus else ""
     _show_groups(
-        findings, f"{name}violations by {group}, {len(view.conditions)} scenarios, {', '.join(view.pairs)}"
+        findings,
+        f"{name}violations by {findings.attribute}, {len(view.scenarios)} scenarios, {', '.join(view.pairs)}",
     )
     _show_counts(view, name)
     if view.tested:
@@ -161,7 +160,7 @@ def _show_counts(view: View, name: str) -> None:
 
     counts, survived = view.counts(), view.counts(significant=True)
     rows = []
-    for kind, key in (("tau", "by_tau"), ("pair", "by_pair"), ("transformation", "by_transformation")):
+    for kind, key in (("tau", "by_tau"), ("pair", "by_pair"), ("perturbation", "by_perturbation")):
         for label, row in counts[key].items():
             cells = [
                 f"{row[group]} ({survived[key][label][group]})" if view.tested else str(row[group])

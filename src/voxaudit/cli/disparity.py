@@ -214,10 +214,10 @@ def _reference_row(fit: Fit) -> list[str]:
     return [*_observed(fit, fit.reference), "1", "reference", *["-"] * 4, ""]
 
 
-def _observed(fit: Fit, level: str) -> list[str]:
-    group = next(group for group in fit.groups if group.level == level)
-    people = "-" if group.speakers is None else f"{group.speakers:,}"
-    return [*(str(value) for value in fit.by.values()), level, people, f"{100 * group.wer:.1f} %"]
+def _observed(fit: Fit, group: str) -> list[str]:
+    found = next(one for one in fit.groups if one.group == group)
+    people = "-" if found.speakers is None else f"{found.speakers:,}"
+    return [*(str(value) for value in fit.by.values()), group, people, f"{100 * found.wer:.1f} %"]
 
 
 def _rows(fit: Fit) -> list[list[str]]:
@@ -229,16 +229,16 @@ def _print_source(plain: Disparity, result: Disparity) -> None:
 
     rows = []
     for before, after in zip(plain.fits, result.fits, strict=True):
-        texts = {effect.level: effect for effect in after.effects}
+        texts = {effect.group: effect for effect in after.effects}
         rows += [
             [
                 *(str(value) for value in before.by.values()),
-                effect.level,
+                effect.group,
                 f"{effect.ratio:.2f} ({_span(effect.ci_low, effect.ci_high)})",
                 f"{then.ratio:.2f} ({_span(then.ci_low, then.ci_high)})",
             ]
             for effect in before.effects
-            if (then := texts.get(effect.level)) is not None
+            if (then := texts.get(effect.group)) is not None
         ]
     print_table(
         "What is said, or how it is said? A gap that stays when the text is controlled for is one of acoustics",
@@ -248,14 +248,16 @@ def _print_source(plain: Disparity, result: Disparity) -> None:
 
 
 def _row(fit: Fit, effect: Effect) -> list[str]:
+    from voxaudit.stats.p_values import p_cell
+
     return [
-        *_observed(fit, effect.level),
+        *_observed(fit, effect.group),
         f"{effect.ratio:.2f}",
         _span(effect.ci_low, effect.ci_high),
         "-" if effect.robust is None else _span(effect.robust.ci_low, effect.robust.ci_high),
-        _p(effect.p),
-        _p(effect.p_holm),
-        _p(effect.p_bh),
+        p_cell(effect.p),
+        p_cell(effect.p_holm),
+        p_cell(effect.p_bh),
         effect.verdict,
     ]
 
@@ -265,7 +267,7 @@ def _baseline_row(fit: Fit, effect: Effect) -> list[str]:
     spans = [None, None] if raw is None else [raw.utterances, raw.speakers]
     return [
         *(str(value) for value in fit.by.values()),
-        effect.level,
+        effect.group,
         "-" if raw is None else f"{raw.ratio:.2f}",
         *("-" if span is None else _span(span.ci_low, span.ci_high) for span in spans),
     ]
@@ -273,6 +275,7 @@ def _baseline_row(fit: Fit, effect: Effect) -> list[str]:
 
 def _print_fit(fit: Fit, *, alone: bool) -> None:
     from voxaudit.cli.output import print_table, printable
+    from voxaudit.stats.p_values import p_value
 
     name = ", ".join(f"{column} = {value}" for column, value in fit.by.items())
     start = f"{printable(name)}: " if name else ""
@@ -285,8 +288,8 @@ def _print_fit(fit: Fit, *, alone: bool) -> None:
         if fit.lrt is not None:
             print(
                 f"Does {fit.attribute} matter at all? likelihood ratio {fit.lrt.chi2:.2f} on {fit.lrt.df} df,"
-                f" {_p_is(fit.lrt.p)}"
-                + ("" if fit.robust is None else f"; speaker-robust {_p_is(fit.robust.p)}")
+                f" {p_value(fit.lrt.p)}"
+                + ("" if fit.robust is None else f"; speaker-robust {p_value(fit.robust.p)}")
             )
         if fit.sigma is not None and fit.dispersion is not None:
             print(
@@ -315,9 +318,10 @@ def _left_out(fit: Fit) -> str:
 
 def _print_interaction(found: Interaction, start: str, reference: str) -> None:
     from voxaudit.cli.output import print_table, printable
+    from voxaudit.stats.p_values import p_cell, p_value
 
     rows: Sequence[Sequence[str]] = [
-        [c.at, c.level, f"{c.ratio:.2f}", _span(c.ci_low, c.ci_high), _p(c.p), _p(c.p_holm)]
+        [c.at, c.group, f"{c.ratio:.2f}", _span(c.ci_low, c.ci_high), p_cell(c.p), p_cell(c.p_holm)]
         for c in found.contrasts
     ]
     print_table(
@@ -326,10 +330,10 @@ def _print_interaction(found: Interaction, start: str, reference: str) -> None:
         [found.column, "group", "ratio of ratios", "95 % interval (robust)", "p", "p Holm"],
         rows,
     )
-    robust = "" if found.robust is None else f"speaker-robust {_p_is(found.robust.p)}; "
+    robust = "" if found.robust is None else f"speaker-robust {p_value(found.robust.p)}; "
     print(
         f"{start}{found.verdict} ({robust}likelihood ratio {found.lrt.chi2:.2f} on {found.lrt.df} df,"
-        f" {_p_is(found.lrt.p)}, if all speakers of a group reacted alike)"
+        f" {p_value(found.lrt.p)}, if all speakers of a group reacted alike)"
     )
 
 
@@ -338,17 +342,6 @@ def _span(low: float | None, high: float | None) -> str:
         return "-" if value is None else "infinite" if value == float("inf") else f"{value:.2f}"
 
     return f"{show(low)} to {show(high)}"
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.01 else f"{value:.3f}"
-
-
-def _p_is(value: float) -> str:
-    text = _p(value)
-    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def _number(value: float | None) -> str:

@@ -98,9 +98,9 @@ cache = true       # reuse transcripts of other runs on this machine
 [score]
 normalizer = "basic"  # `voxaudit list normalizers`
 
-# Can people who stutter use it? Some recordings are made to stutter and heard again; needs the extra `embeddings`.
+# Can people who stutter use it? Some utterances are made to stutter and heard again; needs the extra `embeddings`.
 # [stutter]
-# recordings = 8         # how many, of as many speakers as there are
+# utterances = 8         # how many, of as many speakers as there are
 # budget = 4             # stuttered cases of each
 # dose = [0, 5, 10, 20]  # also: the error rate at these stuttered moments per 100 words
 # threshold = 0.8        # an answer less similar than this to the one without stuttering is suspicious

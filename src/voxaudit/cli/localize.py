@@ -19,7 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "input",
         metavar="INPUT",
-        help="a run folder, a table of transcripts, or of word counts (asr, transformation, theta, group, word, count)",
+        help="a run folder, a table of transcripts, or of word counts (recognizer, perturbation, setting, group, word,"
+        " count)",
     )
     parser.add_argument(
         "--attribute", metavar="COL", help="the column of groups (default: all utterances are one group)"
@@ -36,11 +37,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        metavar="TRANSFORMATION:THETA",
-        help="leave these out: scale:0.6 scale:0.5, or a whole transformation",
+        metavar="SCENARIO",
+        help="leave these out: scale:0.6 scale:0.5, or a whole perturbation",
     )
     parser.add_argument("--normalizer", metavar="NAME", help="default: basic (voxaudit list normalizers)")
-    parser.add_argument("--words", metavar="FILE", help="count only these words, one a line")
+    parser.add_argument("--vocabulary", metavar="FILE", help="count only these words, one a line")
     parser.add_argument(
         "--reference-words", action="store_true", help="count only words that occur in the reference texts"
     )
@@ -74,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the recognizer that NAME in the input stands for (default: the run's own, or the engine of that name)",
     )
     checks.add_argument(
-        "--validate-transformation",
+        "--validate-perturbation",
         default="noise",
         metavar="NAME",
         help="choose words by it (default: noise)",
@@ -122,11 +123,11 @@ def run(args: argparse.Namespace) -> int:
         raise VoxauditError(f"--top must be at least 1, not {args.top}")
     found = localize_file(
         args.input,
-        group=args.attribute,
+        attribute=args.attribute,
         omega=args.omega,
         exclude=args.exclude,
         normalizer=args.normalizer,
-        words=_words(args.words),
+        vocabulary=_words(args.vocabulary),
         reference_only=args.reference_words,
         phonemes=not args.no_phonemes,
         examples=args.examples,
@@ -134,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
     )
     checked = [_validate(args, found, name) for name in _names(found)] if args.validate else []
     if args.json:
-        document = {"input": args.input, "group": args.attribute, **found.to_dict()}
+        document = {"input": args.input, "attribute": args.attribute, **found.to_dict()}
         if args.validate:
             document["validation"] = [result.to_dict() for result in checked]
         print_json(document)
@@ -184,7 +185,7 @@ def _validate(args: argparse.Namespace, found: Localization, name: str) -> Valid
             raise VoxauditError(f"{option} must be at least 1, not {value}")
     recognizer = _recognizer(args, name)
     by: By = args.validate_by or ("loss" if found.normalizer else "drop")
-    chosen = choose_words(found, name, args.validate_transformation, by=by, count=args.validate_words)
+    chosen = choose_words(found, name, args.validate_perturbation, by=by, count=args.validate_words)
     engine = args.voice or ("hibari" if installed("hibari") else "pico")
     note(
         f"{name}: speaking {len(chosen) * args.validate_sentences} sentences ({engine}), clean and in noise ..."

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from voxaudit.audits.localize.validate import Comparison, Validation
 
 
-_CELL = ("recognizer", "group", "transformation", "word")
+_CELL = ("recognizer", "group", "perturbation", "word")
 
 
 def show(found: Localization, *, top: int) -> None:
     """Print average drops, the words that are lost most, and the sounds."""
-    for name in ("recognizer", "transformation"):
+    for name in ("recognizer", "perturbation"):
         _averages(found, name)
     _words(found, top)
     if found.phonemes is not None:
@@ -30,7 +30,7 @@ def show(found: Localization, *, top: int) -> None:
         most = max(found.left_out, key=lambda row: row["utterances"])
         print(
             f"Not counted where a scenario has no answer: up to {most['utterances']} utterances"
-            f" ({printable(most['recognizer'])}, {printable(most['transformation'])})."
+            f" ({printable(most['recognizer'])}, {printable(most['perturbation'])})."
         )
     print(f"Non-robust: dropped more than {found.omega:g} times. Tests: {_tested(found)}")
 
@@ -61,7 +61,7 @@ def _words(found: Localization, top: int) -> None:
                     row["drop"],
                     percent(row["lost_rate"]),
                 ),
-                *(row["lost_theta"], p_cell(row["q"]), p_cell(row["q_group"])),
+                *(row["lost_setting"], p_cell(row["q"]), p_cell(row["q_group"])),
             ]
             for row in order.head(top).to_dicts()
         ]
@@ -70,7 +70,7 @@ def _words(found: Localization, top: int) -> None:
         title = "Words lost most"
         columns = [*_CELL, "said", "minimum", "drop", "at"]
         rows = [
-            [*_cell(row), row["original"], row["minimum"], row["drop"], row["theta"]]
+            [*_cell(row), row["original"], row["minimum"], row["drop"], row["setting"]]
             for row in order.head(top).to_dicts()
         ]
     print_table(f"{title} ({len(rows)} of {words.height})", columns, rows)
@@ -80,12 +80,12 @@ def _phonemes(found: Localization, table: pl.DataFrame, top: int) -> None:
     order = table.sort("q", "lost_rate", descending=[False, True], nulls_last=True, maintain_order=True)
     rows: list[list[Any]] = [
         [
-            *(row["recognizer"], row["group"], row["transformation"], row["phoneme"], row["said"]),
-            *(percent(row["lost_rate"]), row["lost_theta"], p_cell(row["q"])),
+            *(row["recognizer"], row["group"], row["perturbation"], row["phoneme"], row["said"]),
+            *(percent(row["lost_rate"]), row["lost_setting"], p_cell(row["q"])),
         ]
         for row in order.head(max(1, top // 2)).to_dicts()
     ]
-    columns = ("recognizer", "group", "transformation", "phoneme", "said", "in lost words", "at", "q")
+    columns = ("recognizer", "group", "perturbation", "phoneme", "said", "in lost words", "at", "q")
     print_table(f"Sounds of lost words ({len(rows)} of {table.height})", columns, rows)
 
 
@@ -136,7 +136,7 @@ def _comparison(title: str, result: Comparison) -> None:
 
 
 def _cell(row: dict[str, Any]) -> list[Any]:
-    return [row["recognizer"], row["group"], row["transformation"], row["word"]]
+    return [row["recognizer"], row["group"], row["perturbation"], row["word"]]
 
 
 def _number(value: float | None) -> str:

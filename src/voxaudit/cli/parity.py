@@ -80,7 +80,7 @@ def add_table_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="merge levels of fewer than N speakers into 'other'",
+        help="merge groups of fewer than N speakers into 'other'",
     )
     parser.add_argument(
         "--bands",

@@ -102,7 +102,7 @@ def _print(
 def _groups(found: Findings, full: bool) -> None:
     columns = [
         "attribute",
-        "level",
+        "group",
         "speakers",
         "WER by speaker",
         "by utterance",
@@ -112,7 +112,7 @@ def _groups(found: Findings, full: bool) -> None:
     columns += ["p", "adjusted", "needed", "smallest gap (% points)", "verdict"]
     rows = [
         [
-            *(row[name] for name in ("recognizer", "attribute", "level", "speakers")),
+            *(row[name] for name in ("recognizer", "attribute", "group", "speakers")),
             percent_interval(row["wer_speaker_mean"], row["wer_low"], row["wer_high"]),
             percent(row["wer_utterance_mean"]),
             percent(row["wer_pooled"]),
@@ -183,7 +183,7 @@ def _pairs(found: Findings) -> None:
 def _conditional(found: Findings, full: bool) -> None:
     columns = [
         "attribute",
-        "level",
+        "group",
         "strata",
         "speakers used",
         "mean Err_rel",
@@ -192,7 +192,7 @@ def _conditional(found: Findings, full: bool) -> None:
     columns += ["p", "adjusted", "p of strata", "verdict"]
     rows = [
         [
-            *(row[name] for name in ("recognizer", "attribute", "level", "strata")),
+            *(row[name] for name in ("recognizer", "attribute", "group", "strata")),
             f"{row['speakers_used']} of {row['speakers']}",
             _relative(row["err_rel"], None, None),
             _points(row["difference"], row["difference_low"], row["difference_high"]),
@@ -214,7 +214,7 @@ def _intersections(found: Findings, full: bool) -> None:
 
     def cells(row: dict[str, Any]) -> list[Any]:
         return [
-            _group(row["group"]),
+            _crossed(row["group"]),
             row["speakers"],
             percent(row["wer_speaker_mean"]),
             _relative(row["err_rel"], row["ci_low"], row["ci_high"]),
@@ -280,7 +280,7 @@ def _regression(found: Findings, full: bool) -> None:
             ]
             for row in found.regression.to_dicts()
         ]
-        _print(found, "Coefficients", ["model", "level", "% points of WER", "p", "adjusted"], terms, True)
+        _print(found, "Coefficients", ["model", "term", "% points of WER", "p", "adjusted"], terms, True)
 
 
 def _outliers(found: Findings, full: bool) -> None:
@@ -307,10 +307,10 @@ def _outliers(found: Findings, full: bool) -> None:
     _print(
         found,
         "With and without outliers" + ("" if full else ", where it changes the verdict"),
-        ["attribute", "level", "Err_rel", "adjusted p", "without: Err_rel", "adjusted p", "changes"],
+        ["attribute", "group", "Err_rel", "adjusted p", "without: Err_rel", "adjusted p", "changes"],
         [
             [
-                *(row[name] for name in ("recognizer", "attribute", "level")),
+                *(row[name] for name in ("recognizer", "attribute", "group")),
                 _relative(row["err_rel"], None, None),
                 p_cell(row["p_adjusted"]),
                 _relative(row["err_rel_without"], None, None),
@@ -333,8 +333,8 @@ def _balance(found: Findings, full: bool) -> None:
             [
                 row["measure"],
                 row["attribute"],
-                _level_mean(row["lowest"], row["lowest_mean"]),
-                _level_mean(row["highest"], row["highest_mean"]),
+                _group_mean(row["lowest"], row["lowest_mean"]),
+                _group_mean(row["highest"], row["highest_mean"]),
                 "-" if row["largest_difference"] is None else f"{row['largest_difference']:.2f}",
                 p_cell(row["p"]),
                 p_cell(row["p_adjusted"]),
@@ -349,12 +349,12 @@ def _verdict(row: dict[str, Any]) -> str:
     return f"{row['verdict']} (caution)" if row["cautions"] else str(row["verdict"])
 
 
-def _level_mean(level: str | None, mean: float | None) -> str:
-    return "-" if level is None or mean is None else f"{level} ({mean:.3g})"
+def _group_mean(group: str | None, mean: float | None) -> str:
+    return "-" if group is None or mean is None else f"{group} ({mean:.3g})"
 
 
-def _group(levels: dict[str, str]) -> str:
-    return ", ".join(f"{name}={level}" for name, level in levels.items())
+def _crossed(group: dict[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in group.items())
 
 
 def _relative(value: float | None, low: float | None, high: float | None) -> str:

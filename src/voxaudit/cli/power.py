@@ -223,7 +223,7 @@ def _show(document: dict[str, Any]) -> None:
     if table := document.get("table"):
         rows = [
             [
-                *(row[name] for name in ("recognizer", "attribute", "level", "speakers")),
+                *(row[name] for name in ("recognizer", "attribute", "group", "speakers")),
                 "-" if row["sigma"] is None else f"{row['sigma']:.3f}",
                 "-" if row["speakers_needed"] is None else row["speakers_needed"],
                 "-" if row["more_needed"] is None else row["more_needed"],
@@ -234,7 +234,7 @@ def _show(document: dict[str, Any]) -> None:
         columns = [
             "recognizer",
             "attribute",
-            "level",
+            "group",
             "speakers",
             "sigma",
             "needed (Eq. 1)",
@@ -265,10 +265,10 @@ def _show_simulated(rows: list[dict[str, Any]]) -> None:
     first = rows[0]
     print_table(
         f"Simulated from the fitted mixed model ({first['simulations']} studies, {first['test']} test)",
-        ["recognizer", "attribute", "level", "speakers", "rest", "gap", "power now", "needed a side"],
+        ["recognizer", "attribute", "group", "speakers", "rest", "gap", "power now", "needed a side"],
         [
             [
-                *(row[name] for name in ("recognizer", "attribute", "level", "speakers", "rest_speakers")),
+                *(row[name] for name in ("recognizer", "attribute", "group", "speakers", "rest_speakers")),
                 f"{100 * row['gap']:.3g} points",
                 "-"
                 if row["power"] is None

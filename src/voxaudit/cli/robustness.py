@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " the run has it, else published)",
     )
     parser.add_argument(
-        "--models",
+        "--facts",
         metavar="FILE",
         help="facts about recognizers: a column recognizer, then parameters, hours ...",
     )
@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
         difficulty_source=source,
         attributes=names(args.attributes),
         by=None if args.by is None else () if args.by == NONE else names(args.by),
-        models=read_table(args.models) if args.models else None,
-        models_where=args.models or "models",
+        facts=read_table(args.facts) if args.facts else None,
+        facts_where=args.facts or "facts",
         resamples=args.resamples,
         seed=args.seed,
         where=where,

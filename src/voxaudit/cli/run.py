@@ -89,7 +89,7 @@ def _dry_run(config: AuditConfig, *, retry_failed: bool, as_json: bool) -> int:
 
     found = estimate_audit(config, retry_failed=retry_failed)
     asked = config.stutter
-    more = 0 if asked is None else asked.recordings * (1 + asked.budget + len(asked.dose))
+    more = 0 if asked is None else asked.utterances * (1 + asked.budget + len(asked.dose))
     if as_json:
         document = {"out": str(config.out), "recognizers": [asdict(one) for one in found]}
         print_json(document | ({} if asked is None else {"stutter_trials_at_most": more}))
@@ -111,7 +111,7 @@ def _dry_run(config: AuditConfig, *, retry_failed: bool, as_json: bool) -> int:
     print_table("What this run would hear (nothing was heard)", head, rows)
     if asked is not None:
         print(
-            f"- Besides, [stutter] lets every recognizer hear at most {more:,} recordings; services are billed."
+            f"- Besides, [stutter] lets every recognizer hear at most {more:,} trials; services are billed."
         )
     if any(one.remote and one.left.cost is None for one in found):
         print("- Set price_per_minute in a service's section to see what it costs.")

@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     analyze.add_argument(
         "study",
         metavar="STUDY",
-        help="the study's folder, or a table: transformation, theta, participant, rating",
+        help="the study's folder, or a table: perturbation, setting, participant, rating",
     )
     analyze.add_argument(
         "--ratings", type=Path, metavar="FILE", help="write the ratings for voxaudit differential"
@@ -87,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        metavar="TRANSFORMATION:THETA",
+        metavar="SCENARIO",
         help="leave these out, such as amp:2.0",
     )
     analyze.add_argument(
@@ -217,8 +217,8 @@ def _print_ratings(found: Comprehensibility) -> None:
 
     rows = [
         [
-            cell.transformation,
-            cell.theta or "-",
+            cell.perturbation,
+            cell.setting or "-",
             f"{cell.mean:.2f}",
             _range(cell.low, cell.high, 2),
             f"{cell.degradation:.2f} %",
@@ -226,11 +226,11 @@ def _print_ratings(found: Comprehensibility) -> None:
         ]
         for cell in found.cells
     ]
-    head = ["transformation", "theta", "mean rating, 1 to 10", "95 % interval", "degradation", "participants"]
+    head = ["perturbation", "setting", "mean rating, 1 to 10", "95 % interval", "degradation", "participants"]
     print_table("How comprehensible people find it", head, rows)
     steps = [
         [
-            drop.transformation,
+            drop.perturbation,
             f"{drop.mildest} to {drop.strongest}",
             f"{drop.degradation_mildest:.2f} %",
             f"{drop.degradation_strongest:.2f} %",
@@ -243,8 +243,8 @@ def _print_ratings(found: Comprehensibility) -> None:
         if drop.mildest != drop.strongest  # one setting alone is neither mild nor strong
     ]
     head = [
-        "transformation",
-        "theta",
+        "perturbation",
+        "setting",
         "mildest",
         "strongest",
         "points lost",
@@ -256,12 +256,12 @@ def _print_ratings(found: Comprehensibility) -> None:
         print_table("Degradation from the mildest to the strongest setting (paired t-test)", head, steps)
     low = found.lowest
     print(f"- {found.ratings} ratings by {_people(found.participants)} of {len(found.cells)} scenarios.")
-    print(printable(f"- Lowest mean rating: {low.mean:.2f}, {f'{low.transformation} {low.theta}'.strip()}."))
+    print(printable(f"- Lowest mean rating: {low.mean:.2f}, {f'{low.perturbation} {low.setting}'.strip()}."))
     print(f"- {100 * found.above:.1f} % of the scenarios have a mean rating above 7.")
     if steps:
         drop = found.degradation_strongest - found.degradation_mildest
         print(
-            f"- Mean degradation over transformations: {found.degradation_mildest:.2f} % at the mildest setting,"
+            f"- Mean degradation over perturbations: {found.degradation_mildest:.2f} % at the mildest setting,"
             f" {found.degradation_strongest:.2f} % at the strongest, a drop of {drop:.2f} points."
         )
     for name, kappa in (("linear", found.kappa_linear), ("quadratic", found.kappa_quadratic)):

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import add_corpus_arguments, names, read_corpus_as_asked
+from voxaudit.cli.arguments import add_corpus_arguments, names, read_corpus_as_asked, recognizer_list
 
 if TYPE_CHECKING:
     from voxaudit.audits.stutter.audit import Stutter
 
 EXAMPLE = "voxaudit stutter manifest.csv --recognizers moonshine,pocketsphinx --budget 20 --out runs/stutter"
 MAKE_EXAMPLE = (
-    'voxaudit stutter make in.wav out.wav --mutators word_repetition,block --text "how is the weather"'
+    'voxaudit stutter make in.wav out.wav --kinds word_repetition,block --text "how is the weather"'
 )
 
 
@@ -31,12 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="default: moonshine,pocketsphinx; `voxaudit list recognizers` shows more",
     )
     parser.add_argument(
-        "--budget", type=int, default=50, metavar="N", help="new cases a recording (default: 50)"
+        "--budget", type=int, default=50, metavar="N", help="new cases an utterance (default: 50)"
     )
     parser.add_argument(
-        "--mutators",
+        "--kinds",
         metavar="A,...",
-        help="block, prolongation, sound_repetition, word_repetition, interjection (default: all; for make: required)",
+        help="of stuttering: block, prolongation, sound_repetition, word_repetition, interjection (default: all;"
+        " for make: required)",
     )
     parser.add_argument(
         "--selection",
@@ -69,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="minilm (default) or a sentence-transformers model",
     )
     parser.add_argument(
-        "--alignments",
+        "--timings",
         metavar="PATH",
         help="timings by another aligner: a folder of TextGrids, a CTM or a lhotse file (default: PocketSphinx aligns)",
     )
@@ -118,7 +119,7 @@ def _audit(args: argparse.Namespace) -> int:
         raise VoxauditError("name a folder for what is found: --out DIR")
     settings = Settings(
         budget=args.budget,
-        mutators=names(args.mutators) or tuple(MUTATORS),
+        kinds=names(args.kinds) or tuple(MUTATORS),
         selection=args.selection,
         seed=args.seed,
         threshold=args.threshold,
@@ -127,7 +128,7 @@ def _audit(args: argparse.Namespace) -> int:
     )
     doses = _rates(args.dose)
     corpus = read_corpus_as_asked(args.corpus, args)
-    recognizers = {name: make_recognizer(name) for name in names(args.recognizers)}
+    recognizers = {name: make_recognizer(name) for name in recognizer_list(args.recognizers)}
     with Progress(not args.json and sys.stderr.isatty()) as bars:
         bars.begin("stuttered cases", len(corpus) * settings.budget)
         audit = stutter(
@@ -140,7 +141,7 @@ def _audit(args: argparse.Namespace) -> int:
             clips=_filler_clips() if args.filler_voice else (),
             limits=Limits.asked(args.workers),
             cache=not args.no_cache,
-            alignments=read_alignments(args.alignments) if args.alignments else None,
+            timings=read_alignments(args.timings) if args.timings else None,
             labels=args.labels,
             only_agreed=args.only_agreed,
             progress=lambda count: bars.advance(count, heard=True),
@@ -172,13 +173,13 @@ def _show(audit: Stutter, out: Path) -> None:
             ],
         ]
     print_table(
-        f"{found['recordings']} recordings, {found['cases']} stuttered cases: errors against what is meant",
+        f"{found['utterances']} utterances, {found['cases']} stuttered cases: errors against what is meant",
         ["recognizer", "speech", "WER", "MER", "WIL", "change of WER (95 %, points)", "p"],
         rows,
     )
     rows = [
         [
-            mutator,
+            kind,
             name,
             one["cases"],
             _rate(one["wer_original"]),
@@ -186,7 +187,7 @@ def _show(audit: Stutter, out: Path) -> None:
             _gain(one),
             p_cell(one.get("p")),
         ]
-        for mutator, by in found["mutators"].items()
+        for kind, by in found["kinds"].items()
         for name, one in by.items()
         if one["cases"]
     ]
@@ -218,18 +219,18 @@ def _show(audit: Stutter, out: Path) -> None:
             rows,
         )
     rows = [
-        [kind.replace("_", " "), *(by[kind] for by in found["kinds_by_recognizer"].values())]
-        for kind in found["kinds"]
+        [fault.replace("_", " "), *(by[fault] for by in found["faults_by_recognizer"].values())]
+        for fault in found["faults"]
     ]
     correct = [
-        sum(one.kind is None for one in audit.suspicious if one.recognizer == name)
-        for name in found["kinds_by_recognizer"]
+        sum(one.fault is None for one in audit.suspicious if one.recognizer == name)
+        for name in found["faults_by_recognizer"]
     ]
     if any(correct):
         rows.append(["none: the text is right, the original's was not", *correct])
     print_table(
         f"{len(audit.suspicious)} suspicious answers (similarity below {audit.settings.threshold:g}), by kind of fault",
-        ["kind", *found["kinds_by_recognizer"]],
+        ["kind of fault", *found["faults_by_recognizer"]],
         rows,
     )
     for one in audit.suspicious[:3]:
@@ -248,27 +249,30 @@ def _show(audit: Stutter, out: Path) -> None:
     for reason in found["skipped"].values():
         reasons[reason] = reasons.get(reason, 0) + 1
     for reason, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]:
-        note(f"left out: {count} recordings ({printable(reason)})")
+        note(f"left out: {count} utterance{'' if count == 1 else 's'} ({printable(reason)})")
     note(f"Written to {out}: cases.parquet, suspicious.jsonl (for people to label), stutter.json")
 
 
 def _make(args: argparse.Namespace) -> int:
     from voxaudit.align import PocketSphinxAligner
     from voxaudit.audio import Audio, read, write
+    from voxaudit.audits.stutter.cases import check_kinds
     from voxaudit.cli.output import note, print_json
     from voxaudit.errors import VoxauditError
     from voxaudit.perturb import trial_generator
     from voxaudit.perturb.stutter import Chain, sample_operation
 
-    if len(args.files) != 2 or not args.mutators or not args.text:
-        raise VoxauditError(f"make needs two files, --mutators and --text: {MAKE_EXAMPLE}")
+    if len(args.files) != 2 or not args.kinds or not args.text:
+        raise VoxauditError(f"make needs two files, --kinds and --text: {MAKE_EXAMPLE}")
+    kinds = names(args.kinds)
+    check_kinds(kinds)
     source, target = map(Path, args.files)
     audio = read(source)
     timings = PocketSphinxAligner().align(audio, args.text)
     generator = trial_generator(args.seed, "stutter-make", source.stem)
     clips = _filler_clips() if args.filler_voice else ()
     chain = Chain()
-    for kind in names(args.mutators):
+    for kind in kinds:
         chain = chain.then(sample_operation(kind, timings, generator, args.severity, clips=clips))
     samples, after = chain(audio.samples, audio.rate, timings, clips)
     write(target, Audio(samples, audio.rate))

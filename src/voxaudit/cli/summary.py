@@ -88,11 +88,11 @@ def _group_table(table: Table) -> None:
     speakers: dict[str, int] = {}
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in _values(table):
-        level, count = row["level"], int(row["speakers"].replace(",", "").replace("-", "0"))
-        speakers[level] = max(count, speakers.get(level, 0))
-        cells.setdefault((row["recognizer"], row["scenario"]), {})[level] = row["wer"]
-    heads = [f"{level}, {count} speaker{'' if count == 1 else 's'}" for level, count in speakers.items()]
+        group, count = row["group"], int(row["speakers"].replace(",", "").replace("-", "0"))
+        speakers[group] = max(count, speakers.get(group, 0))
+        cells.setdefault((row["recognizer"], row["scenario"]), {})[group] = row["wer"]
+    heads = [f"{group}, {count} speaker{'' if count == 1 else 's'}" for group, count in speakers.items()]
     if len(cells) > MOST_ROWS:
         cells = {key: by for key, by in cells.items() if key[1] == "clean"}
-    rows = [[*key, *(by.get(level, "-") for level in speakers)] for key, by in cells.items()]
+    rows = [[*key, *(by.get(group, "-") for group in speakers)] for key, by in cells.items()]
     print_table(f"{table.title} (95 % interval)", ["recognizer", "scenario", *heads], rows)

@@ -29,7 +29,7 @@ AEQUEVOX = {
     "noise": (10, 8, 6, 4, 2),
     "scale": (0.9, 0.8, 0.7, 0.6, 0.5),
 }
-"""The thetas of AequeVox's Table 2, from the least to the most destructive, and Amp 2.0 of its text."""
+"""The settings (`theta`) of AequeVox's Table 2, from the least to the most destructive, and Amp 2.0 of its text."""
 
 SRB = (
     *("gaussian_noise", "environment_ms_snsd", "environment_esc50", "environment_musan", "environment_wham"),
@@ -57,7 +57,7 @@ SUITES = {
         ),
         Suite(
             "aequevox",
-            "AequeVox's eight transformations at 41 thetas",
+            "AequeVox's eight perturbations at 41 settings",
             tuple(f"{name}:theta={theta:.12g}" for name, thetas in AEQUEVOX.items() for theta in thetas),
         ),
     )

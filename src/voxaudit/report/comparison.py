@@ -38,7 +38,7 @@ _COLUMNS = (
     Column("high", "to", "points"),
     Column("noise", "noise band, ± points", "points"),
     Column("p", "p, adjusted", "p"),
-    Column("outcome", "outcome"),
+    Column("verdict", "verdict"),
     Column("trials", "trials", "count"),
     Column("speakers", "speakers", "count"),
 )
@@ -60,7 +60,7 @@ def comparison_document(comparison: Comparison, base: str, new: str, notes: Sequ
         _section(name, [one for one in comparison.slices if one.recognizer == name], comparison)
         for name in comparison.recognizers
     )
-    tested = sum(one.outcome != "undecided" for one in comparison.slices)
+    tested = sum(one.verdict != "undecided" for one in comparison.slices)
     return Document(
         title="Comparison of two runs",
         subtitle=f"{new} against {base}",
@@ -89,8 +89,8 @@ def _summary(comparison: Comparison) -> list[str]:
     left = len(comparison.regressions[8:]) + len(comparison.improvements[8:])
     if left:
         lines.append(f"{left} further slices differ; the tables have them.")
-    ties = sum(one.outcome == "tie" for one in comparison.slices)
-    undecided = sum(one.outcome == "undecided" for one in comparison.slices)
+    ties = sum(one.verdict == "tie" for one in comparison.slices)
+    undecided = sum(one.verdict == "undecided" for one in comparison.slices)
     if not lines:
         lines.append("Nothing is shown to have changed: every slice that can be judged is a tie.")
     elif ties:
@@ -117,7 +117,7 @@ def _sentence(one: Slice, comparison: Comparison) -> str:
         "better": "got better",
         "tie": "is a tie",
         "undecided": "cannot be judged",
-    }[one.outcome]
+    }[one.verdict]
     return f"{name} {said} on {one.label}: {rates}{change}"
 
 
@@ -142,7 +142,7 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
                 one.high,
                 one.noise,
                 one.p,
-                one.outcome,
+                one.verdict,
                 one.trials,
                 one.speakers,
             )
@@ -153,15 +153,15 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
         f"differences-{name}",
         f"Change of the word error rate, {name}",
         f"Differences of WER between the two runs for {len(known)} slices, with 95 % intervals;"
-        f" {sum(one.outcome == 'worse' for one in known)} are shown to be worse,"
-        f" {sum(one.outcome == 'better' for one in known)} better.",
+        f" {sum(one.verdict == 'worse' for one in known)} are shown to be worse,"
+        f" {sum(one.verdict == 'better' for one in known)} better.",
         Forest(
             tuple(
                 ForestRow(
                     one.label,
                     Cell(one.difference, one.low, one.high),
-                    one.outcome in ("worse", "better"),
-                    one.outcome,
+                    one.verdict in ("worse", "better"),
+                    one.verdict,
                 )
                 for one in known
             ),
@@ -184,7 +184,7 @@ def _section(name: str, slices: Sequence[Slice], comparison: Comparison) -> Sect
                 "six speakers or more, the same in both runs",
             )
             for one in slices
-            if one.outcome == "undecided"
+            if one.verdict == "undecided"
         ),
     )
 
@@ -194,7 +194,7 @@ def _finding(one: Slice, comparison: Comparison) -> Finding:
     return Finding(
         id="/".join(part for part in parts if part is not None),
         audit="compare",
-        verdict=_VERDICTS[one.outcome],
+        verdict=_VERDICTS[one.verdict],
         sentence=_sentence(one, comparison) + ".",
         measure="wer_difference",
         estimate=one.difference,
@@ -206,7 +206,7 @@ def _finding(one: Slice, comparison: Comparison) -> Finding:
         attribute=one.attribute,
         group=one.group,
         speakers=one.speakers,
-        headline=one.outcome in ("worse", "better"),
+        headline=one.verdict in ("worse", "better"),
     )
 
 

@@ -26,7 +26,7 @@ from voxaudit.report.parts import attempt
 from voxaudit.run import Run
 from voxaudit.score.table import attribute_names
 
-MOST_LEVELS = 24
+MOST_GROUPS = 24
 """An attribute with more groups than this is not compared group by group."""
 
 MOST_QUESTIONS = 10_000
@@ -98,37 +98,37 @@ class Context:
 
     @cached_property
     def groups(self) -> dict[str, pl.DataFrame]:
-        """Error rates by recognizer, scenario and group of every attribute; the group's column is `level`."""
+        """Error rates by recognizer, scenario and group of every attribute; the group's column is `group`."""
         return {
             name: self._ordered(accuracy(self.scores, ("recognizer", "scenario", column)))
-            .rename({column: "level"})
-            .with_columns(pl.col("level").cast(pl.String))
+            .rename({column: "group"})
+            .with_columns(pl.col("group").cast(pl.String))
             for name, column in self.column.items()
         }
 
     @cached_property
-    def levels(self) -> dict[str, list[str]]:
+    def group_names(self) -> dict[str, list[str]]:
         """The groups of every attribute among the utterances of the corpus, those with most speakers first."""
         found: dict[str, list[str]] = {}
         for name in self.attributes:
             people = (
-                self.run.corpus.select(pl.col(name).cast(pl.String).alias("level"), "speaker")
-                .drop_nulls("level")
-                .group_by("level")
+                self.run.corpus.select(pl.col(name).cast(pl.String).alias("group"), "speaker")
+                .drop_nulls("group")
+                .group_by("group")
                 .agg(pl.col("speaker").n_unique(), rows=pl.len())
-                .sort("speaker", "rows", "level", descending=[True, True, False])
+                .sort("speaker", "rows", "group", descending=[True, True, False])
             )
-            found[name] = people["level"].to_list()
+            found[name] = people["group"].to_list()
         return found
 
     def unfit(self, attribute: str) -> str | None:
         """Return why the groups of an attribute are not compared, or None where they can be."""
-        count = len(self.levels[attribute])
+        count = len(self.group_names[attribute])
         if count < 2:
             return f"it has {'one group' if count else 'no value'} in this corpus; a comparison needs two"
-        if count > MOST_LEVELS:
+        if count > MOST_GROUPS:
             return (
-                f"it has {count} groups, more than the {MOST_LEVELS} that are compared one by one;"
+                f"it has {count} groups, more than the {MOST_GROUPS} that are compared one by one;"
                 " give the corpus a coarser column, such as bands of age"
             )
         return None
@@ -187,7 +187,7 @@ class Context:
         wrong = rates.filter(pl.col("errors") > 0)[column].to_list()
         if rates.height == 2:
             return wrong[0] if wrong else None
-        return next((level for level in self.levels[name] if level in wrong), None)
+        return next((group for group in self.group_names[name] if group in wrong), None)
 
     @cached_property
     def differentials(self) -> dict[str, Differential | VoxauditError]:
@@ -202,7 +202,7 @@ class Context:
 
     def _taus(self, name: str) -> tuple[float, ...]:
         """Return the tolerances asked about: the paper's four, or the middle two where the grid is large."""
-        groups, recognizers = len(self.levels[name]), len(self.recognizers)
+        groups, recognizers = len(self.group_names[name]), len(self.recognizers)
         cells = groups * (groups - 1) * recognizers * (recognizers - 1) // 2 * len(self.config["scenarios"])
         return TAUS if cells * len(TAUS) <= MOST_QUESTIONS else TAUS[1:3]
 

@@ -196,7 +196,7 @@ def _comparisons(context: Context, name: str) -> Iterator[Judged]:
 
 
 def _turned(name: str, attribute: str, reference: str, effect: Effect) -> Judged:
-    worse, better = effect.level, reference
+    worse, better = effect.group, reference
     low, high = _limits(effect)
     numbers: tuple[float | None, float | None, float | None] = (effect.ratio, low, high)
     if effect.ratio < 1.0:
@@ -287,7 +287,7 @@ def regressions(context: Context, baseline: Path) -> list[str]:
     before, now = read_pair(baseline, context.run.folder)
     groups = [context.column[name] for name in context.attributes if context.unfit(name) is None]
     found = compare(before, now, attributes=[name for name in groups if name in before.columns])
-    if found.slices and all(one.outcome == "undecided" for one in found.slices):
+    if found.slices and all(one.verdict == "undecided" for one in found.slices):
         raise VoxauditError("too few speakers to show any change")
     return [
         f"{one.recognizer}, {one.label} ({points_interval(one.difference, one.low, one.high)} points)"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from voxaudit.report.document import Column, Kind
 from voxaudit.stats.p_values import p_cell
-from voxaudit.stats.p_values import p_value as p_value
 
 
 def percent(rate: float | None) -> str:

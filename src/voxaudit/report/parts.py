@@ -1,4 +1,4 @@
-"""Small makers of what a document consists of: ids, tables from frames, names of levels, lists in words."""
+"""Small makers of what a document consists of: ids, tables from frames, names of groups, lists in words."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def finding_id(*parts: object) -> str:
     return "/".join(str(part).replace("%", "%25").replace("/", "%2F") for part in parts if part is not None)
 
 
-def named(level: object) -> str:
-    """Return a level of an attribute as text."""
-    return MISSING if level is None else str(level)
+def named(group: object) -> str:
+    """Return a group of an attribute as text."""
+    return MISSING if group is None else str(group)
 
 
 def spoken(name: str) -> str:

@@ -37,7 +37,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
     ),
     (r"heard by all", "let all recognizers hear the same scenarios: run the audit again"),
     (
-        r"fewer than two groups|one group|one level|no value|only one level",
+        r"fewer than two groups|one group|no value",
         "speech of a second group, or another attribute",
     ),
     (r"two recognizers|another recognizer", "a run with two recognizers or more"),

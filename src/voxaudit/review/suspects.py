@@ -117,7 +117,7 @@ def read_queue(path: Path) -> dict[str, dict[str, Any]]:
             row = json.loads(line)
             case: dict[str, Any] = {name: str(row[name]) for name in TEXTS}
             case["similarity"] = float(row["similarity"])
-            case["kind"] = row["kind"] if row.get("kind") in KINDS else ""
+            case["kind"] = row["fault"] if row.get("fault") in KINDS else ""
             case["label"] = str(row.get("label") or "")
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise VoxauditError(f"{path}: line {number} is not a case of a review queue") from error

@@ -86,7 +86,7 @@ def breaking_points(
     differences: list[Difference] = []
     rows: list[dict[str, Any]] = []
     warnings: list[str] = []
-    calls = heard = 0
+    trials = heard = 0
     for name, recognizer in named.items():
         if isinstance(recognizer, AnswersById):
             raise VoxauditError(
@@ -97,14 +97,14 @@ def breaking_points(
             ear = _Ear(session, name, people, axis, rule, progress or (lambda _: None))
             levels = _levels(people, level, rise, ear)
             tracks = run_tracks([levels[person.group] for person in people], budget, ear.ask)
-            calls, heard = calls + ear.calls, heard + session.heard
+            trials, heard = trials + ear.trials, heard + session.heard
         found = _judge(name, axis, people, tracks, levels, np.random.Generator(np.random.PCG64(seed)))
         points += found.points
         differences += found.differences
         rows += found.rows
         warnings += found.warnings
     result = Breaking(
-        axis, attribute, tuple(points), adjust(differences), tuple(rows), tuple(warnings), calls, heard
+        axis, attribute, tuple(points), adjust(differences), tuple(rows), tuple(warnings), trials, heard
     )
     document = json.dumps(result.findings, indent=1, ensure_ascii=False) + "\n"
     write_atomically(Path(out) / FINDINGS, lambda path: path.write_text(document, encoding="utf-8"))
@@ -121,7 +121,7 @@ class _Ear:
     axis: Axis
     rule: Normalizer
     tell: Callable[[int], None]
-    calls: int = 0
+    trials: int = 0
 
     @property
     def ask(self) -> Ask:
@@ -139,7 +139,7 @@ class _Ear:
     def hear(self, trials: Sequence[tuple[Utterance, str]]) -> tuple[FloatArray, FloatArray]:
         """Return the wrong words and the words of every trial; 0 and 0 where it failed."""
         outcomes = self.session.hear(trials)[self.name]
-        self.calls += len(trials)
+        self.trials += len(trials)
         self.tell(len(trials))
         good = [outcome.transcript is not None for outcome in outcomes]
         texts = [outcome.transcript.text if outcome.transcript else "" for outcome in outcomes]

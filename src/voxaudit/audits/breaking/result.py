@@ -64,7 +64,7 @@ class Breaking:
     differences: tuple[Difference, ...]
     speakers: tuple[dict[str, Any], ...]
     warnings: tuple[str, ...]
-    calls: int
+    trials: int
     heard: int
 
     @property
@@ -77,7 +77,7 @@ class Breaking:
             "differences": [asdict(one) for one in self.differences],
             "speakers": list(self.speakers),
             "warnings": list(self.warnings),
-            "calls": self.calls,
+            "trials": self.trials,
             "heard_now": self.heard,
         }
 

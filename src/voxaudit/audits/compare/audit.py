@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from voxaudit.audits.compare.pairs import pair_trials
-from voxaudit.audits.compare.result import Comparison, Outcome, Slice
+from voxaudit.audits.compare.result import Comparison, Slice, Verdict
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.bootstrap import ratio_intervals
 from voxaudit.stats.sign_flips import FloatArray, SignFlips, least_p, sign_flips
@@ -111,14 +111,14 @@ def _slice(
     row: dict[str, object], limit: dict[str, object], flips: SignFlips, place: int | None, alpha: float
 ) -> Slice:
     words, old, late = (int(str(row[name])) for name in ("words", "base", "new"))
-    outcome: Outcome = "undecided"
+    verdict: Verdict = "undecided"
     p = noise = None
     if place is not None:
         p = min(1.0, 2.0 * float(min(flips.family_worse[place], flips.family_better[place])))
         noise = float(flips.band[place])
-        outcome = "tie"
+        verdict = "tie"
         if p <= alpha:
-            outcome = "worse" if flips.family_worse[place] <= flips.family_better[place] else "better"
+            verdict = "worse" if flips.family_worse[place] <= flips.family_better[place] else "better"
     return Slice(
         **{name: row[name] for name in _LABELS},  # type: ignore[arg-type]
         trials=int(str(row["trials"])),
@@ -131,7 +131,7 @@ def _slice(
         high=limit["ci_high"],  # type: ignore[arg-type]
         noise=noise,
         p=p,
-        outcome=outcome,
+        verdict=verdict,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Outcome = Literal["worse", "better", "tie", "undecided"]
+Verdict = Literal["worse", "better", "tie", "undecided"]
 """worse, better: shown for the whole family of slices. tie: within the noise. undecided: too few speakers to ever
 show a change."""
 
@@ -34,7 +34,7 @@ class Slice:
     high: float | None
     noise: float | None
     p: float | None
-    outcome: Outcome
+    verdict: Verdict
 
     @property
     def label(self) -> str:
@@ -70,8 +70,8 @@ class Comparison:
         """The slices that are shown to be better, the largest change first."""
         return self._with("better")
 
-    def _with(self, outcome: Outcome) -> tuple[Slice, ...]:
-        chosen = [one for one in self.slices if one.outcome == outcome]
+    def _with(self, verdict: Verdict) -> tuple[Slice, ...]:
+        chosen = [one for one in self.slices if one.verdict == verdict]
         return tuple(sorted(chosen, key=lambda one: -abs(one.difference or 0.0)))
 
     def to_dict(self) -> dict[str, Any]:

@@ -86,11 +86,7 @@ def agree(
 
 def _claims(grid: Grid, ours: set[tuple[str, str, str]], theirs: set[tuple[str, str, str]]) -> Overlap:
     asked = [
-        (g, h, condition.id)
-        for g in grid.groups
-        for h in grid.groups
-        if g != h
-        for condition in grid.conditions
+        (g, h, scenario.id) for g in grid.groups for h in grid.groups if g != h for scenario in grid.scenarios
     ]
     return _overlap(np.array([key in ours for key in asked]), np.array([key in theirs for key in asked]))
 

@@ -23,7 +23,7 @@ from voxaudit.audits.differential.testing import Tested, judge_violations
 from voxaudit.audits.differential.violations import Grid, Places, find_violations
 from voxaudit.audits.inputs import is_run
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.condition import show_theta
+from voxaudit.perturb.scenario_id import show_setting
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.tables import read_table
@@ -40,13 +40,13 @@ UNLIKE_CLEAN = 0.2
 
 def differential(
     table: str | Path | pl.DataFrame,
-    group: str | None = None,
+    attribute: str | None = None,
     *,
     taus: Sequence[float] = TAUS,
     exclude: Iterable[str] = (),
     min_comprehensibility: float | None = None,
     ratings: Ratings | None = None,
-    dataset: str | None = None,
+    corpus: str | None = None,
     speaker: str = "speaker",
     clean: str | None = None,
     normalizer: str = "basic",
@@ -57,12 +57,12 @@ def differential(
     """Ask of every two groups whether disturbed speech drives recognizers further apart in one than in the other.
 
     `table` is a run's folder, transcripts (utterance, scenario, recognizer, text, speaker, reference where known, and
-    the column `group`), or distances (asr_pair, transformation, theta, group, distance, perhaps dataset). Returns
-    one `Findings` a dataset; transcripts are one dataset.
+    the column `attribute`), or distances (pair, perturbation, setting, distance, the column `attribute` or `group`,
+    perhaps corpus; AequeVox's names of columns will do). Returns one `Findings` a corpus; transcripts are one corpus.
 
-    `exclude` holds `TRANSFORMATION:THETA`; `min_comprehensibility` keeps scenarios that people rated so (1 to 10,
-    the published ratings unless `ratings` are given). `fdr` bounds the expected share of false claims among the
-    significant violations. Same input and `seed`, same answer.
+    `exclude` holds scenarios (`scale:0.6`) or perturbations; `min_comprehensibility` keeps scenarios that people rated
+    so (1 to 10, the published ratings unless `ratings` are given). `fdr` bounds the expected share of false claims
+    among the significant violations. Same input and `seed`, same answer.
     """
     steps = check_taus(tuple(taus))
     for name, value in (("fdr", fdr), ("confidence", confidence)):
@@ -81,31 +81,31 @@ def differential(
     given = _distances(table)
     if given is not None:
         where = "the table" if isinstance(table, pl.DataFrame) else table
-        grids = read_grids(given, where, group=group or "group", dataset=dataset)
+        grids = read_grids(given, where, attribute=attribute or "group", corpus=corpus)
         return [
-            _from_grid(name, grid, steps, exclude, min_comprehensibility, rated, fdr)
+            _from_grid(name, attribute or "group", grid, steps, exclude, min_comprehensibility, rated, fdr)
             for name, grid in grids.items()
         ]
-    if dataset is not None:
-        raise VoxauditError("--dataset chooses among the datasets of a table of distances; this is none")
-    if group is None:
+    if corpus is not None:
+        raise VoxauditError("--corpus chooses among the corpora of a table of distances; this is none")
+    if attribute is None:
         raise VoxauditError("name the column of the groups to compare, e.g. --attribute gender")
     rule = find_normalizer(normalizer)
-    measured = measure_disagreement(open_source(table, group, speaker=speaker, clean=clean), rule)
-    kept, dropped = select(measured.between.conditions, exclude, min_comprehensibility, rated)
-    between = measured.between.with_conditions(kept)
+    measured = measure_disagreement(open_source(table, attribute, speaker=speaker, clean=clean), rule)
+    kept, dropped = select(measured.between.scenarios, exclude, min_comprehensibility, rated)
+    between = measured.between.with_scenarios(kept)
     view = ask(between, steps, fdr=fdr, confidence=confidence, seed=seed)
     truth = measured.against_truth
     wer = (
         None
         if truth is None
-        else ask(truth.with_conditions(kept), steps, fdr=fdr, confidence=confidence, seed=seed)
+        else ask(truth.with_scenarios(kept), steps, fdr=fdr, confidence=confidence, seed=seed)
     )
     agreement = None
     if truth is not None and wer is not None:
         agreement = agree(
             _grid(between),
-            _grid(truth.with_conditions(kept)),
+            _grid(truth.with_scenarios(kept)),
             steps,
             view.counts()["totals"],
             wer.counts()["totals"],
@@ -114,6 +114,7 @@ def differential(
     return [
         Findings(
             "",
+            attribute,
             view,
             wer,
             agreement,
@@ -192,7 +193,8 @@ def _distances(table: str | Path | pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _from_grid(
-    dataset: str,
+    corpus: str,
+    attribute: str,
     grid: Grid,
     taus: tuple[float, ...],
     exclude: tuple[str, ...],
@@ -200,22 +202,22 @@ def _from_grid(
     ratings: Ratings | None,
     fdr: float,
 ) -> Findings:
-    kept, dropped = select(grid.conditions, exclude, minimum, ratings)
+    kept, dropped = select(grid.scenarios, exclude, minimum, ratings)
     chosen = Grid(
         grid.groups,
         grid.pairs,
-        tuple(grid.conditions[place] for place in kept),
+        tuple(grid.scenarios[place] for place in kept),
         grid.degradations[:, :, kept],
     )
     found = find_violations(chosen, taus)
     nothing = np.full(len(found), np.nan)
     untested = Tested(nothing, nothing, np.zeros(len(found), dtype=np.bool_), 0, ())
     view = _view(chosen, found, taus, untested, (None, None), _degradations(chosen, None, None), None)
-    return Findings(dataset, view, None, None, None, None, fdr, dropped, (NO_SPEAKERS,), ())
+    return Findings(corpus, attribute, view, None, None, None, None, fdr, dropped, (NO_SPEAKERS,), ())
 
 
 def _grid(sums: SpeakerSums) -> Grid:
-    return Grid(sums.groups, sums.pairs, sums.conditions, sums.degradations())
+    return Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations())
 
 
 def _view(
@@ -230,15 +232,15 @@ def _view(
     def names(values: Sequence[str], places: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> pl.Series:
         return pl.Series(values, dtype=pl.String).gather(places)
 
-    at = (found.group, found.against, found.pair, found.condition)
+    at = (found.group, found.against, found.pair, found.scenario)
     low, high = (np.full(len(found), np.nan) if side is None else side[at] for side in limits)
     columns = {
         "group": names(grid.groups, found.group),
         "against": names(grid.groups, found.against),
         "pair": names(grid.pairs, found.pair),
-        "scenario": names([c.id for c in grid.conditions], found.condition),
-        "transformation": names([c.transformation for c in grid.conditions], found.condition),
-        "theta": names([show_theta(c.theta) for c in grid.conditions], found.condition),
+        "scenario": names([c.id for c in grid.scenarios], found.scenario),
+        "perturbation": names([c.perturbation for c in grid.scenarios], found.scenario),
+        "setting": names([show_setting(c.setting) for c in grid.scenarios], found.scenario),
         "tau": np.asarray(taus)[found.tau],
         "gap": found.gap,
         **{
@@ -251,7 +253,7 @@ def _view(
     return View(
         grid.groups,
         grid.pairs,
-        grid.conditions,
+        grid.scenarios,
         taus,
         degradations,
         violations.select(pl.col(name).cast(kind) for name, kind in VIOLATION_SCHEMA.items()),
@@ -262,7 +264,7 @@ def _view(
 
 
 def _degradations(grid: Grid, disturbed: FloatArray | None, clean: FloatArray | None) -> pl.DataFrame:
-    rows = [(g, p, c) for g in grid.groups for p in grid.pairs for c in grid.conditions]
+    rows = [(g, p, c) for g in grid.groups for p in grid.pairs for c in grid.scenarios]
     parts = {"distance": disturbed, "original": clean, "degradation": grid.degradations}
     return pl.DataFrame(
         {
@@ -294,8 +296,8 @@ def _silences(sums: SpeakerSums) -> tuple[str, ...]:
     missing = np.argwhere(~np.isfinite(sums.degradations()))
     if not len(missing):
         return ()
-    group, pair, condition = (int(place) for place in missing[0])
+    group, pair, scenario = (int(place) for place in missing[0])
     return (
         f"{len(missing)} distance(s) do not exist because both recognizers returned no words, or nothing at all, for a"
-        f" whole group: first {sums.groups[group]}, {sums.pairs[pair]}, {sums.conditions[condition].id}; not compared",
+        f" whole group: first {sums.groups[group]}, {sums.pairs[pair]}, {sums.scenarios[scenario].id}; not compared",
     )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from voxaudit.audits.differential.sources import Source
 from voxaudit.audits.differential.sums import FloatArray, IntArray, SpeakerSums
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.condition import parse_condition
+from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.score.align import word_counts
 from voxaudit.score.normalize import Normalizer, normalize_column
 
@@ -225,7 +225,7 @@ def _joined(people: _People, source: Source, parts: Sequence[Sequence[FloatArray
     )
     return SpeakerSums(
         pairs,
-        tuple(parse_condition(name) for name, _ in source.scenarios),
+        tuple(read_scenario_id(name) for name, _ in source.scenarios),
         people.groups,
         people.speakers,
         people.group_of,

@@ -1,4 +1,4 @@
-"""Tables of distances that somebody else measured: columns asr_pair, transformation, theta, group, distance."""
+"""Tables of distances that somebody else measured: columns pair, perturbation, setting, group, distance."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 
 from voxaudit.audits.differential.violations import Grid
+from voxaudit.audits.inputs import with_own_names
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.condition import Condition, is_original, parse_theta, show_theta
+from voxaudit.perturb.scenario_id import ScenarioId, is_original, read_setting, show_setting
 from voxaudit.registry import suggest
 from voxaudit.tables import require_columns
 
-COLUMNS = ("asr_pair", "transformation", "theta", "distance")
+COLUMNS = ("pair", "perturbation", "setting", "distance")
 NO_SPEAKERS = "a table of distances has no speakers: only the paper's rule can be applied, and no test"
 
 
@@ -23,44 +24,47 @@ def is_distances(columns: list[str]) -> bool:
 
 
 def read_grids(
-    table: pl.DataFrame, where: str | Path, *, group: str = "group", dataset: str | None = None
+    table: pl.DataFrame, where: str | Path, *, attribute: str = "group", corpus: str | None = None
 ) -> dict[str, Grid]:
-    """Return the degradations of every dataset of a table of distances; without a column `dataset` there is one, ''.
+    """Return the degradations of every corpus of a table of distances; without a column `corpus` there is one, ''.
 
-    Undisturbed speech is the transformation `Original` (or `clean`): one row for every group and pair.
+    AequeVox's names of columns will do. Undisturbed speech is the perturbation `Original` (or `clean`): one row for
+    every group and pair.
     """
-    require_columns(table, (*COLUMNS, group), where)
-    if "dataset" not in table.columns:
-        if dataset is not None:
+    table = with_own_names(table)
+    require_columns(table, (*COLUMNS, attribute), where)
+    if "corpus" not in table.columns:
+        if corpus is not None:
             raise VoxauditError(
-                f"{where}: no column 'dataset', so --dataset {one_line(dataset, 80)} names nothing"
+                f"{where}: no column 'corpus', so --corpus {one_line(corpus, 80)} names nothing"
             )
-        return {"": _grid(table, where, group)}
-    names = [str(name) for name in table["dataset"].unique(maintain_order=True).to_list()]
-    if dataset is not None:
-        if dataset not in names:
+        return {"": _grid(table, where, attribute)}
+    names = [str(name) for name in table["corpus"].unique(maintain_order=True).to_list()]
+    if corpus is not None:
+        if corpus not in names:
             raise VoxauditError(
-                f"{where}: no dataset '{one_line(dataset, 80)}'.{suggest(dataset, names)} There: {', '.join(names)}"
+                f"{where}: no corpus '{one_line(corpus, 80)}'.{suggest(corpus, names)} There: {', '.join(names)}"
             )
-        names = [dataset]
-    as_text = table["dataset"].cast(pl.String).fill_null("None")
-    return {name: _grid(table.filter(as_text == name), f"{where}, dataset {name}", group) for name in names}
+        names = [corpus]
+    as_text = table["corpus"].cast(pl.String).fill_null("None")
+    return {
+        name: _grid(table.filter(as_text == name), f"{where}, corpus {name}", attribute) for name in names
+    }
 
 
-def _grid(table: pl.DataFrame, where: str | Path, group: str) -> Grid:
+def _grid(table: pl.DataFrame, where: str | Path, attribute: str) -> Grid:
     rows = table.select(
-        pair=pl.col("asr_pair").cast(pl.String),
-        transformation=pl.col("transformation").cast(pl.String),
-        theta=pl.col("theta").cast(pl.String),
-        group=pl.col(group).cast(pl.String),
+        pair=pl.col("pair").cast(pl.String),
+        perturbation=pl.col("perturbation").cast(pl.String),
+        setting=pl.col("setting").cast(pl.String),
+        group=pl.col(attribute).cast(pl.String),
         distance=pl.col("distance").cast(pl.Float64, strict=False),
     )
-    for column in ("pair", "transformation", "group"):
+    for column in ("pair", "perturbation", "group"):
         if rows[column].null_count():
             row = int(rows[column].is_null().arg_true()[0]) + 1
-            raise VoxauditError(
-                f"{where}, row {row}: column {column.replace('pair', 'asr_pair')} is empty; fill it in"
-            )
+            named = attribute if column == "group" else column
+            raise VoxauditError(f"{where}, row {row}: column {named} is empty; fill it in")
     wrong = (rows["distance"].is_null() | ~rows["distance"].is_finite() | (rows["distance"] < 0)).arg_true()
     if len(wrong):
         value = table["distance"][int(wrong[0])]
@@ -70,20 +74,18 @@ def _grid(table: pl.DataFrame, where: str | Path, group: str) -> Grid:
     groups, pairs = (tuple(rows[name].unique(maintain_order=True).to_list()) for name in ("group", "pair"))
     if len(groups) < 2:
         raise VoxauditError(f"{where}: there is only one group ({groups[0]}); a gap needs two")
-    conditions: dict[tuple[str, str], Condition] = {}
+    scenarios: dict[tuple[str, str], ScenarioId] = {}
     values: dict[tuple[str, str, str, str], float] = {}
-    for pair, transformation, setting, name, distance in rows.iter_rows():
-        original = is_original(transformation)
-        theta = None if original else parse_theta(setting)
-        key = ("", "") if original else (transformation, show_theta(theta))
+    for pair, perturbation, text, name, distance in rows.iter_rows():
+        original = is_original(perturbation)
+        setting = None if original else read_setting(text)
+        key = ("", "") if original else (perturbation, show_setting(setting))
         if not original:
-            id_ = f"{transformation}:{key[1]}" if key[1] else transformation
-            conditions.setdefault(key, Condition(id_, transformation, theta))
+            id_ = f"{perturbation}:{key[1]}" if key[1] else perturbation
+            scenarios.setdefault(key, ScenarioId(id_, perturbation, setting))
         if (pair, name, *key) in values:
             raise VoxauditError(
-                f"{where}: {pair}, {transformation} {key[1]}, {name} has two rows; keep one".replace(
-                    "  ", " "
-                )
+                f"{where}: {pair}, {perturbation} {key[1]}, {name} has two rows; keep one".replace("  ", " ")
             )
         values[pair, name, *key] = distance
     missing = [(pair, name) for pair in pairs for name in groups if (pair, name, "", "") not in values]
@@ -94,20 +96,20 @@ def _grid(table: pl.DataFrame, where: str | Path, group: str) -> Grid:
             else f"no row of {missing[0][0]}, {missing[0][1]}"
         )
         raise VoxauditError(
-            f"{where}: {which} has the transformation 'Original'; degradation is measured from undisturbed speech,"
+            f"{where}: {which} has the perturbation 'Original'; degradation is measured from undisturbed speech,"
             " one row for every group and pair"
         )
-    if not conditions:
+    if not scenarios:
         raise VoxauditError(
-            f"{where}: all rows are of undisturbed speech; there is no transformation to compare"
+            f"{where}: all rows are of undisturbed speech; there is no perturbation to compare"
         )
     degradations = np.array(
         [
             [
-                [values.get((pair, name, *key), np.nan) - values[pair, name, "", ""] for key in conditions]
+                [values.get((pair, name, *key), np.nan) - values[pair, name, "", ""] for key in scenarios]
                 for pair in pairs
             ]
             for name in groups
         ]
     )
-    return Grid(groups, pairs, tuple(conditions.values()), degradations)
+    return Grid(groups, pairs, tuple(scenarios.values()), degradations)

@@ -11,15 +11,15 @@ import polars as pl
 from voxaudit.audits.differential.agreement import Agreement
 from voxaudit.audits.differential.testing import Comparison
 from voxaudit.audits.differential.violations import tally
-from voxaudit.perturb.condition import Condition
+from voxaudit.perturb.scenario_id import ScenarioId
 
 VIOLATION_SCHEMA: dict[str, type[pl.DataType]] = {
     "group": pl.String,
     "against": pl.String,
     "pair": pl.String,
     "scenario": pl.String,
-    "transformation": pl.String,
-    "theta": pl.String,
+    "perturbation": pl.String,
+    "setting": pl.String,
     "tau": pl.Float64,
     "gap": pl.Float64,
     "ci_low": pl.Float64,
@@ -48,7 +48,7 @@ class View:
 
     groups: tuple[str, ...]
     pairs: tuple[str, ...]
-    conditions: tuple[Condition, ...]
+    scenarios: tuple[ScenarioId, ...]
     taus: tuple[float, ...]
     degradations: pl.DataFrame
     """One row a group, pair and scenario: `distance`, `original` (None for a table of distances), `degradation`."""
@@ -59,11 +59,11 @@ class View:
     chance: Mapping[str, Chance] | None
 
     def counts(self, *, significant: bool = False) -> dict[str, Any]:
-        """Return totals, by_tau, by_pair, by_transformation and by_theta: the paper's counts, or what survives."""
+        """Return totals, by_tau, by_pair, by_perturbation and by_setting: the paper's counts, or what survives."""
         table = (
             self.violations.filter(pl.col("significant").fill_null(False)) if significant else self.violations
         )
-        return dict(tally(self.groups, self.taus, self.pairs, self.conditions, table))
+        return dict(tally(self.groups, self.taus, self.pairs, self.scenarios, table))
 
     @property
     def tested(self) -> bool:
@@ -78,9 +78,10 @@ class View:
 
 @dataclass(frozen=True)
 class Findings:
-    """All answers about one dataset."""
+    """All answers about one corpus."""
 
-    dataset: str
+    corpus: str
+    attribute: str
     view: View
     wer: View | None
     agreement: Agreement | None
@@ -101,11 +102,12 @@ class Findings:
             "violations": _rows(view),
             "comparisons": [asdict(comparison) for comparison in view.comparisons],
             "about": {
-                "dataset": self.dataset or None,
+                "corpus": self.corpus or None,
+                "attribute": self.attribute,
                 "groups": list(view.groups),
                 "speakers": None if self.speakers is None else dict(self.speakers),
                 "pairs": list(view.pairs),
-                "scenarios": [condition.id for condition in view.conditions],
+                "scenarios": [scenario.id for scenario in view.scenarios],
                 "taus": list(view.taus),
                 "fdr": self.fdr,
                 "questions": view.family,
@@ -131,34 +133,34 @@ class Findings:
 
 
 def merged(all_findings: list[Findings]) -> dict[str, Any]:
-    """Return one document about several datasets: each on its own, and their counts side by side at the top.
+    """Return one document about several corpora: each on its own, and their counts side by side at the top.
 
-    Groups are only ever compared within a dataset. A group's name that several datasets share is written
-    `dataset: group` at the top.
+    Groups are only ever compared within a corpus. A group's name that several corpora share is written
+    `corpus: group` at the top.
     """
     if len(all_findings) == 1:
         return all_findings[0].to_dict()
     names = [group for findings in all_findings for group in findings.view.groups]
     shared = {name for name in names if names.count(name) > 1}
-    parts = {findings.dataset: findings.to_dict() for findings in all_findings}
+    parts = {findings.corpus: findings.to_dict() for findings in all_findings}
     top: dict[str, Any] = {}
-    for dataset, part in parts.items():
-        for key in ("totals", "by_tau", "by_pair", "by_transformation", "by_theta"):
-            _merge(top.setdefault(key, {}), part[key], dataset, shared)
+    for corpus, part in parts.items():
+        for key in ("totals", "by_tau", "by_pair", "by_perturbation", "by_setting"):
+            _merge(top.setdefault(key, {}), part[key], corpus, shared)
     top["violations"] = [
-        {"dataset": dataset, **row} for dataset, part in parts.items() for row in part["violations"]
+        {"corpus": corpus, **row} for corpus, part in parts.items() for row in part["violations"]
     ]
-    return {**top, "datasets": parts}
+    return {**top, "corpora": parts}
 
 
-def _merge(into: dict[str, Any], part: Mapping[str, Any], dataset: str, shared: set[str]) -> None:
+def _merge(into: dict[str, Any], part: Mapping[str, Any], corpus: str, shared: set[str]) -> None:
     for key, value in part.items():
         if isinstance(value, Mapping):
-            _merge(into.setdefault(key, {}), value, dataset, shared)
+            _merge(into.setdefault(key, {}), value, corpus, shared)
         else:
-            into[f"{dataset}: {key}" if key in shared else key] = value
+            into[f"{corpus}: {key}" if key in shared else key] = value
 
 
 def _rows(view: View) -> list[dict[str, Any]]:
-    thetas = {condition.id: condition.theta for condition in view.conditions}
-    return [{**row, "theta": thetas[row["scenario"]]} for row in view.violations.to_dicts()]
+    settings = {scenario.id: scenario.setting for scenario in view.scenarios}
+    return [{**row, "setting": settings[row["scenario"]]} for row in view.violations.to_dicts()]

@@ -13,13 +13,13 @@ _BLOCK = 500_000  # resamples x cells x 4 sums worked on at a time
 def gap_intervals(
     sums: SpeakerSums, *, confidence: float, resamples: int, generator: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper limits of D(g) - D(h): axes g, h, pair, condition.
+    """Return lower and upper limits of D(g) - D(h): axes g, h, pair, scenario.
 
     Percentiles of the speaker bootstrap, widened as the smaller group's t distribution asks; nan where one of the
     groups has fewer than five speakers.
     """
     groups, sizes = len(sums.groups), sums.sizes()
-    shape = (len(sums.pairs), len(sums.conditions))
+    shape = (len(sums.pairs), len(sums.scenarios))
     weights = [speaker_weights(size, resamples, generator) for size in sizes]
     values = np.stack([sums.edits, sums.words, sums.clean_edits, sums.clean_words])
     values = values.reshape(4, -1, len(sums.speakers))

@@ -35,7 +35,7 @@ class Claims:
     """Claims about two groups: `against[k]` 0 says that the first group is the worse one, 1 the second."""
 
     pair: IntArray
-    condition: IntArray
+    scenario: IntArray
     against: IntArray
     tau: FloatArray
 
@@ -43,7 +43,7 @@ class Claims:
         return len(self.pair)
 
     def __getitem__(self, places: IntArray) -> Claims:
-        return Claims(self.pair[places], self.condition[places], self.against[places], self.tau[places])
+        return Claims(self.pair[places], self.scenario[places], self.against[places], self.tau[places])
 
 
 def is_exact(first: int, second: int) -> bool:
@@ -120,7 +120,7 @@ def _deals(
 
 def _moments(sums: SpeakerSums, speakers: IntArray, size: int, claims: Claims) -> FloatArray:
     """Return the first and second moments of every speaker for every claim: axes moment, speaker, claim."""
-    at = (claims.pair, claims.condition)
+    at = (claims.pair, claims.scenario)
     a, w, c, v = (
         values[at][:, speakers].T for values in (sums.edits, sums.words, sums.clean_edits, sums.clean_words)
     )

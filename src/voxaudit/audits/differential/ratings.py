@@ -1,4 +1,4 @@
-"""How comprehensible disturbed speech is to people: mean ratings by transformation and theta."""
+"""How comprehensible disturbed speech is to people: mean ratings by perturbation and setting."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from pathlib import Path
 
 import polars as pl
 
+from voxaudit.audits.inputs import with_own_names
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.condition import parse_theta
+from voxaudit.perturb.scenario_id import read_setting
 from voxaudit.tables import read_table, require_columns
 
 
 @dataclass(frozen=True)
 class Ratings:
-    """Mean ratings, 1 (nothing understood) to 10; transformations in lower case."""
+    """Mean ratings, 1 (nothing understood) to 10; perturbations in lower case."""
 
     means: Mapping[tuple[str, float | str | None], float]
 
-    def of(self, transformation: str, theta: float | str | None) -> float | None:
+    def of(self, perturbation: str, setting: float | str | None) -> float | None:
         """Return the mean rating of a scenario, or None where nobody rated it."""
-        return self.means.get((transformation.lower(), theta))
+        return self.means.get((perturbation.lower(), setting))
 
 
 def read_ratings(path: str | Path) -> Ratings:
-    """Read ratings from a table with the columns transformation, theta, rating; several of one cell are averaged."""
-    table = read_table(path)
-    require_columns(table, ("transformation", "theta", "rating"), path)
+    """Read ratings from a table with the columns perturbation, setting, rating; several of one cell are averaged."""
+    table = with_own_names(read_table(path))
+    require_columns(table, ("perturbation", "setting", "rating"), path)
     rating = table["rating"].cast(pl.Float64, strict=False)
     bad = (rating.is_null() | rating.is_nan()).arg_true()
     if len(bad):
@@ -36,8 +37,8 @@ def read_ratings(path: str | Path) -> Ratings:
             f"{path}, row {bad[0] + 1}, column rating: '{table['rating'][bad[0]]}' is not a number"
         )
     cells: dict[tuple[str, float | str | None], list[float]] = {}
-    for transformation, theta, value in zip(table["transformation"], table["theta"], rating, strict=True):
-        cells.setdefault((str(transformation).strip().lower(), parse_theta(theta)), []).append(value)
+    for perturbation, setting, value in zip(table["perturbation"], table["setting"], rating, strict=True):
+        cells.setdefault((str(perturbation).strip().lower(), read_setting(setting)), []).append(value)
     return Ratings({cell: sum(values) / len(values) for cell, values in cells.items()})
 
 

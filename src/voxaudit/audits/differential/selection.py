@@ -6,40 +6,40 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from voxaudit.audits.differential.ratings import Ratings
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.condition import Condition, parse_condition
+from voxaudit.perturb.scenario_id import ScenarioId, read_scenario_id
 from voxaudit.registry import suggest
 
 
 def select(
-    conditions: Sequence[Condition],
+    scenarios: Sequence[ScenarioId],
     exclude: Iterable[str] = (),
     minimum: float | None = None,
     ratings: Ratings | None = None,
 ) -> tuple[list[int], Mapping[str, int]]:
-    """Return the places of the conditions that are asked about, and how many were left out for which reason.
+    """Return the places of the scenarios that are asked about, and how many were left out for which reason.
 
-    `exclude` holds `TRANSFORMATION:THETA`, or a transformation alone; case does not matter. With `minimum`, only
-    conditions rated at least so comprehensible stay, and those without a rating go.
+    `exclude` holds scenarios, or perturbations alone; case does not matter. With `minimum`, only
+    scenarios rated at least so comprehensible stay, and those without a rating go.
     """
     excluded: set[int] = set()
     for text in exclude:
-        wanted = parse_condition(text)
-        hits = {place for place, condition in enumerate(conditions) if _matches(condition, wanted)}
+        wanted = read_scenario_id(text)
+        hits = {place for place, scenario in enumerate(scenarios) if _matches(scenario, wanted)}
         if not hits:
-            known = sorted({":".join(c.cell).rstrip(":") for c in conditions})
+            known = sorted({":".join(c.cell).rstrip(":") for c in scenarios})
             raise VoxauditError(
                 f"nothing to exclude is called '{one_line(text, 80)}'.{suggest(text, known)}"
-                f" Write TRANSFORMATION:THETA or a transformation; there: {one_line(', '.join(known), 600)}"
+                f" Write a scenario or a perturbation; there: {one_line(', '.join(known), 600)}"
             )
         excluded |= hits
     left_out = {"scenarios excluded by name": len(excluded)} if excluded else {}
     kept: list[int] = []
-    for place, condition in enumerate(conditions):
+    for place, scenario in enumerate(scenarios):
         if place in excluded:
             continue
         reason = None
         if minimum is not None and ratings is not None:
-            rating = ratings.of(condition.transformation, condition.theta)
+            rating = ratings.of(scenario.perturbation, scenario.setting)
             if rating is None:
                 reason = "scenarios without a comprehensibility rating"
             elif rating < minimum:
@@ -56,6 +56,6 @@ def select(
     return kept, left_out
 
 
-def _matches(condition: Condition, wanted: Condition) -> bool:
-    same = condition.transformation.lower() == wanted.transformation.lower()
-    return same and (wanted.theta is None or condition.theta == wanted.theta)
+def _matches(scenario: ScenarioId, wanted: ScenarioId) -> bool:
+    same = scenario.perturbation.lower() == wanted.perturbation.lower()
+    return same and (wanted.setting is None or scenario.setting == wanted.setting)

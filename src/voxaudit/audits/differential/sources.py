@@ -17,7 +17,7 @@ from voxaudit.audits.inputs import (
     require_trials,
 )
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.condition import is_original
+from voxaudit.perturb.scenario_id import is_original
 from voxaudit.registry import suggest
 from voxaudit.run.folder import open_run
 from voxaudit.tables import require_columns
@@ -60,17 +60,17 @@ class Source:
 
 
 def open_source(
-    table: str | Path | pl.DataFrame, group: str, *, speaker: str = "speaker", clean: str | None = None
+    table: str | Path | pl.DataFrame, attribute: str, *, speaker: str = "speaker", clean: str | None = None
 ) -> Source:
     """Open transcripts: a run's folder, a file or a table with the columns of `read_transcripts`."""
-    where, trials, about, columns = _parts(table, ("utterance", group, speaker, "reference"))
-    if group not in columns:
+    where, trials, about, columns = _parts(table, ("utterance", attribute, speaker, "reference"))
+    if attribute not in columns:
         raise VoxauditError(
-            f"{where}: no column '{one_line(group, 80)}' to group by.{suggest(group, columns)}"
+            f"{where}: no column '{one_line(attribute, 80)}' to group by.{suggest(attribute, columns)}"
             f" Columns there: {', '.join(columns)}"
         )
     unknown = pl.lit(None, dtype=pl.String)
-    wanted = {"group": group, "speaker": speaker, "reference": "reference"}
+    wanted = {"group": attribute, "speaker": speaker, "reference": "reference"}
     known = about.select(
         pl.col("utterance").cast(pl.String),
         *(
@@ -96,13 +96,13 @@ def open_source(
         raise VoxauditError(
             f"{where}: there is only undisturbed speech (scenario '{original}'). Run with a suite, e.g. aequevox"
         )
-    return Source(where, trials, _once(where, known, group), recognizers, original, disturbed)
+    return Source(where, trials, _once(where, known, attribute), recognizers, original, disturbed)
 
 
-def _once(where: str, known: pl.DataFrame, group: str) -> pl.DataFrame:
+def _once(where: str, known: pl.DataFrame, attribute: str) -> pl.DataFrame:
     """Return one row an utterance; its reference may stand in some of its rows only, as those of clean speech."""
     kinds = {
-        "group": f"values in column '{one_line(group, 80)}'",
+        "group": f"values in column '{one_line(attribute, 80)}'",
         "speaker": "speakers",
         "reference": "references",
     }

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.perturb.condition import Condition
+from voxaudit.perturb.scenario_id import ScenarioId
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -16,14 +16,14 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class SpeakerSums:
-    """Sums over a speaker's utterances; the four arrays have the axes pair, condition, speaker.
+    """Sums over a speaker's utterances; the four arrays have the axes pair, scenario, speaker.
 
     `clean_edits` and `clean_words` run over the same utterances as `edits` and `words`: an utterance that one of
-    the two recognizers failed on, in one of the two conditions, is in neither.
+    the two recognizers failed on, clean or disturbed, is in neither.
     """
 
     pairs: tuple[str, ...]
-    conditions: tuple[Condition, ...]
+    scenarios: tuple[ScenarioId, ...]
     groups: tuple[str, ...]
     speakers: tuple[str, ...]
     group_of: IntArray
@@ -43,11 +43,11 @@ class SpeakerSums:
         """Return the number of speakers of every group."""
         return [int(size) for size in np.bincount(self.group_of, minlength=len(self.groups))]
 
-    def with_conditions(self, places: list[int]) -> SpeakerSums:
-        """Return the sums of some conditions only."""
+    def with_scenarios(self, places: list[int]) -> SpeakerSums:
+        """Return the sums of some scenarios only."""
         return replace(
             self,
-            conditions=tuple(self.conditions[place] for place in places),
+            scenarios=tuple(self.scenarios[place] for place in places),
             edits=self.edits[:, places],
             words=self.words[:, places],
             clean_edits=self.clean_edits[:, places],
@@ -55,18 +55,18 @@ class SpeakerSums:
         )
 
     def present(self) -> IntArray:
-        """Return how many speakers of each group have any words: axes group, pair, condition."""
+        """Return how many speakers of each group have any words: axes group, pair, scenario."""
         return self._by_group((self.words + self.clean_words > 0).astype(np.float64)).astype(np.int64)
 
     def distances(self) -> tuple[FloatArray, FloatArray]:
-        """Return the pooled distances, disturbed and clean: axes group, pair, condition; nan without words."""
+        """Return the pooled distances, disturbed and clean: axes group, pair, scenario; nan without words."""
         with np.errstate(invalid="ignore", divide="ignore"):
             disturbed = self._by_group(self.edits) / self._by_group(self.words)
             clean = self._by_group(self.clean_edits) / self._by_group(self.clean_words)
         return disturbed, clean
 
     def degradations(self) -> FloatArray:
-        """Return D(g) = d(g, disturbed) - d(g, clean) (Rajan et al., Algorithm 1): axes group, pair, condition."""
+        """Return D(g) = d(g, disturbed) - d(g, clean) (Rajan et al., Algorithm 1): axes group, pair, scenario."""
         disturbed, clean = self.distances()
         return disturbed - clean
 

@@ -82,7 +82,7 @@ def judge_violations(
         enough = (np.minimum(present[g], present[h]) >= FEWEST_SPEAKERS) & measured[g] & measured[h]
         family += 2 * int(enough.sum()) * len(taus)
         ours = ((found.group == g) & (found.against == h)) | ((found.group == h) & (found.against == g))
-        places = np.flatnonzero(ours & enough[found.pair, found.condition])
+        places = np.flatnonzero(ours & enough[found.pair, found.scenario])
         jobs.append((g, h, places))
     counts = np.zeros(len(found), dtype=np.int64)
     tries = np.zeros(len(found), dtype=np.int64)
@@ -134,7 +134,7 @@ def _try(
             continue
         claims = Claims(
             found.pair[places],
-            found.condition[places],
+            found.scenario[places],
             (found.group[places] != g).astype(np.int64),
             steps[found.tau[places]],
         )

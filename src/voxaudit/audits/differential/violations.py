@@ -9,33 +9,33 @@ import numpy as np
 import polars as pl
 
 from voxaudit.audits.differential.sums import FloatArray, IntArray
-from voxaudit.perturb.condition import Condition, show_theta
+from voxaudit.perturb.scenario_id import ScenarioId, show_setting
 
 Counts = dict[str, int]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Degradations D(g): axes group, pair, condition; nan where there is none."""
+    """Degradations D(g): axes group, pair, scenario; nan where there is none."""
 
     groups: tuple[str, ...]
     pairs: tuple[str, ...]
-    conditions: tuple[Condition, ...]
+    scenarios: tuple[ScenarioId, ...]
     degradations: FloatArray
 
     def gaps(self) -> FloatArray:
-        """Return D(g) - D(h): axes g, h, pair, condition."""
+        """Return D(g) - D(h): axes g, h, pair, scenario."""
         return self.degradations[:, None] - self.degradations[None, :]
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the violations are: places of group, against, pair, condition, tau, and the gaps."""
+    """Where the violations are: places of group, against, pair, scenario, tau, and the gaps."""
 
     group: IntArray
     against: IntArray
     pair: IntArray
-    condition: IntArray
+    scenario: IntArray
     tau: IntArray
     gap: FloatArray
 
@@ -44,58 +44,58 @@ class Places:
 
 
 def find_violations(grid: Grid, taus: Sequence[float]) -> Places:
-    """Return every (g, h, pair, condition, tau) with D(g) - D(h) > tau, strictly; every group takes its turn as g."""
+    """Return every (g, h, pair, scenario, tau) with D(g) - D(h) > tau, strictly; every group takes its turn as g."""
     gaps = grid.gaps()
     over = gaps[..., None] > np.asarray(taus)
-    group, against, pair, condition, tau = np.nonzero(over)
-    return Places(group, against, pair, condition, tau, gaps[group, against, pair, condition])
+    group, against, pair, scenario, tau = np.nonzero(over)
+    return Places(group, against, pair, scenario, tau, gaps[group, against, pair, scenario])
 
 
 def tally(
     groups: Sequence[str],
     taus: Sequence[float],
     pairs: Sequence[str],
-    conditions: Sequence[Condition],
+    scenarios: Sequence[ScenarioId],
     table: pl.DataFrame,
 ) -> dict[str, Mapping[str, object]]:
-    """Return the violations of a table by group: in all, by tau, by pair, by transformation, by theta.
+    """Return the violations of a table by group: in all, by tau, by pair, by perturbation, by setting.
 
     Taus are nested, so a gap beyond all of them counts once for each, as in the paper's Table 4.
     """
     counted: dict[tuple[str, ...], int] = {}
-    columns = ["group", "tau", "pair", "transformation", "theta"]
+    columns = ["group", "tau", "pair", "perturbation", "setting"]
     shown = (
         table.select("group", pl.col("tau").map_elements(show_tau, return_dtype=pl.String), *columns[2:])
         if table.height
         else pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
     )
     for row in shown.iter_rows():
-        group, tau, pair, transformation, theta = row
+        group, tau, pair, perturbation, setting = row
         for key in (
             (group,),
             ("tau", tau, group),
             ("pair", pair, group),
-            ("transformation", transformation, group),
-            ("theta", transformation, theta or "", group),
+            ("perturbation", perturbation, group),
+            ("setting", perturbation, setting or "", group),
         ):
             counted[key] = counted.get(key, 0) + 1
 
     def by(*prefix: str) -> Counts:
         return {group: counted.get((*prefix, group), 0) for group in groups}
 
-    transformations = list(dict.fromkeys(condition.transformation for condition in conditions))
+    perturbations = list(dict.fromkeys(scenario.perturbation for scenario in scenarios))
     return {
         "totals": by(),
         "by_tau": {show_tau(tau): by("tau", show_tau(tau)) for tau in taus},
         "by_pair": {pair: by("pair", pair) for pair in pairs},
-        "by_transformation": {name: by("transformation", name) for name in transformations},
-        "by_theta": {
+        "by_perturbation": {name: by("perturbation", name) for name in perturbations},
+        "by_setting": {
             name: {
-                show_theta(condition.theta): by("theta", name, show_theta(condition.theta))
-                for condition in conditions
-                if condition.transformation == name
+                show_setting(scenario.setting): by("setting", name, show_setting(scenario.setting))
+                for scenario in scenarios
+                if scenario.perturbation == name
             }
-            for name in transformations
+            for name in perturbations
         },
     }
 

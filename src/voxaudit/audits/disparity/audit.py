@@ -62,7 +62,7 @@ def disparity(
     """Compare the word error rates of the groups of a sensitive attribute, with `controls` and speakers held fixed.
 
     `table` has one row an utterance with counts of errors and reference words. The model is
-    `errors ~ Poisson(words * exp(mu_level + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022, Eq. 7), or
+    `errors ~ Poisson(words * exp(mu_group + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022, Eq. 7), or
     the same without `r` where `random` is false. A table of scores needs no `errors` column: substitutions, deletions
     and insertions are added up.
 
@@ -165,14 +165,14 @@ def _effects(
 ) -> tuple[Effect, ...]:
     found = []
     for place in model.columns("attribute"):
-        level = str(model.terms[place].level)
+        group = str(model.terms[place].level)
         estimate, se = model.regression.estimate(place)
         profile, wald, clustered = intervals(model, place, robust)
         kinds = {"profile": profile, "wald": wald, "robust": clustered}
         shown = kinds[options.interval] or profile  # a group without errors has a profile interval only
         found.append(
             Effect(
-                level=level,
+                group=group,
                 estimate=estimate,
                 se=None if np.isnan(se) else se,
                 ratio=float(np.exp(estimate)),
@@ -185,18 +185,18 @@ def _effects(
                 profile=profile,
                 wald=wald,
                 robust=clustered,
-                baseline=_baseline(frame, level, reference, options) if options.resamples else None,
+                baseline=_baseline(frame, group, reference, options) if options.resamples else None,
             )
         )
     return tuple(found)
 
 
-def _baseline(frame: Frame, level: str, reference: str, options: _Options) -> RatioBootstrap:
+def _baseline(frame: Frame, group: str, reference: str, options: _Options) -> RatioBootstrap:
     names, codes = frame.attribute.names, frame.attribute.codes
     return ratio_bootstrap(
         frame.errors,
         frame.words,
-        codes == names.index(level),
+        codes == names.index(group),
         codes == names.index(reference),
         None if frame.speaker is None else frame.speaker.codes,
         resamples=options.resamples,
@@ -282,8 +282,8 @@ def _adjusted(result: Disparity) -> Disparity:
     steps = zip(effects, holm(shown), benjamini_hochberg(shown), holm(careful), strict=True)
     for (i, j), p_holm, p_bh, strict in steps:
         effect = fits[i].effects[j]
-        compared = (effect.level, fits[i].reference)
-        alone = any(group.speakers == 1 for group in fits[i].groups if group.level in compared)
+        compared = (effect.group, fits[i].reference)
+        alone = any(one.speakers == 1 for one in fits[i].groups if one.group in compared)
         verdict = ONE_SPEAKER if alone and fits[i].sigma is not None else _verdict(effect, strict)
         changed = replace(effect, p_holm=p_holm, p_bh=p_bh, verdict=verdict)
         fits[i] = replace(fits[i], effects=(*fits[i].effects[:j], changed, *fits[i].effects[j + 1 :]))

@@ -23,7 +23,7 @@ def interaction(
 ) -> Interaction:
     """Fit the model with group x column terms and test them all against none.
 
-    A contrast of level g at value s is `[rate(g, s) / rate(g, base)] / [rate(reference, s) / rate(reference, base)]`.
+    A contrast of group g at value s is `[rate(g, s) / rate(g, base)] / [rate(reference, s) / rate(reference, base)]`.
     """
     model = fit_frame(frame, question.attribute, reference, settings, base=base, interact=True)
     columns = model.columns("interaction")
@@ -48,7 +48,7 @@ def _contrast(model: Model, place: int, robust: Sandwich | None) -> Contrast:
     if shown is None:
         shown = intervals(model, place, None)[0]
     return Contrast(
-        level=str(term.level),
+        group=str(term.level),
         at=str(term.at),
         estimate=estimate,
         se=shown.se if shown.se is not None else (None if np.isnan(se) else se),

@@ -231,11 +231,11 @@ def _around(estimate: float, se: float, reach: float, p: float) -> Interval:
 def groups(frame: Frame) -> tuple[Group, ...]:
     """Return what was observed in every group."""
     found = []
-    for code, level in enumerate(frame.attribute.names):
+    for code, group in enumerate(frame.attribute.names):
         here = frame.attribute.codes == code
         errors, words = int(frame.errors[here].sum()), int(frame.words[here].sum())
         people = None if frame.speaker is None else len(np.unique(frame.speaker.codes[here]))
-        found.append(Group(level, int(here.sum()), people, words, errors, errors / words))
+        found.append(Group(group, int(here.sum()), people, words, errors, errors / words))
     return tuple(found)
 
 
@@ -267,20 +267,20 @@ def cautions(frame: Frame, model: Model, attribute: str, mixed_dispersion: float
         return found
     if frame.speaker is None:
         return found
-    levels = len(frame.attribute.names)
-    pairs = np.unique(frame.speaker.codes * levels + frame.attribute.codes)
+    groups = len(frame.attribute.names)
+    pairs = np.unique(frame.speaker.codes * groups + frame.attribute.codes)
     mixed = len(pairs) - len(frame.speaker.names)
     if mixed:
         found.append(
             f"{mixed} speakers occur with several values of {attribute}: the comparison is partly within them"
         )
-    people = np.bincount(pairs % levels, minlength=levels)
+    people = np.bincount(pairs % groups, minlength=groups)
     fewest = int(people.min())
-    level = frame.attribute.names[int(people.argmin())]
+    group = frame.attribute.names[int(people.argmin())]
     if fewest < FEW_SPEAKERS:
         rate = "13 %" if fewest <= 3 else "9 %" if fewest <= 6 else "7 %"
         found.append(
-            f"group '{level}' has {fewest} speaker{'s' if fewest > 1 else ''}: with so few, likelihood intervals claim"
+            f"group '{group}' has {fewest} speaker{'s' if fewest > 1 else ''}: with so few, likelihood intervals claim"
             f" a gap in about {rate} of cases without one, not 5 %; the robust interval keeps 5 %"
         )
     if fit.boundary:

@@ -98,5 +98,5 @@ def _scale(axes: Any, rows: list[tuple[Fit, Effect]]) -> None:
 
 def _label(fit: Fit, effect: Effect) -> str:
     # A name may hold anything, and matplotlib reads dollar signs as mathematics.
-    name = ", ".join([*(str(value) for value in fit.by.values()), effect.level])
+    name = ", ".join([*(str(value) for value in fit.by.values()), effect.group])
     return name.replace("$", r"\$")

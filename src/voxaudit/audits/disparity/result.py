@@ -46,7 +46,7 @@ class FTest:
 class Group:
     """What was observed in one group."""
 
-    level: str
+    group: str
     utterances: int
     speakers: int | None
     words: int
@@ -58,7 +58,7 @@ class Group:
 class Effect:
     """One group against the reference group: the ratio of their error rates, all else being equal."""
 
-    level: str
+    group: str
     estimate: float
     """Log of the ratio; minus infinity for a group without errors."""
     se: float | None
@@ -92,7 +92,7 @@ class Coefficient:
 class Contrast:
     """How much more (or less) one scenario multiplies the errors of a group than those of the reference group."""
 
-    level: str
+    group: str
     at: str
     estimate: float
     se: float | None

@@ -16,8 +16,8 @@ from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.tables import require_columns
 
 COUNTS = ("substitutions", "deletions", "insertions")
-MOST_LEVELS = 100
-"""More levels of an attribute, sensitive or control, are a mistake (an id, a number, free text)."""
+MOST_VALUES = 100
+"""More values of an attribute, sensitive or control, are a mistake (an id, a number, free text)."""
 _FEW = 4096
 """Up to so many rows a dictionary is faster than a query."""
 _UNTIDY = re.compile(r"\n\s|\s\n")
@@ -127,7 +127,7 @@ def frames(
         raise VoxauditError(
             f"{where}: column '{question.attribute}' has {found}; a gap needs at least two groups"
         )
-    if len(attribute.names) > MOST_LEVELS:
+    if len(attribute.names) > MOST_VALUES:
         raise VoxauditError(
             f"{where}: column '{question.attribute}' has {len(attribute.names):,} values, too many to compare as"
             " groups. Merge them into fewer, or name the column in --controls if they are numbers"
@@ -135,7 +135,7 @@ def frames(
     speaker = None if question.speaker is None else _speakers(table[question.speaker], where)
     controls = [*(_control(table, name, where) for name in question.controls), *extra]
     for one in controls:
-        if isinstance(one, Categorical) and len(one.labels.names) > MOST_LEVELS:
+        if isinstance(one, Categorical) and len(one.labels.names) > MOST_VALUES:
             raise VoxauditError(
                 f"{where}: control attribute '{one.column}' has {len(one.labels.names):,} different labels, too many"
                 " to hold fixed. Merge them into fewer"

@@ -16,7 +16,7 @@ from voxaudit.audits.localize.drops import CELL, average_drops, word_drops
 from voxaudit.audits.localize.occurrences import Clean, clean_words, hear, sample
 from voxaudit.audits.localize.phonemes import NO_DICTIONARY, Sounds, sounds_of
 from voxaudit.audits.localize.result import Localization
-from voxaudit.audits.localize.tally import Settings, Tally
+from voxaudit.audits.localize.tally import Options, Tally
 from voxaudit.audits.localize.trials import Heard, Trials, arrange, reference_words, speakers_of
 from voxaudit.errors import VoxauditError
 from voxaudit.score.normalize import Normalizer, normalize_column, normalizer
@@ -30,7 +30,7 @@ FDR = 0.05
 """The share of false claims among the words that a test calls lost."""
 
 
-def localize_file(path: str | Path, *, group: str | None = None, **options: Any) -> Localization:
+def localize_file(path: str | Path, *, attribute: str | None = None, **options: Any) -> Localization:
     """Localise faults in a run's folder, a table of transcripts, or a table of word counts; see `localize`."""
     path = Path(path)
     if not is_run(path):
@@ -41,13 +41,13 @@ def localize_file(path: str | Path, *, group: str | None = None, **options: Any)
                 raise VoxauditError(
                     f"{path}: word counts have no texts: {' and '.join(refused)} cannot be used with them"
                 )
-            if group is not None and group != "group":
+            if attribute is not None and attribute != "group":
                 raise VoxauditError(
                     f"{path}: word counts have their groups in column 'group': leave --attribute out"
                 )
-            options = {name: options[name] for name in ("omega", "exclude", "words") if name in options}
+            options = {name: options[name] for name in ("omega", "exclude", "vocabulary") if name in options}
             return localize_counts(table, where=path, **options)
-    return localize(read_transcripts(path), group=group, where=path, **options)
+    return localize(read_transcripts(path), attribute=attribute, where=path, **options)
 
 
 def localize_counts(
@@ -55,48 +55,46 @@ def localize_counts(
     *,
     omega: float = OMEGA,
     exclude: Iterable[str] = (),
-    words: Iterable[str] | None = None,
+    vocabulary: Iterable[str] | None = None,
     where: str | Path = "counts",
 ) -> Localization:
-    """Apply Algorithm 2 to counts of words (columns asr, transformation, theta, group, word, count).
+    """Apply Algorithm 2 to counts of words (columns recognizer, perturbation, setting, group, word, count).
 
     Counts alone carry no tests: they do not say who lost what.
     """
-    originals, counts = read_counts(table, where, exclude=exclude, words=words)
+    originals, counts = read_counts(table, where, exclude=exclude, vocabulary=vocabulary)
     drops = word_drops(originals, counts, _omega(omega))
-    thetas: dict[str, dict[str, tuple[str, ...]]] = {}
-    order = counts.select("recognizer", "transformation", "theta").unique(maintain_order=True)
-    for (recognizer, transformation), part in order.group_by(
-        "recognizer", "transformation", maintain_order=True
-    ):
-        thetas.setdefault(str(recognizer), {})[str(transformation)] = tuple(part["theta"].to_list())
+    settings: dict[str, dict[str, tuple[str, ...]]] = {}
+    order = counts.select("recognizer", "perturbation", "setting").unique(maintain_order=True)
+    for (recognizer, perturbation), part in order.group_by("recognizer", "perturbation", maintain_order=True):
+        settings.setdefault(str(recognizer), {})[str(perturbation)] = tuple(part["setting"].to_list())
     notes = ("no tests: counts of words do not say which speaker lost which word. Give transcripts",)
-    return Localization(drops, average_drops(drops), None, None, thetas, (), notes, omega, FDR, None)
+    return Localization(drops, average_drops(drops), None, None, settings, (), notes, omega, FDR, None)
 
 
 def localize(
     transcripts: pl.DataFrame,
     *,
-    group: str | None = None,
+    attribute: str | None = None,
     omega: float = OMEGA,
     exclude: Iterable[str] = (),
     normalizer: str | Normalizer | None = None,
-    words: Iterable[str] | None = None,
+    vocabulary: Iterable[str] | None = None,
     reference_only: bool = False,
     phonemes: bool = True,
     examples: int = 5,
     fdr: float = FDR,
     where: str | Path = "transcripts",
 ) -> Localization:
-    """Find the words that each recognizer loses in each group under each transformation. No reference is needed.
+    """Find the words that each recognizer loses in each group under each perturbation. No reference is needed.
 
-    `transcripts` has utterance, scenario, recognizer, text (null: failed), speaker, and `group`, the column of groups
-    (without it all utterances are one). An utterance counts for a transformation where it was answered clean and
-    under all thetas. `words`, or `reference_only`, limit what is reported; `exclude` leaves out
-    `TRANSFORMATION:THETA`. `examples` bounds the utterances listed for a word.
+    `transcripts` has utterance, scenario, recognizer, text (null: failed), speaker, and the column `attribute` of
+    groups (without it all utterances are one). An utterance counts for a perturbation where it was answered clean and
+    under all settings. `vocabulary`, or `reference_only`, limit the words reported; `exclude` leaves out scenarios
+    or perturbations. `examples` bounds the utterances listed for a word.
 
-    Two p-values beside each word, both with speakers as the sample, Bonferroni over thetas, and adjusted over all words
-    at once (Benjamini and Hochberg): `p` that the group's speakers lose it no more than the words beside it, and
+    Two p-values beside each word, both with speakers as the sample, Bonferroni over settings, and adjusted over all
+    words at once (Benjamini and Hochberg): `p` that the group's speakers lose it no more than the words beside it, and
     `p_group` that they lose it no more than the speakers of the other groups do.
     """
     if not 0.0 < fdr < 1.0:
@@ -104,10 +102,10 @@ def localize(
     if examples < 0:
         raise VoxauditError(f"the number of examples must be 0 or more, not {examples}")
     rule = _rule(normalizer)
-    trials = arrange(transcripts, where, group=group, exclude=exclude)
-    allowed = _allowed(trials, rule, words, reference_only, where)
-    settings = Settings(trials.speakers_known, trials.speakers_in_one_group, examples)
-    work = _Work(trials, rule, allowed, settings, _omega(omega), phonemes)
+    trials = arrange(transcripts, where, attribute=attribute, exclude=exclude)
+    allowed = _allowed(trials, rule, vocabulary, reference_only, where)
+    options = Options(trials.speakers_known, trials.speakers_in_one_group, examples)
+    work = _Work(trials, rule, allowed, options, _omega(omega), phonemes)
     for heard in trials.recognizers:
         work.hear(heard)
     if not work.words:
@@ -123,7 +121,7 @@ def localize(
         _chosen_examples(pl.concat(work.examples), found, examples, fdr) if work.examples else None,
         {name: {key: tuple(value) for key, value in own.items()} for name, own in trials.settings.items()},
         tuple(work.left_out),
-        (*_notes(trials, group), *work.notes),
+        (*_notes(trials, attribute), *work.notes),
         omega,
         fdr,
         rule.id,
@@ -137,7 +135,7 @@ class _Work:
     trials: Trials
     rule: Normalizer
     allowed: set[str] | None
-    settings: Settings
+    options: Options
     omega: float
     want_phonemes: bool
     words: list[pl.DataFrame] = field(default_factory=list)
@@ -147,7 +145,7 @@ class _Work:
     notes: list[str] = field(default_factory=list)
 
     def hear(self, heard: Heard) -> None:
-        """Go through one recognizer's transformations."""
+        """Go through one recognizer's perturbations."""
         name, utterances = heard.recognizer, heard.utterances
         groups = utterances["group"].unique().sort()
         clean = clean_words(normalize_column(utterances["text"], self.rule), *speakers_of(utterances, groups))
@@ -155,27 +153,27 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
-        for transformation, thetas in self.trials.settings[name].items():
-            texts = [self.trials.texts(heard, transformation, theta, self.rule) for theta in thetas]
+        for perturbation, settings in self.trials.settings[name].items():
+            texts = [self.trials.texts(heard, perturbation, setting, self.rule) for setting in settings]
             used = clean.texts.is_not_null().to_numpy().copy()
             for answers in texts:
                 used &= answers.is_not_null().to_numpy()
             if not used.all():
                 self.left_out.append(
-                    {"recognizer": name, "transformation": transformation, "utterances": int((~used).sum())}
+                    {"recognizer": name, "perturbation": perturbation, "utterances": int((~used).sum())}
                 )
             part = sample(clean, used)
-            tally = Tally(part, groups, self._mask(clean), sounds, self.settings)
-            for theta, answers in zip(thetas, texts, strict=True):
-                tally.add(theta, hear(part, answers))
+            tally = Tally(part, groups, self._mask(clean), sounds, self.options)
+            for setting, answers in zip(settings, texts, strict=True):
+                tally.add(setting, hear(part, answers))
             if tally.is_empty:
-                self.notes.append(f"{name}, {transformation}: no clean word is left to count")
+                self.notes.append(f"{name}, {perturbation}: no clean word is left to count")
                 continue
-            labels = {"recognizer": name, "transformation": transformation}
+            labels = {"recognizer": name, "perturbation": perturbation}
             originals, counts = tally.counts(**labels)
             self.words.append(word_drops(originals, counts, self.omega).hstack(tally.losses()))
             lost = tally.examples(utterances["utterance"], **labels)
-            self.examples.append(lost.join(heard.ids, on=["transformation", "theta"], maintain_order="left"))
+            self.examples.append(lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left"))
             if sounds is not None:
                 self.phonemes.append(tally.phonemes(**labels))
 
@@ -213,19 +211,23 @@ def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chosen_examples(examples: pl.DataFrame, words: pl.DataFrame, most: int, fdr: float) -> pl.DataFrame:
-    """Keep the examples of words that are non-robust or significant; those of the worst theta come first."""
+    """Keep the examples of words that are non-robust or significant; those of the worst setting come first."""
     significant = (pl.min_horizontal("q", "q_group") <= fdr).fill_null(False)
     wanted = words.filter(pl.col("non_robust") | significant)
-    wanted = wanted.select(*CELL, "word", pl.col("lost_theta").alias("worst"))
+    wanted = wanted.select(*CELL, "word", pl.col("lost_setting").alias("worst"))
     kept = examples.join(wanted, on=[*CELL, "word"], maintain_order="left")
-    kept = kept.sort(pl.col("theta") != pl.col("worst"), maintain_order=True).drop("worst")
+    kept = kept.sort(pl.col("setting") != pl.col("worst"), maintain_order=True).drop("worst")
     return kept.group_by(*CELL, "word", maintain_order=True).head(most)
 
 
 def _allowed(
-    trials: Trials, rule: Normalizer, words: Iterable[str] | None, reference_only: bool, where: str | Path
+    trials: Trials,
+    rule: Normalizer,
+    vocabulary: Iterable[str] | None,
+    reference_only: bool,
+    where: str | Path,
 ) -> set[str] | None:
-    allowed = None if words is None else {part for word in words for part in rule(word).split()}
+    allowed = None if vocabulary is None else {part for word in vocabulary for part in rule(word).split()}
     if reference_only:
         spoken = reference_words(trials.table, rule)
         if not spoken:
@@ -236,10 +238,10 @@ def _allowed(
     return allowed
 
 
-def _notes(trials: Trials, group: str | None) -> Sequence[str]:
+def _notes(trials: Trials, attribute: str | None) -> Sequence[str]:
     notes = []
     if trials.ungrouped:
-        notes.append(f"{trials.ungrouped} utterances have no value in column '{group}' and are left out")
+        notes.append(f"{trials.ungrouped} utterances have no value in column '{attribute}' and are left out")
     if not trials.speakers_known:
         notes.append("no tests: they compare speakers, and a speaker is not known for every utterance")
     elif not trials.speakers_in_one_group:

@@ -31,11 +31,11 @@ class ChosenWord:
 
 
 def choose_words(
-    found: Localization, recognizer: str, transformation: str, *, by: By = "loss", count: int = 8
+    found: Localization, recognizer: str, perturbation: str, *, by: By = "loss", count: int = 8
 ) -> list[ChosenWord]:
-    """Return a recognizer's `count` most and `count` least robust words under a transformation, all groups pooled.
+    """Return a recognizer's `count` most and `count` least robust words under a perturbation, all groups pooled.
 
-    By `loss`, the aligned losses at the worst theta, or by `drop`, Algorithm 2's, both as a share of the word's
+    By `loss`, the aligned losses at the worst setting, or by `drop`, Algorithm 2's, both as a share of the word's
     occurrences on clean speech. Few occurrences can all be lost by chance, so words are ranked by that end of the
     share's 95 % Wilson interval which speaks against choosing them. Words with fewer than five occurrences or (where
     known) three speakers do not count, nor those that the grammar cannot use in a sentence; a word is never both.
@@ -46,14 +46,14 @@ def choose_words(
         raise VoxauditError(
             f"no recognizer '{one_line(recognizer, 60)}' in the input.{suggest(recognizer, names)}"
         )
-    words = words.filter(transformation=transformation)
+    words = words.filter(perturbation=perturbation)
     if words.is_empty():
         names = (
-            found.words.filter(recognizer=recognizer)["transformation"].unique(maintain_order=True).to_list()
+            found.words.filter(recognizer=recognizer)["perturbation"].unique(maintain_order=True).to_list()
         )
         raise VoxauditError(
-            f"{recognizer} was not heard under '{one_line(transformation, 60)}'.{suggest(transformation, names)}"
-            f" Choose one with --validate-transformation: {', '.join(names)}"
+            f"{recognizer} was not heard under '{one_line(perturbation, 60)}'.{suggest(perturbation, names)}"
+            f" Choose one with --validate-perturbation: {', '.join(names)}"
         )
     lost = "drop" if by == "drop" else "lost"
     if lost not in words.columns:
@@ -80,7 +80,7 @@ def choose_words(
     count = min(count, ranked.height // 2)
     if count < 1:
         raise VoxauditError(
-            f"{recognizer}, {transformation}: fewer than two usable words occur {FEWEST_OCCURRENCES} times;"
+            f"{recognizer}, {perturbation}: fewer than two usable words occur {FEWEST_OCCURRENCES} times;"
             " give more speech"
         )
     worst = ranked.sort("low", "word", descending=[True, False])[:count]
@@ -88,7 +88,7 @@ def choose_words(
     best = best.filter(pl.col("rate") < worst["rate"].min(), ~pl.col("word").is_in(worst["word"].to_list()))
     if best.is_empty():
         raise VoxauditError(
-            f"{recognizer}, {transformation}: all words are lost equally often; give more speech"
+            f"{recognizer}, {perturbation}: all words are lost equally often; give more speech"
         )
     return [
         ChosenWord(word, kind, int(original), float(rate))

@@ -1,4 +1,4 @@
-"""Word counts that somebody made elsewhere: one row for each recogniser, transformation, theta, group and word."""
+"""Word counts that somebody made elsewhere: one row for each recogniser, perturbation, setting, group and word."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from pathlib import Path
 
 import polars as pl
 
+from voxaudit.audits.inputs import with_own_names
 from voxaudit.audits.localize.drops import CELL
-from voxaudit.audits.localize.thetas import remaining
+from voxaudit.audits.localize.settings import remaining
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.condition import ORIGINALS, parse_theta, show_theta
+from voxaudit.perturb.scenario_id import ORIGINALS, read_setting, show_setting
 from voxaudit.tables import require_columns
 
-COLUMNS = ("recognizer", "transformation", "theta", "group", "word", "count")
+COLUMNS = ("recognizer", "perturbation", "setting", "group", "word", "count")
 
 
 def is_counted(columns: Iterable[str]) -> bool:
@@ -22,19 +23,22 @@ def is_counted(columns: Iterable[str]) -> bool:
 
 
 def read_counts(
-    table: pl.DataFrame, where: str | Path, *, exclude: Iterable[str] = (), words: Iterable[str] | None = None
+    table: pl.DataFrame,
+    where: str | Path,
+    *,
+    exclude: Iterable[str] = (),
+    vocabulary: Iterable[str] | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return (originals, counts) as `word_drops` takes them.
 
-    `table` has asr (or recognizer), transformation, theta, group, word and count, with clean speech as the
-    transformation `Original`. Every group needs the same thetas, and nothing may be counted twice.
+    `table` has recognizer, perturbation, setting, group, word and count (AequeVox's names of columns will do), with
+    clean speech as the perturbation `Original`. Every group needs the same settings, and nothing may be counted twice.
     """
-    if "recognizer" not in table.columns and "asr" in table.columns:
-        table = table.rename({"asr": "recognizer"})
+    table = with_own_names(table)
     require_columns(table, COLUMNS, where)
     table = _typed(table.select(COLUMNS), where)
-    if words is not None:
-        table = table.filter(pl.col("word").is_in(list(words)))
+    if vocabulary is not None:
+        table = table.filter(pl.col("word").is_in(list(vocabulary)))
         if table.is_empty():
             raise VoxauditError(
                 f"{where}: none of the words asked for is counted there; write them as it does"
@@ -45,11 +49,11 @@ def read_counts(
         raise VoxauditError(
             f"{where}: counted twice: {one_line(row, 150)}. Leave one row for each word and cell"
         )
-    clean = pl.col("transformation").str.to_lowercase().is_in(ORIGINALS)
+    clean = pl.col("perturbation").str.to_lowercase().is_in(ORIGINALS)
     originals, counts = table.filter(clean), table.filter(~clean)
     if originals.is_empty():
         raise VoxauditError(
-            f"{where}: no rows of clean speech. Add them with 'Original' as the transformation and an empty theta"
+            f"{where}: no rows of clean speech. Add them with 'Original' as the perturbation and an empty setting"
         )
     if counts.is_empty():
         raise VoxauditError(
@@ -71,12 +75,12 @@ def _typed(table: pl.DataFrame, where: str | Path) -> pl.DataFrame:
             f"{where}: row {row + 2}, column 'count': '{one_line(str(table['count'][row]), 40)}' is not a whole number"
             " of times a word was heard"
         )
-    names = ("recognizer", "transformation", "group", "word")
-    theta = table["theta"].cast(pl.String).fill_null("")
-    spelt = {value: show_theta(parse_theta(value)) for value in theta.unique().to_list()}
+    names = ("recognizer", "perturbation", "group", "word")
+    setting = table["setting"].cast(pl.String).fill_null("")
+    spelt = {value: show_setting(read_setting(value)) for value in setting.unique().to_list()}
     typed = table.with_columns(
         *(pl.col(name).cast(pl.String).str.strip_chars() for name in names),
-        theta.replace_strict(spelt, return_dtype=pl.String).alias("theta"),
+        setting.replace_strict(spelt, return_dtype=pl.String).alias("setting"),
         counted.cast(pl.Int64).alias("count"),
     )
     empty = typed.select(pl.any_horizontal(pl.col(names).is_null() | (pl.col(names) == "")))
@@ -89,18 +93,18 @@ def _typed(table: pl.DataFrame, where: str | Path) -> pl.DataFrame:
 
 
 def _without(counts: pl.DataFrame, exclude: Iterable[str], where: str | Path) -> pl.DataFrame:
-    present = counts.select("transformation", "theta").unique(maintain_order=True)
-    grouped = present.group_by("transformation", maintain_order=True).agg("theta")
+    present = counts.select("perturbation", "setting").unique(maintain_order=True)
+    grouped = present.group_by("perturbation", maintain_order=True).agg("setting")
     settings = remaining(dict(grouped.iter_rows()), exclude)
     if not settings:
         raise VoxauditError(f"{where}: nothing is left after --exclude")
-    kept = [(name, theta) for name, thetas in settings.items() for theta in thetas]
-    wanted = pl.DataFrame(kept, schema={"transformation": pl.String, "theta": pl.String}, orient="row")
-    return counts.join(wanted, on=["transformation", "theta"], how="semi", maintain_order="left")
+    kept = [(name, setting) for name, settings in settings.items() for setting in settings]
+    wanted = pl.DataFrame(kept, schema={"perturbation": pl.String, "setting": pl.String}, orient="row")
+    return counts.join(wanted, on=["perturbation", "setting"], how="semi", maintain_order="left")
 
 
 def _check_cells(originals: pl.DataFrame, counts: pl.DataFrame, where: str | Path) -> None:
-    """Refuse a group that a recognizer has no clean speech for, or that lacks a theta: 0 is not the same as unknown."""
+    """Refuse a group that a recognizer has no clean speech for, or that lacks a setting: 0 is not unknown."""
     who = counts.select("recognizer", "group").unique(maintain_order=True)
     lacking = who.join(originals, on=["recognizer", "group"], how="anti", maintain_order="left")
     if lacking.height:
@@ -108,13 +112,13 @@ def _check_cells(originals: pl.DataFrame, counts: pl.DataFrame, where: str | Pat
         raise VoxauditError(
             f"{where}: no rows of clean speech for {recognizer} and group {group}. Add them as 'Original'"
         )
-    heard = counts.select("recognizer", "transformation", "theta").unique(maintain_order=True)
+    heard = counts.select("recognizer", "perturbation", "setting").unique(maintain_order=True)
     cells = heard.join(who, on="recognizer", maintain_order="left_right")
-    columns = ["recognizer", "transformation", "theta", "group"]
+    columns = ["recognizer", "perturbation", "setting", "group"]
     missing = cells.join(counts, on=columns, how="anti", maintain_order="left")
     if missing.height:
-        recognizer, transformation, theta, group = missing.select(columns).row(0)
+        recognizer, perturbation, setting, group = missing.select(columns).row(0)
         raise VoxauditError(
-            f"{where}: {recognizer} has no counts for group {group} at {transformation} {theta}."
-            f" Add rows (a count may be 0), or --exclude {transformation}:{theta}"
+            f"{where}: {recognizer} has no counts for group {group} at {perturbation} {setting}."
+            f" Add rows (a count may be 0), or --exclude {perturbation}:{setting}"
         )

@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import polars as pl
 
-CELL = ("recognizer", "group", "transformation")
+CELL = ("recognizer", "group", "perturbation")
 
 
 def word_drops(originals: pl.DataFrame, counts: pl.DataFrame, omega: float) -> pl.DataFrame:
-    """Return `drop = max(count in original - min over theta of count, 0)` of every word (Algorithm 2).
+    """Return `drop = max(count in original - min over setting of count, 0)` of every word (Algorithm 2).
 
-    `originals` has a row for each recognizer, group, transformation and word with its count on clean speech,
-    `original`; `counts` has recognizer, group, transformation, theta, word, count, in the order of the thetas. A
-    word that a theta lacks was heard 0 times there. Added columns: `minimum`, `theta` (of the minimum, the first
-    if several), `drop`, `non_robust` (`drop > omega`) and `counts`, one for each theta.
+    `originals` has a row for each recognizer, group, perturbation and word with its count on clean speech,
+    `original`; `counts` has recognizer, group, perturbation, setting, word, count, in the order of the settings. A
+    word that a setting lacks was heard 0 times there. Added columns: `minimum`, `setting` (of the minimum, the first
+    if several), `drop`, `non_robust` (`drop > omega`) and `counts`, one for each setting.
     """
-    thetas = counts.select(*CELL, "theta").unique(maintain_order=True)
-    grid = originals.lazy().join(thetas.lazy(), on=CELL, maintain_order="left_right")
+    settings = counts.select(*CELL, "setting").unique(maintain_order=True)
+    grid = originals.lazy().join(settings.lazy(), on=CELL, maintain_order="left_right")
     heard = grid.join(
-        counts.lazy(), on=[*CELL, "theta", "word"], how="left", maintain_order="left"
+        counts.lazy(), on=[*CELL, "setting", "word"], how="left", maintain_order="left"
     ).with_columns(pl.col("count").fill_null(0))
     return (
         heard.group_by(*CELL, "word", maintain_order=True)
         .agg(
             pl.col("original").first(),
             pl.col("count").min().alias("minimum"),
-            pl.col("theta").gather(pl.col("count").arg_min()).first(),
+            pl.col("setting").gather(pl.col("count").arg_min()).first(),
             pl.col("count").alias("counts"),
         )
         .with_columns((pl.col("original") - pl.col("minimum")).clip(lower_bound=0).alias("drop"))
         .with_columns((pl.col("drop") > omega).alias("non_robust"))
-        .select(*CELL, "word", "original", "minimum", "drop", "theta", "non_robust", "counts")
+        .select(*CELL, "word", "original", "minimum", "drop", "setting", "non_robust", "counts")
         .collect()
     )
 
 
 def average_drops(words: pl.DataFrame) -> pl.DataFrame:
-    """Return the average drop of a word for each recognizer, group and transformation, unweighted.
+    """Return the average drop of a word for each recognizer, group and perturbation, unweighted.
 
     Beside it `words`, how many words that is the average of, and `share`, the drops as a share of the words' counts
     on clean speech: groups that say more, or other, words differ in the first figure without being treated worse.
@@ -55,5 +55,5 @@ def average_drops(words: pl.DataFrame) -> pl.DataFrame:
 
 
 def mean_over(averages: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """Return the mean of the average drops over all dimensions but `by` (Table 9: `recognizer` or `transformation`)."""
+    """Return the mean of the average drops over all dimensions but `by` (Table 9: `recognizer` or `perturbation`)."""
     return averages.group_by(by, maintain_order=True).agg(pl.col("average_drop").mean())

@@ -13,12 +13,12 @@ from voxaudit.audits.localize.drops import mean_over
 
 @dataclass(frozen=True)
 class Localization:
-    """Words that get lost, by recognizer, group and transformation.
+    """Words that get lost, by recognizer, group and perturbation.
 
     `words`: one row a word with its counts, drop and (from transcripts) losses and tests. `averages`: one row for each
-    recognizer, group and transformation. `phonemes`: the losses of the words that contain each, or None.
-    `examples`: utterances in which a non-robust word was lost, to listen to. `thetas`: of each transformation.
-    `left_out`: utterances not counted for a recognizer and transformation because one of its scenarios has no
+    recognizer, group and perturbation. `phonemes`: the losses of the words that contain each, or None.
+    `examples`: utterances in which a non-robust word was lost, to listen to. `settings`: of each perturbation.
+    `left_out`: utterances not counted for a recognizer and perturbation because one of its scenarios has no
     answer. `notes`: what a reader should know, such as why there are no tests.
     """
 
@@ -26,7 +26,7 @@ class Localization:
     averages: pl.DataFrame
     phonemes: pl.DataFrame | None
     examples: pl.DataFrame | None
-    thetas: Mapping[str, Mapping[str, tuple[str, ...]]]
+    settings: Mapping[str, Mapping[str, tuple[str, ...]]]
     left_out: tuple[Mapping[str, Any], ...]
     notes: tuple[str, ...]
     omega: float
@@ -35,7 +35,7 @@ class Localization:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data: what `--json` prints."""
-        words = self._with_thetas(self.words)
+        words = self._with_settings(self.words)
         examples: list[dict[str, Any]] = [] if self.examples is None else self.examples.to_dicts()
         return {
             "omega": self.omega,
@@ -45,7 +45,7 @@ class Localization:
             "average_drop": {
                 "by_group": dict(mean_over(self.averages, "group").iter_rows()),
                 "by_recognizer": _nested(mean_over(self.averages, "recognizer", "group")),
-                "by_transformation": _nested(mean_over(self.averages, "transformation", "group")),
+                "by_perturbation": _nested(mean_over(self.averages, "perturbation", "group")),
                 "cells": self.averages.to_dicts(),
             },
             "phonemes": None if self.phonemes is None else self.phonemes.to_dicts(),
@@ -54,11 +54,11 @@ class Localization:
             "notes": list(self.notes),
         }
 
-    def _with_thetas(self, words: pl.DataFrame) -> list[dict[str, Any]]:
+    def _with_settings(self, words: pl.DataFrame) -> list[dict[str, Any]]:
         rows = words.to_dicts()
         for row in rows:
-            thetas = self.thetas[row["recognizer"]][row["transformation"]]
-            row["counts"] = dict(zip(thetas, row["counts"], strict=True))
+            settings = self.settings[row["recognizer"]][row["perturbation"]]
+            row["counts"] = dict(zip(settings, row["counts"], strict=True))
         return rows
 
 

@@ -1,4 +1,4 @@
-"""The sums of one recogniser and transformation: counts, losses and tests, theta by theta."""
+"""The sums of one recogniser and perturbation: counts, losses and tests, setting by setting."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voxaudit.stats.cells import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class Settings:
+class Options:
     """Which tests the data allow, and how many examples of a lost word are kept for a scenario."""
 
     speakers_known: bool
@@ -32,8 +32,8 @@ class Tally:
     groups: pl.Series
     allowed: NDArray[np.bool_]
     sounds: Sounds | None
-    settings: Settings
-    _thetas: list[str] = field(default_factory=list)
+    options: Options
+    _settings: list[str] = field(default_factory=list)
     _counts: list[IntArray] = field(default_factory=list)
     _lost: list[FloatArray] = field(default_factory=list)
     _p: list[FloatArray] = field(default_factory=list)
@@ -56,16 +56,16 @@ class Tally:
         """No word was said that is allowed."""
         return not len(self._cells)
 
-    def add(self, theta: str, heard: Heard) -> None:
+    def add(self, setting: str, heard: Heard) -> None:
         """Add one scenario."""
-        self._thetas.append(theta)
+        self._settings.append(setting)
         self._counts.append(heard.counts.ravel()[self._cells])
         self._lost.append(sums(self._of_pair, heard.lost_pairs, self._all)[self._kept])
         p, p_group = self._tested(heard)
         self._p.append(p[self._kept])
         self._p_group.append(p_group.ravel()[self._cells])
         entries = np.flatnonzero((heard.lost > 0) & self.allowed[self.part.word])
-        self._examples.append((theta, *self._first(entries)))
+        self._examples.append((setting, *self._first(entries)))
         if self.sounds is not None:
             self._add_sounds(heard, self.sounds)
 
@@ -73,12 +73,12 @@ class Tally:
         groups = int(self.part.clean.group_of.max()) + 1
         p, p_group = np.full(self._all, np.nan), np.full((groups, self._size), np.nan)
         share, chance = heard.lost_pairs / self.part.said, heard.expected / self.part.said
-        if self.settings.speakers_known:
+        if self.options.speakers_known:
             said, lost = self.part.said, heard.lost_pairs
             of_pair, size = self._of_pair, self._all
             rho = hanging_together(of_pair, size, self.part.pair_speaker, said, lost, heard.expected)
             p = excess_loss(of_pair, size, share, chance, draws_worth(of_pair, size, said, rho))
-        if self.settings.speakers_in_one_group and groups > 1:
+        if self.options.speakers_in_one_group and groups > 1:
             group = self.part.clean.group_of[self.part.pair_speaker]
             p_group = group_excess(self.part.pair_word, self._size, group, groups, share >= 0.5)
         return p, p_group
@@ -89,7 +89,7 @@ class Tally:
         order = np.argsort(key, kind="stable")
         _, starts = np.unique(key[order], return_index=True)
         rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
-        chosen = np.sort(entries[order[rank < self.settings.examples]])
+        chosen = np.sort(entries[order[rank < self.options.examples]])
         return self.part.row[chosen], self.part.word[chosen]
 
     def _add_sounds(self, heard: Heard, sounds: Sounds) -> None:
@@ -98,7 +98,7 @@ class Tally:
         )
         self._sound_lost.append(self._by_group(lost))
         p = np.full((len(self.groups), len(sounds.phonemes)), np.nan)
-        if self.settings.speakers_known:
+        if self.options.speakers_known:
             speaker, sound = np.nonzero(said)
             cell = self.part.clean.group_of[speaker] * len(sounds.phonemes) + sound
             at = (speaker, sound)
@@ -127,8 +127,8 @@ class Tally:
         original = np.bincount(self._of_pair, self.part.said, self._all)[self._kept].astype(np.int64)
         base = pl.DataFrame({"group": group, "word": word})
         heard = [
-            base.with_columns(pl.lit(theta).alias("theta"), pl.Series("count", counts))
-            for theta, counts in zip(self._thetas, self._counts, strict=True)
+            base.with_columns(pl.lit(setting).alias("setting"), pl.Series("count", counts))
+            for setting, counts in zip(self._settings, self._counts, strict=True)
         ]
         named = [pl.lit(value).alias(key) for key, value in labels.items()]
         return base.with_columns(*named, pl.Series("original", original)), pl.concat(heard).with_columns(
@@ -136,7 +136,7 @@ class Tally:
         )
 
     def losses(self) -> pl.DataFrame:
-        """Return, for each (group, word), how many said it, how often it was lost at the worst theta, and the tests."""
+        """Return, for each (group, word), how many said it, how often it was lost at the worst setting, the tests."""
         entries = self.part.clean.group[self.part.row] * self._size + self.part.word
         place = np.searchsorted(self._cells, entries)
         place = np.where(
@@ -152,13 +152,13 @@ class Tally:
             {
                 "utterances": utterances,
                 "speakers": pl.Series(
-                    speakers if self.settings.speakers_known else [None] * len(speakers), dtype=pl.Int64
+                    speakers if self.options.speakers_known else [None] * len(speakers), dtype=pl.Int64
                 ),
                 "lost": most.astype(np.int64),
                 "lost_rate": most / said,
-                "lost_theta": [self._thetas[number] for number in worst],
-                "p": _over_thetas(self._p),
-                "p_group": _over_thetas(self._p_group),
+                "lost_setting": [self._settings[number] for number in worst],
+                "p": _over_settings(self._p),
+                "p_group": _over_settings(self._p_group),
             }
         )
 
@@ -175,16 +175,16 @@ class Tally:
                 "phoneme": names * len(self.groups),
                 "said": said.ravel().astype(np.int64),
                 "lost": lost.max(axis=0).ravel().astype(np.int64),
-                "lost_theta": [self._thetas[number] for number in worst],
-                "p": _over_thetas([p.ravel() for p in self._sound_p]),
+                "lost_setting": [self._settings[number] for number in worst],
+                "p": _over_settings([p.ravel() for p in self._sound_p]),
             }
         ).filter(pl.col("said") > 0)
         named = [pl.lit(value).alias(key) for key, value in labels.items()]
         rate = (pl.col("lost") / pl.col("said")).alias("lost_rate")
-        return table.select(*named, "group", "phoneme", "said", "lost", rate, "lost_theta", "p")
+        return table.select(*named, "group", "phoneme", "said", "lost", rate, "lost_setting", "p")
 
     def examples(self, utterances: pl.Series, **labels: str) -> pl.DataFrame:
-        """Return utterances in which a word was lost: recognizer, group, transformation, theta, word, utterance."""
+        """Return utterances in which a word was lost: recognizer, group, perturbation, setting, word, utterance."""
         group_of, vocabulary = self.part.clean.group, self.part.clean.vocabulary
         named = [pl.lit(value).alias(key) for key, value in labels.items()]
         parts = [
@@ -192,11 +192,11 @@ class Tally:
                 {
                     "group": self.groups.gather(group_of[rows]),
                     "word": vocabulary.gather(words),
-                    "theta": pl.Series([theta] * len(rows), dtype=pl.String),
+                    "setting": pl.Series([setting] * len(rows), dtype=pl.String),
                     "utterance": utterances.gather(rows),
                 }
             )
-            for theta, rows, words in self._examples
+            for setting, rows, words in self._examples
         ]
         return pl.concat(parts).with_columns(*named)
 
@@ -205,7 +205,7 @@ class Tally:
         return self.groups.gather(group), self.part.clean.vocabulary.gather(word)
 
 
-def _over_thetas(p: list[FloatArray]) -> pl.Series:
-    """Return the least p-value over the thetas times their number (Bonferroni); null where there was no test."""
-    # Who said a word does not depend on theta: it is tested under all of them or under none.
+def _over_settings(p: list[FloatArray]) -> pl.Series:
+    """Return the least p-value over the settings times their number (Bonferroni); null where there was no test."""
+    # Who said a word does not depend on the setting: it is tested under all of them or under none.
     return pl.Series(np.minimum(np.stack(p).min(axis=0) * len(p), 1.0)).fill_nan(None)

@@ -10,9 +10,9 @@ import numpy as np
 import polars as pl
 
 from voxaudit.audits.inputs import TRANSCRIPT_KEYS, require_trials
-from voxaudit.audits.localize.thetas import remaining
+from voxaudit.audits.localize.settings import remaining
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.condition import ORIGINALS, is_original, parse_condition
+from voxaudit.perturb.scenario_id import ORIGINALS, is_original, read_scenario_id
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.stats.cells import IntArray
 from voxaudit.tables import require_columns
@@ -35,7 +35,7 @@ class Heard:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """A checked table of transcripts; `settings` are the transformations and thetas of each recognizer."""
+    """A checked table of transcripts; `settings` are the perturbations and settings of each recognizer."""
 
     table: pl.DataFrame
     recognizers: tuple[Heard, ...]
@@ -44,9 +44,9 @@ class Trials:
     speakers_in_one_group: bool
     ungrouped: int
 
-    def texts(self, heard: Heard, transformation: str, theta: str, rule: Normalizer) -> pl.Series:
+    def texts(self, heard: Heard, perturbation: str, setting: str, rule: Normalizer) -> pl.Series:
         """Return a scenario's normalised texts in the order of the clean ones; null without an answer."""
-        rows = heard.scenarios[_id(transformation, theta)]
+        rows = heard.scenarios[_id(perturbation, setting)]
         answers = self.table[rows].select("utterance", pl.col("text").alias("heard"))
         joined = heard.utterances.select("utterance").join(
             answers, on="utterance", how="left", maintain_order="left"
@@ -54,19 +54,21 @@ class Trials:
         return normalize_column(joined["heard"], rule)
 
 
-def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclude: Iterable[str]) -> Trials:
+def arrange(
+    table: pl.DataFrame, where: str | Path, *, attribute: str | None, exclude: Iterable[str]
+) -> Trials:
     """Check a table of transcripts and arrange it by recognizer and scenario.
 
     A recognizer without any clean transcript, a column of groups that is not there, or a trial that is there twice
     raises one line. Utterances without a group are left out.
     """
-    require_columns(table, [*TRANSCRIPT_KEYS, *([group] if group else [])], where)
-    if group in TRANSCRIPT_KEYS[1:]:
+    require_columns(table, [*TRANSCRIPT_KEYS, *([attribute] if attribute else [])], where)
+    if attribute in TRANSCRIPT_KEYS[1:]:
         raise VoxauditError(
-            f"{where}: column '{group}' says nothing about a speaker; group by one that does, e.g. gender"
+            f"{where}: column '{attribute}' says nothing about a speaker; group by one that does, e.g. gender"
         )
     require_trials(table.lazy(), where)
-    kinds = pl.col(group).cast(pl.String).str.strip_chars() if group else pl.lit(EVERYBODY)
+    kinds = pl.col(attribute).cast(pl.String).str.strip_chars() if attribute else pl.lit(EVERYBODY)
     speaker = pl.col("speaker").cast(pl.String) if "speaker" in table.columns else pl.lit(None, pl.String)
     reference = pl.col(REFERENCE).cast(pl.String) if REFERENCE in table.columns else pl.lit(None, pl.String)
     table = table.select(
@@ -79,7 +81,9 @@ def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclud
     ungrouped = table.filter(~grouped)["utterance"].n_unique()
     table = table.filter(grouped)
     if table.is_empty():
-        raise VoxauditError(f"{where}: no transcripts{f' with a value in column {group!r}' if group else ''}")
+        raise VoxauditError(
+            f"{where}: no transcripts{f' with a value in column {attribute!r}' if attribute else ''}"
+        )
     places = (
         table.with_row_index("row")
         .group_by("recognizer", "scenario", maintain_order=True)
@@ -92,11 +96,11 @@ def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclud
         _check_once(own, table, where)
         rows = dict(own.select("scenario", "row").iter_rows())
         clean = table[np.array(rows.pop(_original(rows, name, where)))]
-        scenarios = {_id(*parse_condition(scenario).cell): np.array(row) for scenario, row in rows.items()}
+        scenarios = {_id(*read_scenario_id(scenario).cell): np.array(row) for scenario, row in rows.items()}
         if len(scenarios) < len(rows):
             raise VoxauditError(
-                f"{where}: several scenarios of recognizer '{one_line(name, 60)}' are the same transformation and"
-                f" theta ({_same(rows)}). Leave one of them"
+                f"{where}: several scenarios of recognizer '{one_line(name, 60)}' are the same perturbation and"
+                f" setting ({_same(rows)}). Leave one of them"
             )
         if scenarios:
             heard.append(Heard(name, clean, scenarios, _ids(rows)))
@@ -105,15 +109,15 @@ def arrange(table: pl.DataFrame, where: str | Path, *, group: str | None, exclud
         raise VoxauditError(f"{where}: only clean speech there: a drop needs a disturbance to compare with")
     everything: dict[str, list[str]] = {}
     for own_settings in settings.values():
-        for transformation, thetas in own_settings.items():
-            known = everything.setdefault(transformation, [])
-            known.extend(theta for theta in thetas if theta not in known)
+        for perturbation, some in own_settings.items():
+            known = everything.setdefault(perturbation, [])
+            known.extend(setting for setting in some if setting not in known)
     kept = remaining(everything, exclude)
     for name, own_settings in settings.items():
         settings[name] = {
-            transformation: left
-            for transformation, thetas in own_settings.items()
-            if (left := [theta for theta in thetas if theta in kept.get(transformation, ())])
+            perturbation: left
+            for perturbation, some in own_settings.items()
+            if (left := [setting for setting in some if setting in kept.get(perturbation, ())])
         }
     if not any(settings.values()):
         raise VoxauditError(f"{where}: nothing is left after --exclude")
@@ -168,26 +172,26 @@ def _same(scenarios: Iterable[str]) -> str:
     """Return the ids of the first scenarios that mean the same."""
     by_meaning: dict[str, list[str]] = {}
     for scenario in scenarios:
-        by_meaning.setdefault(_id(*parse_condition(scenario).cell), []).append(scenario)
+        by_meaning.setdefault(_id(*read_scenario_id(scenario).cell), []).append(scenario)
     return one_line(next(", ".join(ids) for ids in by_meaning.values() if len(ids) > 1), 120)
 
 
-def _id(transformation: str, theta: str) -> str:
-    return f"{transformation}:{theta}"
+def _id(perturbation: str, setting: str) -> str:
+    return f"{perturbation}:{setting}"
 
 
 def _ids(scenarios: Iterable[str]) -> pl.DataFrame:
-    rows = [(*parse_condition(scenario).cell, scenario) for scenario in scenarios]
+    rows = [(*read_scenario_id(scenario).cell, scenario) for scenario in scenarios]
     return pl.DataFrame(
-        rows, schema=dict.fromkeys(("transformation", "theta", "scenario"), pl.String), orient="row"
+        rows, schema=dict.fromkeys(("perturbation", "setting", "scenario"), pl.String), orient="row"
     )
 
 
 def _settings(scenarios: Iterable[str]) -> dict[str, list[str]]:
     settings: dict[str, list[str]] = {}
     for scenario in scenarios:
-        transformation, theta = parse_condition(scenario).cell
-        settings.setdefault(transformation, []).append(theta)
+        perturbation, setting = read_scenario_id(scenario).cell
+        settings.setdefault(perturbation, []).append(setting)
     return settings
 
 

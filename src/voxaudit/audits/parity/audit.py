@@ -12,8 +12,8 @@ from voxaudit.audits.parity.canary import canary
 from voxaudit.audits.parity.checklist import every_check
 from voxaudit.audits.parity.conditional import Conditional, conditional
 from voxaudit.audits.parity.findings import Findings, own_first, with_cautions
+from voxaudit.audits.parity.groups import assign_groups
 from voxaudit.audits.parity.intersectional import empty_groups, intersectional
-from voxaudit.audits.parity.levels import assign_levels
 from voxaudit.audits.parity.measures import Measured, add_measures
 from voxaudit.audits.parity.options import GAP, MEAN, Caution, Columns, Refusal, Settings
 from voxaudit.audits.parity.outliers import outliers
@@ -43,27 +43,27 @@ def parity(
     settings = settings.with_safe_names()
     trials = make_trials(measured.table, attributes, columns, settings, where)
     grouped = speaker_table(trials.table, trials.attributes, trials.measures, settings.outlier_z)
-    levels = assign_levels(grouped.raw, trials.attributes, settings)
-    if not levels.attributes:
-        why = "; ".join(f"{one.what}: {one.why}" for one in levels.refusals)
+    assigned = assign_groups(grouped.raw, trials.attributes, settings)
+    if not assigned.attributes:
+        why = "; ".join(f"{one.what}: {one.why}" for one in assigned.refusals)
         raise VoxauditError(f"{where}: no attribute can be compared. {why}")
-    order = levels.order
+    order = assigned.order
     names = list(order)
-    people = levels.people.join(
+    people = assigned.people.join(
         grouped.raw.select("speaker", *(pl.col(f"#{name}").alias(name) for name in trials.measures)),
         on="speaker",
     )
-    speakers = grouped.table.join(levels.people, on="speaker", how="left", maintain_order="left")
+    speakers = grouped.table.join(assigned.people, on="speaker", how="left", maintain_order="left")
     asked = gaps_asked(speakers, settings)
     main = MEAN if MEAN in grouped.recognizers else grouped.recognizers[0]
     cells = summarize_groups(speakers, ["recognizer", *names])
     single = univariate(speakers, order, asked, settings)
-    totals = single.levels.select("recognizer", "attribute", "level", "speakers")
+    totals = single.groups.select("recognizer", "attribute", "group", "speakers")
     fixed = _conditional(cells, order, totals, asked, settings)
     crossed = intersectional(cells, names, asked, settings) if len(names) > 1 else pl.DataFrame()
     fits = regressions(cells, order, totals, settings)
     far = outliers(
-        speakers, outlying_utterances(trials.table, settings.outlier_z), single.levels, order, asked, settings
+        speakers, outlying_utterances(trials.table, settings.outlier_z), single.groups, order, asked, settings
     )
     even = balance(people, order, settings)
     cautions = (*_surrogate_caution(trials), *even.cautions)
@@ -74,20 +74,20 @@ def parity(
         recognizers=grouped.recognizers,
         main=main,
         surrogate=trials.surrogate,
-        age=levels.age,
-        merged=levels.merged,
+        age=assigned.age,
+        merged=assigned.merged,
         gaps_asked=asked,
         left_out=trials.left_out,
         sources=measured.sources,
         missing=measured.missing,
-        notes=(*trials.notes, *grouped.notes, *levels.notes, *measured.notes, *_paired_notes(order)),
+        notes=(*trials.notes, *grouped.notes, *assigned.notes, *measured.notes, *_paired_notes(order)),
         speakers=speakers,
         people=people,
         sigma=_spread(cells, speakers),
-        univariate=with_cautions(single.levels, cautions),
+        univariate=with_cautions(single.groups, cautions),
         gaps=with_cautions(single.gaps, cautions),
         pairs=with_cautions(single.pairs, cautions),
-        conditional=with_cautions(fixed.levels, cautions),
+        conditional=with_cautions(fixed.groups, cautions),
         conditional_strata=fixed.strata,
         conditional_gaps=with_cautions(fixed.gaps, cautions),
         held=fixed.held,
@@ -101,11 +101,11 @@ def parity(
         outlier_comparison=far.comparison,
         balance=even.distributions,
         balance_tests=even.tests,
-        canary=canary(single.pairs, levels.age, order, settings),
+        canary=canary(single.pairs, assigned.age, order, settings),
         cautions=cautions,
         refusals=(
-            *levels.refusals,
-            *_level_refusals(single.levels.with_columns(rest=_rest()), speakers),
+            *assigned.refusals,
+            *_group_refusals(single.groups.with_columns(rest=_rest()), speakers),
             *fixed.refusals,
             *(empty_groups(cells, order) if len(names) > 1 else ()),
             *fits.refusals,
@@ -117,9 +117,9 @@ def parity(
 
 def _paired_notes(order: dict[str, tuple[str, ...]]) -> list[str]:
     return [
-        f"'{name}' has {len(levels)} levels: only the {MOST_PAIRED} with the most speakers are compared pair by pair"
-        for name, levels in order.items()
-        if len(levels) > MOST_PAIRED
+        f"'{name}' has {len(groups)} groups: only the {MOST_PAIRED} with the most speakers are compared pair by pair"
+        for name, groups in order.items()
+        if len(groups) > MOST_PAIRED
     ]
 
 
@@ -173,7 +173,7 @@ def _rest() -> pl.Expr:
     return pl.col("speakers").sum().over("recognizer", "attribute") - pl.col("speakers")
 
 
-def _level_refusals(table: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal]:
+def _group_refusals(table: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal]:
     """Say which groups were not tested, and which recognizers made no error."""
     errors = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("errors").sum())
     refusals = [
@@ -181,15 +181,15 @@ def _level_refusals(table: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal
         for name in errors.filter(pl.col("errors") == 0)["recognizer"].to_list()
     ]
     untested = table.filter(pl.col("p").is_null())
-    for (name, level), part in untested.group_by("attribute", "level", maintain_order=True):
+    for (name, group), part in untested.group_by("attribute", "group", maintain_order=True):
         fewest, total = part.select(pl.col("speakers").min(), pl.col("rest").min()).row(0)
         more = max((int(number) for number in part["more_needed"].drop_nulls()), default=0)
         if fewest < 2:
-            what, why = f"'{name}' = '{level}'", "one speaker: the group cannot be told from the person"
+            what, why = f"'{name}' = '{group}'", "one speaker: the group cannot be told from the person"
         elif total < 2:
-            what, why = f"'{name}' = '{level}' against the rest", "everybody else is one speaker"
+            what, why = f"'{name}' = '{group}' against the rest", "everybody else is one speaker"
         else:
-            what = f"'{name}' = '{level}' against the rest"
+            what = f"'{name}' = '{group}' against the rest"
             why = (
                 "within each side all speakers have the same word error rate: there is no spread to test with"
             )

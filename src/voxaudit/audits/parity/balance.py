@@ -1,4 +1,4 @@
-"""Are the groups alike in what they said and how they were recorded? Distributions by level, and a test."""
+"""Are the groups alike in what they said and how they were recorded? Distributions, and a test."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import polars as pl
 
 from voxaudit.audits.parity.judge import adjust, floats
 from voxaudit.audits.parity.options import NAMES, Caution, Settings
+from voxaudit.stats.p_values import p_value
 
 
 @dataclass(frozen=True)
 class Balance:
-    """Quantiles of every measure by level, a test for each measure and attribute, and the cautions that follow."""
+    """Quantiles of every measure by group, a test for each measure and attribute, and the cautions that follow."""
 
     distributions: pl.DataFrame
     tests: pl.DataFrame
@@ -21,15 +22,15 @@ class Balance:
 
 
 def balance(people: pl.DataFrame, order: dict[str, tuple[str, ...]], settings: Settings) -> Balance:
-    """Compare the speakers' means of each measure between the levels of each attribute.
+    """Compare the speakers' means of each measure between the groups of each attribute.
 
-    `people` has one row a speaker: levels, and a column for every measure that is known. The test is Kruskal and
-    Wallis's, on speakers; `largest_difference` is the largest between two levels' means, in standard deviations
+    `people` has one row a speaker: groups, and a column for every measure that is known. The test is Kruskal and
+    Wallis's, on speakers; `largest_difference` is the largest between two groups' means, in standard deviations
     between speakers.
     """
     measures = [name for name in NAMES if name in people.columns and people[name].count() > 0]
     distributions = [
-        _distribution(people, measure, name, levels) for measure in measures for name, levels in order.items()
+        _distribution(people, measure, name, groups) for measure in measures for name, groups in order.items()
     ]
     tests = pl.DataFrame(
         [_test(people, measure, name) for measure in measures for name in order], infer_schema_length=None
@@ -42,18 +43,18 @@ def balance(people: pl.DataFrame, order: dict[str, tuple[str, ...]], settings: S
     cautions = [
         Caution(
             row["attribute"],
-            f"{NAMES[row['measure']]} differs between levels of '{row['attribute']}': {row['lowest']} lowest"
+            f"{NAMES[row['measure']]} differs between groups of '{row['attribute']}': {row['lowest']} lowest"
             f" ({row['lowest_mean']:.3g}), {row['highest']} highest ({row['highest_mean']:.3g}), adjusted"
-            f" p = {row['p_adjusted']:.2g}; a difference in word error rate may come from that",
+            f" {p_value(row['p_adjusted'])}; a difference in word error rate may come from that",
         )
         for row in tests.filter(~pl.col("balanced")).iter_rows(named=True)
     ]
     return Balance(pl.concat(distributions), tests, tuple(cautions))
 
 
-def _distribution(people: pl.DataFrame, measure: str, name: str, levels: tuple[str, ...]) -> pl.DataFrame:
+def _distribution(people: pl.DataFrame, measure: str, name: str, groups: tuple[str, ...]) -> pl.DataFrame:
     value = pl.col(measure)
-    place = pl.DataFrame({name: levels, "place": range(len(levels))}, schema_overrides={name: pl.String})
+    place = pl.DataFrame({name: groups, "place": range(len(groups))}, schema_overrides={name: pl.String})
     return (
         people.filter(value.is_not_null())
         .group_by(name)
@@ -69,7 +70,7 @@ def _distribution(people: pl.DataFrame, measure: str, name: str, levels: tuple[s
         .select(
             pl.lit(measure).alias("measure"),
             pl.lit(name).alias("attribute"),
-            pl.col(name).alias("level"),
+            pl.col(name).alias("group"),
             pl.exclude(name),
         )
     )
@@ -80,13 +81,13 @@ def _test(people: pl.DataFrame, measure: str, name: str) -> dict[str, object]:
 
     known = people.filter(pl.col(measure).is_not_null()).select(name, measure)
     groups = {
-        str(level): part[measure].to_numpy() for (level,), part in known.group_by(name, maintain_order=True)
+        str(group): part[measure].to_numpy() for (group,), part in known.group_by(name, maintain_order=True)
     }
-    groups = {level: values for level, values in sorted(groups.items()) if len(values) >= 2}
+    groups = {group: values for group, values in sorted(groups.items()) if len(values) >= 2}
     row: dict[str, object] = {
         "measure": measure,
         "attribute": name,
-        "levels": len(groups),
+        "groups": len(groups),
         "speakers": known.height,
     }
     row |= dict.fromkeys(("statistic", "p", "largest_difference"), None)
@@ -95,7 +96,7 @@ def _test(people: pl.DataFrame, measure: str, name: str) -> dict[str, object]:
     row["fewest_speakers"] = min((len(values) for values in groups.values()), default=0)
     if len(groups) < 2:
         return row
-    means = {level: float(values.mean()) for level, values in groups.items()}
+    means = {group: float(values.mean()) for group, values in groups.items()}
     lowest, highest = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
     row |= {"lowest": lowest, "lowest_mean": means[lowest]}
     row |= {"highest": highest, "highest_mean": means[highest]}

@@ -11,19 +11,19 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from voxaudit.audits.parity.groups import age_range
 from voxaudit.audits.parity.judge import adjust, floats
-from voxaudit.audits.parity.levels import age_range
 from voxaudit.audits.parity.options import Settings
 
 ADULT = (18.0, 65.0)
 """Bands that lie within these ages, in years, are middle-aged here."""
 
 
-def middle_bands(levels: tuple[str, ...]) -> list[str]:
-    """Return the bands of adult middle age among an attribute's levels, the youngest first."""
-    spans = {level: span for level in levels if (span := age_range(level)) is not None}
-    inside = [level for level, (low, high) in spans.items() if low >= ADULT[0] and high <= ADULT[1]]
-    return sorted(inside, key=lambda level: spans[level])
+def middle_bands(groups: tuple[str, ...]) -> list[str]:
+    """Return the bands of adult middle age among an attribute's groups, the youngest first."""
+    spans = {group: span for group in groups if (span := age_range(group)) is not None}
+    inside = [group for group, (low, high) in spans.items() if low >= ADULT[0] and high <= ADULT[1]]
+    return sorted(inside, key=lambda group: spans[group])
 
 
 def canary(

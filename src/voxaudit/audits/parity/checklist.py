@@ -85,7 +85,7 @@ def _balanced(found: Findings, part: str, measures: tuple[str, ...]) -> tuple[st
     few = unsure["attribute"].unique(maintain_order=True).to_list()
     if few:
         return CAUTION, (
-            f"no imbalance found, but levels of {_list(few)} have fewer than the {needed} speakers that would show"
+            f"no imbalance found, but groups of {_list(few)} have fewer than the {needed} speakers that would show"
             f" one{lacking}"
         )
     return (
@@ -116,7 +116,7 @@ def _conditional(found: Findings) -> tuple[str, str]:
         return CANNOT, "no two groups differ in one attribute alone"
     table = found.conditional.filter(pl.col("recognizer") == found.main)
     plain = found.univariate.filter(pl.col("recognizer") == found.main)
-    keys = ["attribute", "level"]
+    keys = ["attribute", "group"]
     both = plain.select(*keys, "p_adjusted").join(
         table.select(*keys, pl.col("p_adjusted").alias("fixed"), "speakers", "speakers_used"), on=keys
     )
@@ -192,22 +192,22 @@ def _enough(found: Findings) -> tuple[str, str]:
 
 
 def _shortfall(row: dict[str, object]) -> str:
-    name = f"{row['attribute']} = {row['level']}"
+    name = f"{row['attribute']} = {row['group']}"
     more = row["more_needed"]
     return f"{name} ({more} more needed)" if more else f"{name} (too few others)"
 
 
 def _rare(found: Findings) -> tuple[str, str]:
     table = found.univariate.filter(pl.col("recognizer") == found.main)
-    rare = table.filter((pl.col("more_needed").fill_null(1) > 0) & ~pl.col("level").is_in([OTHER, MISSING]))
-    # Merging two levels of two would leave nothing to compare.
-    many = [name for name, levels in found.order.items() if len(levels) > 2]
+    rare = table.filter((pl.col("more_needed").fill_null(1) > 0) & ~pl.col("group").is_in([OTHER, MISSING]))
+    # Merging two groups of two would leave nothing to compare.
+    many = [name for name, groups in found.order.items() if len(groups) > 2]
     crowded = rare.filter(pl.len().over("attribute") >= 2).filter(pl.col("attribute").is_in(many))
-    merged = ", ".join(f"{len(levels)} of '{name}'" for name, levels in found.merged.items())
+    merged = ", ".join(f"{len(groups)} of '{name}'" for name, groups in found.merged.items())
     if crowded.height:
-        names = _list([f"{a} = {b}" for a, b in crowded.select("attribute", "level").iter_rows()])
-        return CAUTION, f"rare levels that could be merged where that makes sense (--merge-below): {names}"
-    return PASS, f"merged into '{OTHER}': {merged}" if merged else "no attribute has several rare levels"
+        names = _list([f"{a} = {b}" for a, b in crowded.select("attribute", "group").iter_rows()])
+        return CAUTION, f"rare groups that could be merged where that makes sense (--merge-below): {names}"
+    return PASS, f"merged into '{OTHER}': {merged}" if merged else "no attribute has several rare groups"
 
 
 def _precision(found: Findings) -> tuple[str, str]:
@@ -228,7 +228,7 @@ def _outliers(found: Findings) -> tuple[str, str]:
     changed = table.filter("changes")
     limit = f"|z| > {found.settings.outlier_z:g}"
     if changed.height:
-        names = _list([f"{a} = {b}" for a, b in changed.select("attribute", "level").iter_rows()])
+        names = _list([f"{a} = {b}" for a, b in changed.select("attribute", "group").iter_rows()])
         return CAUTION, f"without speakers and utterances beyond {limit} the verdict changes for: {names}"
     return PASS, f"{far.height} speakers beyond {limit}; no verdict depends on them or on outlying utterances"
 

@@ -1,6 +1,6 @@
 """Conditional parity: groups that differ in one attribute while all others are held fixed (Eq. 6).
 
-Within every combination of the other attributes (a stratum), speakers of a level are compared with the rest. The
+Within every combination of the other attributes (a stratum), speakers of a group are compared with the rest. The
 differences are put together in two ways: weighted by what each stratum can tell, with a test whose sample is the
 speakers; and as the paper does, by a one-sample t-test of the strata's relative errors.
 """
@@ -25,9 +25,9 @@ STRATUM = "stratum"
 
 @dataclass(frozen=True)
 class Conditional:
-    """Every level against the rest with all else fixed; the strata behind it; the gaps; what was refused."""
+    """Every group against the rest with all else fixed; the strata behind it; the gaps; what was refused."""
 
-    levels: pl.DataFrame
+    groups: pl.DataFrame
     strata: pl.DataFrame
     gaps: pl.DataFrame
     held: dict[str, tuple[str, ...]]
@@ -42,10 +42,10 @@ def conditional(
     gaps: dict[str, float],
     settings: Settings,
 ) -> Conditional:
-    """Compare levels within strata.
+    """Compare groups within strata.
 
     `cells` has recognizer, all attributes, and speakers, mean and m2 of each combination; `totals` the speakers of
-    every level (recognizer, attribute, level, speakers).
+    every group (recognizer, attribute, group, speakers).
     """
     parts: list[pl.DataFrame] = []
     refusals: list[Refusal] = []
@@ -57,7 +57,7 @@ def conditional(
         refusals += [
             Refusal(
                 f"'{name}' with '{other}' held fixed",
-                f"every level of '{other}' belongs to one level of '{name}': no two speakers differ in '{name}' alone,"
+                f"every group of '{other}' belongs to one group of '{name}': no two speakers differ in '{name}' alone,"
                 " and the two effects cannot be told apart here",
                 f"speakers of one '{other}' on both sides of '{name}'",
             )
@@ -72,34 +72,34 @@ def conditional(
             refusals.append(
                 Refusal(
                     f"'{name}' with all other attributes held fixed",
-                    f"no combination of {', '.join(held[name])} has speakers of two levels of '{name}'",
-                    "more speakers, coarser levels (--merge-below), or fewer attributes",
+                    f"no combination of {', '.join(held[name])} has speakers of two groups of '{name}'",
+                    "more speakers, coarser groups (--merge-below), or fewer attributes",
                 )
             )
     if not parts:
         return Conditional(pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), held, tuple(refusals))
     strata = _stratum_tests(pl.concat(parts), settings)
-    levels = _aggregate(strata, order, totals, gaps, settings)
-    untested = levels.filter(pl.col("p").is_null()).select("attribute", "level").unique(maintain_order=True)
+    groups = _aggregate(strata, order, totals, gaps, settings)
+    untested = groups.filter(pl.col("p").is_null()).select("attribute", "group").unique(maintain_order=True)
     refusals += [
         Refusal(
-            f"'{name}' = '{level}' against the rest with all else fixed",
+            f"'{name}' = '{group}' against the rest with all else fixed",
             "a single speaker decides it, or nobody differs: there is no spread to test with",
-            "more speakers or coarser levels (--merge-below)",
+            "more speakers or coarser groups (--merge-below)",
         )
-        for name, level in untested.iter_rows()
+        for name, group in untested.iter_rows()
     ]
-    return Conditional(levels, strata, _gaps(strata, levels, settings), held, tuple(refusals))
+    return Conditional(groups, strata, _gaps(strata, groups, settings), held, tuple(refusals))
 
 
 def determines(cells: pl.DataFrame, other: str, name: str) -> bool:
-    """Whether every level of `other` occurs with one level of `name` only."""
+    """Whether every group of `other` occurs with one group of `name` only."""
     kinds = cells.select(other, name).unique().group_by(other).agg(pl.len().alias("speakers"))
     return bool((kinds["speakers"] == 1).all())
 
 
 def _strata(cells: pl.DataFrame, name: str, held: Sequence[str]) -> pl.DataFrame:
-    """Return one row a stratum and level: the level's speakers and the rest's, where both have some."""
+    """Return one row a stratum and group: the group's speakers and the rest's, where both have some."""
     within = ["recognizer", *held]
     groups = combine(cells, [*within, name])
     rest = rest_of(groups, within)
@@ -111,7 +111,7 @@ def _strata(cells: pl.DataFrame, name: str, held: Sequence[str]) -> pl.DataFrame
     table = groups.select(
         "recognizer",
         pl.lit(name).alias("attribute"),
-        pl.col(name).alias("level"),
+        pl.col(name).alias("group"),
         label.alias(STRATUM),
         pl.col("speakers").cast(pl.Int64),
         "mean",
@@ -159,7 +159,7 @@ def _aggregate(
     gaps: dict[str, float],
     settings: Settings,
 ) -> pl.DataFrame:
-    keys = ["recognizer", "attribute", "level"]
+    keys = ["recognizer", "attribute", "group"]
     n, rest = pl.col("speakers"), pl.col("rest_speakers")
     table = (
         strata.group_by(keys, maintain_order=True)
@@ -181,10 +181,10 @@ def _aggregate(
         )
     )
     table = table.with_columns(_differences(strata, table.select(keys)))
-    place = {name: {level: i for i, level in enumerate(levels)} for name, levels in order.items()}
+    place = {name: {group: i for i, group in enumerate(groups)} for name, groups in order.items()}
     table = (
         table.with_columns(
-            place=pl.Series([place[a][b] for a, b in table.select("attribute", "level").iter_rows()])
+            place=pl.Series([place[a][b] for a, b in table.select("attribute", "group").iter_rows()])
         )
         .with_columns(turn=pl.Series([list(order).index(name) for name in table["attribute"]]))
         .sort("turn", "recognizer", "place", maintain_order=True)
@@ -246,21 +246,21 @@ def _differences(strata: pl.DataFrame, comparisons: pl.DataFrame) -> list[pl.Ser
     ]
 
 
-def _gaps(strata: pl.DataFrame, levels: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Return the mean over strata of Eq. 5, and whether any level differs from the rest.
+def _gaps(strata: pl.DataFrame, groups: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Return the mean over strata of Eq. 5, and whether any group differs from the rest.
 
     A gap is never negative, so a test that its mean is above 0 (as the paper suggests) would call pure noise unfair.
-    `p` is instead the smallest p of the attribute's levels, corrected for how many there are.
+    `p` is instead the smallest p of the attribute's groups, corrected for how many there are.
     """
     keys = ["recognizer", "attribute"]
     spread = (
         strata.group_by(*keys, STRATUM, maintain_order=True)
-        .agg(gap=pl.col("err_rel").max() - pl.col("err_rel").min(), levels=pl.len())
-        .filter(pl.col("levels") >= 2)
+        .agg(gap=pl.col("err_rel").max() - pl.col("err_rel").min(), groups=pl.len())
+        .filter(pl.col("groups") >= 2)
         .group_by(keys, maintain_order=True)
         .agg(gap=pl.col("gap").mean(), strata=pl.len())
     )
-    tests = levels.group_by(keys, maintain_order=True).agg("p", kinds=pl.len())
+    tests = groups.group_by(keys, maintain_order=True).agg("p", kinds=pl.len())
     smallest = []
     for p, kinds in tests.select("p", "kinds").iter_rows():
         known = np.array([value if value is not None else np.nan for value in p])

@@ -36,9 +36,9 @@ class Findings:
     missing: dict[str, str]
     notes: tuple[str, ...]
     speakers: pl.DataFrame
-    """One row a recognizer and speaker: counts, mean rate, levels."""
+    """One row a recognizer and speaker: counts, mean rate, groups."""
     people: pl.DataFrame
-    """One row a speaker: levels and measures."""
+    """One row a speaker: groups and measures."""
     sigma: pl.DataFrame
     """Spread between speakers by recognizer, and what of it more utterances could not remove."""
     univariate: pl.DataFrame
@@ -72,14 +72,14 @@ class Findings:
         return {
             "about": {
                 "attributes": list(self.attributes),
-                "levels": {name: list(levels) for name, levels in self.order.items()},
+                "groups": {name: list(groups) for name, groups in self.order.items()},
                 "recognizers": list(self.recognizers),
                 "speakers": self.people.height,
                 "speakers_are": "surrogate" if self.surrogate else "known",
                 "surrogate_of": list(self.surrogate),
                 "gap_asked": self.gaps_asked,
                 "left_out": self.left_out,
-                "merged": {name: list(levels) for name, levels in self.merged.items()},
+                "merged": {name: list(groups) for name, groups in self.merged.items()},
                 "held_fixed": {name: list(others) for name, others in self.held.items()},
                 "measured_with": self.sources,
                 "not_measured": self.missing,
@@ -90,7 +90,7 @@ class Findings:
             **{name: getattr(self, name).to_dicts() for name in tables},
             "outliers": {
                 "speakers": self.outlier_speakers.to_dicts(),
-                "by_level": self.outlier_shares.to_dicts(),
+                "by_group": self.outlier_shares.to_dicts(),
                 "utterances": self.outlier_utterances.to_dicts(),
                 "utterance_count": self.outlier_utterance_count,
                 "comparison": self.outlier_comparison.to_dicts(),

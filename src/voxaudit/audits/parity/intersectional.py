@@ -22,7 +22,7 @@ FEWEST_TESTED = 5
 def intersectional(
     cells: pl.DataFrame, attributes: Sequence[str], gaps: dict[str, float], settings: Settings
 ) -> pl.DataFrame:
-    """Compare every combination of levels with everybody else (Eq. 4), the worst treated first.
+    """Compare every combination of groups with everybody else (Eq. 4), the worst treated first.
 
     `cells` has recognizer, the attributes, and speakers, mean and m2. Groups of `FEWEST_TESTED` speakers and more are
     tested. Only those with enough speakers (Eq. 1) are ranked (`rank` 1 is the worst); the others say how many more
@@ -88,14 +88,14 @@ def intersectional(
 
 
 def empty_groups(cells: pl.DataFrame, order: dict[str, tuple[str, ...]]) -> list[Refusal]:
-    """Return a refusal for the combinations of levels that no speaker has; none of them can be compared."""
+    """Return a refusal for the combinations of groups that no speaker has; none of them can be compared."""
     there = set(cells.select(list(order)).unique().iter_rows())
-    every = math.prod(len(levels) for levels in order.values())
+    every = math.prod(len(groups) for groups in order.values())
     if len(there) == every:
         return []
     absent = islice((group for group in product(*order.values()) if group not in there), 5)
     names = "; ".join(
-        ", ".join(f"{name}={level}" for name, level in zip(order, group, strict=True)) for group in absent
+        ", ".join(f"{name}={value}" for name, value in zip(order, group, strict=True)) for group in absent
     )
     more = every - len(there) - 5
     return [

@@ -29,7 +29,7 @@ def adjust(
     """Return the p-values of one table corrected together; nan stays nan.
 
     The mean of the recognizers repeats what its parts say: its rows are a family of their own, and those of the single
-    recognizers are another. Rows with equal `same` test one hypothesis (the two sides of an attribute with two levels)
+    recognizers are another. Rows with equal `same` test one hypothesis (the two sides of an attribute with two groups)
     and count once.
     """
     keys = list(range(len(p))) if same is None else list(same)
@@ -45,7 +45,7 @@ def adjust(
 
 
 def one_hypothesis(table: pl.DataFrame, keys: Sequence[str]) -> list[object]:
-    """Return labels for `adjust`: levels of an attribute with just two share one, all other rows have their own."""
+    """Return labels for `adjust`: groups of an attribute with just two share one, all other rows have their own."""
     counts = table.select(pl.len().over(keys).alias("rows"), pl.struct(keys).hash().alias("key"))
     return [
         ("pair", key) if rows == 2 else ("row", place) for place, (rows, key) in enumerate(counts.iter_rows())

@@ -9,9 +9,9 @@ from typing import Literal
 from voxaudit.errors import VoxauditError
 
 MISSING = "(missing)"
-"""The level of speakers whose attribute is not known: a group of its own, never dropped."""
+"""The group of speakers whose attribute is not known: one of its own, never dropped."""
 OTHER = "other"
-"""The level that rare levels are merged into."""
+"""The group that rare groups are merged into."""
 MEAN = "(mean of recognizers)"
 """The name under which each speaker's mean over all recognizers is analysed."""
 

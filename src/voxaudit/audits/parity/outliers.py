@@ -23,22 +23,22 @@ class Outliers:
     """The furthest ones; `utterance_count` says how many there are."""
     utterance_count: int
     comparison: pl.DataFrame
-    """Err_rel and adjusted p of every level with and without, and whether a verdict changes."""
+    """Err_rel and adjusted p of every group with and without, and whether a verdict changes."""
     shares: pl.DataFrame
-    """Outlying speakers by level."""
+    """Outlying speakers by group."""
 
 
 def outliers(
     speakers: pl.DataFrame,
     utterances: tuple[pl.DataFrame, int],
-    levels: pl.DataFrame,
+    groups: pl.DataFrame,
     order: dict[str, tuple[str, ...]],
     gaps: dict[str, float],
     settings: Settings,
 ) -> Outliers:
     """Find outlying speakers and repeat the univariate comparison without them and without outlying utterances.
 
-    `speakers` has a column of levels for each attribute; `levels` is the univariate table with everybody.
+    `speakers` has a column of groups for each attribute; `groups` is the univariate table with everybody.
     """
     wer = pl.col("wer")
     scored = speakers.with_columns(
@@ -58,12 +58,12 @@ def outliers(
     )
     z = (wer - wer.mean().over("recognizer")) / wer.std().over("recognizer")
     rest = plain.filter(~(z.abs() > settings.outlier_z).fill_null(False))
-    keys = ["recognizer", "attribute", "level"]
+    keys = ["recognizer", "attribute", "group"]
     columns = ["speakers", "wer_speaker_mean", "err_rel", "p_adjusted", "verdict"]
-    without = univariate(rest, order, gaps, settings).levels.select(
+    without = univariate(rest, order, gaps, settings).groups.select(
         *keys, *(pl.col(name).alias(f"{name}_without") for name in columns)
     )
-    comparison = levels.select(*keys, *columns).join(without, on=keys, how="left", maintain_order="left")
+    comparison = groups.select(*keys, *columns).join(without, on=keys, how="left", maintain_order="left")
     significant, still = (pl.col(name) < settings.alpha for name in ("p_adjusted", "p_adjusted_without"))
     comparison = comparison.with_columns(
         changes=(significant.fill_null(False) != still.fill_null(False))
@@ -79,11 +79,11 @@ def outliers(
             .select(
                 "recognizer",
                 pl.lit(name).alias("attribute"),
-                pl.col(name).alias("level"),
+                pl.col(name).alias("group"),
                 "speakers",
                 "outliers",
             )
-            .sort("recognizer", "level")
+            .sort("recognizer", "group")
             for name in order
         ]
     )

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from voxaudit.audits.parity.audit import gaps_asked
-from voxaudit.audits.parity.levels import assign_levels
+from voxaudit.audits.parity.groups import assign_groups
 from voxaudit.audits.parity.options import MEAN, Columns, Refusal, Settings
 from voxaudit.audits.parity.speakers import speaker_table
 from voxaudit.audits.parity.trials import make_trials
@@ -23,7 +23,7 @@ class Plan:
     """What Eq. 1 says of every group, what simulation says, and what could not be said."""
 
     groups: pl.DataFrame
-    """recognizer, attribute, level, speakers, sigma, speakers_needed, more_needed, smallest_gap."""
+    """recognizer, attribute, group, speakers, sigma, speakers_needed, more_needed, smallest_gap."""
     simulated: pl.DataFrame
     """The same groups: power to find the gap against the rest, and speakers a side that would reach the power."""
     gaps_asked: dict[str, float]
@@ -45,14 +45,14 @@ def plan(
     settings = settings.with_safe_names()
     trials = make_trials(table, attributes, columns, settings, where)
     grouped = speaker_table(trials.table, trials.attributes, (), settings.outlier_z)
-    levels = assign_levels(grouped.raw, trials.attributes, settings)
-    if not levels.attributes:
-        why = "; ".join(f"{one.what}: {one.why}" for one in levels.refusals)
+    assigned = assign_groups(grouped.raw, trials.attributes, settings)
+    if not assigned.attributes:
+        why = "; ".join(f"{one.what}: {one.why}" for one in assigned.refusals)
         raise VoxauditError(f"{where}: no attribute can be compared. {why}")
-    speakers = grouped.table.join(levels.people, on="speaker", how="left", maintain_order="left")
+    speakers = grouped.table.join(assigned.people, on="speaker", how="left", maintain_order="left")
     asked = gaps_asked(speakers, settings)
-    keys = ["recognizer", "attribute", "level"]
-    groups = univariate(speakers, levels.order, asked, settings).levels.select(
+    keys = ["recognizer", "attribute", "group"]
+    groups = univariate(speakers, assigned.order, asked, settings).groups.select(
         *keys,
         "speakers",
         "wer_speaker_mean",
@@ -63,9 +63,9 @@ def plan(
         "smallest_gap",
     )
     rows: list[dict[str, object]] = []
-    refusals = list(levels.refusals)
+    refusals = list(assigned.refusals)
     if simulations:
-        joined = trials.table.join(levels.people, on="speaker", how="left", maintain_order="left")
+        joined = trials.table.join(assigned.people, on="speaker", how="left", maintain_order="left")
         for (recognizer, attribute), part in groups.filter(pl.col("recognizer") != MEAN).group_by(
             "recognizer", "attribute", maintain_order=True
         ):
@@ -107,7 +107,7 @@ def _simulate(
     )
     everybody = int(groups["speakers"].sum())
     rows: list[dict[str, object]] = []
-    for level, count in groups.select("level", "speakers").iter_rows():
+    for group, count in groups.select("group", "speakers").iter_rows():
         rest = everybody - count
         found = (
             simulate_power(
@@ -127,7 +127,7 @@ def _simulate(
             {
                 "recognizer": groups["recognizer"][0],
                 "attribute": attribute,
-                "level": level,
+                "group": group,
                 "speakers": count,
                 "rest_speakers": rest,
                 "gap": gap,

@@ -17,8 +17,8 @@ from voxaudit.errors import VoxauditError, missing_extra, one_line
 INK, PALE, ACCENT = "#1f2933", "#9aa5b1", "#b4451f"
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 """Marks of adjusted p-values, as in the paper's figures."""
-MOST_LEVELS = 30
-"""Levels drawn of one attribute: those with the most speakers."""
+MOST_GROUPS = 30
+"""Groups drawn of one attribute: those with the most speakers."""
 
 
 def write_plots(found: Findings, folder: str | Path) -> list[Path]:
@@ -62,7 +62,7 @@ def stars(p: float | None) -> str:
 
 
 def _panels(heights: list[int], columns: int = 1, width: float = 6.3) -> tuple[Any, list[list[Any]]]:
-    """Return a figure with one row of panels for each entry of `heights` (levels), `columns` wide."""
+    """Return a figure with one row of panels for each entry of `heights` (groups), `columns` wide."""
     from matplotlib.figure import Figure
 
     inches = [0.55 + 0.24 * count for count in heights]
@@ -77,20 +77,20 @@ def _panels(heights: list[int], columns: int = 1, width: float = 6.3) -> tuple[A
 
 
 def _shown(found: Findings, attribute: str) -> list[str]:
-    """Return the levels to draw, the last at the bottom."""
-    levels = found.order[attribute]
-    if len(levels) <= MOST_LEVELS:
-        return list(levels)
+    """Return the groups to draw, the last at the bottom."""
+    groups = found.order[attribute]
+    if len(groups) <= MOST_GROUPS:
+        return list(groups)
     counts = dict(found.people.group_by(attribute).agg(pl.len().alias("speakers")).iter_rows())
-    kept = set(sorted(levels, key=lambda level: -counts.get(level, 0))[:MOST_LEVELS])
-    return [level for level in levels if level in kept]
+    kept = set(sorted(groups, key=lambda group: -counts.get(group, 0))[:MOST_GROUPS])
+    return [group for group in groups if group in kept]
 
 
-def _label(axis: Any, levels: list[str], attribute: str, names: list[str] | None = None) -> None:
-    # matplotlib takes dollar signs for mathematics; a level may be called anything.
-    shown = [name.replace("$", r"\$") for name in names or levels]
-    axis.set_yticks(range(len(levels)), shown)
-    axis.set_ylim(len(levels) - 0.5, -0.5)
+def _label(axis: Any, groups: list[str], attribute: str, names: list[str] | None = None) -> None:
+    # matplotlib takes dollar signs for mathematics; a group may be called anything.
+    shown = [name.replace("$", r"\$") for name in names or groups]
+    axis.set_yticks(range(len(groups)), shown)
+    axis.set_ylim(len(groups) - 0.5, -0.5)
     axis.set_title(attribute.replace("$", r"\$"), loc="left", fontsize=9, color=INK, fontweight="bold")
 
 
@@ -98,12 +98,12 @@ def _groups(found: Findings) -> Any:
     """Group word error rates with intervals and numbers of speakers; other recognizers as pale ticks below."""
     figure, axes = _panels([len(_shown(found, name)) for name in found.attributes])
     for (axis,), name in zip(axes, found.attributes, strict=True):
-        levels = _shown(found, name)
+        groups = _shown(found, name)
         rows = found.univariate.filter(pl.col("attribute") == name)
         for row in rows.iter_rows(named=True):
-            if row["level"] not in levels:
+            if row["group"] not in groups:
                 continue
-            y = levels.index(row["level"])
+            y = groups.index(row["group"])
             if row["recognizer"] != found.main:
                 axis.plot(100 * row["wer_speaker_mean"], y + 0.27, "|", color=PALE, markersize=5)
                 continue
@@ -115,8 +115,8 @@ def _groups(found: Findings) -> Any:
             axis.annotate(
                 f" {stars(row['p_adjusted'])}", (100 * right, y), fontsize=8, va="center", color=INK
             )
-        counts = dict(rows.filter(pl.col("recognizer") == found.main).select("level", "speakers").iter_rows())
-        _label(axis, levels, name, [f"{level} (n = {counts.get(level, 0)})" for level in levels])
+        counts = dict(rows.filter(pl.col("recognizer") == found.main).select("group", "speakers").iter_rows())
+        _label(axis, groups, name, [f"{group} (n = {counts.get(group, 0)})" for group in groups])
         axis.set_xlim(left=0)
         axis.margins(x=0.12)
     axes[-1][0].set_xlabel("word error rate, mean over speakers (%)", fontsize=8)
@@ -135,12 +135,12 @@ def _conditional(found: Findings) -> Any:
     figure, axes = _panels([len(_shown(found, name)) for name in names])
     generator = np.random.default_rng(0)  # spreads dots that would hide each other
     for (axis,), name in zip(axes, names, strict=True):
-        levels = _shown(found, name)
+        groups = _shown(found, name)
         own = (pl.col("attribute") == name) & (pl.col("recognizer") == found.main)
         for row in found.conditional_strata.filter(own).iter_rows(named=True):
-            if row["level"] not in levels or row["err_rel"] is None:
+            if row["group"] not in groups or row["err_rel"] is None:
                 continue
-            y = levels.index(row["level"]) + generator.uniform(-0.22, 0.22)
+            y = groups.index(row["group"]) + generator.uniform(-0.22, 0.22)
             clear = row["p"] is not None and row["p"] < found.settings.alpha
             axis.plot(
                 row["err_rel"],
@@ -152,8 +152,8 @@ def _conditional(found: Findings) -> Any:
                 color=ACCENT if clear else "white",
             )
         for row in found.conditional.filter(own).iter_rows(named=True):
-            if row["level"] in levels and row["err_rel"] is not None:
-                y = levels.index(row["level"])
+            if row["group"] in groups and row["err_rel"] is not None:
+                y = groups.index(row["group"])
                 axis.plot(row["err_rel"], y, "D", color=INK, markersize=5)
                 axis.annotate(
                     stars(row["p_adjusted"]),
@@ -164,7 +164,7 @@ def _conditional(found: Findings) -> Any:
                     color=INK,
                 )
         axis.axvline(0, color=INK, linewidth=0.8)
-        _label(axis, levels, f"{name}, with {' and '.join(found.held[name])} fixed")
+        _label(axis, groups, f"{name}, with {' and '.join(found.held[name])} fixed")
     axes[-1][0].set_xlabel("relative error within a stratum (%)", fontsize=8)
     _caption(
         figure,
@@ -217,10 +217,10 @@ def _measures(found: Findings, measures: tuple[str, ...]) -> Any:
     return figure
 
 
-def _boxes(axis: Any, table: pl.DataFrame, attribute: str, levels: list[str], value: str) -> None:
+def _boxes(axis: Any, table: pl.DataFrame, attribute: str, groups: list[str], value: str) -> None:
     generator = np.random.default_rng(0)
-    for y, level in enumerate(levels):
-        values = table.filter(pl.col(attribute) == level)[value].drop_nulls().to_numpy()
+    for y, group in enumerate(groups):
+        values = table.filter(pl.col(attribute) == group)[value].drop_nulls().to_numpy()
         if not len(values):
             continue
         some = values if len(values) <= 400 else generator.choice(values, 400, replace=False)
@@ -235,7 +235,7 @@ def _boxes(axis: Any, table: pl.DataFrame, attribute: str, levels: list[str], va
         low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
         axis.plot([low, high], [y, y], color=ACCENT, linewidth=4, alpha=0.55, solid_capstyle="butt")
         axis.plot(middle, y, "o", color=ACCENT, markersize=4)
-    _label(axis, levels, attribute)
+    _label(axis, groups, attribute)
 
 
 def _whose(found: Findings) -> str:

@@ -2,7 +2,7 @@
 
 One row a speaker, so that nobody counts more for having spoken more; robust standard errors with speakers as clusters.
 The model of the recognizers' mean equals the stacked model of all recognizers with an effect for each, clustered by
-speaker. Reference levels are the most frequent ones.
+speaker. Reference groups are the most frequent ones.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def regressions(
 ) -> Regressions:
     """Fit both models for every recognizer.
 
-    `cells` has recognizer, the attributes, and speakers, mean and m2; `totals` the speakers of each level.
+    `cells` has recognizer, the attributes, and speakers, mean and m2; `totals` the speakers of each group.
     """
     order, refused = _without_nested(cells, order)
-    references = {name: _reference(totals, name, levels) for name, levels in order.items()}
+    references = {name: _reference(totals, name, groups) for name, groups in order.items()}
     terms: list[dict[str, object]] = []
     tests: list[dict[str, object]] = []
     refusals: dict[Refusal, None] = dict.fromkeys(refused)
@@ -93,7 +93,7 @@ def regressions(
 def _without_nested(
     cells: pl.DataFrame, order: dict[str, tuple[str, ...]]
 ) -> tuple[dict[str, tuple[str, ...]], list[Refusal]]:
-    """Leave out attributes whose levels each belong to one level of another: their effects are not two effects."""
+    """Leave out attributes whose groups each belong to one group of another: their effects are not two effects."""
     kept: list[str] = []
     refusals: list[Refusal] = []
     # Coarse attributes first, so that of two nested ones the finer is left out.
@@ -105,11 +105,11 @@ def _without_nested(
         refusals.append(
             Refusal(
                 f"'{name}' in the regressions beside '{above}'",
-                f"every level of '{name}' belongs to one level of '{above}', so they cannot both have an effect",
+                f"every group of '{name}' belongs to one group of '{above}', so they cannot both have an effect",
                 f"leave out '{above}' to see '{name}'",
             )
         )
-    return {name: levels for name, levels in order.items() if name in kept}, refusals
+    return {name: groups for name, groups in order.items() if name in kept}, refusals
 
 
 def _corrected(rows: list[dict[str, object]], settings: Settings, never: str = "") -> pl.DataFrame:
@@ -126,24 +126,24 @@ def _corrected(rows: list[dict[str, object]], settings: Settings, never: str = "
     return table.with_columns(p_adjusted=floats(adjusted))
 
 
-def _reference(totals: pl.DataFrame, name: str, levels: Sequence[str]) -> str:
+def _reference(totals: pl.DataFrame, name: str, groups: Sequence[str]) -> str:
     counts = dict(
-        totals.filter(pl.col("attribute") == name).group_by("level").agg(pl.col("speakers").max()).iter_rows()
+        totals.filter(pl.col("attribute") == name).group_by("group").agg(pl.col("speakers").max()).iter_rows()
     )
-    named = [level for level in levels if level not in (MISSING, OTHER)] or list(levels)
-    return max(named, key=lambda level: counts.get(level, 0))
+    named = [group for group in groups if group not in (MISSING, OTHER)] or list(groups)
+    return max(named, key=lambda group: counts.get(group, 0))
 
 
 def _main_columns(
     cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
 ) -> list[_Column]:
     columns = [_Column("(intercept)", "(intercept)", np.ones(cells.height))]
-    for name, levels in order.items():
-        for level in levels:
-            if level != references[name]:
-                is_level = (cells[name] == level).to_numpy().astype(np.float64)
-                if is_level.any():
-                    columns.append(_Column(name, f"{name}={level}", is_level))
+    for name, groups in order.items():
+        for group in groups:
+            if group != references[name]:
+                is_group = (cells[name] == group).to_numpy().astype(np.float64)
+                if is_group.any():
+                    columns.append(_Column(name, f"{name}={group}", is_group))
     return columns
 
 
@@ -164,7 +164,7 @@ def _pair_columns(
 def _models(
     cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
 ) -> list[_Model]:
-    count = 1 + sum(len(levels) - 1 for levels in order.values())
+    count = 1 + sum(len(groups) - 1 for groups in order.values())
     if (refusal := _too_many(cells, count, MAIN)) is not None:
         return [_Model(MAIN, [], None, (refusal,))]
     main = _main_columns(cells, order, references)
@@ -178,7 +178,7 @@ def _models(
     if pairs:
         models.append(_model(cells, [*main, *pairs], PAIRS))
     elif len(order) > 1:
-        why = "nobody differs from the reference levels in two attributes at once"
+        why = "nobody differs from the reference groups in two attributes at once"
         lost = Refusal("regression with interactions", why, "speakers of these groups")
         models.append(_Model(PAIRS, [], None, (lost,)))
     return models
@@ -195,7 +195,7 @@ def _few(people: int, columns: int, name: str) -> Refusal:
         f"regression with {name}",
         f"{people} speakers for {columns} coefficients: at least two a coefficient, and no more than {MOST_COLUMNS}"
         " coefficients",
-        "fewer attributes, coarser levels (--merge-below), or more speakers",
+        "fewer attributes, coarser groups (--merge-below), or more speakers",
     )
 
 
@@ -210,8 +210,8 @@ def _model(cells: pl.DataFrame, columns: list[_Column], name: str) -> _Model:
     refusals = (
         Refusal(
             f"terms of the regression with {name}: {'; '.join(lost)}",
-            "combinations of levels without speakers leave them undetermined",
-            "more speakers or coarser levels (--merge-below)",
+            "combinations of groups without speakers leave them undetermined",
+            "more speakers or coarser groups (--merge-below)",
         ),
     )
     return _Model(name, kept, prepare_cells(design[:, places], n), refusals if lost else ())
@@ -222,7 +222,7 @@ def _term_rows(
 ) -> list[dict[str, object]]:
     from scipy.special import stdtr, stdtrit
 
-    baseline = ", ".join(f"{name}={level}" for name, level in references.items())
+    baseline = ", ".join(f"{name}={group}" for name, group in references.items())
     rows: list[dict[str, object]] = []
     found = zip(model.columns, fit.coefficients, fit.standard_errors, fit.df, strict=True)
     for column, estimate, error, df in found:

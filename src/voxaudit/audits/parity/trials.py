@@ -90,7 +90,7 @@ def _clean(table: pl.DataFrame, name: str) -> pl.Expr:
     """Return a column without blanks around its texts; an empty text is a missing value."""
     kind = table.schema[name]
     if kind.is_nested():
-        raise VoxauditError(f"column '{name}' holds lists or records, not levels. Name another attribute")
+        raise VoxauditError(f"column '{name}' holds lists or records, not groups. Name another attribute")
     if kind.is_numeric() or kind == pl.Boolean or kind.is_temporal():
         return pl.col(name)
     text = pl.col(name).cast(pl.String).str.strip_chars()

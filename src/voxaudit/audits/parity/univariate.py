@@ -16,14 +16,14 @@ from voxaudit.stats.speaker_means import pooled_sigma, rest_of, summarize_groups
 from voxaudit.stats.ttests import one_sample, relative_interval, steadied, welch
 
 MOST_PAIRED = 100
-"""Levels of one attribute that are compared pair by pair."""
+"""Groups of one attribute that are compared pair by pair."""
 
 
 @dataclass(frozen=True)
 class Univariate:
-    """Three tables: every level against the rest, best against worst level, and every pair of levels."""
+    """Three tables: every group against the rest, best against worst group, and every pair of groups."""
 
-    levels: pl.DataFrame
+    groups: pl.DataFrame
     gaps: pl.DataFrame
     pairs: pl.DataFrame
 
@@ -31,17 +31,17 @@ class Univariate:
 def univariate(
     speakers: pl.DataFrame, order: dict[str, tuple[str, ...]], gaps: dict[str, float], settings: Settings
 ) -> Univariate:
-    """Compare the levels of every attribute of a speaker table that has a column of levels for each.
+    """Compare the groups of every attribute of a speaker table that has a column of groups for each.
 
-    `order` names the attributes and their levels; `gaps` is the gap asked about for each recognizer.
+    `order` names the attributes and their groups; `gaps` is the gap asked about for each recognizer.
     """
-    groups = pl.concat([_summary(speakers, name, levels) for name, levels in order.items()])
-    levels = _levels(groups, gaps, settings)
-    pairs = _pairs(groups, gaps, settings)
-    return Univariate(levels, best_against_worst(levels, settings), pairs)
+    summaries = pl.concat([_summary(speakers, name, groups) for name, groups in order.items()])
+    groups = _each_group(summaries, gaps, settings)
+    pairs = _pairs(summaries, gaps, settings)
+    return Univariate(groups, best_against_worst(groups, settings), pairs)
 
 
-def _summary(speakers: pl.DataFrame, name: str, levels: Sequence[str]) -> pl.DataFrame:
+def _summary(speakers: pl.DataFrame, name: str, groups: Sequence[str]) -> pl.DataFrame:
     by = ["recognizer", name]
     counts = speakers.group_by(by).agg(
         utterances=pl.col("utterances").sum(),
@@ -49,7 +49,7 @@ def _summary(speakers: pl.DataFrame, name: str, levels: Sequence[str]) -> pl.Dat
         wer_utterance_mean=pl.col("rate_sum").sum() / pl.col("utterances").sum(),  # Eq. 2
         wer_pooled=pl.col("errors").sum() / pl.col("words").sum(),
     )
-    place = pl.DataFrame({name: levels, "place": range(len(levels))}, schema_overrides={name: pl.String})
+    place = pl.DataFrame({name: groups, "place": range(len(groups))}, schema_overrides={name: pl.String})
     return (
         summarize_groups(speakers, by)
         .join(counts, on=by)
@@ -58,7 +58,7 @@ def _summary(speakers: pl.DataFrame, name: str, levels: Sequence[str]) -> pl.Dat
         .select(
             "recognizer",
             pl.lit(name).alias("attribute"),
-            pl.col(name).alias("level"),
+            pl.col(name).alias("group"),
             pl.col("speakers").cast(pl.Int64),
             "mean",
             "m2",
@@ -69,11 +69,11 @@ def _summary(speakers: pl.DataFrame, name: str, levels: Sequence[str]) -> pl.Dat
     )
 
 
-def _levels(groups: pl.DataFrame, gaps: dict[str, float], settings: Settings) -> pl.DataFrame:
+def _each_group(groups: pl.DataFrame, gaps: dict[str, float], settings: Settings) -> pl.DataFrame:
     n, mean, m2 = (groups[name].to_numpy().astype(np.float64) for name in ("speakers", "mean", "m2"))
     rest = rest_of(groups, KEYS)
     own, others = variance(n, m2), variance(rest.n, rest.m2)
-    # Two levels are one comparison, whichever side it is looked at from.
+    # Two groups are one comparison, whichever side it is looked at from.
     several = groups.select(pl.len().over(KEYS) > 2).to_series().to_numpy()
     used = np.where(several, steadied(n, own, rest.n, others), own)
     two = welch(n, mean, used, rest.n, rest.mean, others, confidence=settings.confidence)
@@ -86,7 +86,7 @@ def _levels(groups: pl.DataFrame, gaps: dict[str, float], settings: Settings) ->
     gap = gap_of(groups["recognizer"], gaps)
     same = one_hypothesis(groups, KEYS)
     sigma = groups.join(pooled_sigma(groups, KEYS), on=KEYS, how="left", maintain_order="left")["sigma"]
-    table = groups.select(*KEYS, "level", "speakers", "utterances", "words").with_columns(
+    table = groups.select(*KEYS, "group", "speakers", "utterances", "words").with_columns(
         wer_speaker_mean=floats(mean),  # Eq. 3
         wer_low=floats(np.maximum(around.low, 0.0)),
         wer_high=floats(around.high),
@@ -113,9 +113,9 @@ def _levels(groups: pl.DataFrame, gaps: dict[str, float], settings: Settings) ->
 
 
 def _pairs(groups: pl.DataFrame, gaps: dict[str, float], settings: Settings) -> pl.DataFrame:
-    """Compare every two levels of an attribute; levels with one speaker are in no pair.
+    """Compare every two groups of an attribute; groups with one speaker are in no pair.
 
-    Of an attribute with more than `MOST_PAIRED` levels, those with the most speakers are paired.
+    Of an attribute with more than `MOST_PAIRED` groups, those with the most speakers are paired.
     """
     first: list[int] = []
     second: list[int] = []
@@ -138,8 +138,8 @@ def _pairs(groups: pl.DataFrame, gaps: dict[str, float], settings: Settings) -> 
     test = welch(*side(a), *side(b), confidence=settings.confidence)
     gap = gap_of(a["recognizer"], gaps)
     sigma = a.join(pooled_sigma(groups, KEYS), on=KEYS, how="left", maintain_order="left")["sigma"]
-    table = a.select(*KEYS, pl.col("level").alias("first")).with_columns(
-        second=b["level"],
+    table = a.select(*KEYS, pl.col("group").alias("first")).with_columns(
+        second=b["group"],
         speakers=a["speakers"],
         second_speakers=b["speakers"],
         wer=a["mean"],

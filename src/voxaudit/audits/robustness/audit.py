@@ -36,21 +36,21 @@ def robustness(
     difficulty_source: str = "as given",
     attributes: Sequence[str] = (),
     by: Sequence[str] | None = None,
-    models: pl.DataFrame | None = None,
+    facts: pl.DataFrame | None = None,
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
     where: str | Path = "scores",
-    models_where: str | Path = "models",
+    facts_where: str | Path = "facts",
 ) -> Robustness:
     """Measure what every scenario of a `scores` table costs every recognizer, against clean speech.
 
     `difficulty` has the columns scenario and difficulty (SRB: mean 50, standard deviation 25 over scenarios); without
     it nothing is normalised and recognizers are ranked by WERD. `attributes` are columns whose groups are compared
-    (LWERR). `models` has a column recognizer and facts about each. The columns `language` and `corpus` set results
-    apart where they have several values and are not attributes; `by` chooses among them. A column `draw` or `seed`
-    tells random draws of the same perturbation apart. Intervals of differences come from `resamples` draws of speakers,
-    the same for clean and disturbed speech and for all recognizers; those of rates and of LWERR need none
+    (LWERR). `facts` has a column recognizer and what is known about each. The columns `language` and `corpus` set
+    results apart where they have several values and are not attributes; `by` chooses among them. A column `draw` or
+    `seed` tells random draws of the same perturbation apart. Intervals of differences come from `resamples` draws of
+    speakers, the same for clean and disturbed speech and for all recognizers; those of rates and of LWERR need none
     (`stats.rates`).
     """
     if not 0.0 < confidence < 1.0:
@@ -61,7 +61,7 @@ def robustness(
         raise VoxauditError(f"seed must be at least 0, not {seed}")
     attributes = tuple(dict.fromkeys(attributes))
     trials = read_trials(scores, attributes, by, where)
-    facts = None if models is None else read_facts(models, trials.recognizers, models_where)
+    facts = None if facts is None else read_facts(facts, trials.recognizers, facts_where)
     hard, refusals = (
         ({}, []) if difficulty is None else check_difficulty(difficulty, trials.settings, difficulty_source)
     )

@@ -33,10 +33,10 @@ class Correlates:
     refusals: list[Refusal] = field(default_factory=list)
 
 
-def read_facts(models: pl.DataFrame, recognizers: tuple[str, ...], where: str | Path) -> pl.DataFrame:
-    """Check a table of model facts: a column `recognizer` and any others, one row a recognizer."""
-    require_columns(models, ["recognizer"], where)
-    facts = models.with_columns(pl.col("recognizer").cast(pl.String))
+def read_facts(table: pl.DataFrame, recognizers: tuple[str, ...], where: str | Path) -> pl.DataFrame:
+    """Check a table of facts about recognizers: a column `recognizer` and any others, one row a recognizer."""
+    require_columns(table, ["recognizer"], where)
+    facts = table.with_columns(pl.col("recognizer").cast(pl.String))
     if facts["recognizer"].is_duplicated().any():
         twice = facts.filter(pl.col("recognizer").is_duplicated())["recognizer"][0]
         raise VoxauditError(f"{where}: recognizer '{one_line(str(twice), 80)}' has several rows; keep one")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from voxaudit.corpus.roles import ROLES
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN, PERTURBATIONS, Perturbation
+from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.perturb.suites import AEQUEVOX
 
 CATEGORIES: Mapping[str, tuple[str, ...]] = {
@@ -64,14 +64,13 @@ class Setting:
 
 def describe(scenario: str) -> Setting:
     """Return what a scenario id says; any string is one, also of a perturbation nobody knows."""
-    name, _, setting = scenario.partition(":")
+    read = read_scenario_id(scenario)
+    name, severity, values = read.perturbation, read.severity, read.values
     if scenario == CLEAN:
         return Setting(scenario, CLEAN, CLEAN, random=False)
     role = _role(scenario)
     kind = None if role else _kind(name)
-    severity = int(setting) if setting.isdecimal() and len(setting) < 10 else None
     main, harsher = _main_parameter(name, kind)
-    values = _values(setting)
     if severity is not None and kind is not None and 1 <= severity <= len(kind.severities):
         values = dict(kind.severities[severity - 1])
     parameter = main if main in values else next(iter(values), None) if len(values) == 1 else None
@@ -136,17 +135,3 @@ def _main_parameter(name: str, kind: type[Perturbation] | None) -> tuple[str | N
         thetas = AEQUEVOX[name]
         return "theta", 1 if thetas[-1] > thetas[0] else -1
     return None, 0
-
-
-def _values(setting: str) -> dict[str, float]:
-    values = {}
-    for part in setting.split(","):
-        key, equals, text = part.partition("=")
-        if equals:
-            try:
-                value = float(text)
-            except ValueError:
-                continue
-            if math.isfinite(value):
-                values[key.strip()] = value
-    return values

@@ -169,7 +169,7 @@ def _check(plan: Plan) -> None:
 def _record(found: Sequential) -> dict[str, object]:
     """Return what `run.json` says about an incomplete grid."""
     return {
-        "calls": found.calls,
+        "trials": found.trials,
         "grid": found.grid,
         "stopped": [
             {

@@ -61,13 +61,13 @@ class Gap:
 
 @dataclass(frozen=True)
 class Sequential:
-    """A sequential audit. `calls` of the `grid`'s trials were asked for; `heard` took a recognizer's time now."""
+    """A sequential audit. `trials` of the full `grid` were asked for; `heard` took a recognizer's time now."""
 
     goal: Goal
     order: Order
     rates: tuple[Rate, ...]
     gaps: tuple[Gap, ...]
-    calls: int
+    trials: int
     grid: int
     heard: int
     replayed: bool
@@ -82,7 +82,7 @@ class Sequential:
                 name: len(members) for name, members in zip(self.order.names, self.order.groups, strict=True)
             },
             "groups_left_out": list(self.order.left_out),
-            "calls": self.calls,
+            "trials": self.trials,
             "grid": self.grid,
             "heard_now": self.heard,
             "replayed": self.replayed,
@@ -93,9 +93,9 @@ class Sequential:
     def sentences(self) -> list[str]:
         """Return the findings in words."""
         lines = [
-            f"{self.calls} of the {self.grid} trials of the full grid were "
+            f"{self.trials} of the {self.grid} trials of the full grid were "
             + ("needed" if self.replayed else "heard")
-            + (f": {self.grid / self.calls:.1f} times fewer." if self.calls else ".")
+            + (f": {self.grid / self.trials:.1f} times fewer." if self.trials else ".")
         ]
         lines += [
             f"{gap.recognizer}, {gap.scenario}: {100 * abs(gap.gap):.1f} points {'more' if gap.gap > 0 else 'fewer'}"
@@ -190,8 +190,8 @@ def summarize(
                     _finite(float(spreads[c, k + 1] / spreads[c, 0])) if spreads[c, 0] > 0 else None,
                 )
             )
-    calls = int((walked.heard * utterances).sum())
-    return Sequential(goal, order, tuple(all_rates), tuple(all_gaps), calls, grid, heard, replayed)
+    trials = int((walked.heard * utterances).sum())
+    return Sequential(goal, order, tuple(all_rates), tuple(all_gaps), trials, grid, heard, replayed)
 
 
 def _doubtful(gap: Gap) -> bool:

@@ -45,7 +45,7 @@ class Outcome:
     alike: list[bool]
     full: list[bool]
     patient: list[bool]
-    calls: FloatArray
+    trials: FloatArray
     grid: float
     walk: Walk
     truth: FloatArray

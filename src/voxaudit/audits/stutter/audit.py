@@ -18,14 +18,14 @@ from voxaudit.audits.stutter.queue import (
     QUEUE,
     Suspicious,
     false_positive_rate,
-    kind_counts,
+    fault_counts,
     read_labels,
     suspicious_cases,
     write_queue,
 )
 from voxaudit.audits.stutter.recordings import write_recordings
 from voxaudit.audits.stutter.refused import forget_refusal
-from voxaudit.audits.stutter.scoring import Change, all_rates, by_mutator, change, rates, trial_table
+from voxaudit.audits.stutter.scoring import Change, all_rates, by_kind, change, rates, trial_table
 from voxaudit.audits.stutter.search import Found, Progress, search
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, one_line
@@ -63,10 +63,10 @@ class Stutter:
         """The findings as plain values, as `--json` prints them. Rates are shares; similarity is -1 to 1."""
         return {
             "settings": asdict(self.settings) | {"normalizer": normalizer(NORMALIZER).id},
-            "recordings": self.table["utterance"].n_unique(),
+            "utterances": self.table["utterance"].n_unique(),
             "cases": self.table.filter(pl.col("chain") != "").select("utterance", "chain").unique().height,
             "recognizers": {name: _recognizer(part) for name, part in self._parts()},
-            "mutators": self._mutators(),
+            "kinds": self._kinds(),
             "suspicious": [
                 {
                     "utterance": one.utterance,
@@ -76,14 +76,14 @@ class Stutter:
                     "surface": one.surface,
                     "transcripts": {"original": one.original, "case": one.transcript},
                     "similarity": one.similarity,
-                    "kind": one.kind,
+                    "fault": one.fault,
                     "span": one.span,
                 }
                 for one in self.suspicious
             ],
-            "kinds": kind_counts(self.suspicious),
-            "kinds_by_recognizer": {
-                name: kind_counts(one for one in self.suspicious if one.recognizer == name)
+            "faults": fault_counts(self.suspicious),
+            "faults_by_recognizer": {
+                name: fault_counts(one for one in self.suspicious if one.recognizer == name)
                 for name, _ in self._parts()
             },
             "labels": false_positive_rate(self.labels.values()),
@@ -95,10 +95,10 @@ class Stutter:
         names = self.table["recognizer"].unique(maintain_order=True).to_list()
         return [(name, self.table.filter(pl.col("recognizer") == name)) for name in names]
 
-    def _mutators(self) -> dict[str, Any]:
+    def _kinds(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for mutator, part in by_mutator(self.table, self.settings.mutators).items():
-            found[mutator] = {
+        for kind, part in by_kind(self.table, self.settings.kinds).items():
+            found[kind] = {
                 name: _recognizer(own)
                 for name, _ in self._parts()
                 if not (own := part.filter(pl.col("recognizer") == name)).is_empty()
@@ -117,7 +117,7 @@ def stutter(
     clips: Sequence[Clip] = (),
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     cache: bool | str | Path = True,
-    alignments: Mapping[str, Timings | str] | None = None,
+    timings: Mapping[str, Timings | str] | None = None,
     labels: str | Path | None = None,
     only_agreed: bool = False,
     progress: Progress | None = None,
@@ -125,7 +125,7 @@ def stutter(
 ) -> Stutter:
     """Audit recognizers with stuttered speech made from a corpus (ASTER).
 
-    Recordings without a reference text are aligned with what the first recognizer heard. `alignments` are timings by
+    Recordings without a reference text are aligned with what the first recognizer heard. `timings` are those of
     another aligner (`read_alignments`), by utterance id or by the name of a whole recording's file. `doses` are rates
     of stuttering (events per 100 words) to measure a dose response at, with the kinds in the shares of `mixture`.
     `only_agreed` takes only recordings that all recognizers hear alike, as the paper does. The folder `out` holds the
@@ -148,7 +148,7 @@ def stutter(
     if (folder / QUEUE).exists():
         read_labels(folder / QUEUE)
     meaning = Meaning(encoder(settings.embeddings))
-    recordings, skipped = _recordings(corpus, recognizers, folder, limits, cache, alignments or {})
+    recordings, skipped = _recordings(corpus, recognizers, folder, limits, cache, timings or {})
     if not recordings:
         first = next(iter(skipped.values()), "the corpus is empty")
         raise VoxauditError(f"{corpus.source or corpus.name}: no recording can be stuttered ({first})")
@@ -211,15 +211,15 @@ def _recordings(
     folder: Path,
     limits: Limits,
     cache: bool | str | Path,
-    alignments: Mapping[str, Timings | str],
+    given: Mapping[str, Timings | str],
 ) -> tuple[list[Recording], dict[str, str]]:
     """Align what no other aligner did; texts that are missing are taken from the first recognizer's transcripts."""
     utterances = list(corpus)
-    brought = {u.id: timings for u in utterances if (timings := _brought(u, alignments)) is not None}
-    if alignments and not brought:
+    brought = {u.id: timings for u in utterances if (timings := _brought(u, given)) is not None}
+    if given and not brought:
         raise VoxauditError(
-            f"none of the {len(alignments)} alignments is called like an utterance or its audio file"
-            f" (first: '{one_line(next(iter(alignments)), 60)}')"
+            f"none of the {len(given)} timings is called like an utterance or its audio file"
+            f" (first: '{one_line(next(iter(given)), 60)}')"
         )
     rest = [u for u in utterances if u.id not in brought]
     texts = {id_: timings.text for id_, timings in brought.items() if isinstance(timings, Timings)}
@@ -242,15 +242,15 @@ def _recordings(
         if isinstance(timings, str):
             skipped[utterance.id] = timings
         elif utterance.id in brought and normalize(timings.text) != normalize(text):
-            skipped[utterance.id] = "the alignment that was given has other words than the text"
+            skipped[utterance.id] = "the timings that were given have other words than the text"
         else:
             recordings.append(Recording(utterance, timings, text))
     return recordings, skipped
 
 
-def _brought(utterance: Utterance, alignments: Mapping[str, Timings | str]) -> Timings | str | None:
+def _brought(utterance: Utterance, given: Mapping[str, Timings | str]) -> Timings | str | None:
     whole = utterance.start == 0 and utterance.duration is None
-    return alignments.get(utterance.id) or (alignments.get(utterance.audio.stem) if whole else None)
+    return given.get(utterance.id) or (given.get(utterance.audio.stem) if whole else None)
 
 
 def _agreed(recordings: Sequence[Recording], session: Session, skipped: dict[str, str]) -> list[Recording]:

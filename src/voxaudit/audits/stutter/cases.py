@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from voxaudit.align import Timings
 from voxaudit.corpus import Utterance
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.stutter import MUTATORS, SEVERITIES
 from voxaudit.registry import suggest
 from voxaudit.score.meaning import MINILM
@@ -21,13 +21,14 @@ NORMALIZER = "keep-fillers"
 class Settings:
     """How the search goes (Liu et al. 2023, Algorithm 1).
 
-    `budget` is the number of new cases a recording; `selection` keeps the Pareto front (`moo`) or everything
-    (`random`) as seeds; a transcript less similar than `threshold` to what the recognizer said of the original is
-    suspicious; `severity` 1 to 4 limits how strong a moment of stuttering is (None: the paper's whole range).
+    `budget` is the number of new cases an utterance, `kinds` are those of stuttering (the paper's mutators);
+    `selection` keeps the Pareto front (`moo`) or everything (`random`) as seeds; a transcript less similar than
+    `threshold` to what the recognizer said of the original is suspicious; `severity` 1 to 4 limits how strong a moment
+    of stuttering is (None: the paper's whole range).
     """
 
     budget: int = 50
-    mutators: tuple[str, ...] = tuple(MUTATORS)
+    kinds: tuple[str, ...] = tuple(MUTATORS)
     selection: str = "moo"
     seed: int = 0
     threshold: float = 0.8
@@ -36,20 +37,26 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.budget <= 10_000:
-            raise VoxauditError(f"the budget must be from 1 to 10,000 cases a recording, not {self.budget}")
+            raise VoxauditError(f"the budget must be from 1 to 10,000 cases an utterance, not {self.budget}")
         if self.selection not in SELECTIONS:
             raise VoxauditError(f"unknown selection '{self.selection}'. Choose moo or random")
         if self.severity is not None and self.severity not in SEVERITIES:
             raise VoxauditError(f"severity must be from 1 to {len(SEVERITIES)}, not {self.severity}")
         if not 0.0 < self.threshold <= 1.0:
             raise VoxauditError(f"the threshold must be above 0 and at most 1, not {self.threshold:g}")
-        for name in self.mutators:
-            if name not in MUTATORS:
-                raise VoxauditError(
-                    f"unknown mutator '{name}'.{suggest(name, list(MUTATORS))} Available: {', '.join(MUTATORS)}"
-                )
-        if not self.mutators:
-            raise VoxauditError(f"no mutator chosen. Available: {', '.join(MUTATORS)}")
+        check_kinds(self.kinds)
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raise one line unless these are kinds of stuttering, one at least."""
+    there = f"Available: {', '.join(MUTATORS)}"
+    for name in kinds:
+        if name not in MUTATORS:
+            raise VoxauditError(
+                f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(MUTATORS))} {there}"
+            )
+    if not kinds:
+        raise VoxauditError(f"no kind of stuttering chosen. {there}")
 
 
 @dataclass(frozen=True)
@@ -65,17 +72,18 @@ class Recording:
 class Case:
     """One test case and what became of it.
 
-    `chain` replays it from the original; `parent` is the chain it was made from. `surface` is what a listener would
-    write down, with the repetitions. `transcripts` are as returned, None where a recognizer failed. `m1` is the mean
-    pairwise similarity of the transcripts (Eq. 1), `m2` the similarity of the surface text to the intended one (Eq. 2).
-    `similarity` compares each transcript with the same recognizer's transcript of the original.
+    `chain` replays it from the original; `parent` is the chain it was made from, `kind` the stuttering added to that.
+    `surface` is what a listener would write down, with the repetitions. `transcripts` are as returned, None where a
+    recognizer failed. `m1` is the mean pairwise similarity of the transcripts (Eq. 1), `m2` the similarity of the
+    surface text to the intended one (Eq. 2). `similarity` compares each transcript with the same recognizer's
+    transcript of the original.
     """
 
     utterance: str
     speaker: str | None
     chain: str
     parent: str
-    mutator: str
+    kind: str
     intended: str
     surface: str
     transcripts: Mapping[str, str | None]

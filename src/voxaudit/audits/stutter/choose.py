@@ -1,4 +1,4 @@
-"""Which recordings of a corpus are made to stutter, where not all of them are: many speakers, every group."""
+"""Which utterances of a corpus are made to stutter, where not all of them are: many speakers, every group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import polars as pl
 from voxaudit.corpus import Corpus
 
 
-def choose_recordings(corpus: Corpus, count: int, *, attributes: Sequence[str] = (), seed: int = 0) -> Corpus:
+def choose_utterances(corpus: Corpus, count: int, *, attributes: Sequence[str] = (), seed: int = 0) -> Corpus:
     """Return at most `count` utterances, the same for the same seed, whatever the order of the corpus.
 
     Groups of the `attributes` take turns, within a group its speakers, so that the speakers, who are the sample, are

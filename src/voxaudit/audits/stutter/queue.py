@@ -32,7 +32,7 @@ class Suspicious:
     transcript: str
     original: str
     similarity: float
-    kind: str | None
+    fault: str | None
     faults: tuple[dict[str, Any], ...]
 
     @property
@@ -43,7 +43,7 @@ class Suspicious:
     @property
     def span(self) -> tuple[int, int] | None:
         """Where the main fault stands in the transcript, in words: first, and one past the last."""
-        return next((fault["span"] for fault in self.faults if fault["kind"] == self.kind), None)
+        return next((one["span"] for one in self.faults if one["kind"] == self.fault), None)
 
 
 def suspicious_cases(
@@ -75,9 +75,9 @@ def suspicious_cases(
     return sorted(found, key=lambda one: (one.similarity, one.id))
 
 
-def kind_counts(found: Iterable[Suspicious]) -> dict[str, int]:
+def fault_counts(found: Iterable[Suspicious]) -> dict[str, int]:
     """Return how many suspicious cases have each main kind of fault, all five named."""
-    counted = Counter(one.kind for one in found)
+    counted = Counter(one.fault for one in found)
     return {kind: counted[kind] for kind in KINDS}
 
 
@@ -102,7 +102,7 @@ def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
                 "original": one.original,
                 "transcript": one.transcript,
                 "similarity": round(one.similarity, 6),
-                "kind": one.kind,
+                "fault": one.fault,
                 "faults": one.faults,
                 "label": before.get(one.id, ""),
             },

@@ -52,7 +52,7 @@ class Change:
     high: float | None
     p: float | None
     speakers: int
-    recordings: int
+    utterances: int
     u: float
     p_u_published: float
     effect: float
@@ -80,7 +80,7 @@ def trial_table(
                 case.speaker,
                 name,
                 case.chain,
-                case.mutator,
+                case.kind,
                 case.kept,
                 case.intended,
                 case.surface,
@@ -96,7 +96,7 @@ def trial_table(
         for name, heard in said.items()
         if heard is not None
     ]
-    names = ("utterance", "speaker", "recognizer", "chain", "mutator", "kept", "intended", "surface", "heard")
+    names = ("utterance", "speaker", "recognizer", "chain", "kind", "kept", "intended", "surface", "heard")
     schema = {name: pl.Boolean if name == "kept" else pl.String for name in names}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -153,7 +153,7 @@ def change(table: pl.DataFrame, *, seed: int = 0) -> Change | None:
         high=high if known else None,
         p=sign_flip(by_speaker["difference"].to_numpy(), seed) if known else None,
         speakers=by_speaker.height,
-        recordings=pairs.height,
+        utterances=pairs.height,
         u=u,
         p_u_published=p_u,
         effect=effect,
@@ -205,13 +205,13 @@ def _counts(table: pl.DataFrame, target: str, fillers: str) -> pl.DataFrame:
     return word_counts(said, heard)
 
 
-def by_mutator(table: pl.DataFrame, mutators: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Return, for each mutator, the cases that hold no other kind of stuttering, with their originals."""
+def by_kind(table: pl.DataFrame, kinds: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Return, for each kind of stuttering, the cases that hold no other, with their originals."""
     chains = table["chain"].unique().to_list()
-    kinds = {chain: {operation.kind for operation in Chain.parse(chain).operations} for chain in chains}
+    held = {chain: {operation.kind for operation in Chain.parse(chain).operations} for chain in chains}
     found = {}
-    for name in mutators:
-        alone = [chain for chain in chains if kinds[chain] == {name}]
+    for name in kinds:
+        alone = [chain for chain in chains if held[chain] == {name}]
         cases = table.filter(pl.col("chain").is_in(alone))
         ids = cases["utterance"].unique()
         before = table.filter((pl.col("chain") == "") & pl.col("utterance").is_in(ids.implode()))

@@ -51,9 +51,9 @@ def search(
         said = {name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()}
         id_ = recording.utterance.id
         originals[id_] = said
-        kinds = [kind for kind in settings.mutators if kind in applicable(recording.timings, clips)]
+        kinds = [kind for kind in settings.kinds if kind in applicable(recording.timings, clips)]
         if not kinds:
-            skipped[id_] = f"no place for {', '.join(settings.mutators)} in this recording"
+            skipped[id_] = f"no place for {', '.join(settings.kinds)} in this recording"
             continue
         if all(text is None for text in said.values()):
             skipped[id_] = "no recognizer answered on the original"

@@ -153,11 +153,13 @@ def _wordy(columns: Sequence[Column], written: Sequence[Sequence[str]]) -> bool:
 def _row(written: list[str], columns: tuple[Column, ...], wordy: bool) -> str:
     cells = []
     roles = (' role="rowheader"', ' role="cell"', ' role="row"') if wordy else ("", "", "")
+    # A group that does better than another has passed nothing: of verdicts only those on slices of a comparison count.
+    badged = "verdict" if any(column.name == "slice" for column in columns) else "status"
     for place, (value, column) in enumerate(zip(written, columns, strict=True)):
         plain = column.kind in NUMERIC and len(value) <= CELL
         words = marked if wordy else prose  # what people said keeps its backticks
         inside = html.escape(value) if plain else words(value, FOLDED)
-        if column.name in ("status", "outcome") and value in STATUS:
+        if column.name == badged and value in STATUS:
             inside = badge(STATUS[value], value)
         kind = _numeric(column) or (' class="s"' if len(value) <= SHORT else "")
         if place == 0 and column.kind == "text":

@@ -191,13 +191,13 @@ def _groups(context: Context) -> list[Table]:
         if frame.is_empty() or context.unfit(attribute) is not None:
             continue
         shown = frame.with_columns(
-            pl.lit(attribute).alias("attribute"), pl.col("level").fill_null("(missing)")
+            pl.lit(attribute).alias("attribute"), pl.col("group").fill_null("(missing)")
         )
         keys: tuple[Spec, ...] = (
             ("recognizer", "recognizer", "text"),
             ("scenario", "scenario", "text"),
             ("attribute", "attribute", "text"),
-            ("level", "group", "text"),
+            ("group", "group", "text"),
         )
         tables.append(
             table_of(

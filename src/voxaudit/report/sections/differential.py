@@ -8,10 +8,10 @@ from voxaudit.audits.differential import Findings, View
 from voxaudit.errors import VoxauditError
 from voxaudit.report.context import Context
 from voxaudit.report.document import Finding, Refusal, Section, Table
-from voxaudit.report.numbers import p_value
 from voxaudit.report.parts import Spec, counted, finding_id, listed, refusal, table_of, unique
 from voxaudit.report.remedies import refuse
 from voxaudit.report.sections.disparity import ask
+from voxaudit.stats.p_values import p_value
 
 AUDIT = "differential"
 MOST_VIOLATIONS = 200
@@ -67,7 +67,7 @@ def _findings(attribute: str, found: Findings) -> list[Finding]:
     view = found.view
     cells = surviving(view)
     totals = view.counts()["totals"]
-    asked = len(view.pairs) * len(view.conditions)
+    asked = len(view.pairs) * len(view.scenarios)
     if not view.tested:
         why = found.refusals[0] if found.refusals else "no question could be tested"
         sentence = f"Without reference texts: no conclusion about {attribute}: {why.rstrip('.')}."
@@ -141,7 +141,7 @@ def _tables(place: int, attribute: str, found: Findings) -> list[Table]:
         ("survived", "survive the test", "count"),
     )
     note = (
-        f"{counted(len(view.pairs), 'pair')} of recognizers, {counted(len(view.conditions), 'scenario')}, tolerances"
+        f"{counted(len(view.pairs), 'pair')} of recognizers, {counted(len(view.scenarios), 'scenario')}, tolerances"
         f" {', '.join(f'{100 * tau:g}' for tau in view.taus)} percentage points; of what survives, about"
         f" {100 * found.fdr:g} % at most is by chance (false-discovery rate over {view.family:,} questions)."
     )
@@ -155,14 +155,14 @@ def _tables(place: int, attribute: str, found: Findings) -> list[Table]:
 
 
 def _rules(place: int, attribute: str, view: View) -> Table:
-    """Return the counts by tolerance, pair and transformation, one row a group."""
+    """Return the counts by tolerance, pair and perturbation, one row a group."""
     counts, survived = view.counts(), view.counts(significant=True)
     rows = [
         (kind, _label(kind, label), group, row[group], survived[key][label][group] if view.tested else None)
         for kind, key in (
             ("tolerance", "by_tau"),
             ("pair", "by_pair"),
-            ("transformation", "by_transformation"),
+            ("perturbation", "by_perturbation"),
         )
         for label, row in counts[key].items()
         for group in view.groups

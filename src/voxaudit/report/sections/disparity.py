@@ -124,9 +124,9 @@ def _verdict(effect: Effect) -> Verdict:
 
 def _finding(attribute: str, fit: Fit, effect: Effect, *, headline: bool) -> Finding:
     name = str(fit.by["recognizer"])
-    people = [group.speakers for group in fit.groups if group.level in (effect.level, fit.reference)]
+    people = [one.speakers for one in fit.groups if one.group in (effect.group, fit.reference)]
     return Finding(
-        id=finding_id(AUDIT, name, attribute, effect.level, "wer_ratio"),
+        id=finding_id(AUDIT, name, attribute, effect.group, "wer_ratio"),
         audit=AUDIT,
         verdict=_verdict(effect),
         sentence=_sentence(attribute, fit, effect),
@@ -139,7 +139,7 @@ def _finding(attribute: str, fit: Fit, effect: Effect, *, headline: bool) -> Fin
         recognizer=name,
         scenario="clean",
         attribute=attribute,
-        group=effect.level,
+        group=effect.group,
         speakers=min((count for count in people if count is not None), default=None),
         headline=headline,
     )
@@ -151,7 +151,7 @@ def _sentence(attribute: str, fit: Fit, effect: Effect) -> str:
         verdict = "gap shown"  # the ratio itself says whether there are more errors or fewer
     if verdict == ONE_SPEAKER:
         return (
-            f"{name}: no conclusion about {effect.level} ({attribute}) against {fit.reference} ({verdict})."
+            f"{name}: no conclusion about {effect.group} ({attribute}) against {fit.reference} ({verdict})."
         )
     if verdict == UNDECIDED and not (effect.ci_low or 0.0) <= 1.0 <= (effect.ci_high or math.inf):
         one = effect.profile
@@ -160,7 +160,7 @@ def _sentence(attribute: str, fit: Fit, effect: Effect) -> str:
     value = ratio_interval(effect.ratio, effect.ci_low, effect.ci_high)
     ratio, _, limits = value.partition(" ")
     return (
-        f"On clean speech {name} makes {ratio} times as many errors {limits} for {effect.level} ({attribute}) as for"
+        f"On clean speech {name} makes {ratio} times as many errors {limits} for {effect.group} ({attribute}) as for"
         f" {fit.reference}: {verdict}."
     )
 
@@ -170,18 +170,18 @@ def _figure(place: int, attribute: str, found: Disparity) -> Figure:
     several = len(found.fits) > 1
     for fit in found.fits:
         name = str(fit.by["recognizer"])
-        observed = {group.level: group for group in fit.groups}
+        observed = {one.group: one for one in fit.groups}
         for effect in fit.effects:
-            label = f"{name}: {effect.level}" if several else effect.level
+            label = f"{name}: {effect.group}" if several else effect.group
             point = Cell(
                 number_or_none(effect.ratio), number_or_none(effect.ci_low), number_or_none(effect.ci_high)
             )
             rows.append(ForestRow(label, point, _verdict(effect) == "shown", effect.verdict))
-            group, base = observed[effect.level], observed[fit.reference]
+            group, base = observed[effect.group], observed[fit.reference]
             numbers.append(
                 {
                     "recognizer": name,
-                    "group": effect.level,
+                    "group": effect.group,
                     "against": fit.reference,
                     "ratio": number_or_none(effect.ratio),
                     "low": point.low,

@@ -13,10 +13,11 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.report.context import Context
 from voxaudit.report.document import Bars, Figure, Finding, Section, Series, Table, Verdict
-from voxaudit.report.numbers import in_points, p_value
+from voxaudit.report.numbers import in_points
 from voxaudit.report.parts import Spec, attempt, cell, finding_id, listed, refusal, table_of, unique
 from voxaudit.report.remedies import refuse
 from voxaudit.report.sections.disparity import ask
+from voxaudit.stats.p_values import p_value
 
 AUDIT = "parity"
 MOST_OPENED = 200
@@ -101,7 +102,7 @@ def _findings(found: Findings, names: dict[str, str]) -> list[Finding]:
 def _gaps(found: Findings, names: dict[str, str]) -> list[Finding]:
     """Return the gap between the best and the worst group, by recognizer and attribute."""
     enough = {
-        (row["recognizer"], row["attribute"], row["level"]): bool(row["enough_speakers"])
+        (row["recognizer"], row["attribute"], row["group"]): bool(row["enough_speakers"])
         for row in found.univariate.iter_rows(named=True)
     }
     findings = []
@@ -164,7 +165,7 @@ def _enough(found: Findings, names: dict[str, str]) -> list[Finding]:
 
 
 def _missing(row: dict[str, Any], names: dict[str, str]) -> str:
-    group = f"{row['level']} ({names.get(row['attribute'], row['attribute'])})"
+    group = f"{row['group']} ({names.get(row['attribute'], row['attribute'])})"
     more = row["more_needed"]
     return f"{group} needs {more} more" if more else f"those beside {group} are too few"
 
@@ -173,10 +174,10 @@ def _figure(found: Findings, attributes: dict[str, str]) -> tuple[Figure, ...]:
     frame = _as_named(found.univariate, attributes)
     if frame.is_empty():
         return ()
-    groups = frame.select("attribute", "level").unique(maintain_order=True).rows()[:MOST_BARS]
+    groups = frame.select("attribute", "group").unique(maintain_order=True).rows()[:MOST_BARS]
     # Bars are of recognizers; their mean is in the table.
     names = [name for name in frame["recognizer"].unique(maintain_order=True) if name != MEAN]
-    rows = {(r["recognizer"], r["attribute"], r["level"]): r for r in frame.iter_rows(named=True)}
+    rows = {(r["recognizer"], r["attribute"], r["group"]): r for r in frame.iter_rows(named=True)}
     series = tuple(
         Series(
             name,
@@ -189,7 +190,7 @@ def _figure(found: Findings, attributes: dict[str, str]) -> tuple[Figure, ...]:
         )
         for name in names
     )
-    labels = tuple(f"{attribute}: {level}" for attribute, level in groups)
+    labels = tuple(f"{attribute}: {group}" for attribute, group in groups)
     title = "Mean word error rate of the speakers of each group"
     alt = "Bars of the mean word error rate over speakers by group and recognizer, with 95 % intervals."
     bars = Bars(labels, series, "mean over speakers of the word error rate")
@@ -199,7 +200,7 @@ def _figure(found: Findings, attributes: dict[str, str]) -> tuple[Figure, ...]:
 def _univariate(id_: str, title: str, frame: pl.DataFrame) -> Table:
     columns: tuple[Spec, ...] = (
         *KEYS,
-        ("level", "group", "text"),
+        ("group", "group", "text"),
         ("speakers", "speakers", "count"),
         ("wer_speaker_mean", "mean over speakers", "percent"),
         ("interval", "95 % interval", "interval"),
@@ -269,7 +270,7 @@ def _tables(found: Findings, names: dict[str, str]) -> list[Table]:
 def _conditional(frame: pl.DataFrame) -> Table:
     columns: tuple[Spec, ...] = (
         *KEYS,
-        ("level", "group", "text"),
+        ("group", "group", "text"),
         ("speakers_used", "speakers used", "count"),
         ("difference", "against the rest", "points"),
         ("interval", "95 % interval", "interval"),

@@ -228,9 +228,9 @@ def _curves(context: Context, steps: Steps) -> list[Figure]:
             own = context.groups[attribute].filter(pl.col("recognizer") == recognizer)
             if own.is_empty():
                 continue
-            levels = context.levels[attribute][:MOST_SERIES]
+            groups = context.group_names[attribute][:MOST_SERIES]
             title = f"{recognizer}: from mild to harsh, by {attribute}"
-            drawn.append(_curve_figure(f"curves-{place}-{number}", title, "level", own, several, levels))
+            drawn.append(_curve_figure(f"curves-{place}-{number}", title, "group", own, several, groups))
     return drawn
 
 
@@ -259,7 +259,7 @@ def _curve_figure(
         ("perturbation", "perturbation", "text"),
         ("step", "severity", "text"),
         ("scenario", "scenario", "text"),
-        (by, "group" if by == "level" else by, "text"),
+        (by, by, "text"),
         ("wer", "WER", "percent"),
         ("interval", "95 % interval", "interval"),
     )

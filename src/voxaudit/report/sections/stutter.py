@@ -76,7 +76,7 @@ def _chapter(title: str, folder: Path, recognizers: Sequence[str]) -> Section:
             id=AUDIT,
             title=title,
             lead=(
-                f"{found['recordings']} recordings were made to stutter, {_count(found)} cases in all (blocks,"
+                f"{found['utterances']} utterances were made to stutter, {_count(found)} cases in all (blocks,"
                 " prolongations, repetitions, interjections). Errors are counted against what the person means to say.",
                 *_example(found),
             ),
@@ -236,7 +236,7 @@ def _alone(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the cases with one kind of stuttering only; p is adjusted for all of them (Holm)."""
     rows = [
         {"kind": kind.replace("_", " "), "recognizer": name, **_change(one)}
-        for kind, by in found["mutators"].items()
+        for kind, by in found["kinds"].items()
         for name, one in by.items()
         if one["cases"]
     ]
@@ -291,7 +291,7 @@ def _tables(found: Mapping[str, Any]) -> list[Table]:
     columns: tuple[Spec, ...] = (("kind", "kind", "text"), ("recognizer", "recognizer", "text"), *CHANGE)
     tables = [
         table_of(
-            "mutators",
+            "kinds",
             "Cases with one kind of stuttering only",
             _changes(_alone(found), "kind", "recognizer"),
             columns,
@@ -299,19 +299,19 @@ def _tables(found: Mapping[str, Any]) -> list[Table]:
             note="p is adjusted for the number of rows (Holm). With fewer than five speakers there is no interval.",
         )
     ]
-    kinds = [
-        (kind.replace("_", " "), name, count)
-        for name, by in found["kinds_by_recognizer"].items()
-        for kind, count in by.items()
+    faults = [
+        (fault.replace("_", " "), name, count)
+        for name, by in found["faults_by_recognizer"].items()
+        for fault, count in by.items()
     ]
-    schema = {"kind": pl.String, "recognizer": pl.String, "cases": pl.Int64}
+    schema = {"fault": pl.String, "recognizer": pl.String, "cases": pl.Int64}
     spec: tuple[Spec, ...] = (
-        ("kind", "kind of fault", "text"),
+        ("fault", "kind of fault", "text"),
         ("recognizer", "recognizer", "text"),
         ("cases", "suspicious cases", "count"),
     )
     tables.append(
-        table_of("taxonomy", "Kinds of fault", pl.DataFrame(kinds, schema=schema, orient="row"), spec)
+        table_of("taxonomy", "Kinds of fault", pl.DataFrame(faults, schema=schema, orient="row"), spec)
     )
     tables.append(_suspicious(found["suspicious"]))
     return tables
@@ -326,7 +326,7 @@ def _suspicious(cases: list[Mapping[str, Any]]) -> Table:
             one["transcripts"]["original"],
             one["transcripts"]["case"],
             one["similarity"],
-            (one["kind"] or "none").replace("_", " "),
+            (one["fault"] or "none").replace("_", " "),
         )
         for one in cases
     ]
@@ -337,7 +337,7 @@ def _suspicious(cases: list[Mapping[str, Any]]) -> Table:
         ("original", "heard in the original", "text"),
         ("heard", "heard stuttered", "text"),
         ("similarity", "similarity (1: the same)", "number"),
-        ("kind", "kind of fault", "text"),
+        ("fault", "kind of fault", "text"),
     )
     schema: dict[str, Any] = {
         name: pl.Float64 if name == "similarity" else pl.String for name, _, _ in columns
@@ -358,6 +358,6 @@ def _left_out(found: Mapping[str, Any]) -> list[str]:
     for why in found.get("skipped", {}).values():
         reasons[why] = reasons.get(why, 0) + 1
     return [
-        f"Left out: {count} recordings ({why})."
+        f"Left out: {count} utterance{'' if count == 1 else 's'} ({why})."
         for why, count in sorted(reasons.items(), key=lambda r: -r[1])[:5]
     ]

@@ -20,7 +20,7 @@ MOST_TRIALS = 100_000
 KEYS: tuple[Spec, ...] = (
     ("recognizer", "recognizer", "text"),
     ("group", "group", "text"),
-    ("transformation", "perturbation", "text"),
+    ("perturbation", "perturbation", "text"),
 )
 
 
@@ -28,9 +28,9 @@ def section(context: Context) -> Section:
     """Return the chapter."""
     title = "Words that get lost"
     attribute = next((name for name in context.attributes if context.unfit(name) is None), None)
-    group = None if attribute is None else context.column[attribute]
+    column = None if attribute is None else context.column[attribute]
     table, cut = _transcripts(context)
-    found = attempt(lambda: localize(table, group=group, phonemes=False, examples=0, where="run"))
+    found = attempt(lambda: localize(table, attribute=column, phonemes=False, examples=0, where="run"))
     if isinstance(found, VoxauditError):
         return Section("words", title, refusals=(refusal("words", "words", found, "run"),))
     told = "" if attribute is None else f" Groups are those of {attribute}."
@@ -115,7 +115,7 @@ def _words(found: Localization) -> Table:
         ("original", "heard clean", "count"),
         ("lost", "lost, at worst", "count"),
         ("lost_rate", "share", "percent"),
-        ("lost_theta", "at setting", "text"),
+        ("lost_setting", "at setting", "text"),
         ("drop", "heard less often by", "count"),
         ("speakers", "speakers", "count"),
         ("q", "q", "p"),

@@ -95,7 +95,7 @@ def write_ratings(ratings: pl.DataFrame, path: str | Path) -> None:
 def _ratings(study: Study, kept: list[tuple[str, Item, dict[str, Any]]]) -> pl.DataFrame:
     place = {item.id: number for number, item in enumerate(study.items)}
     ordered = sorted(kept, key=lambda row: (place[row[1].id], row[0]))
-    rows = [(item.transformation, item.theta, who, float(answer["rating"])) for who, item, answer in ordered]
+    rows = [(item.perturbation, item.setting, who, float(answer["rating"])) for who, item, answer in ordered]
     return pl.DataFrame(
         rows,
         schema=dict(zip(RATINGS, (pl.String, pl.String, pl.String, pl.Float64), strict=True)),

@@ -12,8 +12,8 @@ from voxaudit.audio import Audio, read, write
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN, parse_scenarios
-from voxaudit.perturb.condition import parse_condition
 from voxaudit.perturb.scenario import perturbation_names
+from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.perturb.sources import open_sources
 from voxaudit.review.study.study import Item, Study, write_study
 
@@ -46,7 +46,7 @@ def create_comprehensibility(
     items: list[Item] = []
     originals = {utterance.id: _speech(utterance) for utterance in chosen}
     for scenario in wanted:
-        transformation, theta = parse_condition(scenario.id).cell
+        perturbation, setting = read_scenario_id(scenario.id).cell
         for utterance in chosen:
             original = originals[utterance.id]
             disturbed = scenario.apply(original, seed=seed, utterance=utterance.id)
@@ -57,8 +57,8 @@ def create_comprehensibility(
                     files,
                     utterance.id,
                     scenario.id,
-                    transformation,
-                    theta,
+                    perturbation,
+                    setting,
                 )
             )
     for number in range(CHECKS):

@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from voxaudit.audits.inputs import with_own_names
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.condition import parse_condition, parse_theta, show_theta
+from voxaudit.perturb.scenario_id import read_scenario_id, read_setting, show_setting
 from voxaudit.review.study.study import HIGHEST, LOWEST
 from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_counts
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.ttests import one_sample
 from voxaudit.tables import read_table, require_columns
 
-RATINGS = ("transformation", "theta", "participant", "rating")
+RATINGS = ("perturbation", "setting", "participant", "rating")
 """The columns of a file of ratings: what `voxaudit differential --ratings` reads."""
 COMPREHENSIBLE = 7.0
 
@@ -30,8 +31,8 @@ class Cell:
     `degradation` is what is lost against the original, in percent: `10 (10 - mean)`.
     """
 
-    transformation: str
-    theta: str
+    perturbation: str
+    setting: str
     participants: int
     mean: float
     low: float | None
@@ -41,12 +42,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Drop:
-    """From the mildest to the strongest setting of a transformation, in points of the degradation in percent.
+    """From the mildest to the strongest setting of a perturbation, in points of the degradation in percent.
 
-    The t-test is paired over the participants who rated both; `p` is Holm's over transformations.
+    The t-test is paired over the participants who rated both; `p` is Holm's over perturbations.
     """
 
-    transformation: str
+    perturbation: str
     mildest: str
     strongest: str
     degradation_mildest: float
@@ -80,11 +81,14 @@ class Comprehensibility:
 
 
 def read_ratings_table(path: str | Path) -> pl.DataFrame:
-    """Read ratings that somebody collected: columns transformation, theta, participant, rating (1 to 10)."""
-    table = read_table(path, strings=Path(path).suffix.lower() in (".csv", ".tsv"))
+    """Read ratings that somebody collected: columns perturbation, setting, participant, rating (1 to 10).
+
+    AequeVox's names of columns will do.
+    """
+    table = with_own_names(read_table(path, strings=Path(path).suffix.lower() in (".csv", ".tsv")))
     require_columns(table, RATINGS, path)
     table = table.select(
-        pl.col("transformation", "theta", "participant").cast(pl.String).str.strip_chars(),
+        pl.col("perturbation", "setting", "participant").cast(pl.String).str.strip_chars(),
         pl.col("rating").cast(pl.Float64, strict=False),
     )
     inside = pl.col("rating").is_between(LOWEST, HIGHEST).fill_null(False)
@@ -101,27 +105,27 @@ def read_ratings_table(path: str | Path) -> pl.DataFrame:
 def analyze_ratings(table: pl.DataFrame, exclude: Iterable[str] = ()) -> Comprehensibility:
     """Return means, degradations and agreement of a table of ratings (columns `RATINGS`).
 
-    Settings of a transformation are taken in the order of the table, the mildest first. Several ratings of a
-    participant in one cell (several recordings) are averaged first: people are the sample. `exclude` names cells as
-    `transformation:theta`.
+    Settings of a perturbation are taken in the order of the table, the mildest first. Several ratings of a
+    participant in one cell (several recordings) are averaged first: people are the sample. `exclude` names
+    scenarios.
     """
-    left = {_key(*parse_condition(name).cell) for name in exclude}
-    cells_there = table.select("transformation", "theta").unique(maintain_order=True)
+    left = {_key(*read_scenario_id(name).cell) for name in exclude}
+    cells_there = table.select("perturbation", "setting").unique(maintain_order=True)
     if unknown := sorted(left - {_key(*row) for row in cells_there.iter_rows()}):
         raise VoxauditError(f"nobody rated {unknown[0][0]}:{unknown[0][1]}, so it cannot be left out")
     kept = cells_there.filter([_key(*row) not in left for row in cells_there.iter_rows()])
     own = table.join(
-        kept, on=["transformation", "theta"], how="semi", nulls_equal=True, maintain_order="left"
+        kept, on=["perturbation", "setting"], how="semi", nulls_equal=True, maintain_order="left"
     )
     counted = own.height
-    own = own.group_by("transformation", "theta", "participant", maintain_order=True).agg(
+    own = own.group_by("perturbation", "setting", "participant", maintain_order=True).agg(
         pl.col("rating").mean()
     )
     if own.is_empty():
         raise VoxauditError("no ratings are left")
     cells = tuple(
-        _cell(str(name), str(theta or ""), part)
-        for (name, theta), part in own.group_by("transformation", "theta", maintain_order=True)
+        _cell(str(name), str(setting or ""), part)
+        for (name, setting), part in own.group_by("perturbation", "setting", maintain_order=True)
     )
     drops = _drops(own, cells)
     counts = rating_counts(_matrix(own), HIGHEST - LOWEST + 1)
@@ -139,26 +143,26 @@ def analyze_ratings(table: pl.DataFrame, exclude: Iterable[str] = ()) -> Compreh
     )
 
 
-def _key(transformation: str | None, theta: str | None) -> tuple[str, str]:
-    return (transformation or "").strip().lower(), show_theta(parse_theta(theta))
+def _key(perturbation: str | None, setting: str | None) -> tuple[str, str]:
+    return (perturbation or "").strip().lower(), show_setting(read_setting(setting))
 
 
-def _cell(transformation: str, theta: str, part: pl.DataFrame) -> Cell:
+def _cell(perturbation: str, setting: str, part: pl.DataFrame) -> Cell:
     ratings = part["rating"].to_numpy()
     mean, low, high, _, _ = _over_people(ratings)
-    return Cell(transformation, theta, len(ratings), mean, low, high, 10.0 * (HIGHEST - mean))
+    return Cell(perturbation, setting, len(ratings), mean, low, high, 10.0 * (HIGHEST - mean))
 
 
 def _drops(own: pl.DataFrame, cells: tuple[Cell, ...]) -> tuple[Drop, ...]:
     by_name: dict[str, list[Cell]] = {}
     for cell in cells:
-        by_name.setdefault(cell.transformation, []).append(cell)
+        by_name.setdefault(cell.perturbation, []).append(cell)
     found = []
     for name, settings in by_name.items():
         first, last = settings[0], settings[-1]
         sides = [
             own.filter(
-                (pl.col("transformation") == name) & (pl.col("theta").fill_null("") == cell.theta)
+                (pl.col("perturbation") == name) & (pl.col("setting").fill_null("") == cell.setting)
             ).select("participant", "rating")
             for cell in (first, last)
         ]
@@ -168,8 +172,8 @@ def _drops(own: pl.DataFrame, cells: tuple[Cell, ...]) -> tuple[Drop, ...]:
         found.append(
             (
                 name,
-                first.theta,
-                last.theta,
+                first.setting,
+                last.setting,
                 first.degradation,
                 last.degradation,
                 last.degradation - first.degradation,
@@ -198,9 +202,9 @@ def _over_people(
 
 def _matrix(own: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Return ratings as cells x participants, whole numbers from 0; a mean of several is rounded."""
-    cells = own.select("transformation", "theta").unique(maintain_order=True).with_row_index("row")
+    cells = own.select("perturbation", "setting").unique(maintain_order=True).with_row_index("row")
     people = own.select("participant").unique(maintain_order=True).with_row_index("column")
-    placed = own.join(cells, on=["transformation", "theta"], nulls_equal=True).join(people, on="participant")
+    placed = own.join(cells, on=["perturbation", "setting"], nulls_equal=True).join(people, on="participant")
     matrix = np.full((cells.height, people.height), MISSING, dtype=np.int64)
     rating = np.floor(placed["rating"].to_numpy() + 0.5).astype(np.int64) - LOWEST
     matrix[placed["row"].to_numpy(), placed["column"].to_numpy()] = rating

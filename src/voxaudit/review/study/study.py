@@ -32,15 +32,15 @@ class Item:
     """A question: two sound files. Comprehensibility: the original, then the disturbed one; realism: any order.
 
     `check` marks an attention check and says what an attentive person answers: `high`, `low`, or `real`. `real` is
-    the place (0, 1) of the real recording. `scenario`, `transformation` and `theta` say what was done to it.
+    the place (0, 1) of the real recording. `scenario`, `perturbation` and `setting` say what was done to it.
     """
 
     id: str
     files: tuple[str, str]
     utterance: str = ""
     scenario: str = ""
-    transformation: str = ""
-    theta: str = ""
+    perturbation: str = ""
+    setting: str = ""
     real: int | None = None
     check: str = ""
 
@@ -139,7 +139,7 @@ def read_study(folder: str | Path) -> Study:
 def _item(document: dict[str, Any]) -> Item:
     """Return an item as `study.json` has it; anything else raises ValueError or TypeError."""
     item = Item(**{**document, "files": tuple(document["files"])})
-    names = (item.id, *item.files, item.utterance, item.scenario, item.transformation, item.theta)
+    names = (item.id, *item.files, item.utterance, item.scenario, item.perturbation, item.setting)
     if len(item.files) != 2 or not all(isinstance(name, str) for name in names):
         raise ValueError("an item has an id and two files")
     if item.check not in ("", "high", "low", "real") or item.real not in (None, 0, 1):

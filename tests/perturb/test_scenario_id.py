@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario
-from voxaudit.perturb.condition import is_original, parse_condition, parse_theta, show_theta
 from voxaudit.perturb.scenario import parameters
+from voxaudit.perturb.scenario_id import is_original, read_scenario_id, read_setting, show_setting
 from voxaudit.perturb.slots import SLOTS
 
 NEEDS_A_SOURCE = {"universal"}  # its noise comes from an attack
 
 
 @pytest.mark.parametrize(
-    ("scenario", "transformation", "theta"),
+    ("id_", "perturbation", "setting"),
     [
         ("clipping:theta=0.03", "clipping", 0.03),
         ("clipping: Theta = .030", "clipping", 0.03),
@@ -34,18 +34,37 @@ NEEDS_A_SOURCE = {"universal"}  # its noise comes from an attack
         (":", "", None),
     ],
 )
-def test_what_an_id_says(scenario, transformation, theta):
-    condition = parse_condition(scenario)
-    assert (condition.id, condition.transformation, condition.theta) == (scenario, transformation, theta)
+def test_what_an_id_says(id_, perturbation, setting):
+    read = read_scenario_id(id_)
+    assert (read.id, read.perturbation, read.setting) == (id_, perturbation, setting)
 
 
-def test_one_spelling_of_a_theta():
-    assert parse_condition("drop:theta=25").cell == ("drop", "25")
-    assert parse_condition("rir").cell == ("rir", "")
-    assert {show_theta(parse_theta(text)) for text in ("0.60", "theta=.6", 0.6, " theta= 6e-1 ")} == {"0.6"}
-    assert parse_theta("-0") == 0.0
-    assert show_theta(parse_theta("-0")) == "0"
-    assert parse_theta("0.1234567890123") == parse_theta("0.1234567890121")  # shown alike
+def test_one_spelling_of_a_setting():
+    assert read_scenario_id("drop:theta=25").cell == ("drop", "25")
+    assert read_scenario_id("rir").cell == ("rir", "")
+    assert {show_setting(read_setting(text)) for text in ("0.60", "theta=.6", 0.6, " theta= 6e-1 ")} == {
+        "0.6"
+    }
+    assert read_setting("-0") == 0.0
+    assert show_setting(read_setting("-0")) == "0"
+    assert read_setting("0.1234567890123") == read_setting("0.1234567890121")  # shown alike
+
+
+@pytest.mark.parametrize(
+    ("id_", "severity", "values"),
+    [
+        ("gaussian_noise:2", 2, {}),
+        ("gaussian_noise:2.0", None, {}),
+        ("gaussian_noise:snr=2", None, {"snr": 2.0}),
+        ("noise:theta=2", None, {"theta": 2.0}),
+        ("rir:room=2, distance=3,kind=hall,other=nan", None, {"room": 2.0, "distance": 3.0}),
+        ("noise:1234567890", None, {}),
+        ("rir", None, {}),
+    ],
+)
+def test_severity_and_named_numbers(id_, severity, values):
+    read = read_scenario_id(id_)
+    assert (read.severity, read.values) == (severity, values)
 
 
 @st.composite
@@ -73,8 +92,8 @@ def bank_ids(draw):
 def test_every_id_of_the_bank_is_read_back(id_):
     scenario = parse_scenario(id_)
     assert scenario.id == id_
-    condition = parse_condition(id_)
-    name, theta = condition.cell
+    read = read_scenario_id(id_)
+    name, theta = read.cell
     assert name == scenario.perturbation.name
     # Nothing is lost: what an audit prints says which scenario it was.
     plain = theta if "=" in theta or theta.isdecimal() or not theta else f"theta={theta}"
@@ -83,8 +102,8 @@ def test_every_id_of_the_bank_is_read_back(id_):
 
 
 @given(bank_ids(), bank_ids())
-def test_different_scenarios_of_the_bank_are_different_conditions(one, other):
-    same = parse_condition(one).cell == parse_condition(other).cell
+def test_different_scenarios_of_the_bank_have_different_cells(one, other):
+    same = read_scenario_id(one).cell == read_scenario_id(other).cell
     assert same == (parse_scenario(one).id == parse_scenario(other).id)
 
 
@@ -92,11 +111,9 @@ def test_different_scenarios_of_the_bank_are_different_conditions(one, other):
     "id_", sorted({*SLOTS, *(id_ for suite in SUITES.values() for id_ in suite.scenarios)})
 )
 def test_ids_of_suites_and_slots_name_their_perturbation(id_):
-    condition = parse_condition(id_)
-    assert condition.transformation == id_.partition(":")[0]
-    assert condition.theta is None or id_.endswith(
-        (f":{show_theta(condition.theta)}", f"={condition.cell[1]}")
-    )
+    read = read_scenario_id(id_)
+    assert read.perturbation == id_.partition(":")[0]
+    assert read.setting is None or id_.endswith((f":{show_setting(read.setting)}", f"={read.cell[1]}"))
 
 
 HOSTILE = st.one_of(
@@ -115,14 +132,12 @@ HOSTILE = st.one_of(
 
 @given(HOSTILE)
 def test_no_text_is_too_odd_to_be_an_id(text):
-    condition = parse_condition(text)
-    assert condition.id == text
+    read = read_scenario_id(text)
+    assert read.id == text
     # Read again from what was shown, it is the same: tables that an audit wrote can be its input.
-    assert parse_theta(show_theta(condition.theta)) == condition.theta
-    assert parse_condition(text) == condition
-    assert is_original(condition.transformation) == (
-        text.partition(":")[0].strip().lower() in ("clean", "original")
-    )
+    assert read_setting(show_setting(read.setting)) == read.setting
+    assert read_scenario_id(text) == read
+    assert is_original(read.perturbation) == (text.partition(":")[0].strip().lower() in ("clean", "original"))
 
 
 @given(HOSTILE)

@@ -1,4 +1,4 @@
-"""Attributes become levels: numbers into bands, rare levels merged, missing values a level of their own."""
+"""Attributes become groups: numbers into bands, rare groups merged, missing values a group of their own."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _DECADES = {
 
 
 @dataclass(frozen=True)
-class Levels:
-    """One row a speaker with a level for every attribute, as text; and what was done to get there."""
+class Groups:
+    """One row a speaker with a group for every attribute, as text; and what was done to get there."""
 
     people: pl.DataFrame
     attributes: tuple[str, ...]
     order: dict[str, tuple[str, ...]]
-    """The levels of each attribute in the order they are shown."""
+    """The groups of each attribute in the order they are shown."""
     merged: dict[str, tuple[str, ...]]
     banded: dict[str, tuple[float, ...]]
     age: str | None
@@ -44,11 +44,11 @@ class Levels:
     refusals: tuple[Refusal, ...]
 
 
-def assign_levels(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) -> Levels:
-    """Give every speaker a level of each attribute.
+def assign_groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) -> Groups:
+    """Give every speaker a group of each attribute.
 
     `raw` has one row a speaker and, for every attribute, the smallest and the largest value among the speaker's rows
-    (`@name` and `@name_max`, null where never known). A speaker on two levels makes the attribute unusable here: it
+    (`@name` and `@name_max`, null where never known). A speaker in two groups makes the attribute unusable here: it
     does not describe speakers.
     """
     unknown = set(settings.bands) - set(attributes)
@@ -69,39 +69,39 @@ def assign_levels(raw: pl.DataFrame, attributes: Sequence[str], settings: Settin
         cuts = _cuts(name, low, settings, age == name)
         if cuts:
             banded[name] = cuts
-            level, last = _band(low, cuts), _band(high, cuts)
+            group, last = _band(low, cuts), _band(high, cuts)
             notes.append(f"'{name}' is cut into bands at {', '.join(f'{cut:g}' for cut in cuts)}")
         else:
-            level, last = _label(low), _label(high)
-        two = (level != last).fill_null(False)
+            group, last = _label(low), _label(high)
+        two = (group != last).fill_null(False)
         if two.any():
             example = raw["speaker"].filter(two)[0]
             refusals.append(
                 Refusal(
                     f"attribute '{name}'",
-                    f"{int(two.sum())} speakers have several levels of it (for example '{example}'), so it does not"
+                    f"{int(two.sum())} speakers are in several groups of it (for example '{example}'), so it does not"
                     " describe speakers",
                     "correct the labels, or name it in --controls of `voxaudit disparity`",
                 )
             )
             continue
-        level, rare = _merge_rare(level.fill_null(MISSING), settings.merge_below)
+        group, rare = _merge_rare(group.fill_null(MISSING), settings.merge_below)
         if rare:
             merged[name] = rare
             notes.append(f"'{name}': merged into '{OTHER}': {', '.join(rare)}")
-        known = _ordered(level.unique().to_list(), cuts)
+        known = _ordered(group.unique().to_list(), cuts)
         if len(known) < 2:
             refusals.append(
                 Refusal(
                     f"attribute '{name}'",
-                    f"it has one level only ('{known[0]}'): there is nothing to compare",
+                    f"it has one group only ('{known[0]}'): there is nothing to compare",
                 )
             )
             continue
         kept.append(name)
         order[name] = known
-        people = people.with_columns(level.alias(name))
-    return Levels(people, tuple(kept), order, merged, banded, age, tuple(notes), tuple(refusals))
+        people = people.with_columns(group.alias(name))
+    return Groups(people, tuple(kept), order, merged, banded, age, tuple(notes), tuple(refusals))
 
 
 def is_age(name: str) -> bool:
@@ -110,9 +110,9 @@ def is_age(name: str) -> bool:
     return "age" in parts or "ages" in parts
 
 
-def age_range(level: str) -> tuple[float, float] | None:
+def age_range(group: str) -> tuple[float, float] | None:
     """Return the youngest and oldest age in years of an age band such as `31-45`, `65+`, `<18` or `thirties`."""
-    text = level.strip().lower()
+    text = group.strip().lower()
     if text in _DECADES:
         return _DECADES[text]
     if found := re.fullmatch(r"(\d+)\s*(?:-|–|to|_)\s*(\d+)(?:\s*(?:years?|yrs?|y|yo))?", text):  # noqa: RUF001
@@ -180,20 +180,20 @@ def _label(values: pl.Series) -> pl.Series:
     return values.cast(pl.String)
 
 
-def _merge_rare(level: pl.Series, below: int) -> tuple[pl.Series, tuple[str, ...]]:
-    counts = level.alias("level").value_counts().sort("level")
-    rare = counts.filter((pl.col("count") < below) & ~pl.col("level").is_in([MISSING, OTHER]))[
-        "level"
+def _merge_rare(group: pl.Series, below: int) -> tuple[pl.Series, tuple[str, ...]]:
+    counts = group.alias("group").value_counts().sort("group")
+    rare = counts.filter((pl.col("count") < below) & ~pl.col("group").is_in([MISSING, OTHER]))[
+        "group"
     ].to_list()
-    return level.replace(rare, [OTHER] * len(rare)) if rare else level, tuple(rare)
+    return group.replace(rare, [OTHER] * len(rare)) if rare else group, tuple(rare)
 
 
-def _ordered(levels: list[str], cuts: tuple[float, ...]) -> tuple[str, ...]:
+def _ordered(groups: list[str], cuts: tuple[float, ...]) -> tuple[str, ...]:
     bands = [*band_labels(cuts, True), *band_labels(cuts, False)] if cuts else []
 
-    def key(level: str) -> tuple[int, float, str]:
-        last = {OTHER: 1, MISSING: 2}.get(level, 0)
-        span = age_range(level)
-        return last, float(bands.index(level)) if level in bands else span[0] if span else float("inf"), level
+    def key(group: str) -> tuple[int, float, str]:
+        last = {OTHER: 1, MISSING: 2}.get(group, 0)
+        span = age_range(group)
+        return last, float(bands.index(group)) if group in bands else span[0] if span else float("inf"), group
 
-    return tuple(sorted(levels, key=key))
+    return tuple(sorted(groups, key=key))
