@@ -11,8 +11,8 @@ from voxaudit.align import Phone, Syllable, Timings, Word
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.stutter import (
+    KINDS,
     MIXTURES,
-    MUTATORS,
     Block,
     Chain,
     Clip,
@@ -221,7 +221,7 @@ def test_one_word_of_one_syllable():
 
 def test_silence_stays_silence():
     silence = np.zeros_like(SAMPLES)
-    for kind in MUTATORS:
+    for kind in KINDS:
         samples, _ = sample_operation(kind, TIMINGS, np.random.default_rng(2))(silence, RATE, TIMINGS)
         assert len(samples) > len(silence)
         assert not samples.any()

@@ -8,7 +8,7 @@ import pytest
 from voxaudit.align import PocketSphinxAligner, align_corpus
 from voxaudit.audio import Audio, read
 from voxaudit.corpus import read_corpus
-from voxaudit.perturb.stutter import MUTATORS, Chain, Prolongation, applicable, sample_chain, sample_operation
+from voxaudit.perturb.stutter import KINDS, Chain, Prolongation, applicable, sample_chain, sample_operation
 
 VOICED = {"AO", "IH", "AY", "ER", "AA"}
 
@@ -39,7 +39,7 @@ def test_every_kind_on_every_clip(speech):
             for seam in (edit.start, end):
                 assert steps[seam - 2 : seam + 2].max() <= own
             assert steps.max() <= 1.05 * own
-    assert seen == set(MUTATORS)
+    assert seen == set(KINDS)
 
 
 def pitch(sound, rate):

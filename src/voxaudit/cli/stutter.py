@@ -108,7 +108,7 @@ def _audit(args: argparse.Namespace) -> int:
     from voxaudit.audits.stutter.cases import Settings
     from voxaudit.cli.output import note, print_json
     from voxaudit.errors import VoxauditError
-    from voxaudit.perturb.stutter import MUTATORS
+    from voxaudit.perturb.stutter import KINDS
     from voxaudit.recognize import make_recognizer
     from voxaudit.run.local import Limits
     from voxaudit.run.progress import Progress
@@ -119,7 +119,7 @@ def _audit(args: argparse.Namespace) -> int:
         raise VoxauditError("name a folder for what is found: --out DIR")
     settings = Settings(
         budget=args.budget,
-        kinds=names(args.kinds) or tuple(MUTATORS),
+        kinds=names(args.kinds) or tuple(KINDS),
         selection=args.selection,
         seed=args.seed,
         threshold=args.threshold,

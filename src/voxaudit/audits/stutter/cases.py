@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from voxaudit.align import Timings
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.stutter import MUTATORS, SEVERITIES
+from voxaudit.perturb.stutter import KINDS, SEVERITIES
 from voxaudit.registry import suggest
 from voxaudit.score.meaning import MINILM
 
@@ -28,7 +28,7 @@ class Settings:
     """
 
     budget: int = 50
-    kinds: tuple[str, ...] = tuple(MUTATORS)
+    kinds: tuple[str, ...] = tuple(KINDS)
     selection: str = "moo"
     seed: int = 0
     threshold: float = 0.8
@@ -49,11 +49,11 @@ class Settings:
 
 def check_kinds(kinds: Sequence[str]) -> None:
     """Raise one line unless these are kinds of stuttering, one at least."""
-    there = f"Available: {', '.join(MUTATORS)}"
+    there = f"Available: {', '.join(KINDS)}"
     for name in kinds:
-        if name not in MUTATORS:
+        if name not in KINDS:
             raise VoxauditError(
-                f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(MUTATORS))} {there}"
+                f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(KINDS))} {there}"
             )
     if not kinds:
         raise VoxauditError(f"no kind of stuttering chosen. {there}")

@@ -2,15 +2,15 @@
 
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
 from voxaudit.perturb.stutter.block import Block
-from voxaudit.perturb.stutter.chain import MUTATORS, Chain, parse_operation
+from voxaudit.perturb.stutter.chain import KINDS, Chain, parse_operation
 from voxaudit.perturb.stutter.interjection import Interjection, fillers
 from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.perturb.stutter.sample import MIXTURES, SEVERITIES, applicable, sample_chain, sample_operation
 
 __all__ = [
+    "KINDS",
     "MIXTURES",
-    "MUTATORS",
     "SEVERITIES",
     "Block",
     "Chain",

@@ -15,7 +15,7 @@ from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.registry import suggest
 
-MUTATORS: dict[str, type[Operation]] = {
+KINDS: dict[str, type[Operation]] = {
     kind.kind: kind for kind in (Block, Prolongation, SoundRepetition, WordRepetition, Interjection)
 }
 """The five kinds of stuttering of ASTER (Liu et al. 2023), by name."""
@@ -57,9 +57,7 @@ class Chain:
     @property
     def version(self) -> str:
         """What, besides the text of the chain, decides the samples: the version of each kind in it."""
-        return ",".join(
-            f"{kind}={MUTATORS[kind].version}" for kind in sorted({o.kind for o in self.operations})
-        )
+        return ",".join(f"{kind}={KINDS[kind].version}" for kind in sorted({o.kind for o in self.operations}))
 
     @classmethod
     def parse(cls, text: str) -> Chain:
@@ -70,11 +68,12 @@ class Chain:
 def parse_operation(text: str) -> Operation:
     """Return the operation that a string names; an unknown name, field or value raises one line."""
     name, _, rest = text.partition(":")
-    if name not in MUTATORS:
+    if name not in KINDS:
         raise StutterError(
-            f"unknown mutator '{one_line(name, 40)}'.{suggest(name, list(MUTATORS))} Available: {', '.join(MUTATORS)}"
+            f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(KINDS))}"
+            f" Available: {', '.join(KINDS)}"
         )
-    kind = MUTATORS[name]
+    kind = KINDS[name]
     known = {field.name: field for field in fields(kind)}
     values: dict[str, int | float | str] = {}
     for part in filter(None, rest.split(",")):

@@ -9,7 +9,7 @@ import numpy as np
 from voxaudit.align import Timings
 from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
 from voxaudit.perturb.stutter.block import Block
-from voxaudit.perturb.stutter.chain import MUTATORS, Chain
+from voxaudit.perturb.stutter.chain import KINDS, Chain
 from voxaudit.perturb.stutter.interjection import NO_FILLER, Interjection, fillers
 from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
@@ -22,7 +22,7 @@ _WORD_COPIES = {1: (1, 1), 2: (2, 2), 3: (3, 3), 4: (4, 4), None: (1, 4)}
 _FILLER_COPIES = {1: (1, 1), 2: (1, 2), 3: (2, 2), 4: (2, 3), None: (1, 2)}
 
 MIXTURES: dict[str, dict[str, float]] = {
-    "even": dict.fromkeys(MUTATORS, 1.0),
+    "even": dict.fromkeys(KINDS, 1.0),
     "sep28k": {
         "block": 12.0,
         "prolongation": 10.0,
@@ -44,7 +44,7 @@ of the kinds among labelled 3 s clips of people who stutter, in podcasts and in 
 
 def applicable(timings: Timings, clips: Sequence[Clip] = ()) -> tuple[str, ...]:
     """Return the kinds of stuttering that a recording has a place for."""
-    return tuple(kind for kind in MUTATORS if _targets(kind, timings, clips))
+    return tuple(kind for kind in KINDS if _targets(kind, timings, clips))
 
 
 def sample_operation(
@@ -61,8 +61,8 @@ def sample_operation(
     `severity` 1 to 4 draws from that quarter of the paper's range, None from all of it. Words in `avoid` are taken
     only where there is no other. `clips` are fillers to use where (and only where) the recording has none.
     """
-    if kind not in MUTATORS:
-        raise StutterError(f"unknown mutator '{kind}'. Available: {', '.join(MUTATORS)}")
+    if kind not in KINDS:
+        raise StutterError(f"unknown kind of stuttering '{kind}'. Available: {', '.join(KINDS)}")
     if severity is not None and severity not in SEVERITIES:
         raise StutterError(f"severity must be from 1 to {len(SEVERITIES)}, not {severity}")
     places = _targets(kind, timings, clips)
@@ -122,9 +122,9 @@ def _weights(mixture: str | Mapping[str, float], possible: Collection[str]) -> d
             raise StutterError(f"unknown mixture '{mixture}'. Available: {', '.join(MIXTURES)}")
         mixture = MIXTURES[mixture]
     for kind, weight in mixture.items():
-        if kind not in MUTATORS or not 0 <= weight < float("inf"):
-            raise StutterError(f"mixture: '{kind}' = {weight!r} is no weight of one of {', '.join(MUTATORS)}")
-    weights = {kind: mixture[kind] for kind in MUTATORS if mixture.get(kind, 0) > 0 and kind in possible}
+        if kind not in KINDS or not 0 <= weight < float("inf"):
+            raise StutterError(f"mixture: '{kind}' = {weight!r} is no weight of one of {', '.join(KINDS)}")
+    weights = {kind: mixture[kind] for kind in KINDS if mixture.get(kind, 0) > 0 and kind in possible}
     if not weights:
         raise StutterError(f"none of {', '.join(mixture) or 'no kinds'} has a place in this recording")
     return weights
