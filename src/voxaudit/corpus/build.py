@@ -106,8 +106,8 @@ ROW_CHECKS = (
         pl.col("text").str.contains(
             r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{2}"
         ),
-        "text has no spaces between words: it counts as one word but with the normalizer 'unspaced'",
-        "texts have no spaces between words: each counts as one word but with the normalizer 'unspaced'",
+        "text has words without spaces between them: the normalizer 'unspaced' counts characters there",
+        "texts have words without spaces between them: the normalizer 'unspaced' counts characters there",
         fatal=False,
     ),
 )
