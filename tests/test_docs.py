@@ -211,17 +211,11 @@ def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch, capsys
         assert " ".join(line.split()) in printed, line
 
 
-@pytest.mark.parametrize(
-    ("page", "printed"),
-    [
-        ("walkthroughs/vendor-transcripts.md", "{}"),
-        ("walkthroughs/no-references.md", "accented"),
-    ],
-)
-def test_python_of_the_walks_runs(work, page, printed, capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / page).read_text("utf-8"), re.DOTALL)
-    exec(compile(code, page, "exec"), {})
-    assert printed in capsys.readouterr().out
+def test_python_of_the_vendors_walk_runs(work, capsys):
+    page = DOCS / "walkthroughs" / "vendor-transcripts.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+    exec(compile(code, page.name, "exec"), {})
+    assert "{}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -167,6 +167,8 @@ def load_config(path: str | Path) -> AuditConfig:
     path = Path(path)
     document = _read(path)
     run = document.get("run", {})
+    if run.get("seed", 0) < 0:
+        raise VoxauditError(f"{path}: run.seed must be at least 0, not {run['seed']}")
     recognizers = document.get("recognizers", {})
     if not recognizers:
         raise VoxauditError(f"{path}: no recognizer. Add a section such as [recognizers.moonshine]")

@@ -185,9 +185,9 @@ def _stuttered(
         for name, one in inputs.recognizers.items()
         if not isinstance(one, AnswersById) and not (limited and is_remote(one))
     }
-    settings = Settings(budget=asked.budget, threshold=asked.threshold, seed=config.seed)
     limits = Limits.asked(config.workers, timeout=config.timeout, retries=config.retries)
     try:
+        settings = Settings(budget=asked.budget, threshold=asked.threshold, seed=config.seed)
         if not recognizers:
             raise VoxauditError(
                 "none of the recognizers can hear new speech: transcripts from files cannot answer, and services do"

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxaudit.audits.robustness import robustness
+from voxaudit.audits.robustness.correlates import correlate
 from voxaudit.audits.robustness.settings import by_harshness, describe
 
 COLUMNS = ["recognizer", "scenario", "speaker", "utterance", "errors", "words"]
@@ -212,6 +213,11 @@ def test_a_group_without_errors_has_no_ratio():
     assert "clean" not in found.groups["name"].to_list()
     assert found.groups.filter(pl.col("name") == "echo:1")["change"].item() is None
     assert any("no errors (clean)" in refusal.reason for refusal in found.refusals)
+    both = pl.concat([table, table.with_columns(recognizer=pl.lit("other"))])
+    refused = [
+        one.about for one in robustness(both, attributes=["gender"]).refusals if "no errors" in one.reason
+    ]
+    assert refused == ["other: gender f", "r: gender f"]
 
 
 def test_spread_over_draws():
@@ -285,6 +291,14 @@ def test_scenario_ids_are_taken_apart():
     assert describe("hp:theta=500").category == "filter"
     assert describe("universal:3").attack
     assert by_harshness([describe("mystery:a=1"), describe("mystery:a=2")]) == []
+
+
+def test_facts_of_recognizers_without_a_measure_are_refused():
+    facts = pl.DataFrame({"recognizer": ["r"], "parameters": [5]})
+    found = correlate(facts, {"r": math.nan}, {"r": 0.1}, "werd")
+    assert [refusal.about for refusal in found.refusals] == ["correlate clean_wer", "correlate parameters"]
+    assert not found.slopes
+    assert not found.pareto
 
 
 def test_model_facts():

@@ -1,6 +1,7 @@
 import pytest
 
 from voxaudit.cli.arguments import names, recognizer_list
+from voxaudit.cli.main import main
 from voxaudit.recognize.spec import split_spec
 
 
@@ -28,3 +29,21 @@ def test_what_is_split_is_what_the_recognizer_reads():
 
 def test_columns_are_split_at_every_comma():
     assert names(" gender,,age ") == ("gender", "age")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["disparity", "scores.csv", "--attribute", "gender"],
+        ["compare", "a", "b"],
+        ["power", "scores.csv"],
+        ["stutter", "corpus", "--out", "out"],
+        ["breaking", "corpus"],
+        ["attack", "corpus"],
+    ],
+)
+def test_a_seed_below_0_is_refused_before_anything_is_read(command, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        main([*command, "--seed", "-1"])
+    assert exit_.value.code == 2
+    assert "argument --seed: must be 0 or more, not -1" in capsys.readouterr().err

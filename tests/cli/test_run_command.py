@@ -161,6 +161,7 @@ def test_a_corpus_without_references_is_heard_and_said(home, capsys):
         (lambda: toml("[skore]"), "unknown section [skore]. Did you mean: score"),
         (lambda: toml('seed = "x"'), "run.seed has the wrong type"),
         (lambda: toml("seed = true"), "run.seed has the wrong type"),
+        (lambda: toml("seed = -1"), "run.seed must be at least 0, not -1"),
         (lambda: toml("workers = 0"), "workers must be at least 1"),
         (lambda: toml("timeout = -1"), "timeout must be above 0"),
         (lambda: toml('[score]\nnormalizer = "basik"'), "Did you mean: basic"),

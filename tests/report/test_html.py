@@ -377,7 +377,8 @@ def test_cards_name_the_worst_scenario_and_the_loudest_gap():
     findings = (
         finding(estimate=0.1, low=0.08, high=0.12, scenario="clean"),
         finding(estimate=0.4, scenario="rir:1"),
-        finding(estimate=0.7, scenario="rir:4"),
+        finding(estimate=0.7, low=0.0, high=0.9, scenario="rir:4"),
+        finding(estimate=0.8, scenario="overall"),  # a mean over other utterances
         finding(
             estimate=0.99,
             scenario="clean",
@@ -408,6 +409,7 @@ def test_cards_name_the_worst_scenario_and_the_loudest_gap():
     card = page.split('<article class="card">')[1].split("</article>")[0]
     words = " ".join(Page(f"<div>{card}</div>").text)
     assert re.search(r"10\.0 %.*\(8\.0 to 12\.0\).*rir:4.*70\.0 %.*shown.*big gap", words)
+    assert re.search(r'class="m-interval" x1="0" x2="270"', card)  # a limit of 0 is a limit
     assert "small gap" not in words
     assert "lost words" not in words
 

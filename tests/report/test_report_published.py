@@ -31,13 +31,21 @@ HOME = "/home/jane doe/secret-project"
     [
         ("/data/speech/a.wav: cannot read this file", "a.wav: cannot read this file"),
         ("cannot read '/data/speech/a.wav'", "cannot read 'a.wav'"),
+        ("/a/b/d.wav: gone, see '/etc/x/conf'", "d.wav: gone, see 'conf'"),
         (f"{HOME}/runs/first/a.wav is gone", "runs/first/a.wav is gone"),
         ("~/models/tiny.onnx is missing", "tiny.onnx is missing"),
         (r"C:\Users\jane\a.wav is gone", "a.wav is gone"),
+        (r"\\server\jane\speech\a.wav is gone", "a.wav is gone"),
+        (r"\\?\C:\Users\jane\a.wav is gone", "a.wav is gone"),
+        ("//server/jane/a.wav is gone", "a.wav is gone"),
+        ("transcripts:/data/jane/a.csv", "transcripts:a.csv"),
         ("see file:///data/speech/a.wav", "see a.wav"),
         ("../../data/speech/a-01.wav", "a-01.wav"),
         (f"../..{HOME}/x/a-01", "x/a-01"),
         ("folder /data/speech/ is empty", "folder speech is empty"),
+        ("http://10.0.0.7:8000/v1/audio: refused", "(private address)/v1/audio: refused"),
+        ("see 'http://[::1]:80/v1/audio'", "see '(private address)/v1/audio'"),
+        ("see 'http://[fe80/v1'", "see '(address)'"),
         # What is no path of this machine stays.
         ("https://example.org/a/b is an address", "https://example.org/a/b is an address"),
         ("and/or, 3/4, RUN/stutter, a/b/c", "and/or, 3/4, RUN/stutter, a/b/c"),
@@ -49,6 +57,14 @@ HOME = "/home/jane doe/secret-project"
 )
 def test_paths_in_sentences_keep_their_names_only(text, shown):
     assert without_folders([HOME])(text) == shown
+
+
+def test_folders_at_home_are_nobodys_business_either(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/jane doe")
+    words = without_folders([HOME])
+    assert words("/home/jane doe/clients/acme/a.wav is gone") == "a.wav is gone"
+    assert words("nothing in /home/jane doe, nor in '/home/jane doe/'") == "nothing in ~, nor in '~/'"
+    assert words(f"{HOME}/runs/a.wav is gone") == "runs/a.wav is gone"
 
 
 def test_the_configuration_keeps_what_a_reader_can_use():

@@ -120,6 +120,13 @@ def test_scenarios_are_explained_with_their_setting():
     assert in_words("unheard_of:3") == ""
     assert aside("echo:1") == " (add one echo after 125 ms: a large hall)"
     assert aside("clean") == ""
+    assert aside("mp3:2").startswith(" (MP3 at a constant 32 kbit/s, the nearest of 16, 24, ... 160: ")
+    # Ids of tables that came from anywhere: no severity, no number.
+    assert (
+        in_words("gaussian_noise:0000000019")
+        == in_words("gaussian_noise:7")
+        == in_words("gaussian_noise:snr=nan")
+    )
     assert unit_of("lp:theta=700") == "Hz"
     assert unit_of("amp:theta=0.5") == ""
 

@@ -142,6 +142,19 @@ def test_a_mean_of_rates_moves_as_its_parts_do():
     assert np.allclose(own.share.sum(axis=0), 1.0)
 
 
+def test_a_rate_without_words_spoils_only_the_means_that_it_belongs_to():
+    errors, words = (
+        np.array([[1.0, 2.0, 1.0], [3.0, 1.0, 0.0]]),
+        np.array([[10.0, 20.0, 0.0], [10.0, 30.0, 0.0]]),
+    )
+    means, own = mean_pulls(*pulls(errors, words), np.column_stack([np.eye(3), np.ones(3) / 3]))
+    alone, known = mean_pulls(*pulls(errors[:, :2], words[:, :2]), np.eye(2))
+    assert means[:2] == pytest.approx(alone)
+    assert np.isnan(means[2:]).all()
+    assert np.allclose(own.pull[:, :2], known.pull)
+    assert np.allclose(own.share[:, :2], known.share)
+
+
 def test_a_level_for_all_lies_between_bonferronis_and_the_level_of_one():
     pull = np.random.default_rng(4).standard_normal((200, 1))
     assert level_together(pull, 0.025) == 0.025

@@ -136,6 +136,23 @@ def test_beyond_a_size_degrees_of_freedom_are_a_little_too_few(monkeypatch: pyte
     assert 0.7 * exact.df_speakers < bound.df_speakers <= exact.df_speakers
 
 
+@pytest.mark.parametrize("people", [3, 6])  # fewer and more speakers than contrasts times coordinates
+def test_the_bound_is_as_close_with_many_groups(people: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(people)
+    speaker = np.repeat(np.arange(5 * people), 20)
+    group = speaker % 5
+    errors = generator.poisson(2.0 * np.exp(generator.normal(0, 0.4, 5 * people)[speaker])).astype(float)
+    design = np.column_stack([np.ones(len(group)), *(group == one for one in range(1, 5))]).astype(float)
+    model = regress(collapse(errors, np.full(len(group), 10.0), speaker, design))
+    sandwich = speaker_sandwich(model)
+    exact = robust_test(model, (1, 2, 3, 4), sandwich)
+    monkeypatch.setattr("voxaudit.stats.robust._WIDEST", 0)
+    bound = robust_test(model, (1, 2, 3, 4), sandwich)
+    assert exact is not None
+    assert bound is not None
+    assert 0.7 * exact.df_speakers < bound.df_speakers <= exact.df_speakers * (1.0 + 1e-9)
+
+
 def test_the_joint_test_is_hotellings() -> None:
     model, _ = model_of(1)
     sandwich = speaker_sandwich(model)

@@ -20,7 +20,8 @@ def accuracy(
     and where nobody met an error: nothing tells then how far above 0 the rate may be. Columns: `by`, utterances,
     speakers, words, errors, wer, ci_low, ci_high, cer. A missing attribute value is a group of its own (null).
     """
-    require_columns(scores, [*by, "speaker", "substitutions", "deletions", "insertions", "words"], "scores")
+    counts = ("substitutions", "deletions", "insertions", "words", "character_errors", "characters")
+    require_columns(scores, [*by, "speaker", *counts], "scores")
     errors = pl.col("substitutions") + pl.col("deletions") + pl.col("insertions")
     table = scores.with_columns(errors=errors)
     rates = table.group_by(by, maintain_order=True).agg(

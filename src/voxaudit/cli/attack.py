@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import recognizer_list
+from voxaudit.cli.arguments import natural, recognizer_list
 
 if TYPE_CHECKING:
     from voxaudit.audits.attack.audit import Attack
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch", type=int, default=16, metavar="N", help="utterances at a time (default: 16)"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="default: 0")
     parser.add_argument(
         "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
     )

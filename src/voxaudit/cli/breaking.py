@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import add_corpus_arguments, read_corpus_as_asked, recognizer_list
+from voxaudit.cli.arguments import add_corpus_arguments, natural, read_corpus_as_asked, recognizer_list
 
 if TYPE_CHECKING:
     from voxaudit.audits.breaking import Breaking
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget", type=int, default=12, metavar="N", help="trials a speaker and recognizer (default: 12)"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="default: 0")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder; the same again resumes"
     )

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import names
+from voxaudit.cli.arguments import names, natural
 
 if TYPE_CHECKING:
     from voxaudit.audits.compare import Comparison
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="DIR", help="write report.html, summary.md, junit.xml ... there"
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the resampling (default: 0)"
+        "--seed", type=natural, default=0, metavar="N", help="seed of the resampling (default: 0)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.epilog = f"{parser.epilog or ''}\nexit code: 0 no regression shown, 1 a slice got worse"

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import names
+from voxaudit.cli.arguments import names, natural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--nodes",
-        type=_natural,
+        type=_nodes,
         default=25,
         metavar="K",
         help="quadrature nodes a speaker (default: 25; 1 = Laplace); more are taken where K do not suffice",
@@ -85,11 +85,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="bootstrap draws of the baseline (default: 2000)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the bootstrap (default: 0)")
+    parser.add_argument(
+        "--seed", type=natural, default=0, metavar="N", help="seed of the bootstrap (default: 0)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _natural(text: str) -> int:
+def _nodes(text: str) -> int:
     value = int(text)
     if not 1 <= value <= 200:
         raise argparse.ArgumentTypeError(f"must be between 1 and 200, not {value}")
@@ -299,7 +301,7 @@ def _print_fit(fit: Fit, *, alone: bool) -> None:
             )
         if len(fit.controls) > 1:
             print_table(
-                "Held fixed (log-ratios per unit, or against the first level)",
+                "Held fixed (log-ratios per unit, or against the first value)",
                 ["term", "estimate", "standard error", "robust"],
                 [[c.term, f"{c.estimate:+.4f}", _number(c.se), _number(c.robust_se)] for c in fit.controls],
             )

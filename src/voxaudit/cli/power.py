@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import names
+from voxaudit.cli.arguments import names, natural
 from voxaudit.cli.parity import add_table_arguments, columns_of, settings_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also draw N studies (default: 1000) from the mixed model: fitted to TABLE, or of --base-wer",
     )
     parser.add_argument("--test", choices=("t", "mixed"), default="t", help="test of the simulated studies")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the simulation (default: 0)")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of the simulation (default: 0)")
     parser.add_argument(
         "--base-wer", type=float, metavar="W", help="simulate without TABLE: WER of the better group"
     )

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import add_corpus_arguments, read_corpus_as_asked
+from voxaudit.cli.arguments import add_corpus_arguments, natural, read_corpus_as_asked
 
 if TYPE_CHECKING:
     from voxaudit.review.study.analyze import Analysis
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument("--generated", metavar="CORPUS", help="for realism: generated recordings")
     create.add_argument("--pairs", type=int, default=10, metavar="N", help="for realism (default: 10)")
     create.add_argument("--each", type=int, metavar="N", help="questions for one participant (default: all)")
-    create.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    create.add_argument("--seed", type=natural, default=0, metavar="N", help="default: 0")
     create.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the study")
     add_corpus_arguments(create)
     serve = actions.add_parser("serve", help="let people take part in their browsers", allow_abbrev=False)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import add_corpus_arguments, names, read_corpus_as_asked, recognizer_list
+from voxaudit.cli.arguments import add_corpus_arguments, names, natural, read_corpus_as_asked, recognizer_list
 
 if TYPE_CHECKING:
     from voxaudit.audits.stutter.audit import Stutter
@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--labels", metavar="FILE", help="a labelled suspicious.jsonl: gives the false-positive rate"
     )
     parser.add_argument("--text", metavar="TEXT", help="for make: what is said in the file")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="default: 0")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the audit's folder; the same again resumes")
     add_corpus_arguments(parser)
     parser.add_argument(

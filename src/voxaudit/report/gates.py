@@ -210,10 +210,7 @@ def _turned(name: str, attribute: str, reference: str, effect: Effect) -> Judged
 
 
 def _limits(effect: Effect) -> tuple[float | None, float | None]:
-    """Return the outer limits of the likelihood's and the speaker-robust interval: a gap has to convince both.
-
-    The robust one alone is far too sure of itself with two or three speakers in a group.
-    """
+    """Return the outer limits of the likelihood's and the speaker-robust interval: a gap has to convince both."""
     kinds = [one for one in (effect.profile, effect.robust) if one is not None]
     lows = [effect.ci_low, *(one.ci_low for one in kinds)]
     highs = [effect.ci_high, *(one.ci_high for one in kinds)]

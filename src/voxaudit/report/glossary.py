@@ -10,10 +10,13 @@ from voxaudit.audits.robustness.settings import describe
 from voxaudit.corpus.roles import ROLES
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN, PERTURBATIONS, Perturbation
+from voxaudit.perturb.scenario_id import ScenarioId, read_scenario_id
 
 _PAPER = re.compile(r"\s*\((?:SRB|AequeVox)[^)]*\)|\s*\([^)]* in SRB\)")
 _INVERSE = re.compile(r"`1/(\w+)`")
 _NAMED = re.compile(r"`(\w+)(?: \+ (\d+))?`|(?<=[\[ -])(theta)(?=[,\]])")
+_SENTENCE = re.compile(r"(?<!\.)\. ")
+"""The end of a sentence; three dots are none."""
 _UNIT = r"`{}` (dB|Hz|ms|%|kbit/s|metres|seconds|dBFS)(?!\w)"
 
 
@@ -27,11 +30,11 @@ def in_words(scenario: str) -> str:
     role = next((role for role in ROLES if scenario == role or scenario.startswith(f"{role}_")), None)
     if role is not None:
         return f"{ROLES[role][:1].upper()}{ROLES[role][1:]}."
-    name, _, setting = scenario.partition(":")
-    kind = _kind(name)
+    read = read_scenario_id(scenario)
+    kind = _kind(read.perturbation)
     if kind is None:
         return ""
-    values = _values(kind, setting)
+    values = _values(kind, read)
 
     def filled(found: re.Match[str]) -> str:
         parameter = found[1] or found[3]
@@ -47,15 +50,24 @@ def in_words(scenario: str) -> str:
     return _PAPER.sub("", _NAMED.sub(filled, _INVERSE.sub(inverted, _first_line(kind))))
 
 
+def in_short(scenario: str) -> str:
+    """Return the first sentence of what a scenario does, without its full stop."""
+    return _SENTENCE.split(in_words(scenario), maxsplit=1)[0].rstrip(".")
+
+
 def aside(scenario: str) -> str:
     """Return ` (what it does)` to follow a scenario's name in a sentence, or nothing."""
-    words = in_words(scenario).partition(". ")[0].rstrip(".")
-    return f" ({words[0].lower()}{words[1:]})" if words and scenario != CLEAN else ""
+    words = in_short(scenario)
+    if not words or scenario == CLEAN:
+        return ""
+    first = words.split(maxsplit=1)[0]
+    acronym = len(first) > 1 and not first[1:].islower()  # MP3, GSM
+    return f" ({words if acronym else words[0].lower() + words[1:]})"
 
 
 def unit_of(scenario: str) -> str:
     """Return the unit of the value that a scenario's setting changes, such as `dB`; empty where it has none."""
-    setting, kind = describe(scenario), _kind(scenario.partition(":")[0])
+    setting, kind = describe(scenario), _kind(read_scenario_id(scenario).perturbation)
     if kind is None or setting.parameter is None:
         return ""
     found = re.search(_UNIT.format(re.escape(setting.parameter)), _first_line(kind))
@@ -74,15 +86,10 @@ def _kind(name: str) -> type[Perturbation] | None:
     return kind
 
 
-def _values(kind: type[Perturbation], setting: str) -> Mapping[str, float]:
+def _values(kind: type[Perturbation], read: ScenarioId) -> Mapping[str, float]:
     """Return the parameters of a setting: a severity's, or `a=1,b=2`, over the defaults."""
     values = {one.name: one.default for one in fields(kind) if one.default is not MISSING}
-    if setting.isdecimal() and 1 <= int(setting[:9]) <= len(kind.severities):
-        values |= kind.severities[int(setting) - 1]
-    for part in setting.split(","):
-        key, equals, text = part.partition("=")
-        try:
-            values |= {key: float(text)} if equals else {}
-        except ValueError:
-            continue
+    if read.severity is not None and 1 <= read.severity <= len(kind.severities):
+        values |= kind.severities[read.severity - 1]
+    values |= read.values
     return {key: float(value) for key, value in values.items() if isinstance(value, int | float)}

@@ -1,4 +1,5 @@
 """What a report tells about the machine it was made on: nothing. Files are named, the folders above them are not.
+Nor are hosts of one's own network.
 
 A report is made to be shown to others. Where somebody's recordings, models and home lie is of no use to them.
 """
@@ -19,12 +20,15 @@ Words = Callable[[str], str]
 """Returns a text without the folders in it."""
 
 _PART = r"[^\s/\\'\"`<>|;,:()\[\]{}\u201c\u201d]+"
-# An absolute path of two names at least, or one that climbs out of a folder, in running text; an address (https://...)
-# is none, nor is a slash in a word.
-_PATH = re.compile(
-    rf"(?<![\w./\\~:-])(?:file://)?(?:(?:~[\w.-]*|[A-Za-z]:)?(?:[/\\]{_PART}){{2,}}|~[\w.-]*[/\\]{_PART}"
-    rf"|\.\.(?:[/\\]{_PART})+)[/\\]?"
+# An address of the web; or an absolute path of two names at least (Windows has further beginnings: \\server\share,
+# \\?\C:), or one that climbs out of a folder, in running text. A slash in a word is none.
+_PLACE = re.compile(
+    r"(?P<address>https?://[^\s'\"`<>|]+)"
+    r"|(?<![\w./\\~-])(?:file://|\\\\[?.](?:\\(?=[A-Za-z]:))?|(?<!:)[/\\](?=[/\\]\w))?"
+    rf"(?:(?:~[\w.-]*|[A-Za-z]:)?(?:[/\\]{_PART}){{2,}}|~[\w.-]*[/\\]{_PART}|\.\.(?:[/\\]{_PART})+)[/\\]?"
 )
+_CLIMB = r"(?<![\w./\\])(?:\.\.[/\\])*(?:\.\.)?"
+"""What may stand before a folder that a relative path leads to."""
 
 
 def published(document: Document, roots: Iterable[str | Path] = ()) -> Document:
@@ -44,28 +48,33 @@ def published(document: Document, roots: Iterable[str | Path] = ()) -> Document:
 
 def without_folders(roots: Iterable[str | Path] = ()) -> Words:
     """Return what takes folders out of a text: a value that is a path keeps its name, so does a path in a sentence."""
-    known = sorted(
-        {
-            str(root).rstrip("/\\")
-            for root in (*roots, *_here())
-            if PurePosixPath(str(root)).is_absolute() or PureWindowsPath(str(root)).is_absolute()
-        },
-        key=len,
-        reverse=True,
-    )
-    known = [root for root in known if len(root) > 1]
+    # Both may have a space in their name, which no pattern could tell from a sentence.
+    below = [_CLIMB + re.escape(root) + r"[/\\]" for root in _folders(roots)]
+    home = [_CLIMB + re.escape(root) + r"(?![\w.-])" for root in _folders(_home())]
 
     def words(text: str) -> str:
         if "/" not in text and "\\" not in text:
             return text
-        for root in known:  # folders with a space in their name, which no pattern could tell from a sentence
-            text = re.sub(rf"(?<![\w./\\])(?:\.\.[/\\])*(?:\.\.)?{re.escape(root)}[/\\]", "", text)
-        return _PATH.sub(_name, text)
+        for pattern in below:
+            text = re.sub(pattern, "", text)
+        for pattern in home:
+            text = re.sub(pattern, "~", text)
+        return _PLACE.sub(_name, text)
 
     return words
 
 
-def _here() -> list[Path]:
+def _folders(roots: Iterable[str | Path]) -> list[str]:
+    """Return those of some folders that are absolute, the deepest first."""
+    names = {
+        str(root).rstrip("/\\")
+        for root in roots
+        if PurePosixPath(str(root)).is_absolute() or PureWindowsPath(str(root)).is_absolute()
+    }
+    return sorted((name for name in names if len(name) > 1), key=len, reverse=True)
+
+
+def _home() -> list[Path]:
     try:
         return [Path.home()]
     except RuntimeError:  # a user without a home
@@ -73,17 +82,22 @@ def _here() -> list[Path]:
 
 
 def _name(found: re.Match[str]) -> str:
+    if found["address"]:
+        return _without_host(found["address"])
     return re.split(r"[/\\]", found[0].rstrip("/\\"))[-1]
 
 
+def _without_host(address: str) -> str:
+    """Return an address as it is; of one in one's own network no host."""
+    try:
+        private, path = is_private(address), urlsplit(address).path
+    except ValueError:
+        return "(address)"
+    return f"(private address){path}" if private else address
+
+
 def _value(text: str, words: Words) -> str:
-    """Return a value of the configuration: of a path its name, of an address in one's own network no host."""
-    if re.match(r"https?://", text):
-        try:
-            private, path = is_private(text), urlsplit(text).path
-        except ValueError:
-            return "(address)"
-        return f"(private address){path}" if private else text
+    """Return a value of the configuration: of a path its name."""
     whole = PureWindowsPath(text) if "\\" in text else PurePosixPath(text)
     shorter = words(text)
     if whole.is_absolute() and shorter == text:

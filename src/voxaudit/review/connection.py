@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.report.published import without_folders
 from voxaudit.review.messages import Handler, HttpError, Request, Response
 
 HEADER = "x-voxaudit"
@@ -159,7 +160,7 @@ class Connection(BaseHTTPRequestHandler):
             response = Response(error.status, f"{error.message}\n".encode("utf-8", "replace"))
         except VoxauditError as error:
             self._log(policy, error)
-            response = Response(422, f"{without_folders(one_line(error))}\n".encode("utf-8", "replace"))
+            response = Response(422, f"{without_folders()(one_line(error))}\n".encode("utf-8", "replace"))
         except (TimeoutError, ConnectionError):
             raise
         except Exception as error:
@@ -335,10 +336,3 @@ def ranged(request: Request, response: Response) -> Response:
         return Response(416, headers={"Content-Range": f"bytes */{size}"})
     headers["Content-Range"] = f"bytes {first}-{last}/{size}"
     return replace(response, status=206, body=response.body[first : last + 1], headers=headers)
-
-
-def without_folders(text: str) -> str:
-    """Return a line in which paths are cut to their last part: a page need not know where things lie."""
-    return re.sub(
-        r"(?:[A-Za-z]:)?(?:[/\\]|(?<![\w.])\.{1,2}[/\\])(?:[^\s'\"/\\]+[/\\])*(?=[^\s/\\])", "", text
-    )

@@ -59,10 +59,15 @@ def pulls(errors: FloatArray, words: FloatArray) -> tuple[FloatArray, Pulls]:
 
 
 def mean_pulls(rates: FloatArray, parts: Pulls, weights: FloatArray) -> tuple[FloatArray, Pulls]:
-    """Return weighted means of rates (`weights`: conditions x means) and the pulls on the means' logarithms."""
-    means = rates @ weights
+    """Return weighted means of rates (`weights`: conditions x means) and the pulls on the means' logarithms.
+
+    A rate that is not known (no words) spoils the means that it belongs to, and no other.
+    """
+    unknown = ~np.isfinite(rates)
+    means = np.where(unknown, 0.0, rates) @ weights
+    means = np.where((weights[unknown] != 0.0).any(axis=0), np.nan, means)
     # A part without errors adds nothing to the mean, and its shares are those of nobody's errors.
-    known = np.where(rates > 0.0, rates, 0.0)[:, None] * weights
+    known = np.where(unknown, 0.0, rates)[:, None] * weights
     with np.errstate(divide="ignore", invalid="ignore"):
         known = known / known.sum(axis=0)
     return means, Pulls(np.nan_to_num(parts.pull) @ known, np.nan_to_num(parts.share) @ known)

@@ -23,11 +23,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class RatioBootstrap:
-    """WER of a level over WER of the reference level.
+    """WER of a group over WER of the reference group.
 
     `utterances` resamples utterances, as is widely done and as Liu et al. (2022) do for their baseline: it takes the
     utterances of one speaker for independent and is therefore too narrow. `speakers` resamples speakers; None with
-    fewer than five in either level.
+    fewer than five in either group.
     """
 
     ratio: float

@@ -202,8 +202,10 @@ def _freedom(speakers: _Speakers, contrasts: FloatArray) -> float:
     # In coordinates where the contrasts are independent with variance 1.
     standard = np.linalg.solve(np.linalg.cholesky(contrasts @ contrasts.T), contrasts)
     coordinates = standard.shape[1]
-    exact = tested * coordinates <= _WIDEST
-    gram = np.zeros((tested * coordinates,) * 2 if exact else (0, 0))
+    width, blocks = tested * coordinates, len(speakers.cells.starts)
+    exact = width <= _WIDEST
+    few = not exact and blocks < width  # then all pairs of speakers are the smaller table
+    gram = np.zeros((0, 0) if few else (width, width))
     rows, mean, variance = [], 0.0, 0.0
     for weight, information, blown, _ in speakers.batches():
         pulled = blown @ standard.T
@@ -214,14 +216,16 @@ def _freedom(speakers: _Speakers, contrasts: FloatArray) -> float:
         variance += float(weight @ (own * (own - 2.0 * shared)))
         variance += float(weight @ (same * (same - 2.0 * both)).sum(axis=(1, 2)))
         flat = across.reshape(len(weight), -1) * np.sqrt(weight)[:, None]
-        if exact:
-            gram += flat.T @ flat
-        else:
+        if few:
             rows.append(flat)
+        else:
+            gram += flat.T @ flat
     if exact:
         parts = gram.reshape(coordinates, tested, coordinates, tested)
         variance += float((parts * (parts + parts.transpose(2, 1, 0, 3))).sum())
-    else:  # the second of these sums is at most the first, which products of speakers give
-        together = np.concatenate(rows)
-        variance += 2.0 * float(((together @ together.T) ** 2).sum())
+    else:  # the second of these sums is at most the first, which products of speakers give as well
+        if few:
+            together = np.concatenate(rows)
+            gram = together @ together.T
+        variance += 2.0 * float(np.vdot(gram, gram))
     return tested * (tested + 1) * mean**2 / variance if variance > 0.0 else 0.0

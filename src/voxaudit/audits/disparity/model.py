@@ -147,7 +147,7 @@ def _dummies(labels: Labels, base: str) -> list[tuple[str, FloatArray]]:
 
 
 def _base(control: Categorical, frame: Frame) -> str:
-    """Return the first level with errors: against one without, every coefficient would be infinite."""
+    """Return the first value with errors: against one without, every coefficient would be infinite."""
     labels = control.labels
     errors = np.bincount(labels.codes, frame.errors, len(labels.names))
     return labels.names[int((errors > 0).argmax())]

@@ -23,7 +23,7 @@ _BLOCK = 4_000_000  # chances worked on at a time: bounds memory
 _ROUNDING = 1e-9
 
 MOST_DRAWS = 256
-"""Draws that all speakers of a word are worth at most."""
+"""Draws that all speakers of a word are worth at most; each is worth one, however many they are."""
 
 
 def hanging_together(
@@ -68,8 +68,8 @@ def hanging_together(
 def draws_worth(cell: IntArray, cells: int, said: NDArray[Any], rho: FloatArray) -> IntArray:
     """Return how many independent draws each speaker's occurrences of a word are worth: whole numbers from 1.
 
-    No more than `MOST_DRAWS` for all speakers of a word together, which bounds the work; beyond that many, more would
-    tell little.
+    No more than `MOST_DRAWS` for all speakers of a word together (or one each), which bounds the work; beyond that
+    many, more would tell little.
     """
     worth = said / (1.0 + (said - 1.0) * rho[cell])
     most = np.maximum(MOST_DRAWS // np.maximum(np.bincount(cell, minlength=cells), 1), 1)

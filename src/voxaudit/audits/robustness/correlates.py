@@ -58,7 +58,10 @@ def correlate(
     """
     found = Correlates()
     names = [name for name in robust if np.isfinite(robust[name])]
-    own = pl.DataFrame({"recognizer": names, CLEAN_WER: [clean[name] for name in names]})
+    own = pl.DataFrame(
+        {"recognizer": names, CLEAN_WER: [clean[name] for name in names]},
+        schema={"recognizer": pl.String, CLEAN_WER: pl.Float64},
+    )
     table = own.join(facts.drop(CLEAN_WER, strict=False), on="recognizer", how="left", maintain_order="left")
     for fact in table.columns[1:]:
         column = table[fact]

@@ -63,7 +63,8 @@ def group_rows(
                 reason = (
                     f"one side has no errors ({', '.join(silent[:3])}{', ...' if len(silent) > 3 else ''})"
                 )
-                refusals.setdefault((about, reason), Refusal(f"{labels['recognizer']}: {about}", reason))
+                about = f"{labels['recognizer']}: {about}"
+                refusals.setdefault((about, reason), Refusal(about, reason))
             about_row = {**labels, "attribute": attribute, "group": group, "against": other}
             found += [
                 {**about_row, "level": level, "name": name, "speakers": fewest, **value.row(confidence)}

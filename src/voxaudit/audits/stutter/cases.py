@@ -38,6 +38,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not 1 <= self.budget <= 10_000:
             raise VoxauditError(f"the budget must be from 1 to 10,000 cases an utterance, not {self.budget}")
+        if self.seed < 0:
+            raise VoxauditError(f"seed must be at least 0, not {self.seed}")
         if self.selection not in SELECTIONS:
             raise VoxauditError(f"unknown selection '{self.selection}'. Choose moo or random")
         if self.severity is not None and self.severity not in SEVERITIES:

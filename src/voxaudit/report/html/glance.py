@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from voxaudit.report.document import Document, Finding, Verdict
-from voxaudit.report.glossary import in_words
+from voxaudit.report.glossary import in_short
 from voxaudit.report.html.escape import marked, text
 from voxaudit.report.html.figures.svg import number, tag
 from voxaudit.report.html.tables import stacked_table
@@ -143,7 +143,12 @@ def measured(document: Document) -> list[str]:
 def _rates(findings: Sequence[Finding]) -> list[Finding]:
     """Return the word error rates on clean speech and in the worst scenario, as far as they are there."""
     rates = [
-        one for one in findings if one.measure == "wer" and one.attribute is None and one.estimate is not None
+        one
+        for one in findings
+        if one.measure == "wer"
+        and one.attribute is None
+        and one.estimate is not None
+        and one.scenario != "overall"  # a mean is no scenario
     ]
     clean = [one for one in rates if one.scenario in (None, "clean")][:1]
     disturbed = [one for one in rates if one.scenario not in (None, "clean")]
@@ -201,7 +206,7 @@ def _card(name: str, findings: Sequence[Finding], end: float) -> str:
 
 
 def _what(worst: Finding) -> str:
-    words = in_words(worst.scenario or "").partition(". ")[0].rstrip(".")
+    words = in_short(worst.scenario or "")
     return f'<dd class="muted does">{text(words, 160)}</dd>' if words else ""
 
 
@@ -214,9 +219,8 @@ def _meter(clean: Finding | None, worst: Finding, end: float) -> str:
         if one is None or value is None:
             continue
         top = place * (thick + 4)
-        across = [
-            wide * min(1.0, max(0.0, spot) / end) for spot in (value, one.low or value, one.high or value)
-        ]
+        ends = [value if (limit := finite(side)) is None else limit for side in (one.low, one.high)]
+        across = [wide * min(1.0, max(0.0, spot) / end) for spot in (value, *ends)]
         parts.append(tag("rect", "m-ground", x=0, y=top, width=wide, height=thick, rx=4.5))
         parts.append(tag("rect", kind, x=0, y=top, width=max(2.0, across[0]), height=thick, rx=4.5))
         parts.append(

@@ -123,9 +123,10 @@ def _gaps(found: Findings, names: dict[str, str]) -> list[Finding]:
         if who == MEAN:
             start = "Speaker by speaker, the word error rate averaged over the recognizers"
         told = {"shown": "gap shown", "not_shown": "no gap shown", "undecided": "too few speakers to tell"}
+        tested = "" if row["p_adjusted"] is None else f", {p_value(row['p_adjusted'])}"
         sentence = (
-            f"{start} is {gap} higher for {row['worst']} ({attribute}) than for {row['best']},"
-            f" {p_value(row['p_adjusted'])}: {told.get(verdict, 'refused')}."
+            f"{start} is {gap} higher for {row['worst']} ({attribute}) than for {row['best']}{tested}:"
+            f" {told.get(verdict, 'refused')}."
         )
         findings.append(
             Finding(
