@@ -89,7 +89,9 @@ def run_one(
         command += ["--audio", str(settings.audio)] if settings.audio else []
         environment = {**os.environ, **ONE_THREAD}
         spent = took(lambda: ended(command, environment))
-        lines = [json.loads(line) for line in out.read_text("utf-8").splitlines()] if out.is_file() else []
+        text = out.read_text("utf-8") if out.is_file() else ""
+        # What was killed may have left half a line.
+        lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
     versions: dict[str, str] = next((line["versions"] for line in lines if "versions" in line), {})
     rows = tuple(row_from(line) for line in lines if "versions" not in line)
     steady += calibrate()

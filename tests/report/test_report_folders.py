@@ -103,6 +103,19 @@ def test_a_stutter_audit_is_read_with_its_labels(make_run, drops, stutter, valid
     assert "Of 1 suspicious cases that people judged, 100.0 %" in rate.sentence
 
 
+def test_a_cost_has_to_survive_that_several_recognizers_were_asked(make_run, drops, stutter):
+    """The interval of both leaves out 0; of p = 0.03 and 0.04, Holm makes 0.06 twice."""
+    run, path = make_run(drops), stutter / "stutter.json"
+    document = json.loads(path.read_text())
+    document["recognizers"] = {"one": {**CHANGE, "p": 0.03}, "two": {**CHANGE, "p": 0.04}}
+    path.write_text(json.dumps(document))
+    findings = {one.id: one for one in build_report(run, stutter=stutter).findings}
+    for name in ("one", "two"):
+        found = findings[f"stutter/{name}/werd"]
+        assert (found.verdict, found.p) == ("not_shown", pytest.approx(0.06))
+        assert "but p = 0.060 after Holm's correction, so no cost is shown" in found.sentence
+
+
 def test_it_is_found_beside_the_run(make_run, drops, stutter):
     run = make_run(drops)
     assert section(build_report(run), "stutter").refusals

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from scipy.stats import t
 
 from voxaudit.config import Gate, Gates, load_config, load_gates, read_gates
 from voxaudit.errors import VoxauditError
@@ -58,6 +59,25 @@ def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run):
     assert not strict.passed
     assert strict.found == pytest.approx(48 / 18, rel=0.01)  # 24 utterances a group: 48 errors, and 18
     assert "times as many errors for accent s as for n" in strict.sentence
+    assert "taken together" not in lenient.sentence
+
+
+def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(make_run):
+    def heard(recognizer, scenario, speaker, number):
+        place = int(speaker[1:])
+        return " ".join(WORDS[: 5 - (2 if place % 2 else 1) + (place % 4 == 0 and number == 0)])
+
+    people = {f"s{n}": {"accent": "ns"[n % 2], "region": "xyz"[n % 3]} for n in range(24)}
+    run = make_run(heard, recognizers=("one",), people=people)
+    gates = Gates({"worst_group_ratio": Gate(2.5, "lower")})
+    alone = judged(run, gates, attributes=("accent",))["worst_group_ratio/one"]
+    beside = judged(run, gates, attributes=("accent", "region"))["worst_group_ratio/one"]
+    ratio = judged(run, Gates({"worst_group_ratio": Gate(2.5, "point")}))["worst_group_ratio/one"].found
+    farther = t.ppf(1 - 0.025 / 3, 11) / t.ppf(
+        0.975, 11
+    )  # y and z against x are two more; 12 speakers a group
+    assert beside.found == pytest.approx(ratio * (alone.found / ratio) ** farther)
+    assert f"at least {beside.found:.2f} times with 3 comparisons taken together" in beside.sentence
 
 
 def test_what_cannot_be_judged_does_not_pass(make_run, drops):

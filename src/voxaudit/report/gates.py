@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -166,36 +167,67 @@ def _group_ratio(context: Context, name: str, bound: str) -> Judged:
     """Return the comparison of two groups that is worst by what is judged.
 
     Each group is compared with the reference group of its attribute; where the reference is the worse one, the ratio is
-    turned round.
+    turned round. As with scenarios, the largest of several lower limits would be too high by chance.
     """
     if not context.attributes:
         raise VoxauditError("no attribute was named whose groups could be compared")
     compared = list(_comparisons(context, name))
     if not compared:
         raise VoxauditError("every group has one speaker only")
+    if bound == "lower" and len(compared) > 1:
+        compared = [_together(one, len(compared)) for one in compared]
     place = {"point": 0, "lower": 1, "upper": 2}[bound]
 
-    def judged(one: Judged) -> float:
-        value = one[1:][place]
+    def judged(one: _Compared) -> float:
+        value = one.numbers[place]
         # What has no upper limit may be anything; what has no lower limit is surely nothing.
         return value if value is not None else math.inf if bound == "upper" else -math.inf
 
-    return max(compared, key=judged)
+    worst = max(compared, key=judged)
+    return worst.sentence, *worst.numbers
 
 
-def _comparisons(context: Context, name: str) -> Iterator[Judged]:
+@dataclass(frozen=True)
+class _Compared:
+    """Two groups: what is said of them, the ratio with its limits, and the speakers of the smaller group."""
+
+    sentence: str
+    numbers: tuple[float | None, float | None, float | None]
+    speakers: int
+
+
+def _together(one: _Compared, count: int) -> _Compared:
+    """Return the comparison with a lower limit that holds for `count` of them at once (Bonferroni, of log ratios)."""
+    from scipy.special import stdtrit
+
+    ratio, low, high = one.numbers
+    if not ratio or not low or not math.isfinite(ratio):
+        return one
+    df = max(one.speakers - 1, 1)
+    farther = float(stdtrit(df, 1.0 - 0.025 / count) / stdtrit(df, 0.975))
+    low = ratio * (low / ratio) ** farther
+    return _Compared(
+        f"{one.sentence}, at least {low:.2f} times with {count} comparisons taken together",
+        (ratio, low, high),
+        one.speakers,
+    )
+
+
+def _comparisons(context: Context, name: str) -> Iterator[_Compared]:
     for attribute, found in context.disparities.items():
         if isinstance(found, VoxauditError):
             raise VoxauditError(f"{attribute}: {found}")
         fit = next((one for one in found.fits if one.by["recognizer"] == name), None)
         if fit is None or fit.refusal:
             raise VoxauditError(f"{attribute}: {'nothing was scored' if fit is None else fit.refusal}")
+        people = {group.group: group.speakers or 0 for group in fit.groups}
         for effect in fit.effects:
             if effect.verdict != ONE_SPEAKER:
-                yield _turned(name, attribute, fit.reference, effect)
+                fewest = min(people.get(effect.group, 0), people.get(fit.reference, 0))
+                yield _turned(name, attribute, fit.reference, effect, fewest)
 
 
-def _turned(name: str, attribute: str, reference: str, effect: Effect) -> Judged:
+def _turned(name: str, attribute: str, reference: str, effect: Effect, speakers: int) -> _Compared:
     worse, better = effect.group, reference
     low, high = _limits(effect)
     numbers: tuple[float | None, float | None, float | None] = (effect.ratio, low, high)
@@ -203,10 +235,8 @@ def _turned(name: str, attribute: str, reference: str, effect: Effect) -> Judged
         worse, better = better, worse
         numbers = (_inverse(effect.ratio), _inverse(high), _inverse(low))
     value, _, limits = ratio_interval(*numbers).partition(" ")
-    return (
-        f"{name} makes {value} times as many errors for {attribute} {worse} as for {better} {limits}",
-        *numbers,
-    )
+    sentence = f"{name} makes {value} times as many errors for {attribute} {worse} as for {better} {limits}"
+    return _Compared(sentence, numbers, speakers)
 
 
 def _limits(effect: Effect) -> tuple[float | None, float | None]:

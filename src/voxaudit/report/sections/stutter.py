@@ -32,6 +32,7 @@ from voxaudit.report.parts import Spec, attempt, finding_id, number_or_none, ref
 from voxaudit.report.remedies import refuse
 from voxaudit.score.normalize import normalizer
 from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.p_values import p_value
 
 AUDIT = "stutter"
 MOST_CASES = 200
@@ -115,26 +116,35 @@ def _example(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _verdict(low: float | None, high: float | None) -> Verdict:
-    if low is None or high is None:
+def _verdict(one: Mapping[str, Any]) -> Verdict:
+    """Say whether a cost is shown: by its interval, and by its p-value, adjusted for what it was asked beside."""
+    if one["low"] is None or one["high"] is None or one["p"] is None:
         return "undecided"
-    return "not_shown" if low <= 0.0 <= high else "shown"
+    return "shown" if not one["low"] <= 0.0 <= one["high"] and one["p"] <= LEVEL else "not_shown"
+
+
+def _recognizers(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what all cases together cost each recognizer; p is adjusted for all of them (Holm)."""
+    rows = {name: one for name, one in found["recognizers"].items() if one.get("werd") is not None}
+    adjusted = holm([one["p"] for one in rows.values()])
+    return {name: {**one, "p": p} for (name, one), p in zip(rows.items(), adjusted, strict=True)}
 
 
 def _findings(found: Mapping[str, Any]) -> list[Finding]:
     findings = []
-    for name, one in found["recognizers"].items():
-        if one.get("werd") is None:
-            continue
-        verdict = _verdict(one["low"], one["high"])
+    for name, one in _recognizers(found).items():
+        verdict = _verdict(one)
         how = "more" if one["werd"] >= 0 else "fewer"
         limits = in_points(abs(one["werd"]))
         if one["low"] is not None and one["high"] is not None:
             ends = sorted((one["low"], one["high"]) if one["werd"] >= 0 else (-one["low"], -one["high"]))
             limits = in_points(abs(one["werd"]), *ends)
+        outside = verdict == "not_shown" and not one["low"] <= 0.0 <= one["high"]
         sure = {
             "shown": "",
-            "not_shown": ", so no cost is shown",
+            "not_shown": f", but {p_value(one['p'])} after Holm's correction, so no cost is shown"
+            if outside
+            else ", so no cost is shown",
             "undecided": ", but the speakers are too few or unknown, so how sure that is cannot be said",
         }[verdict]
         sentence = (
@@ -194,24 +204,18 @@ def _oracle(labels: Mapping[str, str]) -> list[Finding]:
 def _costs(found: Mapping[str, Any]) -> Figure:
     """Return the change of the error rate, in all cases and by kind of stuttering, with intervals."""
     rows = [
-        ForestRow(
-            f"{name}, all kinds", _interval(one), _verdict(one["low"], one["high"]) == "shown", _people(one)
-        )
-        for name, one in found["recognizers"].items()
-        if one.get("werd") is not None
+        ForestRow(f"{name}, all kinds", _interval(one), _verdict(one) == "shown", _people(one))
+        for name, one in _recognizers(found).items()
     ]
     rows += [
         ForestRow(
-            f"{one['recognizer']}, {one['kind']}",
-            _interval(one),
-            _verdict(one["low"], one["high"]) == "shown" and one["p"] is not None and one["p"] <= LEVEL,
-            _people(one),
+            f"{one['recognizer']}, {one['kind']}", _interval(one), _verdict(one) == "shown", _people(one)
         )
         for one in _alone(found)
         if one["low"] is not None and one["high"] is not None
     ]
     frame = _changes(
-        [{"recognizer": name, **_change(one)} for name, one in found["recognizers"].items()], "recognizer"
+        [{"recognizer": name, **_change(one)} for name, one in _recognizers(found).items()], "recognizer"
     )
     title = "What stuttering costs"
     columns: tuple[Spec, ...] = (("recognizer", "recognizer", "text"), *CHANGE)

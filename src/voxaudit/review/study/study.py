@@ -15,7 +15,7 @@ from voxaudit.tables import write_atomically
 
 Kind = Literal["comprehensibility", "realism"]
 KINDS: tuple[Kind, ...] = ("comprehensibility", "realism")
-FORMAT = 1
+FORMAT = 2
 LOWEST, HIGHEST = 1, 10
 """The scale of comprehensibility: not comprehensible at all, to just as comprehensible as the original."""
 CONFIDENCES = ("very uncertain", "uncertain", "neither", "certain", "very certain")
