@@ -8,8 +8,8 @@ MEANING: dict[str, str] = {
         " where groups differ in something that is not in the model (rooms, microphones, texts)."
     ),
     "gate.group_ratio": (
-        "The interval of one ratio leaves out 1. The gate is more careful: of this interval and the likelihood's it takes"
-        " the outer limits, and with several groups or attributes a lower limit that holds for all of them."
+        "The interval of one ratio leaves out 1. The gate is more careful: of this interval and the likelihood's it"
+        " takes the outer limits, and with several groups or attributes a lower limit that holds for all of them."
     ),
     "disparity.interaction": (
         "A disturbance multiplies one group's errors more than the other's. It says that some scenario does; the"
