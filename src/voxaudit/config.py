@@ -248,7 +248,9 @@ def _gate(name: str, value: Any, path: Path, where: str) -> Gate:
     if name in ("clean_wer", "worst_wer", "max_failures") and limit >= 2:
         raise VoxauditError(f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} %")
     if name == "category_nwerd" and limit >= 5:
-        raise VoxauditError(f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} points")
+        raise VoxauditError(
+            f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} percentage points"
+        )
     if name == "worst_group_ratio" and limit < 1:
         raise VoxauditError(f"{path}: {where} is the larger over the smaller: it is never below 1")
     return Gate(float(limit), bound)

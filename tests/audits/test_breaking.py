@@ -152,7 +152,7 @@ def test_no_speakers_is_refused(corpus):
     table = corpus.read_text().splitlines()
     bare = corpus.with_name("bare.csv")
     bare.write_text("\n".join(",".join(line.split(",")[:2] + line.split(",")[3:]) for line in table))
-    with pytest.raises(VoxauditError, match="no utterance has a speaker"):
+    with pytest.raises(VoxauditError, match=r"no utterance has a speaker.*: add a column `speaker`$"):
         audit(bare)
 
 

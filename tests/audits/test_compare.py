@@ -182,11 +182,12 @@ def test_the_command_passes_itself_and_stops_a_regression(tmp_path, capsys):
     assert main(["compare", *paths, "--attributes", "gender", "--out", str(out)]) == 1
     said = capsys.readouterr()
     assert "gate failed: no significant regression: asr got worse on" in said.err
-    assert "gender f" in said.err
+    assert "got worse on f (gender): WER" in said.err
+    assert "change, interval and noise in percentage points" in said.out
     case = ElementTree.parse(out / "junit.xml").getroot().find(".//testcase")
     assert case is not None
-    assert "gender f" in case.find("failure").get("message")
-    assert "gender f" in (out / "summary.md").read_text(encoding="utf-8")
+    assert "f (gender)" in case.find("failure").get("message")
+    assert "f (gender)" in (out / "summary.md").read_text(encoding="utf-8")
     assert "gender f" in (out / "report.html").read_text(encoding="utf-8")
 
 

@@ -50,6 +50,27 @@ def test_a_run_folder_is_its_scores(table: Path, capsys: pytest.CaptureFixture[s
     assert "reference group: 'f'" in text.err
 
 
+def test_a_warning_is_said_once_for_all_parts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(8)
+    rows = [
+        (f"{group}{speaker}", f"{utterance}", scenario, group, int(generator.poisson(2)), 10)
+        for scenario in ("clean", "echo:1", "echo:2")
+        for group, speakers in (("g1", 12), ("g2", 6 if scenario == "clean" else 7))
+        for speaker in range(speakers)
+        for utterance in range(4)
+    ]
+    columns = ["speaker", "utterance", "scenario", "group", "errors", "words"]
+    path = tmp_path / "scores.csv"
+    pl.DataFrame(rows, orient="row", schema=columns).write_csv(path)
+    assert main(["disparity", str(path), "--attribute", "group", "--by", "scenario", "--resamples", "0"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("- ")]
+    few = [line for line in lines if "speakers: with so few" in line]
+    assert {line.partition("with so few")[0] for line in few if "group 'g2'" in line} == {
+        "- all 3 parts: group 'g2' has 6 to 7 speakers: "
+    }
+    assert len(lines) == len({line.split(": ", 1)[1] for line in lines})
+
+
 def test_json_is_one_document(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["disparity", str(table), "--attribute", "gender", "--json", "--modes", "--resamples", "50"])

@@ -155,7 +155,7 @@ def test_corpora_are_averaged_not_pooled_and_languages_kept_apart():
         ("es", "libros", heard("r", {"clean": 0.3, "echo:1": 0.9})),
     ]
     table = pl.concat(scores(rows).with_columns(language=pl.lit(a), corpus=pl.lit(b)) for a, b, rows in parts)
-    found = robustness(table)
+    found = robustness(table, by=["language", "corpus"])
     got = {
         (row["language"], row["name"]): (row["clean_wer"], row["werd"])
         for row in found.levels.filter(pl.col("level") == "scenario").iter_rows(named=True)
@@ -168,7 +168,12 @@ def test_corpora_are_averaged_not_pooled_and_languages_kept_apart():
     assert dict(own.select("corpus", "werd").iter_rows()) == pytest.approx(
         {"books": 0.1, "talks": 0.3, "dinner": 0.6, "libros": 0.6}
     )
-    pooled = robustness(table, by=())
+    assert not any("pooled" in note for note in found.notes)
+    pooled = robustness(table)
+    assert [note for note in pooled.notes if "pooled" in note] == [
+        f"column '{name}' has {count} values, which are pooled here; split them with `voxaudit robustness --by {name}`"
+        for name, count in (("language", 2), ("corpus", 4))
+    ]
     assert "language" not in pooled.levels.columns
     assert pooled.corpora.is_empty()
     # 20 + 6 + 6 speakers of clean speech: (6 * 0.2 + 6 * 0.3) / 32

@@ -197,3 +197,10 @@ def test_an_infinite_difficulty_is_none():
     found = robustness(plain(), difficulty=hard)
     assert found.measure == "werd"
     assert [refusal.reason for refusal in found.refusals] == ["no difficulty is known"]
+
+
+def test_the_same_ids_in_two_languages_need_to_be_split():
+    both = pl.concat(plain().with_columns(language=pl.lit(name)) for name in ("en", "es"))
+    with pytest.raises(VoxauditError, match="Keep one, split languages with --by language, or tell"):
+        robustness(both)
+    assert robustness(both, by=["language"]).levels["language"].unique().sort().to_list() == ["en", "es"]

@@ -330,7 +330,7 @@ def test_the_command_hears_and_replays(corpus, tmp_path, capsys):
     patient = ["--decide", "gender", "--margin", "0.01"]
     assert main(["sequential", str(tmp_path / "run"), *patient]) == 0
     shown = capsys.readouterr().out
-    assert "points" in shown
+    assert "percentage points" in shown
     assert "for b than for a" in shown or "for a than for b" in shown
     assert main(["sequential", str(tmp_path / "run"), "--decide", "colour"]) == 2
     assert "no attribute 'colour'" in capsys.readouterr().err

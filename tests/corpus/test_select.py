@@ -61,8 +61,12 @@ def test_a_value_that_is_nowhere_is_noted_with_what_may_be_meant(corpus):
     part = select(corpus, ["accent!=Indai"])
     assert len(part) == 3
     assert part.problems[-2].message == "no row has accent 'Indai'. Did you mean: India?"
-    with pytest.raises(CorpusError, match="none of 4 utterances meets: gender=femal"):
+    with pytest.raises(CorpusError, match="none of 4 utterances meets: gender=femal") as caught:
         select(corpus, ["gender=femal"])
+    assert str(caught.value).endswith(". gender has the values 'female', 'male'")
+    # Where each clause alone has rows, values would say nothing.
+    with pytest.raises(CorpusError, match=r"meets: gender=male and gender=female$"):
+        select(corpus, ["gender=male", "gender=female"])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario
 from voxaudit.perturb.scenario import parameters
-from voxaudit.perturb.scenario_id import is_original, read_scenario_id, read_setting, show_setting
+from voxaudit.perturb.scenario_id import (
+    is_original,
+    places_excluded,
+    read_scenario_id,
+    read_setting,
+    show_setting,
+)
 from voxaudit.perturb.slots import SLOTS
 
 NEEDS_A_SOURCE = {"universal"}  # its noise comes from an attack
@@ -152,3 +158,35 @@ def test_odd_ids_are_refused_in_one_line_or_made(text):
     assert "\n" not in said
     assert len(said) < 1200
     assert made is None or parse_scenario(made.id).id == made.id
+
+
+CELLS = [("Scale", "0.60"), ("Scale", 0.5), ("noise", "snr=2"), ("noise", 2.0), ("telephone", None)]
+
+
+@pytest.mark.parametrize(
+    ("exclude", "places"),
+    [
+        ([], set()),
+        (["scale"], {0, 1}),
+        (["SCALE:theta=.6"], {0}),
+        (["noise:2", "noise:2.0"], {3}),
+        ([" noise : snr=2", "telephone"], {2, 4}),
+        (["telephone:"], {4}),
+    ],
+)
+def test_scenarios_and_whole_perturbations_are_excluded(exclude, places):
+    assert places_excluded(CELLS, exclude) == places
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("scael:0.6", "called 'scael:0.6'. Did you mean: Scale? Perturbations: Scale, noise, telephone"),
+        ("scale:0.7", "called 'scale:0.7': Scale has no such setting. Settings: 0.6, 0.5"),
+        ("telephone:1", "called 'telephone:1': telephone has no such setting. Settings: (none)"),
+    ],
+)
+def test_what_is_not_there_cannot_be_excluded(text, words):
+    with pytest.raises(VoxauditError) as caught:
+        places_excluded(CELLS, [text])
+    assert words in str(caught.value)

@@ -138,6 +138,18 @@ def test_bad_ids_are_one_clear_line(text, message):
     assert message in str(caught.value)
 
 
+def test_a_misspelt_suite_is_told_from_a_perturbation():
+    with pytest.raises(VoxauditError) as caught:
+        parse_scenarios(["gain:1", "quik"])
+    said = str(caught.value)
+    assert said.startswith(
+        "Unknown perturbation or suite 'quik'. Did you mean: quick? Suites: quick, srb, aequevox."
+    )
+    # One scenario is asked for: a suite would be none.
+    with pytest.raises(VoxauditError, match="Unknown perturbation 'quick'"):
+        parse_scenario("quick")
+
+
 def test_suites_unfold_and_clean_comes_first_once():
     ids = [scenario.id for scenario in parse_scenarios(["quick", "clean", "gain:1", "gain:3"])]
     assert ids == ["clean", *SUITES["quick"].scenarios, "gain:3"]

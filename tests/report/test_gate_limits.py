@@ -9,7 +9,7 @@ from voxaudit.errors import VoxauditError
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("category_nwerd = 50", "write 0.5 for 50 points"),
+        ("category_nwerd = 50", "write 0.5 for 50 percentage points"),
         ("worst_group_ratio = 0.8", "never below 1"),
         ("clean_wer = 15", "write 0.15 for 15 %"),
     ],

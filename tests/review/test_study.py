@@ -321,6 +321,14 @@ def test_several_clips_of_one_person_are_one_rating():
     assert found.cells[0].participants == 2
 
 
+def test_a_scenario_or_a_whole_perturbation_can_be_left_out():
+    table = ratings([("Amp", "1.0", "x", 2.0), ("Amp", "2", "x", 3.0), ("b", "1", "x", 4.0)])
+    assert [cell.perturbation for cell in analyze_ratings(table, ["amp"]).cells] == ["b"]
+    assert [cell.setting for cell in analyze_ratings(table, ["amp:2.0"]).cells] == ["1.0", "1"]
+    with pytest.raises(VoxauditError, match="nothing to exclude is called 'c'"):
+        analyze_ratings(table, ["c"])
+
+
 def test_one_participant_gives_means_without_intervals():
     found = analyze_ratings(ratings([("a", "1", "x", 2.0), ("a", "2", "x", 3.0)]))
     assert found.cells[0].low is None

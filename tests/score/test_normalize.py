@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
+from voxaudit.corpus.build import ROW_CHECKS
 from voxaudit.errors import VoxauditError
 from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column, normalizer, without_spaces
 
@@ -215,3 +216,38 @@ def test_a_column_without_repetition_or_without_text() -> None:
     assert normalize_column(pl.Series(["A", "B"]), "basic").to_list() == ["a", "b"]
     assert normalize_column(pl.Series([None, None], dtype=pl.String), "basic").to_list() == [None, None]
     assert normalize_column(pl.Series([], dtype=pl.String), "basic").to_list() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "without"),
+    [
+        ("今天天气", True),
+        ("\U00020000\U0002a6d6", True),  # Han, extension B
+        ("豈更", True),  # Han, compatibility
+        ("人々", True),
+        ("ひらがな", True),
+        ("カタカナ", True),
+        ("コー", True),
+        ("ｶﾀｶﾅ", True),
+        ("ｺｰ", True),
+        ("ㇰㇱ", True),
+        ("สวัสดี", True),
+        ("ສະບາຍດີ", True),
+        ("សួស្តី", True),
+        ("မင်္ဂလာပါ", True),
+        ("ꩠꩡ", True),  # Myanmar, extended
+        ("one 今天 two", True),
+        ("今 天", False),
+        ("ที", False),  # one character with the vowel it carries
+        ("မိ", False),
+        ("안녕 하세요", False),
+        ("नमस्ते दुनिया", False),
+        ("ＡＢＣ", False),
+        ("plain words", False),
+        ("", False),
+    ],
+)
+def test_a_corpus_and_the_normaliser_agree_on_text_without_spaces(text: str, without: bool) -> None:
+    [check] = [one for one in ROW_CHECKS if one.kind == "unspaced_text"]
+    seen = pl.DataFrame({"text": [text]}).select(check.bad).item()
+    assert (seen, without_spaces(text)) == (without, without)

@@ -62,7 +62,7 @@ def test_the_manifest_describes_audio_that_can_be_read(whole: Path) -> None:
     rows = rows_of(whole / "manifest.csv")
     assert len(rows) == len(corpus.clips()) == len({row["id"] for row in rows})
     assert list(rows[0]) == [
-        *("id", "audio", "speaker", "text", "accent", "pitch", "language", "voice", "synthetic")
+        *("id", "audio", "speaker", "text", "accent", "pitch", "voice_language", "voice", "synthetic")
     ]
     seconds = 0.0
     for row in rows:

@@ -61,18 +61,35 @@ def as_asked(config: AuditConfig, args: argparse.Namespace) -> AuditConfig:
 
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare how a corpus is to be read."""
-    parser.add_argument("--format", help="the corpus format (see: voxaudit list corpora)")
-    parser.add_argument("--columns", metavar="NAME=COLUMN,...", default="", help="which column is which")
-    parser.add_argument("--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping")
+    parser.add_argument(
+        "--format", help="the corpus format (see: voxaudit list corpora); found out if not given"
+    )
+    parser.add_argument(
+        "--columns",
+        metavar="NAME=COLUMN,...",
+        action="append",
+        default=[],
+        help="which column is which, for example text=sentence,speaker=client_id",
+    )
+    parser.add_argument(
+        "--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping at them"
+    )
+
+
+def columns_as_asked(args: argparse.Namespace) -> dict[str, str] | None:
+    """Return which column is which, as `--columns` says, once or several times; None where it says nothing."""
+    from voxaudit.corpus import parse_columns
+
+    return parse_columns(",".join(args.columns)) or None
 
 
 def read_corpus_as_asked(path: str | Path, args: argparse.Namespace) -> Corpus:
     """Return the corpus at `path`, read as `add_corpus_arguments` lets the user say."""
-    from voxaudit.corpus import parse_columns, read_corpus
+    from voxaudit.corpus import read_corpus
 
     return read_corpus(
         path,
         format=args.format,
-        columns=parse_columns(args.columns) or None,
+        columns=columns_as_asked(args),
         skip_bad_rows=args.skip_bad_rows,
     )

@@ -126,15 +126,16 @@ def _print(found: Comparison) -> None:
         ]
         for one in found.slices
     ]
+    title = "Word error rate, new against base; change, interval and noise in percentage points"
     head = [
         "recognizer",
         "slice",
         "WER base",
         "WER new",
-        "points",
+        "change",
         "95 % interval",
         "noise ±",
         "p",
         "verdict",
     ]
-    print_table("Word error rate, new against base", [*head, "speakers"], rows)
+    print_table(title, [*head, "speakers"], rows)

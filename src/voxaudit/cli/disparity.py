@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -205,6 +206,8 @@ def _print(result: Disparity) -> None:
         )
     for fit in result.fits:
         _print_fit(fit, alone=len(result.fits) == 1)
+    for line in _warnings(result.fits):
+        print(f"- {printable(line)}")
     if adjusted:
         print(
             f"p Holm and p BH are adjusted for {result.family['effects']} comparisons. A gap counts as shown where"
@@ -279,8 +282,7 @@ def _print_fit(fit: Fit, *, alone: bool) -> None:
     from voxaudit.cli.output import print_table, printable
     from voxaudit.stats.p_values import p_value
 
-    name = ", ".join(f"{column} = {value}" for column, value in fit.by.items())
-    start = f"{printable(name)}: " if name else ""
+    start = f"{printable(_part(fit))}: " if fit.by else ""
     if fit.refusal:
         print(f"{start}refused: {printable(fit.refusal)}")
         return
@@ -307,8 +309,46 @@ def _print_fit(fit: Fit, *, alone: bool) -> None:
             )
     if fit.interaction is not None:
         _print_interaction(fit.interaction, start, fit.reference)
-    for line in fit.warnings:
-        print(f"- {start}{printable(line)}")
+
+
+def _part(fit: Fit) -> str:
+    return ", ".join(f"{column} = {value}" for column, value in fit.by.items())
+
+
+def _warnings(fits: Sequence[Fit]) -> list[str]:
+    """Return what to know about the fits, each thing once: with its part, or with the number of parts it holds for.
+
+    Warnings that differ in their figures alone are one, with the range of these. Names stand in quotes, and stay.
+    """
+    fitted = [fit for fit in fits if not fit.refusal]
+    if len(fitted) == 1 and not fitted[0].by:
+        return list(fitted[0].warnings)
+    found: dict[str, list[tuple[Fit, list[str]]]] = {}
+    for fit in fitted:
+        for line in fit.warnings:
+            form = _FIGURE.sub(lambda one: one["name"] or "\0", line)
+            figures = [one["figure"] for one in _FIGURE.finditer(line) if one["figure"]]
+            found.setdefault(form, []).append((fit, figures))
+    lines = []
+    for form, places in found.items():
+        spans = map(_range, zip(*(figures for _, figures in places), strict=True))
+        text = "".join(piece + next(spans, "") for piece in form.split("\0"))
+        parts = len({_part(fit) for fit, _ in places})
+        if parts == 1:
+            lines.append(f"{_part(places[0][0])}: {text}")
+        elif parts == len(fitted):
+            lines.append(f"all {len(fitted)} parts: {text}")
+        else:
+            lines.append(f"{parts} of {len(fitted)} parts (--json says which): {text}")
+    return lines
+
+
+_FIGURE = re.compile(r"(?P<name>'[^']*')|(?P<figure>(?<!\S)\d+(?:,\d{3})*(?:\.\d+)?(?=[,;:.]?(?:\s|$)))")
+
+
+def _range(figures: Sequence[str]) -> str:
+    ranked = sorted(figures, key=lambda figure: float(figure.replace(",", "")))
+    return ranked[0] if ranked[0] == ranked[-1] else f"{ranked[0]} to {ranked[-1]}"
 
 
 def _left_out(fit: Fit) -> str:

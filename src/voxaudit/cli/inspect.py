@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.cli.arguments import add_corpus_arguments, columns_as_asked
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -19,19 +21,7 @@ GROUPS_IN_JSON = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument("corpus", metavar="CORPUS", help="a manifest file or the folder of a corpus")
-    parser.add_argument(
-        "--format", help="the corpus format (see: voxaudit list corpora); found out if not given"
-    )
-    parser.add_argument(
-        "--columns",
-        metavar="NAME=COLUMN,...",
-        action="append",
-        default=[],
-        help="which column is which, for example text=sentence,speaker=client_id",
-    )
-    parser.add_argument(
-        "--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping at them"
-    )
+    add_corpus_arguments(parser)
     parser.add_argument(
         "--where",
         metavar="CLAUSE",
@@ -48,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print what was read; exit code 2 if there are fatal problems."""
     from voxaudit.cli.output import print_json
-    from voxaudit.corpus import examine_corpus, parse_columns, select, without_bad_rows
+    from voxaudit.corpus import examine_corpus, select, without_bad_rows
 
-    columns = parse_columns(",".join(args.columns)) or None
+    columns = columns_as_asked(args)
     corpus = examine_corpus(args.corpus, format=args.format, columns=columns, check_audio=not args.no_audio)
     if args.skip_bad_rows:
         corpus = without_bad_rows(corpus)

@@ -13,6 +13,7 @@ from importlib import import_module
 from voxaudit import __version__
 from voxaudit.cli.output import printable
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
 
 COMMANDS = {
     "demo": "a whole audit on a made-up corpus and two real recognizers; no file, no network",
@@ -75,11 +76,31 @@ def _dispatch(arguments: list[str]) -> int:
     # Only the command that was asked for is imported: `voxaudit --help` stays instant.
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
     parser = _parser(chosen)
-    parsed = parser.parse_args(arguments)
+    parsed, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        raise _unknown(parser, parsed, unknown)
     if parsed.command is None:
         parser.print_help()
         return 0
     return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
+
+
+def _unknown(
+    parser: argparse.ArgumentParser, parsed: argparse.Namespace, unknown: list[str]
+) -> VoxauditError:
+    """Return the error that names the first argument nobody knows, and the flag that may be meant."""
+    nested: argparse.Action | None
+    while nested := next(
+        (one for one in parser._actions if isinstance(one, argparse._SubParsersAction)), None
+    ):
+        if not (name := getattr(parsed, nested.dest, None)):
+            break
+        parser = dict(nested.choices or {})[name]
+    flags = [flag for action in parser._actions for flag in action.option_strings]
+    first = next((one for one in unknown if one.startswith("-")), unknown[0])
+    flag = one_line(first.partition("=")[0], 80)
+    what = f"no option {flag}.{suggest(flag, flags)}" if first.startswith("-") else f"no place for '{flag}'."
+    return VoxauditError(f"`{parser.prog}` has {what} See `{parser.prog} --help`")
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:

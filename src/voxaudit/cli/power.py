@@ -202,6 +202,7 @@ def _simulated(args: argparse.Namespace) -> dict[str, Any]:
 
 def _show(document: dict[str, Any]) -> None:
     from voxaudit.cli.output import print_table, printable
+    from voxaudit.report.numbers import in_points
 
     sides = "two-sided" if document["two_sided"] else "one-sided"
     level = f"{sides}, {100 * document['confidence']:g} % confidence, power {document['power']:g}"
@@ -218,7 +219,7 @@ def _show(document: dict[str, Any]) -> None:
         if present := planned.get("present"):
             print(
                 f"With {present['speakers']} and {present['other_speakers']} speakers: power {present['power_t']:.2f}"
-                f" (t-test) for that gap; the smallest they would show is {100 * present['smallest_gap']:.1f} points"
+                f" (t-test) for that gap; the smallest they would show is {in_points(present['smallest_gap'])}"
             )
     if table := document.get("table"):
         rows = [
@@ -242,7 +243,7 @@ def _show(document: dict[str, Any]) -> None:
             "smallest gap",
         ]
         gaps = sorted({f"{100 * gap:.3g}" for gap in table["gap_asked"].values()})
-        print_table(f"Speakers for a gap of {' or '.join(gaps)} points; {level}", columns, rows)
+        print_table(f"Speakers for a gap of {' or '.join(gaps)} percentage points; {level}", columns, rows)
         if table["simulated"]:
             _show_simulated(table["simulated"])
         for refusal in table["refusals"]:
@@ -254,8 +255,8 @@ def _show(document: dict[str, Any]) -> None:
         else:
             print(
                 f"Simulation ({found['simulations']} studies, {found['test']} test): {found['speakers']} and"
-                f" {found['other_speakers']} speakers find a gap of {100 * simulation['gap']:g} points with power"
-                f" {found['power']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
+                f" {found['other_speakers']} speakers find a gap of {100 * simulation['gap']:g} percentage points"
+                f" with power {found['power']:.2f} ({found['low']:.2f} to {found['high']:.2f})"
             )
 
 
@@ -265,11 +266,20 @@ def _show_simulated(rows: list[dict[str, Any]]) -> None:
     first = rows[0]
     print_table(
         f"Simulated from the fitted mixed model ({first['simulations']} studies, {first['test']} test)",
-        ["recognizer", "attribute", "group", "speakers", "rest", "gap", "power now", "needed a side"],
+        [
+            "recognizer",
+            "attribute",
+            "group",
+            "speakers",
+            "rest",
+            "gap (% points)",
+            "power now",
+            "needed a side",
+        ],
         [
             [
                 *(row[name] for name in ("recognizer", "attribute", "group", "speakers", "rest_speakers")),
-                f"{100 * row['gap']:.3g} points",
+                f"{100 * row['gap']:.3g}",
                 "-"
                 if row["power"] is None
                 else f"{row['power']:.2f} ({row['power_low']:.2f} to {row['power_high']:.2f})",

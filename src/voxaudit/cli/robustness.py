@@ -38,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--by",
+        default="",
         metavar="COL,...",
-        help="set results apart by language, corpus or both (default: those with several values; none: pool)",
+        help="set results apart by language, corpus or both (default: pooled)",
     )
     parser.add_argument("--plot", metavar="FILE", help="write the severity curves (.png or .svg)")
     parser.add_argument(
@@ -59,7 +60,6 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.audits.robustness import robustness
     from voxaudit.audits.robustness.difficulty import listed
     from voxaudit.audits.robustness.sources import (
-        NONE,
         choose_difficulty,
         noise_sources,
         read_many,
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         difficulty=difficulty,
         difficulty_source=source,
         attributes=names(args.attributes),
-        by=None if args.by is None else () if args.by == NONE else names(args.by),
+        by=names(args.by),
         facts=read_table(args.facts) if args.facts else None,
         facts_where=args.facts or "facts",
         resamples=args.resamples,

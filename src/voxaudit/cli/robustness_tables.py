@@ -10,6 +10,7 @@ import polars as pl
 from voxaudit.audits.robustness.levels import ALL, ATTACKED
 from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent, percent_interval
+from voxaudit.stats.p_values import p_cell
 
 if TYPE_CHECKING:
     from voxaudit.audits.robustness import Robustness
@@ -167,7 +168,7 @@ def _groups(found: Robustness) -> None:
                 row["name"],
                 _number(row["lwerr"], row["lwerr_low"], row["lwerr_high"]),
                 _number(row["change"], row["change_low"], row["change_high"]),
-                "-" if row["p_holm"] is None else f"{row['p_holm']:.3f}",
+                p_cell(row["p_holm"]),
                 row["verdict"],
             ]
             for row in shown.iter_rows(named=True)
@@ -247,7 +248,7 @@ def _facts(found: Robustness) -> None:
                     _points(row["slope"], row["slope_low"], row["slope_high"]),
                     row["scale"],
                     "-" if row["tau"] is None else f"{row['tau']:+.2f}",
-                    "-" if row["p_holm"] is None else f"{row['p_holm']:.3f}",
+                    p_cell(row["p_holm"]),
                     row["verdict"],
                 ]
                 for row in found.correlates.iter_rows(named=True)

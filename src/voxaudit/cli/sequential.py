@@ -148,7 +148,7 @@ def show(found: Sequential, out: Path | None, *, as_json: bool) -> None:
         ]
         level = f"{100 * (1 - found.goal.alpha):g} %"
         head = [
-            *("recognizer", "scenario", "group", f"gap in points ({level} at all looks)"),
+            *("recognizer", "scenario", "group", f"gap in percentage points ({level} at all looks)"),
             *("e-value", "pairs", "stopped", "verdict"),
         ]
         print_table(f"Gaps against {found.order.names[0]}", head, rows)

@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="SCENARIO",
-        help="leave these out, such as amp:2.0",
+        help="leave these out: a scenario (amp:2.0) or a perturbation (amp)",
     )
     analyze.add_argument(
         "--keep-inattentive", action="store_true", help="count those who failed more than one attention check"

@@ -174,7 +174,7 @@ def _show(audit: Stutter, out: Path) -> None:
         ]
     print_table(
         f"{found['utterances']} utterances, {found['cases']} stuttered cases: errors against what is meant",
-        ["recognizer", "speech", "WER", "MER", "WIL", "change of WER (95 %, points)", "p"],
+        ["recognizer", "speech", "WER", "MER", "WIL", "change of WER (95 %, percentage points)", "p"],
         rows,
     )
     rows = [
@@ -198,7 +198,7 @@ def _show(audit: Stutter, out: Path) -> None:
             "cases",
             "WER before",
             "WER after",
-            "change (95 %, points)",
+            "change (95 %, percentage points)",
             "p",
         ]
         print_table("Cases with one kind of stuttering only", columns, rows)

@@ -56,7 +56,8 @@ def _refusals(document: Document) -> None:
         help_ = f". To get it: {one.remedy}" if one.remedy else ""
         print(f"- Not answered: {printable(one.about)}: {printable(one.reason + help_)}")
     if len(lost) > MOST_REFUSALS:
-        print(f"- Not answered: {len(lost) - MOST_REFUSALS} more questions; the report says why.")
+        more = len(lost) - MOST_REFUSALS
+        print(f"- Not answered: {more} more question{'' if more == 1 else 's'}; the report says why.")
 
 
 def _values(table: Table) -> list[dict[str, str]]:

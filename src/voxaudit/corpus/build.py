@@ -104,7 +104,8 @@ ROW_CHECKS = (
     RowCheck(
         "unspaced_text",
         pl.col("text").str.contains(
-            r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]{2}"
+            # Characters with the marks they carry; the prolonged sound mark belongs to no script of its own.
+            r"(?:[[\p{Han}\p{Hiragana}\p{Katakana}ーｰ\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\P{M}]\p{M}*){2}"
         ),
         "text has words without spaces between them: the normalizer 'unspaced' counts characters there",
         "texts have words without spaces between them: the normalizer 'unspaced' counts characters there",

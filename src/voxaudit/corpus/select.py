@@ -19,6 +19,9 @@ SRB_ACCENTED = ("accent", "accent!~united states", "accent!~american", "dnsmos>=
 _CLAUSE = re.compile(r"\s*(!?)\s*([^!=<>~]+?)\s*(?:(!=|!~|>=|<=|=|~|>|<)\s*(.*?)\s*)?", re.DOTALL)
 _FORM = "NAME, !NAME, NAME=VALUE, NAME!=VALUE, NAME~PART, NAME!~PART, NAME>=NUMBER (also <=, >, <)"
 
+MOST_VALUES = 6
+"""Values of a column that are named where a choice leaves nothing."""
+
 
 @dataclass(frozen=True)
 class Clause:
@@ -63,7 +66,9 @@ def select(corpus: Corpus, clauses: Sequence[str | Clause]) -> Corpus:
     kept = table.filter(pl.all_horizontal([_condition(clause) for clause in parsed]))
     said = " and ".join(_said(clause) for clause in parsed)
     if kept.is_empty():
-        raise CorpusError(f"{corpus.name}: none of {table.height:,} utterances meets: {said}")
+        raise CorpusError(
+            f"{corpus.name}: none of {table.height:,} utterances meets: {said}{_values(table, parsed)}"
+        )
     note = Problem("selected", f"{kept.height:,} of {table.height:,} utterances chosen: {said}", False)
     return replace(corpus, table=kept, problems=(*corpus.problems, *notes, note))
 
@@ -116,6 +121,21 @@ def _check(table: pl.DataFrame, clause: Clause, where: str) -> list[Problem]:
         hint = suggest(clause.value, levels.sort().head(10_000).to_list())
         return [Problem("no_such_value", f"no row has {clause.column} {quote(clause.value)}.{hint}", False)]
     return []
+
+
+def _values(table: pl.DataFrame, clauses: Sequence[Clause]) -> str:
+    """Return the commonest values of the first column that has none of the value asked for, or nothing."""
+    for clause in clauses:
+        if clause.operator not in ("=", "~") or table.select(_condition(clause).any()).item():
+            continue
+        counts = table[clause.column].cast(pl.String).drop_nulls().value_counts(name="rows")
+        levels = counts.sort("rows", clause.column, descending=[True, False])[clause.column].to_list()
+        more = f" and {len(levels) - MOST_VALUES:,} more" if len(levels) > MOST_VALUES else ""
+        shown = ", ".join(quote(level) for level in levels[:MOST_VALUES])
+        return (
+            f". {clause.column} has the values {shown}{more}" if levels else f". {clause.column} has no value"
+        )
+    return ""
 
 
 def _number(text: str, clause: str) -> float:

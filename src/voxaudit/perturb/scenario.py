@@ -152,6 +152,7 @@ def parse_scenarios(
     for id_ in written_out(texts):
         if id_ in SLOTS and id_.partition(":")[0] not in (sources or {}):
             continue
+        _check_name(id_.strip())
         scenario = parse_scenario(id_, sources)
         chosen.setdefault(scenario.id, scenario)
     return tuple(chosen.values())
@@ -188,6 +189,20 @@ def takes_source(kind: type[Perturbation]) -> bool:
 def source_of(perturbation: Perturbation) -> Source | None:
     """Return where a perturbation takes its noise or rooms from; None for most."""
     return getattr(perturbation, "source", None) if takes_source(type(perturbation)) else None
+
+
+def _check_name(name: str) -> None:
+    """Refuse a plain name in a list that is neither a perturbation nor a suite: either may be meant."""
+    from voxaudit.perturb.suites import SUITES
+
+    if not name or ":" in name or name == CLEAN or name in SLOTS:
+        return
+    names = PERTURBATIONS.names()
+    if name not in names:
+        raise VoxauditError(
+            f"Unknown perturbation or suite '{one_line(name, 80)}'.{suggest(name, [*SUITES, *names])}"
+            f" Suites: {', '.join(SUITES)}. Perturbations: {', '.join(names)}"
+        )
 
 
 def _parameters(text: str, setting: str, kind: type[Perturbation]) -> dict[str, float]:

@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite
+
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
 
 ORIGINALS = ("clean", "original")
 """Names, in any case, of speech that was left as it is."""
@@ -88,3 +92,33 @@ def show_setting(setting: Setting) -> str:
 def is_original(name: str) -> bool:
     """Say whether a scenario's or perturbation's name stands for undisturbed speech."""
     return name.strip().lower() in ORIGINALS
+
+
+def places_excluded(cells: Sequence[tuple[str, Setting]], exclude: Iterable[str]) -> set[int]:
+    """Return the places of the (perturbation, setting) that `exclude` names: scenarios, or perturbations alone.
+
+    A perturbation alone is all of its settings; case does not matter, and settings are read as `read_setting` does.
+    Something that is not there raises one line.
+    """
+    known = [(name.strip(), read_setting(setting)) for name, setting in cells]
+    excluded: set[int] = set()
+    for text in exclude:
+        wanted = read_scenario_id(text)
+        own = [place for place, (name, _) in enumerate(known) if name.lower() == wanted.perturbation.lower()]
+        hits = {place for place in own if wanted.setting is None or known[place][1] == wanted.setting}
+        if not hits:
+            raise VoxauditError(
+                f"nothing to exclude is called '{one_line(text, 80)}'"
+                + _instead(wanted.perturbation, known, own)
+            )
+        excluded |= hits
+    return excluded
+
+
+def _instead(asked: str, known: Sequence[tuple[str, Setting]], own: Sequence[int]) -> str:
+    """Say what could have been meant: a setting of the perturbation, where that is there, or another one."""
+    if own:
+        settings = dict.fromkeys(show_setting(known[place][1]) or "(none)" for place in own)
+        return f": {known[own[0]][0]} has no such setting. Settings: {one_line(', '.join(settings), 600)}"
+    names = list(dict.fromkeys(name for name, _ in known))
+    return f".{suggest(asked, names)} Perturbations: {one_line(', '.join(names), 600)}"

@@ -33,10 +33,10 @@ _COLUMNS = (
     Column("slice", "slice"),
     Column("wer_base", "WER base", "percent"),
     Column("wer_new", "WER new", "percent"),
-    Column("difference", "difference, points", "points"),
+    Column("difference", "difference, percentage points", "points"),
     Column("low", "from", "points"),
     Column("high", "to", "points"),
-    Column("noise", "noise band, ± points", "points"),
+    Column("noise", "noise band, ± percentage points", "points"),
     Column("p", "p, adjusted", "p"),
     Column("verdict", "verdict"),
     Column("trials", "trials", "count"),
@@ -118,7 +118,7 @@ def _sentence(one: Slice, comparison: Comparison) -> str:
         "tie": "is a tie",
         "undecided": "cannot be judged",
     }[one.verdict]
-    return f"{name} {said} on {one.label}: {rates}{change}"
+    return f"{name} {said} on {one.spoken}: {rates}{change}"
 
 
 def _points(fraction: float) -> str:

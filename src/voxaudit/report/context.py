@@ -149,7 +149,6 @@ class Context:
             difficulty=difficulty,
             difficulty_source=source,
             attributes=[self.column[name] for name in self.attributes if self.unfit(name) is None],
-            by=(),
             where=self.run.folder,
         )
 

@@ -18,7 +18,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.report.context import Context
 from voxaudit.report.document import GateResult
-from voxaudit.report.numbers import percent, percent_interval, points_interval, ratio_interval
+from voxaudit.report.numbers import in_points, percent, percent_interval, ratio_interval
 from voxaudit.report.parts import attempt, counted, listed, number_or_none
 from voxaudit.report.sections.differential import surviving
 
@@ -144,14 +144,14 @@ def _category_nwerd(context: Context, name: str, bound: str) -> Judged:
         row = _first(rows.with_columns(low=_lower_by_bonferroni(rows)), "low", bound)
         if row["low"] is not None:
             sentence = (
-                f"NWERD of {name} under {row['name']} is {100 * row['nwerd']:.1f} points, at least"
+                f"NWERD of {name} under {row['name']} is {in_points(row['nwerd'])}, at least"
                 f" {100 * row['low']:.1f} with {rows.height} categories taken together"
             )
             return sentence, row["nwerd"], row["low"], row["nwerd_high"]
     column = {"point": "nwerd", "lower": "nwerd_low", "upper": "nwerd_high"}[bound]
     row = _first(rows, column, bound)
     numbers = (row["nwerd"], row["nwerd_low"], row["nwerd_high"])
-    return f"NWERD of {name} under {row['name']} is {points_interval(*numbers)} points", *numbers
+    return f"NWERD of {name} under {row['name']} is {in_points(*numbers)}", *numbers
 
 
 def _lower_by_bonferroni(rows: pl.DataFrame) -> pl.Series:
@@ -235,7 +235,7 @@ def _turned(name: str, attribute: str, reference: str, effect: Effect, speakers:
         worse, better = better, worse
         numbers = (_inverse(effect.ratio), _inverse(high), _inverse(low))
     value, _, limits = ratio_interval(*numbers).partition(" ")
-    sentence = f"{name} makes {value} times as many errors for {attribute} {worse} as for {better} {limits}"
+    sentence = f"{name} makes {value} times as many errors {limits} for {worse} ({attribute}) as for {better}"
     return _Compared(sentence, numbers, speakers)
 
 
@@ -317,6 +317,6 @@ def regressions(context: Context, baseline: Path) -> list[str]:
     if found.slices and all(one.verdict == "undecided" for one in found.slices):
         raise VoxauditError("too few speakers to show any change")
     return [
-        f"{one.recognizer}, {one.label} ({points_interval(one.difference, one.low, one.high)} points)"
+        f"{one.recognizer}, {one.spoken} by {in_points(one.difference, one.low, one.high)}"
         for one in found.regressions
     ]

@@ -145,6 +145,7 @@ _UNSPACED = (
     (0xA9E0, 0xA9FE),
     (0xAA60, 0xAA7F),
     (0xF900, 0xFAFF),
+    (0xFF66, 0xFF9F),  # half-width Katakana
     (0x20000, 0x3FFFF),
 )
 """First and last character of the scripts that put no spaces between words; most are Chinese."""

@@ -17,7 +17,7 @@ from voxaudit.speak.accent import PRONUNCIATIONS, SOUNDS
 from voxaudit.speak.base import speak
 from voxaudit.speak.speakers import BLOCKS, SENTENCES, SPEAKERS, SyntheticSpeaker
 
-VERSION = 2
+VERSION = 3
 """Raise it when this file would make other samples or columns: folders made before are then made again."""
 
 Progress = Callable[[int, int], None]
@@ -59,7 +59,7 @@ def make_synthetic_corpus(folder: str | Path, *, progress: Progress | None = Non
     """Make the corpus in `folder` unless it is already there, and return its `manifest.csv`.
 
     16-bit WAV at 16 kHz, and the columns id, audio (relative), speaker, text, accent (native, accented), pitch
-    (low, high), language, voice, synthetic (always yes). Killed in the middle, it is finished by the next call;
+    (low, high), voice_language, voice, synthetic (always yes). Killed in the middle, it is finished by the next call;
     made by an older recipe, it is made again. A folder with other people's files in it is refused.
     """
     folder = Path(folder)
@@ -101,7 +101,7 @@ def _write_clips(folder: Path, progress: Progress | None) -> Iterator[dict[str, 
             "text": clip.text,
             "accent": speaker.accent,
             "pitch": speaker.pitch,
-            "language": speaker.voice.language,
+            "voice_language": speaker.voice.language,
             "voice": str(speaker.voice),
             "synthetic": "yes",
         }

@@ -256,10 +256,21 @@ def _speakers(corpus: Corpus, attribute: str | None, rule: Normalizer, seed: int
         own.setdefault(utterance.speaker, []).append(utterance)
     if not own:
         raise VoxauditError(
-            f"{where}: no utterance has a speaker, a reference text and a group. Breaking points are per speaker"
+            f"{where}: no utterance has a speaker, a reference text and a group. Breaking points are per speaker:"
+            f" {_lacking(corpus, attribute)}"
         )
     people = [Speaker(name, groups[name], _shuffled(own[name], seed)) for name in sorted(own)]
     return sorted(people, key=lambda person: person.group)
+
+
+def _lacking(corpus: Corpus, attribute: str | None) -> str:
+    """Return what to add to a corpus of which no utterance can be used."""
+    table = corpus.table
+    have = {"speaker": "a column `speaker`", "text": "a column `text` (what was said)"}
+    lost = [words for name, words in have.items() if table[name].null_count() == table.height]
+    if attribute is not None and table[attribute].null_count() == table.height:
+        lost.append(f"values of `{attribute}`")
+    return f"add {' and '.join(lost)}" if lost else "fill them in for the same rows of the manifest"
 
 
 def _shuffled(utterances: Sequence[Utterance], seed: int) -> tuple[Utterance, ...]:

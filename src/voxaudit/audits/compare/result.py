@@ -44,6 +44,14 @@ class Slice:
             parts.append(f"{self.attribute} {'(missing)' if self.group is None else self.group}")
         return ", ".join(parts) or "all trials"
 
+    @property
+    def spoken(self) -> str:
+        """The slice in a sentence: `native (accent)`, as findings have groups."""
+        parts = [] if self.scenario is None else [self.scenario]
+        if self.attribute is not None:
+            parts.append(f"{'missing' if self.group is None else self.group} ({self.attribute})")
+        return ", ".join(parts) or "all trials"
+
 
 @dataclass(frozen=True)
 class Comparison:

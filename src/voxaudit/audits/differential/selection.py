@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from voxaudit.audits.differential.ratings import Ratings
-from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.scenario_id import ScenarioId, read_scenario_id
-from voxaudit.registry import suggest
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb.scenario_id import ScenarioId, places_excluded
 
 
 def select(
@@ -18,20 +17,10 @@ def select(
 ) -> tuple[list[int], Mapping[str, int]]:
     """Return the places of the scenarios that are asked about, and how many were left out for which reason.
 
-    `exclude` holds scenarios, or perturbations alone; case does not matter. With `minimum`, only
-    scenarios rated at least so comprehensible stay, and those without a rating go.
+    `exclude` holds scenarios, or perturbations alone (see `places_excluded`). With `minimum`, only scenarios rated at
+    least so comprehensible stay, and those without a rating go.
     """
-    excluded: set[int] = set()
-    for text in exclude:
-        wanted = read_scenario_id(text)
-        hits = {place for place, scenario in enumerate(scenarios) if _matches(scenario, wanted)}
-        if not hits:
-            known = sorted({":".join(c.cell).rstrip(":") for c in scenarios})
-            raise VoxauditError(
-                f"nothing to exclude is called '{one_line(text, 80)}'.{suggest(text, known)}"
-                f" Write a scenario or a perturbation; there: {one_line(', '.join(known), 600)}"
-            )
-        excluded |= hits
+    excluded = places_excluded([(one.perturbation, one.setting) for one in scenarios], exclude)
     left_out = {"scenarios excluded by name": len(excluded)} if excluded else {}
     kept: list[int] = []
     for place, scenario in enumerate(scenarios):
@@ -54,8 +43,3 @@ def select(
             f"no disturbed scenario is left to compare ({why}). Change --exclude, --min-comprehensibility or --ratings"
         )
     return kept, left_out
-
-
-def _matches(scenario: ScenarioId, wanted: ScenarioId) -> bool:
-    same = scenario.perturbation.lower() == wanted.perturbation.lower()
-    return same and (wanted.setting is None or scenario.setting == wanted.setting)

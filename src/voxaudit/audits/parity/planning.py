@@ -23,7 +23,7 @@ class Plan:
     """What Eq. 1 says of every group, what simulation says, and what could not be said."""
 
     groups: pl.DataFrame
-    """recognizer, attribute, group, speakers, sigma, speakers_needed, more_needed, smallest_gap."""
+    """recognizer (their mean last), attribute, group, speakers, sigma, speakers_needed, more_needed, smallest_gap."""
     simulated: pl.DataFrame
     """The same groups: power to find the gap against the rest, and speakers a side that would reach the power."""
     gaps_asked: dict[str, float]
@@ -62,6 +62,7 @@ def plan(
         "more_needed",
         "smallest_gap",
     )
+    groups = groups.sort(pl.col("recognizer") == MEAN, maintain_order=True)  # last, as in the audit
     rows: list[dict[str, object]] = []
     refusals = list(assigned.refusals)
     if simulations:

@@ -35,7 +35,7 @@ def robustness(
     difficulty: pl.DataFrame | None = None,
     difficulty_source: str = "as given",
     attributes: Sequence[str] = (),
-    by: Sequence[str] | None = None,
+    by: Sequence[str] = (),
     facts: pl.DataFrame | None = None,
     confidence: float = 0.95,
     resamples: int = 2000,
@@ -47,8 +47,8 @@ def robustness(
 
     `difficulty` has the columns scenario and difficulty (SRB: mean 50, standard deviation 25 over scenarios); without
     it nothing is normalised and recognizers are ranked by WERD. `attributes` are columns whose groups are compared
-    (LWERR). `facts` has a column recognizer and what is known about each. The columns `language` and `corpus` set
-    results apart where they have several values and are not attributes; `by` chooses among them. A column `draw` or
+    (LWERR). `facts` has a column recognizer and what is known about each. Languages and corpora are
+    pooled unless `by` names their columns (`language`, `corpus`), and a note says so. A column `draw` or
     `seed` tells random draws of the same perturbation apart. Intervals of differences come from `resamples` draws of
     speakers, the same for clean and disturbed speech and for all recognizers; those of rates and of LWERR need none
     (`stats.rates`).
@@ -131,6 +131,11 @@ class _Collected:
         self.draws = draw_rates(trials) if trials.draw else None
         if trials.places:
             self.notes.append(f"results are set apart by {' and '.join(trials.places)}")
+        self.notes += [
+            f"column '{name}' has {count} values, which are pooled here; split them with"
+            f" `voxaudit robustness --by {name}`"
+            for name, count in trials.pooled.items()
+        ]
 
     def add(self, recognizer: str, cells: list[Cell]) -> None:
         """Add one recognizer."""

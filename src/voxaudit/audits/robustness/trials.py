@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from voxaudit.tables import require_columns
 PARTS: tuple[str, ...] = ("substitutions", "deletions", "insertions")
 COUNTS = ("errors", "words", "character_errors", "characters")
 PLACES = ("language", "corpus")
-"""Columns that set results apart where a table has them with more than one value."""
+"""Columns that can set results apart; pooled unless asked for."""
 DRAWS = ("draw", "seed")
 """Columns that tell random draws of the same perturbation apart."""
 UNNAMED = "(missing)"
@@ -29,11 +29,13 @@ class Trials:
 
     Columns: recognizer, the `places`, scenario, `person` (a number; the same speaker name in two corpora is two
     people), utterance, the counts, `duration` (seconds, where known), `draw` (where there are several)
-    and the attributes. `people` has person and `stratum`; `unnamed` the people without a name.
+    and the attributes. `pooled` has the columns that could be places, with how many values; `people` has person and
+    `stratum`; `unnamed` the people without a name.
     """
 
     table: pl.DataFrame
     places: tuple[str, ...]
+    pooled: dict[str, int]
     draw: bool
     people: pl.DataFrame
     unnamed: frozenset[int]
@@ -50,13 +52,12 @@ class Trials:
 def read_trials(
     scores: pl.DataFrame,
     attributes: tuple[str, ...],
-    by: Sequence[str] | None = None,
+    by: Sequence[str] = (),
     where: str | Path = "scores",
 ) -> Trials:
     """Check a `scores` table and return it in the form the audit works on.
 
-    `by` are the columns among `PLACES` that set results apart; None takes those that have several values and are
-    not compared as attributes.
+    `by` are the columns among `PLACES` that set results apart where they have several values; others are pooled.
     """
     if scores.is_empty():
         raise VoxauditError(
@@ -76,7 +77,7 @@ def read_trials(
     errors = pl.sum_horizontal(*(pl.col(part).cast(pl.Float64) for part in counted), ignore_nulls=False)
     characters = [name for name in COUNTS[2:] if name in scores.columns]
     nothing = pl.lit(None, dtype=pl.Float64)
-    places = _places(scores, attributes, by, where)
+    places = _places(scores, by, where)
     draw = next((name for name in DRAWS if name in scores.columns and scores[name].n_unique() > 1), None)
     has_duration = "duration" in scores.columns
     table = scores.select(
@@ -95,7 +96,12 @@ def read_trials(
         ),
     )
     _check_values(table, where)
-    _check_once(table, places, draw is not None, where)
+    pooled = {
+        name: count
+        for name in PLACES
+        if name in scores.columns and name not in places and (count := scores[name].n_unique()) > 1
+    }
+    _check_once(table, places, pooled, draw is not None, where)
     settings = _settings(table)
     if CLEAN not in settings:
         raise VoxauditError(
@@ -108,6 +114,7 @@ def read_trials(
     return Trials(
         table=joined.drop(keys),
         places=places,
+        pooled=pooled,
         draw=draw is not None,
         people=people.select("person", "stratum"),
         unnamed=frozenset(people.filter(pl.col("speaker").is_null())["person"].to_list()),
@@ -117,21 +124,15 @@ def read_trials(
     )
 
 
-def _places(
-    scores: pl.DataFrame, attributes: tuple[str, ...], by: Sequence[str] | None, where: str | Path
-) -> tuple[str, ...]:
-    if by is not None:
-        unknown = [name for name in by if name not in PLACES]
-        if unknown:
-            raise VoxauditError(
-                f"results can be set apart by {' and '.join(PLACES)}, not by '{one_line(unknown[0], 80)}'."
-                " Groups of speakers are compared with attributes (--attributes)"
-            )
-        require_columns(scores, list(by), where)
-    wanted = [name for name in PLACES if name not in attributes] if by is None else by
-    return tuple(
-        name for name in PLACES if name in wanted and name in scores.columns and scores[name].n_unique() > 1
-    )
+def _places(scores: pl.DataFrame, by: Sequence[str], where: str | Path) -> tuple[str, ...]:
+    unknown = [name for name in by if name not in PLACES]
+    if unknown:
+        raise VoxauditError(
+            f"results can be set apart by {' and '.join(PLACES)}, not by '{one_line(unknown[0], 80)}'."
+            " Groups of speakers are compared with attributes (--attributes)"
+        )
+    require_columns(scores, list(by), where)
+    return tuple(name for name in PLACES if name in by and scores[name].n_unique() > 1)
 
 
 def _check_numbers(scores: pl.DataFrame, names: Sequence[str], where: str | Path) -> None:
@@ -164,14 +165,18 @@ def _check_values(table: pl.DataFrame, where: str | Path) -> None:
             raise VoxauditError(f"{where}: row {row}, column '{name}': {what}; every trial needs {need}")
 
 
-def _check_once(table: pl.DataFrame, places: tuple[str, ...], draw: bool, where: str | Path) -> None:
+def _check_once(
+    table: pl.DataFrame, places: tuple[str, ...], pooled: Iterable[str], draw: bool, where: str | Path
+) -> None:
     keys = ["recognizer", *places, "scenario", "home", "speaker", "utterance", *(["draw"] if draw else [])]
     if table.select(pl.struct(keys).n_unique()).item() == table.height:
         return
     twice = table.group_by(keys).len().filter(pl.col("len") > 1).sort(keys).row(0, named=True)
+    # Speakers of two corpora are two people anyway.
+    split = ", split languages with --by language" if "language" in pooled else ""
     raise VoxauditError(
         f"{where}: {twice['len']} rows for utterance '{twice['utterance']}', scenario '{twice['scenario']}',"
-        f" recognizer '{twice['recognizer']}'. Keep one, or tell random draws apart in a column 'draw'"
+        f" recognizer '{twice['recognizer']}'. Keep one{split}, or tell random draws apart in a column 'draw'"
     )
 
 

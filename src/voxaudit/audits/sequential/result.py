@@ -98,8 +98,9 @@ class Sequential:
             + (f": {self.grid / self.trials:.1f} times fewer." if self.trials else ".")
         ]
         lines += [
-            f"{gap.recognizer}, {gap.scenario}: {100 * abs(gap.gap):.1f} points {'more' if gap.gap > 0 else 'fewer'}"
-            f" words wrong for {gap.group} than for {gap.reference} ({_points(gap)}), shown after {gap.pairs} pairs."
+            f"{gap.recognizer}, {gap.scenario}: {100 * abs(gap.gap):.1f} percentage points"
+            f" {'more' if gap.gap > 0 else 'fewer'} words wrong for {gap.group} than for {gap.reference}"
+            f" ({_points(gap)}), shown after {gap.pairs} pairs."
             for gap in self.gaps
             if gap.verdict == SHOWN and gap.gap is not None
         ]

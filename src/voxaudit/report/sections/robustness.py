@@ -55,7 +55,7 @@ def section(context: Context) -> Section:
         ),
         figures=figures(context, found),
         tables=tuple(_tables(context, found)),
-        notes=(*(f"{note}." for note in found.notes), *_pooled(context)),
+        notes=tuple(f"{note}." for note in found.notes),
         refusals=unique(refuse(AUDIT, one.about, one.reason) for one in found.refusals),
     )
 
@@ -72,17 +72,6 @@ def _lead(found: Robustness) -> tuple[str, ...]:
             f" so that scenarios can be compared; difficulties: {found.difficulty_source}."
         )
     return tuple(lead)
-
-
-def _pooled(context: Context) -> list[str]:
-    """Say where languages or corpora that the audit could set apart are pooled."""
-    scores = context.scores
-    return [
-        f"The column '{name}' has {count} values, which are pooled here:"
-        f" `voxaudit robustness RUN --by {name}` sets them apart."
-        for name in ("language", "corpus")
-        if name in scores.columns and (count := scores[name].n_unique()) > 1
-    ]
 
 
 def _overall(context: Context, found: Robustness) -> list[Finding]:

@@ -12,7 +12,7 @@ import polars as pl
 
 from voxaudit.audits.inputs import with_own_names
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.scenario_id import read_scenario_id, read_setting, show_setting
+from voxaudit.perturb.scenario_id import places_excluded
 from voxaudit.review.study.study import HIGHEST, LOWEST
 from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_counts
 from voxaudit.stats.multiplicity import holm
@@ -107,13 +107,11 @@ def analyze_ratings(table: pl.DataFrame, exclude: Iterable[str] = ()) -> Compreh
 
     Settings of a perturbation are taken in the order of the table, the mildest first. Several ratings of a
     participant in one cell (several recordings) are averaged first: people are the sample. `exclude` names
-    scenarios.
+    scenarios, or perturbations alone.
     """
-    left = {_key(*read_scenario_id(name).cell) for name in exclude}
     cells_there = table.select("perturbation", "setting").unique(maintain_order=True)
-    if unknown := sorted(left - {_key(*row) for row in cells_there.iter_rows()}):
-        raise VoxauditError(f"nobody rated {unknown[0][0]}:{unknown[0][1]}, so it cannot be left out")
-    kept = cells_there.filter([_key(*row) not in left for row in cells_there.iter_rows()])
+    left = places_excluded([(name or "", setting) for name, setting in cells_there.iter_rows()], exclude)
+    kept = cells_there.filter([place not in left for place in range(cells_there.height)])
     own = table.join(
         kept, on=["perturbation", "setting"], how="semi", nulls_equal=True, maintain_order="left"
     )
@@ -141,10 +139,6 @@ def analyze_ratings(table: pl.DataFrame, exclude: Iterable[str] = ()) -> Compreh
         kappa_linear=kappa_interval(counts, "linear"),
         kappa_quadratic=kappa_interval(counts, "quadratic"),
     )
-
-
-def _key(perturbation: str | None, setting: str | None) -> tuple[str, str]:
-    return (perturbation or "").strip().lower(), show_setting(read_setting(setting))
 
 
 def _cell(perturbation: str, setting: str, part: pl.DataFrame) -> Cell:
