@@ -14,3 +14,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real recordings here: the optional folder ../shared/data is missing")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are as wide as without a terminal, whatever the test runner says of its own."""
+    monkeypatch.delenv("COLUMNS", raising=False)

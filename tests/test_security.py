@@ -179,12 +179,12 @@ def test_no_output_drives_the_terminal(hostile, tmp_path, capsys, line):
         arguments = [part.format(**names, json="".join(more)) for part in line]
         try:
             code = main(arguments + more)
-        except SystemExit as left:  # the command has no such option
+        except SystemExit as left:
             code = left.code
-            if more:
-                continue
         out, err = capsys.readouterr()
         assert dangerous(out + err) == [], (code, out[-300:], err[-300:])
+        if more and "has no option --json" in err:
+            continue
         refused = line[:2] == ["inspect", "{home}/refused.csv"] or "{evil}" in " ".join(line)
         assert code == (2 if refused else 0), err
         if more and not refused:
