@@ -89,6 +89,7 @@ def test_keys_listen_label_and_move(folder, new_page):
         assert page.locator("#cases [aria-current]").inner_text() != first
         page.keyboard.press("k")
         page.wait_for_function("() => document.querySelectorAll('#cases button')[0].ariaCurrent === 'true'")
+        page.wait_for_load_state("networkidle")  # the case is drawn when its recordings have come
         page.focus("#comment")
         page.keyboard.type("123 jk x n?")  # in a field, keys are letters
         assert page.locator("#saved").inner_text() == ""
