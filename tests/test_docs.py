@@ -208,7 +208,11 @@ def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch, capsys
     claims = [line for line in shown_lines if "got worse" not in line]
     assert len(claims) > 9
     for line in claims:
-        assert " ".join(line.split()) in printed, line
+        words = " ".join(line.split())
+        shortened = words.removesuffix("...").rstrip()
+        assert any(one == words or (shortened != words and one.startswith(shortened)) for one in printed), (
+            line
+        )
 
 
 def test_python_of_the_vendors_walk_runs(work, capsys):
