@@ -168,6 +168,12 @@ def row_of(
     return Row(what, unit, Spread.of(ours), kind, peer, Spread.of(theirs), ratio, note)
 
 
+def beside_the_table(what: str, added: Sequence[float], megabytes: float) -> Row:
+    """Return a row of memory above the imports, beside that of the table itself."""
+    theirs = [megabytes] * len(added)
+    return row_of(what, "MB above the imports", added, theirs, peer="the table itself", kind="floor")
+
+
 def compare(
     what: str,
     unit: str,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from benchmarks.measure import Row, Settings, absent, apart, compare, named, row_of
+from benchmarks.measure import Row, Settings, absent, apart, beside_the_table, compare, named
 
 from voxaudit.audits.parity import audit_file
 
@@ -84,11 +84,4 @@ def measure(settings: Settings) -> Iterator[Row]:
             rounds = settings.pick(1, 3)
             what = f"{size:,} trials, 5 attributes, 5 recognizers"
             yield from compare(what, "CPU s", ours, peers, rounds=rounds, kind="floor", warm=False)
-            yield row_of(
-                what,
-                "MB above the imports",
-                [one.added for one in ours.took],
-                [megabytes] * len(ours.took),
-                peer="the table itself",
-                kind="floor",
-            )
+            yield beside_the_table(what, [one.added for one in ours.took], megabytes)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from benchmarks.measure import Row, Settings, absent, apart, compare, named, row_of
+from benchmarks.measure import Row, Settings, absent, apart, beside_the_table, compare, named
 
 from voxaudit.audits.robustness import robustness
 from voxaudit.perturb.slots import SLOTS
@@ -89,11 +89,4 @@ def measure(settings: Settings) -> Iterator[Row]:
         label = f"{named('pandas')}: rates as Speech Robust Bench reports them, no intervals"
         peers = {label: absent("pandas", "pyarrow") or theirs}
         yield from compare(what, "CPU s", ours, peers, rounds=settings.pick(1, 3), kind="floor", warm=False)
-        yield row_of(
-            what,
-            "MB above the imports",
-            [one.added for one in ours.took],
-            [megabytes] * len(ours.took),
-            peer="the table itself",
-            kind="floor",
-        )
+        yield beside_the_table(what, [one.added for one in ours.took], megabytes)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from voxaudit.audits.accuracy import surely_at_least
@@ -21,6 +22,7 @@ from voxaudit.report.document import GateResult
 from voxaudit.report.numbers import in_points, percent, percent_interval, ratio_interval
 from voxaudit.report.parts import attempt, counted, listed, number_or_none
 from voxaudit.report.sections.differential import surviving
+from voxaudit.stats.cells import FloatArray
 
 Judged = tuple[str, float | None, float | None, float | None]
 """What was found, in words, then the estimate and its limits."""
@@ -155,12 +157,16 @@ def _category_nwerd(context: Context, name: str, bound: str) -> Judged:
 
 
 def _lower_by_bonferroni(rows: pl.DataFrame) -> pl.Series:
-    """Return lower limits of NWERD that hold for all rows at once: farther away by the quotient of t quantiles."""
+    """Return lower limits of NWERD that hold for all rows at once."""
+    df = rows["speakers"].fill_null(2).to_numpy() - 1.0  # without speakers there is no limit either
+    return rows["nwerd"] - pl.Series(_farther(df, rows.height)) * (rows["nwerd"] - rows["nwerd_low"])
+
+
+def _farther(df: FloatArray, count: int) -> FloatArray:
+    """Return how many times as far away a 95 % limit lies that holds for `count` estimates at once (Bonferroni)."""
     from scipy.special import stdtrit
 
-    df = rows["speakers"].fill_null(2).to_numpy() - 1.0  # without speakers there is no limit either
-    farther = pl.Series(stdtrit(df, 1.0 - 0.025 / rows.height) / stdtrit(df, 0.975))
-    return rows["nwerd"] - farther * (rows["nwerd"] - rows["nwerd_low"])
+    return np.asarray(stdtrit(df, 1.0 - 0.025 / count) / stdtrit(df, 0.975))
 
 
 def _group_ratio(context: Context, name: str, bound: str) -> Judged:
@@ -197,15 +203,12 @@ class _Compared:
 
 
 def _together(one: _Compared, count: int) -> _Compared:
-    """Return the comparison with a lower limit that holds for `count` of them at once (Bonferroni, of log ratios)."""
-    from scipy.special import stdtrit
-
+    """Return the comparison with a lower limit that holds for `count` of them at once, on the log scale."""
     ratio, low, high = one.numbers
     if not ratio or not low or not math.isfinite(ratio):
         return one
-    df = max(one.speakers - 1, 1)
-    farther = float(stdtrit(df, 1.0 - 0.025 / count) / stdtrit(df, 0.975))
-    low = ratio * (low / ratio) ** farther
+    df = np.array(max(one.speakers - 1.0, 1.0))
+    low = ratio * (low / ratio) ** float(_farther(df, count))
     return _Compared(
         f"{one.sentence}, at least {low:.2f} times with {count} comparisons taken together",
         (ratio, low, high),

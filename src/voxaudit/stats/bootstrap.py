@@ -38,22 +38,17 @@ def ratio_intervals(
     """
     if not 0.0 < confidence < 1.0:
         raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
-    known = table.filter(pl.col(speaker).is_not_null())
-    sums = known.group_by([*by, speaker], maintain_order=True).agg(pl.col(errors).sum(), pl.col(words).sum())
     conditions = table.select(by).unique(maintain_order=True).with_row_index("_condition")
-    people = sums.select(speaker).unique(maintain_order=True).with_row_index("_speaker")
-    cells = sums.join(conditions, on=by, nulls_equal=True).join(people, on=speaker)
+    known = table.filter(pl.col(speaker).is_not_null())
+    cells = speaker_cells(known, conditions, by, (errors, words), speaker)
     counts = cells.group_by("_condition").agg(pl.len().alias("speakers"))
     unnamed = table.filter(pl.col(speaker).is_null()).select(by).unique().with_columns(_unnamed=pl.lit(True))
     frame = conditions.join(counts, on="_condition", how="left").join(
         unnamed, on=by, how="left", nulls_equal=True
     )
     frame = frame.sort("_condition").with_columns(pl.col("speakers").fill_null(0))
-    shape = (people.height, conditions.height)
-    error_sums, word_sums = np.zeros(shape), np.zeros(shape)
-    at = (cells["_speaker"].to_numpy(), cells["_condition"].to_numpy())
-    error_sums[at] = cells[errors].to_numpy()
-    word_sums[at] = cells[words].to_numpy()
+    error_sums, word_sums = (matrix_of(cells, name, conditions.height) for name in (errors, words))
+    shape = error_sums.shape
     enough = ((frame["speakers"] >= FEWEST_SPEAKERS) & frame["_unnamed"].is_null()).to_numpy()
     low, high = np.full(shape[1], np.nan), np.full(shape[1], np.nan)
     chosen = np.flatnonzero(enough)
@@ -79,6 +74,26 @@ def ratio_intervals(
                 low[condition], high[condition] = np.quantile(drawn, [tail, 1.0 - tail])
     limits = {"ci_low": pl.Series(low).fill_nan(None), "ci_high": pl.Series(high).fill_nan(None)}
     return frame.select(*by, "speakers").with_columns(**limits)
+
+
+def speaker_cells(
+    table: pl.DataFrame, conditions: pl.DataFrame, by: Sequence[str], counts: Sequence[str], speaker: str
+) -> pl.DataFrame:
+    """Return sums of counts by speaker and condition; `_speaker` numbers people in the order of their appearance.
+
+    `conditions` has the columns `by` and their numbers, `_condition`.
+    """
+    sums = table.group_by([*by, speaker], maintain_order=True).agg(pl.col(*counts).sum())
+    people = sums.select(speaker).unique(maintain_order=True).with_row_index("_speaker")
+    return sums.join(conditions, on=by, nulls_equal=True).join(people, on=speaker)
+
+
+def matrix_of(cells: pl.DataFrame, count: str, conditions: int) -> NDArray[np.float64]:
+    """Return one count of `speaker_cells` as a matrix speakers x conditions; 0 where nobody spoke."""
+    person, condition = cells["_speaker"].to_numpy(), cells["_condition"].to_numpy()
+    matrix = np.zeros((int(person.max()) + 1 if len(person) else 0, conditions))
+    matrix[person, condition] = cells[count].to_numpy()
+    return matrix
 
 
 def speaker_weights(speakers: int, resamples: int, generator: np.random.Generator) -> NDArray[np.float64]:

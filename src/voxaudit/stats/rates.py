@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from voxaudit.errors import VoxauditError
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, matrix_of, speaker_cells
 from voxaudit.stats.cells import FloatArray, IntArray
 
 _DECIDES = 1e-9  # what is left where one speaker decides
@@ -182,30 +182,25 @@ def rate_intervals(
 
 
 def lower_limits_together(
-    table: pl.DataFrame,
-    by: Sequence[str],
-    *,
-    errors: str = "errors",
-    words: str = "words",
-    speaker: str = "speaker",
-    confidence: float = 0.95,
+    table: pl.DataFrame, by: Sequence[str], *, confidence: float = 0.95
 ) -> pl.DataFrame:
     """Return lower limits that hold for all combinations of `by` at once: column `low`, null where there is none.
 
-    The largest of many lower limits lies above its rate more often than any one of them does. With a chance of
-    `(1 - confidence) / 2` at most one of these is above: each is as low as the speakers that conditions share require.
+    The table is as `rate_intervals` has it. The largest of many lower limits lies above its rate more often than any
+    one of them does. With a chance of `(1 - confidence) / 2` at most one of these is above: each is as low as the
+    speakers that conditions share require.
     """
-    single = rate_intervals(
-        table, by, errors=errors, words=words, speaker=speaker, confidence=confidence
-    ).with_row_index("_condition")
+    single = rate_intervals(table, by, confidence=confidence).with_row_index("_place")
     usable = single.filter(pl.col("ci_low").is_not_null())
     lows = np.full(single.height, np.nan)
     if usable.height:
-        rate, parts = pulls(*_matrices(table, usable.select(by), by, (errors, words), speaker))
+        conditions = usable.select(by).with_row_index("_condition")
+        cells = speaker_cells(table.sort("speaker"), conditions, by, ("errors", "words"), "speaker")
+        rate, parts = pulls(*(matrix_of(cells, name, usable.height) for name in ("errors", "words")))
         pull, df = parts.corrected()
         level = level_together(pull, (1.0 - confidence) / 2.0)
         low, _ = log_limits(rate, np.sum(pull**2, axis=0), df, 1.0 - 2.0 * level)
-        lows[usable["_condition"].to_numpy()] = low
+        lows[usable["_place"].to_numpy()] = low
     return single.select(by).with_columns(low=pl.Series(lows).fill_nan(None))
 
 
@@ -227,20 +222,6 @@ def level_together(pull: FloatArray, level: float) -> float:
     draws = np.random.Generator(np.random.PCG64(0)).standard_normal((_DRAWS, size)) @ root.T
     together = float(ndtr(-np.quantile(draws.max(axis=1), 1.0 - level)))
     return float(min(max(together, level / size), level))
-
-
-def _matrices(
-    table: pl.DataFrame, conditions: pl.DataFrame, by: Sequence[str], counts: tuple[str, str], speaker: str
-) -> tuple[FloatArray, FloatArray]:
-    """Return the two counts, speakers x conditions."""
-    places = conditions.with_row_index("_place")
-    sums = table.group_by([*by, speaker]).agg(pl.col(*counts).sum()).join(places, on=by, nulls_equal=True)
-    people = sums.select(speaker).unique().sort(speaker).with_row_index("_person")
-    sums = sums.join(people, on=speaker)
-    at = (sums["_person"].to_numpy(), sums["_place"].to_numpy())
-    first, second = np.zeros((2, people.height, conditions.height))
-    first[at], second[at] = (sums[name].to_numpy() for name in counts)
-    return first, second
 
 
 def _moments(share: FloatArray, code: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
