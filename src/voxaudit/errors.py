@@ -6,8 +6,34 @@ from __future__ import annotations
 class VoxauditError(Exception):
     """Bad input or a missing part. The message is one line for a person: what, where, remedy.
 
-    The command line prints it without a traceback and exits with code 2.
+    `see` names the arguments that would change the outcome. A Python user reads them as arguments, the command line
+    shows them as flags; no message names a flag itself. The command line prints no traceback and exits with code 2.
+
+    >>> print(VoxauditError("no group 'man' of gender", see=("reference",)))
+    no group 'man' of gender (see the argument `reference`)
     """
+
+    def __init__(self, message: str, *, see: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.see = see
+
+    def __str__(self) -> str:
+        return self.message + arguments_named(self.see)
+
+    def __reduce__(self) -> tuple[object, ...]:  # keyword arguments survive the way between processes
+        return _again, (type(self), self.message, self.see)
+
+
+def _again(kind: type[VoxauditError], message: str, see: tuple[str, ...]) -> VoxauditError:
+    return kind(message, see=see)
+
+
+def arguments_named(see: tuple[str, ...]) -> str:
+    """Return ` (see the argument ...)` to follow a message for a Python user; nothing where no argument is named."""
+    if not see:
+        return ""
+    return f" (see the argument{'s' if len(see) > 1 else ''} {', '.join(f'`{name}`' for name in see)})"
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:
