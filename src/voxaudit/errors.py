@@ -21,13 +21,6 @@ class VoxauditError(Exception):
     def __str__(self) -> str:
         return self.message + arguments_named(self.see)
 
-    def __reduce__(self) -> tuple[object, ...]:  # keyword arguments survive the way between processes
-        return _again, (type(self), self.message, self.see)
-
-
-def _again(kind: type[VoxauditError], message: str, see: tuple[str, ...]) -> VoxauditError:
-    return kind(message, see=see)
-
 
 def arguments_named(see: tuple[str, ...]) -> str:
     """Return ` (see the argument ...)` to follow a message for a Python user; nothing where no argument is named."""
