@@ -14,14 +14,14 @@ from voxaudit.score.align import (
 )
 from voxaudit.score.counts import Counts
 from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalizer
-from voxaudit.score.table import Scores, score_columns, score_schema, score_transcripts, total
+from voxaudit.score.table import Scored, score_columns, score_schema, score_transcripts, total
 
 __all__ = [
     "NORMALIZERS",
     "Counts",
     "Edit",
     "Normalizer",
-    "Scores",
+    "Scored",
     "align_words",
     "character_errors",
     "count_characters",

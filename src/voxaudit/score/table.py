@@ -29,7 +29,7 @@ NOT_IN_CORPUS = "the utterance is not in the corpus"
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scored:
     """A `scores` table, and what is not in it.
 
     `unscored` says how many trials were left out and why; `wordless` how many of those scored have a reference
@@ -48,7 +48,7 @@ def score_transcripts(
     normalizer: str | Normalizer = "basic",
     *,
     silent: Collection[str] = (),
-) -> Scores:
+) -> Scored:
     """Score transcripts against the references of a corpus table. Rows keep their order.
 
     `transcripts` has the columns utterance, scenario, recognizer, text and failure; `corpus` has id, speaker and
@@ -98,7 +98,7 @@ def score_transcripts(
     attributes = about.select(pl.col(column).alias(name) for column, name in names.items())
     table = pl.concat([counts, attributes], how="horizontal") if names else counts
     left_out = reasons.drop_nulls().value_counts(sort=True)
-    return Scores(table, rule.id, dict(left_out.iter_rows()), int((table["words"] == 0).sum()))
+    return Scored(table, rule.id, dict(left_out.iter_rows()), int((table["words"] == 0).sum()))
 
 
 def score_columns(
