@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from voxaudit.align.letters import letters_to_phones
-from voxaudit.align.numbers import cardinal, spoken_number
-from voxaudit.align.pronounce import dictionary, guess, pronounce, spoken_words
+from voxaudit.align.pronounce import (
+    cardinal,
+    dictionary,
+    guess,
+    letters_to_phones,
+    pronounce,
+    spoken_number,
+    spoken_words,
+)
 from voxaudit.align.syllables import VOWELS, spell, syllabify
 
 

@@ -2,11 +2,8 @@
 
 from voxaudit.align.base import Aligner, AlignmentError
 from voxaudit.align.corpus import align_corpus
-from voxaudit.align.ctm import read_ctm
-from voxaudit.align.files import read_alignments
-from voxaudit.align.lhotse import read_lhotse
+from voxaudit.align.files import read_alignments, read_ctm, read_lhotse, read_textgrid
 from voxaudit.align.pocketsphinx import PocketSphinxAligner
-from voxaudit.align.textgrid import read_textgrid
 from voxaudit.align.timings import Phone, Syllable, Timings, Word
 
 __all__ = [

@@ -9,8 +9,6 @@ from functools import lru_cache
 from importlib import util
 from pathlib import Path
 
-from voxaudit.align.letters import letters_to_phones
-from voxaudit.align.numbers import spoken_number
 from voxaudit.align.syllables import without_stress
 
 Lookup = Callable[[str], "list[str] | None"]
@@ -164,3 +162,338 @@ def dictionary_path() -> Path | None:
     if spec is None or spec.origin is None:
         return None
     return Path(spec.origin).parent / "model" / "en-us" / "cmudict-en-us.dict"
+
+
+# Numbers and signs as English words, for aligning text that writes `42` where people say `forty two`.
+
+_UNITS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
+_TENS = ["zero", "ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+_SCALES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred"))
+_ORDINALS = {
+    "one": "first",
+    "two": "second",
+    "three": "third",
+    "five": "fifth",
+    "eight": "eighth",
+    "nine": "ninth",
+    "twelve": "twelfth",
+}
+_SIGNS = {"&": "and", "%": "percent", "+": "plus", "@": "at", "=": "equals"}
+_MONEY = {"$": "dollars", "£": "pounds", "€": "euros"}
+_NUMBER = re.compile(r"([$£€]?)(\d[\d,]*)(\.\d+)?(st|nd|rd|th|s)?(%?)")
+
+
+def cardinal(number: int) -> list[str]:
+    """Return a whole number below 10**15 in words: 142 is `one hundred forty two`."""
+    if number < 20:
+        return [_UNITS[number]]
+    if number < 100:
+        return [_TENS[number // 10], *([_UNITS[number % 10]] if number % 10 else [])]
+    scale, name = next(pair for pair in _SCALES if number >= pair[0])
+    rest = cardinal(number % scale) if number % scale else []
+    return [*cardinal(number // scale), name, *rest]
+
+
+def spoken_number(token: str) -> list[str] | None:
+    """Return a token with digits or signs (`1984`, `3rd`, `2.5`, `$5`, `10%`, `&`) in words, None if it is none."""
+    if token in _SIGNS:
+        return [_SIGNS[token]]
+    match = _NUMBER.fullmatch(token)
+    if match is None:
+        return None
+    money, digits, decimals, ending, percent = match.groups()
+    plain = digits.replace(",", "")
+    words = _whole(plain, grouped="," in digits or bool(money) or bool(decimals))
+    if decimals:
+        words += ["point", *(_UNITS[int(digit)] for digit in decimals[1:])]
+    if ending == "s":
+        words[-1] = words[-1][:-1] + "ies" if words[-1].endswith("y") else words[-1] + "s"
+    elif ending:
+        words[-1] = _ordinal(words[-1])
+    if money:
+        words.append(_MONEY[money])
+    return [*words, "percent"] if percent else words
+
+
+def _whole(digits: str, *, grouped: bool) -> list[str]:
+    if len(digits) > 15 or (digits.startswith("0") and len(digits) > 1):
+        return [_UNITS[int(digit)] for digit in digits]
+    number = int(digits)
+    # Four digits without a comma are mostly years: nineteen eighty four.
+    if not grouped and len(digits) == 4 and (1100 <= number < 2000 or 2010 <= number < 2100) and number % 100:
+        low = number % 100
+        return [*cardinal(number // 100), *(["oh"] if low < 10 else []), *cardinal(low)]
+    return cardinal(number)
+
+
+def _ordinal(word: str) -> str:
+    if word in _ORDINALS:
+        return _ORDINALS[word]
+    return word[:-1] + "ieth" if word.endswith("y") else word + ("h" if word.endswith("t") else "th")
+
+
+# Letters to sounds for English words that are in no dictionary: good enough to find a name or a new word.
+
+_V = "[aeiouy]"
+_C = "[bcdfghjklmnpqrstvwxz]"
+
+# (letters, what must stand before, what must follow, phones); the first that fits is taken. "^" and "$" are the
+# ends of the word, so "^" before `kn` means only at the beginning.
+_RULES: tuple[tuple[str, str, str, str], ...] = (
+    ("ssion", "", "", "SH AH N"),
+    ("tion", "", "", "SH AH N"),
+    ("sion", "", "", "ZH AH N"),
+    ("cious", "", "", "SH AH S"),
+    ("tious", "", "", "SH AH S"),
+    ("tial", "", "", "SH AH L"),
+    ("cial", "", "", "SH AH L"),
+    ("ture", "", "", "CH ER"),
+    ("ough", "", "", "AO"),
+    ("augh", "", "", "AO"),
+    ("eigh", "", "", "EY"),
+    ("igh", "", "", "AY"),
+    ("tsch", "", "", "CH"),
+    ("sch", "", "", "SH"),
+    ("tch", "", "", "CH"),
+    ("dge", "", "", "JH"),
+    ("ous", "", "$", "AH S"),
+    ("age", _C, "$", "IH JH"),
+    ("ate", _C + "{1,2}", "$", "EY T"),
+    ("que", "", "$", "K"),
+    ("gue", "", "$", "G"),
+    ("eau", "", "", "OW"),
+    ("kn", "^", "", "N"),
+    ("gn", "^", "", "N"),
+    ("wr", "^", "", "R"),
+    ("ps", "^", "", "S"),
+    ("pn", "^", "", "N"),
+    ("rh", "", "", "R"),
+    ("mc", "^", "", "M AH K"),
+    ("mb", "", "$", "M"),
+    ("ck", "", "", "K"),
+    ("ph", "", "", "F"),
+    ("sh", "", "", "SH"),
+    ("th", "", "", "TH"),
+    ("ch", "", "[lr]", "K"),
+    ("ch", "", "", "CH"),
+    ("wh", "", "", "W"),
+    ("gh", "^", "", "G"),
+    ("gh", "", "", ""),
+    ("qu", "", "", "K W"),
+    ("sc", "", "[eiy]", "S"),
+    ("cc", "", "[eiy]", "K S"),
+    ("ng", "", "$", "NG"),
+    ("ng", "", "[^eiy]", "NG G"),
+    ("nk", "", "", "NG K"),
+    ("le", _C, "$", "AH L"),
+    ("les", _C, "$", "AH L Z"),
+    ("tz", "", "", "T S"),
+    ("zz", "", "", "Z"),
+    *(
+        (double * 2, "", "", phone)
+        for double, phone in zip(
+            "bdfgklmnprst", ["B", "D", "F", "G", "K", "L", "M", "N", "P", "R", "S", "T"], strict=True
+        )
+    ),
+    ("eer", "", "", "IH R"),
+    ("ear", "", "", "IH R"),
+    ("air", "", "", "EH R"),
+    ("are", "", "$", "EH R"),
+    ("ore", "", "$", "AO R"),
+    ("oor", "", "", "AO R"),
+    ("our", "", "", "AO R"),
+    ("ire", "", "$", "AY ER"),
+    ("ure", "", "$", "Y UH R"),
+    ("ee", "", "", "IY"),
+    ("ea", "", "", "IY"),
+    ("oo", "", "", "UW"),
+    ("ou", "", "", "AW"),
+    ("ow", "", "$", "OW"),
+    ("ow", "", "", "AW"),
+    ("oi", "", "", "OY"),
+    ("oy", "", "", "OY"),
+    ("ai", "", "", "EY"),
+    ("ay", "", "", "EY"),
+    ("ei", "", "", "AY"),
+    ("ey", "", "$", "IY"),
+    ("ie", "", "$", "IY"),
+    ("ie", "", "", "IY"),
+    ("ue", "", "$", "UW"),
+    ("ew", "", "", "UW"),
+    ("au", "", "", "AO"),
+    ("aw", "", "", "AO"),
+    ("oa", "", "", "OW"),
+    ("oe", "", "$", "OW"),
+    ("ia", "", "", "IY AH"),
+    ("io", "", "", "IY OW"),
+    ("iu", "", "", "IY AH"),
+    ("ar", "", f"(?!{_V})", "AA R"),
+    ("or", "", f"(?!{_V})", "AO R"),
+    ("er", "", f"(?!{_V})", "ER"),
+    ("ir", "", f"(?!{_V})", "ER"),
+    ("ur", "", f"(?!{_V})", "ER"),
+    # A silent e makes the vowel before one consonant say its name.
+    ("a", "", f"{_C}e(s|d|r)?$", "EY"),
+    ("i", "", f"{_C}e(s|d|r)?$", "AY"),
+    ("o", "", f"{_C}e(s|d|r)?$", "OW"),
+    ("u", "", f"{_C}e(s|d|r)?$", "UW"),
+    ("e", "", f"{_C}e(s)?$", "IY"),
+    ("es", "[sxzc]|sh|ch|g", "$", "IH Z"),
+    ("es", f"{_V}.*{_C}", "$", "Z"),
+    ("ed", f"{_V}.*[td]", "$", "IH D"),
+    ("ed", f"{_V}.*[pkfsxc]|{_V}.*sh|{_V}.*ch", "$", "T"),
+    ("ed", f"{_V}.*{_C}", "$", "D"),
+    ("e", f"{_V}.*", "$", ""),
+    ("e", f"{_V}.*", "(ly|ment|ful|less|ness)s?$", ""),
+    ("a", "", "$", "AH"),
+    ("e", "", "$", "IY"),
+    ("i", "", "$", "IY"),
+    ("o", "", "$", "OW"),
+    ("u", "", "$", "UW"),
+    ("y", f"^{_C}+", "$", "AY"),
+    ("y", "^", "", "Y"),
+    ("y", "", "$", "IY"),
+    ("a", f"^{_C}+", f"{_C}[aiouy]", "AA"),
+    ("e", f"^{_C}+", f"{_C}[aiou]", "IY"),
+    ("o", "", f"{_C}[aiouy]", "OW"),
+    ("u", "", f"{_C}[aiou]", "UW"),
+    ("a", f"{_V}.*", "", "AH"),
+    ("a", "", "", "AE"),
+    ("e", "", "", "EH"),
+    ("i", "", "", "IH"),
+    ("o", f"{_V}.*", "", "AH"),
+    ("o", "", "", "AA"),
+    ("u", "", "", "AH"),
+    ("y", "", "", "IH"),
+    ("c", "", "[eiy]", "S"),
+    ("g", "", "[ey]", "JH"),
+    ("s", _V, _V, "Z"),
+    ("s", "[bdglmnrvw]|[aeiouy]e", "$", "Z"),
+    ("x", "^", "", "Z"),
+    ("h", _V, f"({_C}|$)", ""),
+    ("w", _V, f"({_C}|$)", ""),
+    *zip(
+        "bcdfghjklmnpqrstvwxz",
+        [""] * 20,
+        [""] * 20,
+        [
+            "B",
+            "K",
+            "D",
+            "F",
+            "G",
+            "HH",
+            "JH",
+            "K",
+            "L",
+            "M",
+            "N",
+            "P",
+            "K",
+            "R",
+            "S",
+            "T",
+            "V",
+            "W",
+            "K S",
+            "Z",
+        ],
+        strict=True,
+    ),
+)
+
+_COMPILED = tuple(
+    (
+        letters,
+        re.compile(f"(?:{before})$") if before else None,
+        re.compile(after) if after else None,
+        phones.split(),
+    )
+    for letters, before, after, phones in _RULES
+)
+
+_NAMES = dict(
+    zip(
+        "abcdefghijklmnopqrstuvwxyz",
+        [
+            "EY",
+            "B IY",
+            "S IY",
+            "D IY",
+            "IY",
+            "EH F",
+            "JH IY",
+            "EY CH",
+            "AY",
+            "JH EY",
+            "K EY",
+            "EH L",
+            "EH M",
+            "EH N",
+            "OW",
+            "P IY",
+            "K Y UW",
+            "AA R",
+            "EH S",
+            "T IY",
+            "Y UW",
+            "V IY",
+            "D AH B AH L Y UW",
+            "EH K S",
+            "W AY",
+            "Z IY",
+        ],
+        strict=True,
+    )
+)
+
+
+def letters_to_phones(word: str) -> list[str]:
+    """Return the likely phones (ARPABET without stress) of a word in the letters a to z; others are passed over.
+
+    A word without a vowel letter is read out letter by letter (`bbc`).
+    """
+    word = re.sub("[^a-z]", "", word.lower())
+    if not re.search(_V, word):
+        return [phone for letter in word for phone in _NAMES[letter].split()]
+    phones: list[str] = []
+    at = 0
+    while at < len(word):
+        letters, sounds = _match(word, at)
+        phones += sounds
+        at += len(letters)
+    return phones
+
+
+def _match(word: str, at: int) -> tuple[str, list[str]]:
+    before, rest = word[:at], word[at:]
+    for letters, needed, following, phones in _COMPILED:
+        if not rest.startswith(letters):
+            continue
+        if needed is not None and not (needed.search(before)):
+            continue
+        if following is not None and not following.match(rest[len(letters) :]):
+            continue
+        return letters, phones
+    return rest[0], []
