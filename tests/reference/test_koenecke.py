@@ -9,7 +9,7 @@ import pytest
 
 from voxaudit.cli.main import main
 from voxaudit.report.numbers import percent, percent_interval
-from voxaudit.stats.p_values import p_cell
+from voxaudit.wording import p_cell
 
 TABLE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "koenecke" / "matched_wer.csv"
 COMMAND = [

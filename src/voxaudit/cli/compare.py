@@ -106,7 +106,7 @@ def _matching(text: str) -> dict[str, str]:
 def _print(found: Comparison) -> None:
     from voxaudit.cli.output import print_table
     from voxaudit.report.numbers import percent
-    from voxaudit.stats.p_values import p_cell
+    from voxaudit.wording import p_cell
 
     def points(value: float | None) -> str:
         return "-" if value is None else f"{100 * value:+.1f}"

@@ -176,7 +176,7 @@ def _show_significant(view: View, fdr: float) -> None:
 
     from voxaudit.cli.output import print_table
     from voxaudit.report.numbers import percent_interval
-    from voxaudit.stats.p_values import p_cell
+    from voxaudit.wording import p_cell
 
     rows = view.violations.filter(pl.col("significant").fill_null(False))
     # One line a cell: the largest tau that the data carry.

@@ -253,7 +253,7 @@ def _print_source(plain: Disparity, result: Disparity) -> None:
 
 
 def _row(fit: Fit, effect: Effect) -> list[str]:
-    from voxaudit.stats.p_values import p_cell
+    from voxaudit.wording import p_cell
 
     return [
         *_observed(fit, effect.group),
@@ -280,7 +280,7 @@ def _baseline_row(fit: Fit, effect: Effect) -> list[str]:
 
 def _print_fit(fit: Fit, *, alone: bool) -> None:
     from voxaudit.cli.output import print_table, printable
-    from voxaudit.stats.p_values import p_value
+    from voxaudit.wording import p_value
 
     start = f"{printable(_part(fit))}: " if fit.by else ""
     if fit.refusal:
@@ -360,7 +360,7 @@ def _left_out(fit: Fit) -> str:
 
 def _print_interaction(found: Interaction, start: str, reference: str) -> None:
     from voxaudit.cli.output import print_table, printable
-    from voxaudit.stats.p_values import p_cell, p_value
+    from voxaudit.wording import p_cell, p_value
 
     rows: Sequence[Sequence[str]] = [
         [c.at, c.group, f"{c.ratio:.2f}", _span(c.ci_low, c.ci_high), p_cell(c.p), p_cell(c.p_holm)]

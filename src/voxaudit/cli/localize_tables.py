@@ -9,7 +9,7 @@ import polars as pl
 from voxaudit.audits.localize.drops import mean_over
 from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent
-from voxaudit.stats.p_values import p_cell, p_value
+from voxaudit.wording import p_cell, p_value
 
 if TYPE_CHECKING:
     from voxaudit.audits.localize import Localization

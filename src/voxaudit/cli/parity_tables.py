@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent, percent_interval
-from voxaudit.stats.p_values import p_cell
+from voxaudit.wording import p_cell
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,7 +10,7 @@ import polars as pl
 from voxaudit.audits.robustness.levels import ALL, ATTACKED
 from voxaudit.cli.output import print_table, printable
 from voxaudit.report.numbers import percent, percent_interval
-from voxaudit.stats.p_values import p_cell
+from voxaudit.wording import p_cell
 
 if TYPE_CHECKING:
     from voxaudit.audits.robustness import Robustness

@@ -213,7 +213,7 @@ def _note_people(study: Study, found: Analysis) -> None:
 
 def _print_ratings(found: Comprehensibility) -> None:
     from voxaudit.cli.output import print_table, printable
-    from voxaudit.stats.p_values import p_cell
+    from voxaudit.wording import p_cell
 
     rows = [
         [
@@ -272,7 +272,7 @@ def _print_ratings(found: Comprehensibility) -> None:
 
 def _print_realism(found: Realism) -> None:
     from voxaudit.cli.output import print_table
-    from voxaudit.stats.p_values import p_value
+    from voxaudit.wording import p_value
 
     rows: list[list[Any]] = [
         [

@@ -157,7 +157,7 @@ def _audit(args: argparse.Namespace) -> int:
 def _show(audit: Stutter, out: Path) -> None:
     from voxaudit.cli.output import note, print_table, printable
     from voxaudit.report.numbers import percent
-    from voxaudit.stats.p_values import p_cell
+    from voxaudit.wording import p_cell
 
     found = audit.findings
     rows = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from voxaudit.report.document import Column, Kind
-from voxaudit.stats.p_values import p_cell
+from voxaudit.wording import p_cell
 
 
 def percent(rate: float | None) -> str:

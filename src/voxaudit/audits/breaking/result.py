@@ -12,8 +12,8 @@ from voxaudit.audits.breaking.axes import Axis
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.censored import censored_mean, interval, mean_resamples, permutation_p
 from voxaudit.stats.multiplicity import holm
-from voxaudit.stats.p_values import p_value
 from voxaudit.stats.psychometric import FloatArray
+from voxaudit.wording import p_value
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from voxaudit.audits.parity.judge import adjust, floats
 from voxaudit.audits.parity.options import NAMES, Caution, Settings
-from voxaudit.stats.p_values import p_value
+from voxaudit.wording import p_value
 
 
 @dataclass(frozen=True)

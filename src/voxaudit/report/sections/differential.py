@@ -11,7 +11,7 @@ from voxaudit.report.document import Finding, Refusal, Section, Table
 from voxaudit.report.parts import Spec, counted, finding_id, listed, refusal, table_of, unique
 from voxaudit.report.remedies import refuse
 from voxaudit.report.sections.disparity import ask
-from voxaudit.stats.p_values import p_value
+from voxaudit.wording import p_value
 
 AUDIT = "differential"
 MOST_VIOLATIONS = 200

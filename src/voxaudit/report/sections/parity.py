@@ -17,7 +17,7 @@ from voxaudit.report.numbers import in_points
 from voxaudit.report.parts import Spec, attempt, cell, finding_id, listed, refusal, table_of, unique
 from voxaudit.report.remedies import refuse
 from voxaudit.report.sections.disparity import ask
-from voxaudit.stats.p_values import p_value
+from voxaudit.wording import p_value
 
 AUDIT = "parity"
 MOST_OPENED = 200

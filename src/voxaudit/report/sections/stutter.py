@@ -32,7 +32,7 @@ from voxaudit.report.parts import Spec, attempt, finding_id, number_or_none, ref
 from voxaudit.report.remedies import refuse
 from voxaudit.score.normalize import normalizer
 from voxaudit.stats.multiplicity import holm
-from voxaudit.stats.p_values import p_value
+from voxaudit.wording import p_value
 
 AUDIT = "stutter"
 MOST_CASES = 200

@@ -1,0 +1,76 @@
+"""How numbers, names and lists are written in words: the same in every sentence, table and file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+MISSING = "(missing)"
+"""How an attribute without a value is called."""
+
+
+def percent(rate: float | None) -> str:
+    """Return a rate as a percentage with one decimal, or a dash where there is none."""
+    return "-" if rate is None else f"{100 * rate:.1f} %"
+
+
+def percent_interval(rate: float | None, low: float | None, high: float | None) -> str:
+    """Return `12.3 % (10.1 to 14.9)`, or the rate alone where there is no interval."""
+    return percent(rate) + ("" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})")
+
+
+def points_interval(difference: float | None, low: float | None, high: float | None) -> str:
+    """Return a difference of rates in points: `12.3 (10.1 to 14.9)`, or alone where there is no interval."""
+    if difference is None:
+        return "-"
+    return f"{100 * difference:.1f}" + (
+        "" if low is None or high is None else f" ({100 * low:.1f} to {100 * high:.1f})"
+    )
+
+
+def in_points(difference: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Return a difference of rates with its unit: `12.3 percentage points (10.1 to 14.9)`."""
+    value, bracket, limits = points_interval(difference, low, high).partition(" ")
+    return f"{value} percentage points{bracket}{limits}"
+
+
+def ratio_interval(ratio: float | None, low: float | None, high: float | None) -> str:
+    """Return `1.25 (0.97 to 1.61)`; a limit that is not known is a question mark."""
+    if ratio is None:
+        return "-"
+    limits = ("?" if limit is None else f"{limit:.2f}" for limit in (low, high))
+    return f"{ratio:.2f} ({' to '.join(limits)})"
+
+
+def p_cell(p: float | None) -> str:
+    """Return a p-value as tables have it: `0.012`, `0.0004`, `<0.0001`, or a dash."""
+    if p is None:
+        return "-"
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.001 else f"{p:.3f}"
+
+
+def p_value(p: float | None) -> str:
+    """Return a p-value as sentences have it: `p = 0.012`, `p < 0.0001`, or a dash."""
+    text = p_cell(p)
+    return text if p is None else f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
+def named(group: object) -> str:
+    """Return a group of an attribute as text."""
+    return MISSING if group is None else str(group)
+
+
+def spoken(name: str) -> str:
+    """Return a name of the code as people write it: `time_pitch` is `time pitch`."""
+    return name.replace("_", " ")
+
+
+def listed(names: Iterable[object], most: int = 6) -> str:
+    """Return names with commas, the first of them and how many more there are."""
+    texts = [str(name) for name in names]
+    shown = ", ".join(texts[:most])
+    return shown if len(texts) <= most else f"{shown} and {len(texts) - most} more"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `1 pair`, `2 pairs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
