@@ -24,9 +24,9 @@ from voxaudit.audio import Audio
 from voxaudit.audits.attack.listen import keep_audio
 from voxaudit.cli.main import main
 from voxaudit.cli.output import note, print_json
-from voxaudit.corpus import Corpus, chat, harmonise, read_corpus, trn
+from voxaudit.corpus import Corpus, chat, harmonize, read_corpus, trn
+from voxaudit.corpus.hugging_face import unpack
 from voxaudit.corpus.published import casual_conversations, chime6, coraal, tedlium, vctk
-from voxaudit.corpus.unpack import unpack
 from voxaudit.corpus.xml_files import read_xml
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
@@ -414,7 +414,7 @@ ROWS = [
 ]
 READERS = {
     "trn": trn._LINE.fullmatch,
-    "several values": harmonise._SEVERAL.split,
+    "several values": harmonize._SEVERAL.split,
     "chat": lambda text: chat._REMOVED.sub("", text),
     "coraal": lambda text: (coraal._MARKS.sub("", text), coraal._LOST.search(text)),
     "chime6": lambda text: chime6._MARKS.sub("", text),

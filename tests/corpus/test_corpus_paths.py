@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from voxaudit.corpus import read_corpus
-from voxaudit.corpus.paths import FEW, default_ids, existing, locate
+from voxaudit.corpus.recordings import FEW, default_ids, existing, locate
 
 NAMES = st.text(
     st.characters(blacklist_categories=["Cs"], blacklist_characters="/\0"), min_size=1, max_size=12

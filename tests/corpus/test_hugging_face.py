@@ -11,7 +11,7 @@ import soundfile
 
 from voxaudit.audio import read
 from voxaudit.corpus import CorpusError, read_corpus
-from voxaudit.corpus.unpack import unpack
+from voxaudit.corpus.hugging_face import unpack
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from whisper_normalizer.english import EnglishTextNormalizer
 
-from voxaudit.corpus.build import ROW_CHECKS
+from voxaudit.corpus.read import ROW_CHECKS
 from voxaudit.errors import VoxauditError
 from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column, normalizer, without_spaces
 

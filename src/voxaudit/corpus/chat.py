@@ -43,7 +43,7 @@ def rows(path: Path) -> Rows:
     audio = audio_by_name(root)
     left_out: dict[str, list[str]] = {"no times": [], "words not understood (xxx)": []}
     records = (record for file in files for record in _records(file, root, audio, left_out))
-    rows = rows_of(records, root, unit="line", harmonise={"gender": "sex", "age": "age"})
+    rows = rows_of(records, root, unit="line", harmonize={"gender": "sex", "age": "age"})
     problems = (
         Problem(
             "unclear_text",

@@ -1,12 +1,17 @@
-"""Recordings that a list names without saying where they are: found by their names, below a folder."""
+"""Where recordings are: paths checked folder by folder, files found by their names, utterance ids made from them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from voxaudit import files
+from voxaudit.audio import SUFFIXES
 from voxaudit.corpus.folder import audio_files
 
 
@@ -47,3 +52,156 @@ def with_overlap(table: pl.DataFrame, session: str) -> pl.DataFrame:
     both = ((pl.col("start") < before) | (pl.col("end") > after)).fill_null(False)
     answer = work.select("row", pl.when(both).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("overlap"))
     return table.with_columns(answer.sort("row")["overlap"])
+
+
+# Where the audio files are: paths resolved and checked folder by folder, and utterance ids made from them.
+
+FEW = 8
+"""Up to so many files of a folder are asked for one by one; more, and the folder is listed once instead."""
+
+_IS_URL = r"^[A-Za-z][A-Za-z0-9+.-]+://"
+
+_ENDINGS = sorted(SUFFIXES | {".m4a", ".aac", ".mp4", ".webm", ".wma", ".amr"})
+
+
+def locate(values: pl.Series, root: Path, search: Sequence[str] = (), *, check: bool = True) -> pl.DataFrame:
+    """Return, for each audio value, its full path (`path`) and whether a file is there (`found`).
+
+    A relative value is looked for in `root`, then in its `search` folders, then from the working folder;
+    what is found nowhere keeps its path in `root`. Without `check`, nothing is looked for.
+    """
+    distinct = values.unique(maintain_order=True).drop_nulls()
+    full = _join(distinct, root)
+    found = existing(full) if check else np.ones(len(full), dtype=bool)
+    for base in [*(root / folder for folder in search), Path.cwd()] if check else []:
+        if base == root or found.all():
+            continue
+        other = _join(distinct, base)
+        open_ = np.flatnonzero(~found)
+        better = np.zeros(len(found), dtype=bool)
+        better[open_] = existing(other.gather(open_))
+        full, found = other.zip_with(pl.Series(better), full), found | better
+    places = pl.DataFrame({"value": distinct, "path": full, "found": found})
+    if len(distinct) == len(values):  # as many files as rows: they are in order already
+        return places.drop("value")
+    located = pl.DataFrame({"value": values}).join(places, on="value", how="left", maintain_order="left")
+    return located.select("path", pl.col("found").fill_null(False))
+
+
+def existing(paths: pl.Series) -> NDArray[np.bool_]:
+    """Return which of these paths are files. A folder with many of them is listed once, not asked per file."""
+    urls = paths.str.contains(_IS_URL).to_numpy()
+    if urls.any():
+        found = np.zeros(len(paths), dtype=bool)
+        found[urls] = files.existing(paths.filter(urls).to_list())
+        found[~urls] = existing(paths.filter(~urls)) if not urls.all() else []
+        return found
+    frame = pl.DataFrame({"path": paths}).with_columns(
+        folder=pl.col("path").str.extract(r"(?s)^(.*/)", 1).fill_null("."),
+        file=pl.col("path").str.extract(r"(?s)([^/]*)$", 1),
+    )
+    many = frame.group_by("folder").len().filter(pl.col("len") > FEW)["folder"]
+    names: list[str] = []
+    sizes: list[int] = []
+    unlisted: list[str] = []
+    for folder in many:
+        try:
+            with os.scandir(folder) as entries:
+                inside = [entry.name for entry in entries if entry.is_file()]
+        except (FileNotFoundError, NotADirectoryError):
+            inside = []
+        except (OSError, ValueError):  # may be entered but not listed; hostile names: each file is asked for
+            inside = []
+            unlisted.append(folder)
+        names += inside
+        sizes.append(len(inside))
+    listed = pl.DataFrame(
+        {"folder": many.gather(np.repeat(np.arange(len(many)), sizes)), "file": _utf8_or_null(names)}
+    )
+    frame = frame.join(
+        listed.with_columns(known=pl.lit(True)), on=["folder", "file"], how="left", maintain_order="left"
+    )
+    known: NDArray[np.bool_] = frame["known"].fill_null(False).to_numpy().copy()
+    asked = frame["folder"].is_in(unlisted) | ~frame["folder"].is_in(many.implode())
+    unsure = np.flatnonzero(~known & (asked | _spelt_otherwise(frame, listed)).to_numpy())
+    known[unsure] = [os.path.isfile(path) for path in paths.gather(unsure)]  # noqa: PTH113
+    return known
+
+
+def _spelt_otherwise(frame: pl.DataFrame, listed: pl.DataFrame) -> pl.Series:
+    """Return which files a listing may have in another spelling (case, Unicode form): these are asked for again."""
+    if frame["known"].null_count() == 0 or listed.is_empty():
+        return pl.Series([False]).new_from_index(0, frame.height)
+    spelling = pl.col("file").str.normalize("NFC").str.to_lowercase().alias("file")
+    unknown = frame.with_row_index("row").filter(pl.col("known").is_null()).select("row", "folder", spelling)
+    near = unknown.join(listed.select("folder", spelling), on=["folder", "file"], how="semi")["row"]
+    answer = np.zeros(frame.height, dtype=bool)
+    answer[near.to_numpy()] = True
+    return pl.Series(answer)
+
+
+def default_ids(values: pl.Series, starts: pl.Series, root: Path) -> pl.Series:
+    """Return ids made from audio values: the path relative to `root`, without its ending where that stays unique.
+
+    Segments that share a file get their start in seconds behind it: `call-7@12.5`.
+    """
+    frame = pl.DataFrame({"value": values, "start": starts.cast(pl.Float64)})
+    frame = frame.with_columns(
+        id=_relative(values, root).str.replace_all(r"^(\./)+", "").str.replace_all(r"\p{Cc}", "_")
+    )
+    ending = pl.col("id").str.extract(r"[^/](\.[A-Za-z0-9]{2,4})$", 1)
+    is_audio = ending.str.to_lowercase().is_in(_ENDINGS)
+    stems = frame.select(pl.when(is_audio).then(pl.col("id").str.strip_suffix(ending)).otherwise("id"))["id"]
+    if stems.n_unique() == frame["id"].n_unique():
+        frame = frame.with_columns(id=stems)
+    shared = pl.col("value").is_duplicated() & pl.col("start").is_not_null()
+    return frame.select(
+        pl.when(shared).then(pl.col("id") + "@" + pl.col("start").cast(pl.String)).otherwise("id")
+    )["id"]
+
+
+def _join(values: pl.Series, base: Path) -> pl.Series:
+    values = values.str.replace_all("\\", "/", literal=True) if os.sep == "\\" else values
+    prefix = (files.url_of(base) or base.as_posix()).rstrip("/") + "/"
+    absolute = r"^([A-Za-z]:)?/" if os.sep == "\\" else r"^/"
+    relative = ~values.str.contains(f"{absolute}|{_IS_URL}")
+    return (prefix + values).zip_with(relative, values)
+
+
+def _relative(values: pl.Series, root: Path) -> pl.Series:
+    """Return values with absolute paths made relative to `root`: ids must not depend on the machine."""
+    absolute = values.str.contains(r"^([A-Za-z]:)?[/\\]") if os.sep == "\\" else values.str.starts_with("/")
+    if not absolute.any():
+        return values
+    frame = pl.DataFrame({"value": values}).with_columns(
+        folder=pl.col("value").str.extract(r"(?s)^(.*/)", 1),
+        file=pl.col("value").str.extract(r"(?s)([^/]*)$", 1),
+    )
+    folders = frame.filter(absolute)["folder"].unique()
+    names = pl.DataFrame({"folder": folders, "short": [_relpath(folder, root) for folder in folders]})
+    frame = frame.join(names, on="folder", how="left", maintain_order="left")
+    return frame.select(pl.coalesce(pl.col("short") + pl.col("file"), "value").alias("id"))["id"]
+
+
+def _relpath(folder: str, root: Path) -> str:
+    try:
+        short = os.path.relpath(folder, root)
+    except ValueError:  # another drive
+        return folder
+    return "" if short == "." else short.replace(os.sep, "/") + "/"
+
+
+def _utf8_or_null(names: list[str]) -> pl.Series:
+    """Return file names as a column, without those that are not valid Unicode."""
+    try:
+        return pl.Series(names, dtype=pl.String)
+    except UnicodeEncodeError:
+        return pl.Series([name if _is_utf8(name) else None for name in names], dtype=pl.String)
+
+
+def _is_utf8(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

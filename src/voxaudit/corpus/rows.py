@@ -25,7 +25,7 @@ class Rows:
     `columns` fixes which column is which (`{"audio": "path"}`); with `guess`, the others are found by their
     usual names, without it only by ours. `numbers` and `files` say where each row stands in the source.
     `empty_text` says that the source tells an empty text (nobody speaks) from none (JSON's "" and null).
-    `harmonise` names attributes whose spelling is known and made ours: `{"gender": "sex"}` (see harmonise.py).
+    `harmonize` names attributes whose spelling is known and made ours: `{"gender": "sex"}` (see harmonize.py).
     A row that could not be read at all is not in the table: it is counted in `lost`, with a `Problem`.
     """
 
@@ -38,7 +38,7 @@ class Rows:
     files: pl.Series | None = None
     unit: str = "row"
     empty_text: bool = False
-    harmonise: Mapping[str, str] = field(default_factory=dict)
+    harmonize: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lost: int = 0
 

@@ -13,8 +13,8 @@ from voxaudit.corpus.columns import USUAL_NAMES
 from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.json_lines import read_json_lines
 from voxaudit.corpus.problems import quote
+from voxaudit.corpus.read import TIMED, is_timed, read_timed
 from voxaudit.corpus.text_files import read_lines
-from voxaudit.corpus.texts import TIMED, is_timed, read_timed
 from voxaudit.corpus.trn import read_trn
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.tables import ENDINGS, read_table, require_columns

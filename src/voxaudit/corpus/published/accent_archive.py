@@ -53,7 +53,7 @@ def rows(path: Path) -> Rows:
         guess=False,
         search=("recordings", "recordings/recordings"),
         numbers=kept["number"],
-        harmonise={"gender": "sex", "age": "age"},
+        harmonize={"gender": "sex", "age": "age"},
         problems=tuple(problems),
         lost=read.lost,
     )

@@ -45,7 +45,7 @@ def _rows(path: Path, microphone: str | None) -> Rows:
     heard = {name.split(".")[0] for name in audio}
     wanted = [file for file in files if file.name.split(".")[0] in heard] or files
     records = (record for file in wanted for record in _segments(file, people, audio, microphone))
-    rows = rows_of(records, path, unit="segment", harmonise={"gender": "gender"})
+    rows = rows_of(records, path, unit="segment", harmonize={"gender": "gender"})
     if len(wanted) < len(files):
         silent = {file.name.split(".")[0] for file in files} - heard
         message = f"{len(silent):,} meetings left out: no audio of theirs is here"

@@ -39,7 +39,7 @@ def rows(path: Path) -> Rows:
     texts = _texts(path / TEXTS)
     there = [video for video in videos if _stem(video[0]) in audio]
     records = ({**values, **_place(name, audio, texts)} for name, values in there or videos)
-    rows = rows_of(records, path, harmonise={"gender": "gender", "age": "age"})
+    rows = rows_of(records, path, harmonize={"gender": "gender", "age": "age"})
     absent = len(videos) - len(there) if there else 0
     message = (
         f"{absent:,} videos left out: no audio of their name (make it with ffmpeg -i 1140_00.MP4 1140_00.wav)"

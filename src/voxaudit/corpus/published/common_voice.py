@@ -51,7 +51,7 @@ def rows(path: Path) -> Rows:
         columns=_FIXED,
         guess=False,
         search=("clips",),
-        harmonise={
+        harmonize={
             "gender": "gender",
             "age": "age",
             "accent": "accents" if "accents" in table.columns else "accent",

@@ -53,7 +53,7 @@ def rows(path: Path) -> Rows:
             people.setdefault(row.get("CORAAL.Spkr"), found)
     unknown: list[str] = []
     records = _records(files, path, people, unknown)
-    rows = rows_of(records, path, harmonise={"gender": "gender", "age": "age"})
+    rows = rows_of(records, path, harmonize={"gender": "gender", "age": "age"})
     first = ", ".join(unknown[:3])
     message = f"{len(unknown):,} lines left out: words were redacted or not understood (first: {first})"
     return rows.noting((Problem("unclear_text", message, False, len(unknown)),) if unknown else ())

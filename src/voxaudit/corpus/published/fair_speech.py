@@ -33,7 +33,7 @@ def rows(path: Path) -> Rows:
         guess=False,
         search=("asr_fairness_audio",),
         numbers=read.numbers,
-        harmonise={"gender": "gender", "age": "age"},
+        harmonize={"gender": "gender", "age": "age"},
         problems=read.problems,
         lost=read.lost,
     )

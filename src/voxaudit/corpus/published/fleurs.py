@@ -30,7 +30,7 @@ def rows(path: Path) -> Rows:
     return rows_of(
         (record for file in lists for record in _records(file, misfits)),
         lists[0].parent,
-        harmonise={"gender": "gender"},
+        harmonize={"gender": "gender"},
     ).noting(
         misfits.problem(
             "bad_line", f"line has not {FIELDS} fields", f"lines have not {FIELDS} fields", "line"

@@ -35,7 +35,7 @@ def rows(path: Path) -> Rows:
     """Read the read sentences (attribute `style`: read) and the suitcase stories (spontaneous)."""
     if not detect(path) and not (path / "suitcase_corpus").is_dir():
         raise CorpusError(f"{path}: no folder of a speaker (ABA/wav, ABA/transcript) in this folder")
-    return rows_of(_records(path), path, harmonise={"gender": "gender"})
+    return rows_of(_records(path), path, harmonize={"gender": "gender"})
 
 
 def _records(root: Path) -> Iterator[dict[str, object]]:

@@ -37,7 +37,7 @@ def rows(path: Path) -> Rows:
         guess=False,
         numbers=table["number"],
         files=table["file"],
-        harmonise={"gender": "sex"},
+        harmonize={"gender": "sex"},
         problems=problems,
     )
 

@@ -34,7 +34,7 @@ def rows(path: Path) -> Rows:
         guess=False,
         numbers=numbers,
         files=files,
-        harmonise={"gender": "gender"},
+        harmonize={"gender": "gender"},
     )
 
 

@@ -37,7 +37,7 @@ def rows(path: Path) -> Rows:
             f"{path}: no stm/*.stm here or in its splits; give TED-LIUM's folder or one of a split"
         )
     misfits = Misfits()
-    return rows_of(_records(files, path, misfits), path, harmonise={"gender": "gender"}).noting(
+    return rows_of(_records(files, path, misfits), path, harmonize={"gender": "gender"}).noting(
         bad_lines(misfits)
     )
 

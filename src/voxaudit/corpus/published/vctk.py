@@ -25,8 +25,8 @@ def rows(path: Path) -> Rows:
     folder = next((path / name for name in FOLDERS if (path / name).is_dir()), None)
     if folder is None:
         raise CorpusError(f"{path}: no wav48_silence_trimmed (or wav48) in this folder; give VCTK's folder")
-    harmonise = {"gender": "gender", "age": "age", "accent": "accent"}
-    return rows_of(_records(path, folder), path, harmonise=harmonise)
+    harmonize = {"gender": "gender", "age": "age", "accent": "accent"}
+    return rows_of(_records(path, folder), path, harmonize=harmonize)
 
 
 def _records(root: Path, folder: Path) -> Iterator[dict[str, object]]:
