@@ -58,19 +58,27 @@ def select(corpus: Corpus, clauses: Sequence[str | Clause]) -> Corpus:
     Columns are ours (`speaker`, `duration` ...) or attributes. An unknown column, a number compared with what is no
     number, and a choice that leaves nothing raise `CorpusError`.
     """
-    parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
-    if not parsed:
+    if not clauses:
         return corpus
-    table = corpus.table
-    notes = [problem for clause in parsed for problem in _check(table, clause, corpus.name)]
+    kept, notes = choose_rows(corpus.table, clauses, corpus.name, noun="utterances")
+    return replace(corpus, table=kept, problems=(*corpus.problems, *notes))
+
+
+def choose_rows(
+    table: pl.DataFrame, clauses: Sequence[str | Clause], where: str, *, noun: str = "rows"
+) -> tuple[pl.DataFrame, list[Problem]]:
+    """Return the rows of a table that meet every clause, and notes: how many, and values that no row has.
+
+    `where` names the table in errors, `noun` what its rows are.
+    """
+    parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
+    notes = [problem for clause in parsed for problem in _check(table, clause, where)]
     kept = table.filter(pl.all_horizontal([_condition(clause) for clause in parsed]))
     said = " and ".join(_said(clause) for clause in parsed)
     if kept.is_empty():
-        raise CorpusError(
-            f"{corpus.name}: none of {table.height:,} utterances meets: {said}{_values(table, parsed)}"
-        )
-    note = Problem("selected", f"{kept.height:,} of {table.height:,} utterances chosen: {said}", False)
-    return replace(corpus, table=kept, problems=(*corpus.problems, *notes, note))
+        raise CorpusError(f"{where}: none of {table.height:,} {noun} meets: {said}{_values(table, parsed)}")
+    note = Problem("selected", f"{kept.height:,} of {table.height:,} {noun} chosen: {said}", False)
+    return kept, [*notes, note]
 
 
 def _condition(clause: Clause) -> pl.Expr:

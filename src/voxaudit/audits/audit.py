@@ -1,0 +1,215 @@
+"""What an audit is to the rest of the program: a function that answers, the options it takes, a chapter of the report.
+
+An audit is registered once, here or by the entry point `voxaudit.audits` of another package; it then is a command, a
+chapter and a function. `docs/extending.md` shows one.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+
+from voxaudit.registry import Registry
+
+if TYPE_CHECKING:
+    from voxaudit.answer import Answer
+    from voxaudit.audits.scores import Scores
+
+P = ParamSpec("P")
+
+OptionKind = Literal["text", "names", "clauses", "columns", "count", "number", "numbers", "flag", "file"]
+"""How the command line reads an option: names and numbers are lists with commas, clauses can be given repeatedly,
+columns are NAME=COLUMN pairs, a count is a whole number, a flag is true or false."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument of an audit: one name, one meaning, in Python and on the command line alike."""
+
+    help: str
+    kind: OptionKind = "text"
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+
+
+OPTIONS: dict[str, Option] = {
+    "recognizer": Option("only these recognizers", "names", "NAME,..."),
+    "scenario": Option("only these scenarios", "names", "ID,..."),
+    "corpus": Option("only these corpora", "names", "NAME,..."),
+    "language": Option("only these languages", "names", "NAME,..."),
+    "where": Option(
+        "only rows that meet a clause, such as 'age>=18' (repeatable: all must hold)", "clauses", "CLAUSE"
+    ),
+    "columns": Option(
+        "which column of the table is which, for example speaker=client_id", "columns", "NAME=COLUMN,..."
+    ),
+    "attribute": Option("the sensitive attribute, whose gap is measured", metavar="COLUMN"),
+    "attributes": Option("the sensitive attributes, whose gaps are measured", "names", "COLUMN,..."),
+    "against": Option("the group that all others are compared with", metavar="GROUP"),
+    "controls": Option(
+        "attributes held fixed: numbers as they are, text as categories; C(COLUMN) makes numbers categories",
+        "names",
+        "COLUMN,...",
+    ),
+    "by": Option("answer for every combination of these columns", "names", "COLUMN,..."),
+    "seed": Option("seed of what is drawn at random", "count", "N", least=0),
+    "resamples": Option("random draws", "count", "N", least=0),
+    "confidence": Option("level of the intervals", "number", "LEVEL", least=0.5, most=0.9999),
+    "recognizers": Option(
+        "the recognizers that listen; each may have settings: vosk:model=PATH", "names", "NAME,..."
+    ),
+    "out": Option("the folder to write to", "file", "FOLDER"),
+    "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
+}
+"""The options that several audits share. An audit's own are declared beside it, under names that are not here."""
+
+FILTERS = ("recognizer", "scenario", "corpus", "language", "where", "columns")
+"""The options that choose rows: every audit of scores takes them and passes them to `Scores.of`."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit. `function` is `module:name` of what answers, imported when it is first asked.
+
+    `title` heads its chapter and `summary` is one line for lists and help. `options` are its own, beside those of
+    `OPTIONS`; a keyword argument of the function that is in neither is for Python only. `questions` returns what a
+    report asks of a run: keyword arguments, one mapping per answer; None where a report does not ask it.
+    """
+
+    name: str
+    title: str
+    summary: str
+    function: str
+    example: str
+    options: Mapping[str, Option] = field(default_factory=dict)
+    questions: Callable[[Scores, Sequence[str]], Iterable[Mapping[str, Any]]] | None = None
+    source: str = "RUN"
+    """What its source is called on the command line."""
+    several: bool = False
+    """True where several sources can be given."""
+    source_help: str = "a run's folder, or a table of scores (csv, tsv, jsonl, parquet)"
+    asks_run: bool = True
+    """False where it hears by itself: a report then shows what lies in a folder of its name inside the run's."""
+
+    @functools.cached_property
+    def ask(self) -> Callable[..., Answer]:
+        """The function that answers."""
+        module, _, name = self.function.partition(":")
+        answers: Callable[..., Answer] = getattr(import_module(module), name)
+        return answers
+
+    @property
+    def arguments(self) -> dict[str, tuple[Option, inspect.Parameter]]:
+        """The arguments that the command line offers, in the order of the function's signature."""
+        known = {**OPTIONS, **self.options}
+        parameters = list(inspect.signature(self.ask).parameters.values())
+        return {
+            one.name: (known[one.name], one) for one in parameters[self.positional :] if one.name in known
+        }
+
+    @property
+    def positional(self) -> int:
+        """How many of the function's arguments are sources."""
+        return len(self.source.split())
+
+
+AUDITS = Registry(
+    "audit",
+    {
+        name: f"voxaudit.audits.{name}:AUDIT"
+        for name in (
+            "accuracy",
+            "robustness",
+            "disparity",
+            "parity",
+            "differential",
+            "localize",
+            "stutter",
+            "attack",
+            "breaking",
+            "sequential",
+            "compare",
+            "quality",
+            "power",
+        )
+    },
+    "voxaudit.audits",
+)
+"""All audits, in the order of a report's chapters."""
+
+
+def find_audit(name: str) -> Audit:
+    """Return the audit of a name; an unknown one raises one line.
+
+    >>> find_audit("disparity").source
+    'RUN'
+    """
+    audit: Audit = AUDITS.load(name)
+    return audit
+
+
+def asks(name: str, *, sources: int = 1) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+    """Make a function the one that answers an audit's question.
+
+    The answer's `question` then holds every argument, and each finding's `command` the line that prints it again: the
+    name of the audit, RUN or TABLE, and the arguments that are not the default. What the function writes into
+    `question` itself (a reference group that it chose) wins.
+    """
+
+    def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def asked(*args: P.args, **kwargs: P.kwargs) -> Answer:
+            from voxaudit.answer import command_line, with_command
+
+            answer = function(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = list(bound.arguments.items())
+            arguments = {key: value for key, value in given[sources:] if _plain(value)}
+            unusual = {
+                key: value
+                for key, value in arguments.items()
+                if not _same(value, signature.parameters[key].default)
+            }
+            line = command_line(name, [_label(value) for _, value in given[:sources]], unusual)
+            question = {key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()}
+            return with_command(replace(answer, question={**question, **answer.question}), line)
+
+        return asked
+
+    return decorate
+
+
+def _plain(value: Any) -> bool:
+    """Say whether a value can be written on a command line."""
+    if isinstance(value, list | tuple):
+        return all(_plain(one) for one in value)
+    if isinstance(value, Mapping):
+        return all(_plain(one) for one in value.values())
+    return value is None or isinstance(value, str | int | float | bool)
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, list | tuple) and isinstance(default, list | tuple):
+        return list(value) == list(default)
+    return type(value) is type(default) and bool(value == default)
+
+
+def _label(source: Any) -> str:
+    """Return how a source is called in a command: a report must not tell where files of its author are."""
+    from voxaudit.audits.scores import Scores, is_run
+
+    if isinstance(source, list | tuple):
+        return " ".join(_label(one) for one in source)
+    if is_run(source) or (isinstance(source, Scores) and source.run is not None):
+        return "RUN"
+    return Path(source).name if isinstance(source, str | Path) else "TABLE"

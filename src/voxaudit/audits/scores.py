@@ -1,0 +1,461 @@
+"""The one reader of scores: from a run, a path, or a table in memory to what every audit takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxaudit.corpus.select import choose_rows
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb import CLEAN
+from voxaudit.registry import suggest
+from voxaudit.run.folder import Run, open_run
+from voxaudit.score.table import ATTRIBUTE_PREFIX, SCORE_COLUMNS, attribute_names
+from voxaudit.tables import read_table, require_columns
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+Source = Any
+"""A run, the path of a run's folder or of a table, a polars, pandas or Arrow table, `Scores`, or a list of these."""
+
+Names = str | Sequence[str] | None
+"""One name, several, or None for all."""
+
+KEYS = ("utterance", "scenario", "recognizer", "text")
+"""The columns of a transcripts table that an audit without references needs."""
+
+COUNTS = ("substitutions", "deletions", "insertions")
+
+OTHER_NAMES = {
+    "asr": "recognizer",
+    "asr_pair": "pair",
+    "transformation": "perturbation",
+    "theta": "setting",
+    "dataset": "corpus",
+}
+"""Columns of AequeVox's published tables, and what they are called here."""
+
+_KNOWN = {*SCORE_COLUMNS, "errors", "corpus", "language", "duration", "draw", "seed", "text", "reference"}
+_FEW = 4096
+"""Up to so many rows a dictionary is faster than a query."""
+_UNTIDY = re.compile(r"\n\s|\s\n")
+"""In labels joined by newlines: one that is empty, or has space around it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A table of trials and what is known about it. `frame` has one row per trial.
+
+    `where` names it in messages; `run` is the run it came from, if any. `notes` say what a filter did.
+    """
+
+    frame: pl.DataFrame
+    where: str = "table"
+    run: Run | None = None
+    folder: Path | None = None
+    """Where relative paths in the table start: the folder of the file it came from."""
+    notes: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        *,
+        recognizer: Names = None,
+        scenario: Names = None,
+        corpus: Names = None,
+        language: Names = None,
+        where: Sequence[str] = (),
+        columns: Mapping[str, str] | None = None,
+        texts: bool = False,
+    ) -> Scores:
+        """Read scores and keep the rows that are asked about.
+
+        `recognizer`, `scenario`, `corpus` and `language` are names to keep; `where` are clauses such as `age>=18`, all
+        of which must hold. `columns` says which column of a table is which ({ours: theirs}). With `texts`, transcripts
+        are read in place of counts: utterance, scenario, recognizer, text (null where the recognizer failed), speaker,
+        reference, attributes. Several sources are put together, with a column `source`.
+
+        >>> table = pl.DataFrame({"recognizer": ["a", "b"], "words": [10, 20], "errors": [1, 4]})
+        >>> Scores.of(table, recognizer="b").frame["words"].to_list()
+        [20]
+        """
+        if isinstance(source, list | tuple):
+            read = _together([cls.of(one, columns=columns, texts=texts) for one in source])
+        else:
+            read = _read(source, texts)
+        if columns:
+            read = replace(read, frame=_renamed(read.frame, columns, read.where))
+        return read.select(
+            recognizer=recognizer, scenario=scenario, corpus=corpus, language=language, where=where
+        )
+
+    def select(
+        self,
+        *,
+        recognizer: Names = None,
+        scenario: Names = None,
+        corpus: Names = None,
+        language: Names = None,
+        where: Sequence[str] = (),
+    ) -> Scores:
+        """Return the rows that are asked about; a name that no row has raises one line."""
+        asked = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
+        frame = self.frame
+        for column, names in asked.items():
+            if names is not None:
+                frame = self._keep(frame, column, [names] if isinstance(names, str) else list(names))
+        notes: list[str] = []
+        if where:
+            clauses = [where] if isinstance(where, str) else list(where)
+            frame, said = choose_rows(frame, clauses, self.where)
+            notes = [problem.message for problem in said]
+        return self if frame is self.frame else replace(self, frame=frame, notes=(*self.notes, *notes))
+
+    def _keep(self, frame: pl.DataFrame, column: str, names: list[str]) -> pl.DataFrame:
+        if column not in frame.columns:
+            raise VoxauditError(
+                f"{self.where}: no column '{column}', so nothing can be chosen by it", see=(column,)
+            )
+        text = frame[column].cast(pl.String)
+        known = text.unique(maintain_order=True).drop_nulls().to_list()
+        for name in names:
+            if name not in known:
+                shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+                raise VoxauditError(
+                    f"{self.where}: no {column} '{one_line(name, 80)}'.{suggest(name, known)} There: {shown}",
+                    see=(column,),
+                )
+        return frame.filter(text.is_in(names))
+
+    @property
+    def recognizers(self) -> list[str]:
+        """The recognizers that have rows, in the run's order, else in order of appearance."""
+        return self._names("recognizer", list(self.run.config["recognizers"]) if self.run else [])
+
+    @property
+    def scenarios(self) -> list[str]:
+        """The scenarios that have rows, in the run's order, else in order of appearance."""
+        return self._names("scenario", list(self.run.config["scenarios"]) if self.run else [])
+
+    def _names(self, column: str, order: list[str]) -> list[str]:
+        if column not in self.frame.columns:
+            return []
+        there = self.frame[column].cast(pl.String).unique(maintain_order=True).drop_nulls().to_list()
+        first = [name for name in order if name in set(there)]
+        return [*first, *(name for name in there if name not in set(first))]
+
+    @property
+    def clean(self) -> Scores:
+        """The rows of clean speech; all of them where the table has no scenarios."""
+        if "scenario" not in self.frame.columns:
+            return self
+        return replace(self, frame=self.frame.filter(pl.col("scenario").cast(pl.String) == CLEAN))
+
+    @cached_property
+    def attributes(self) -> list[str]:
+        """The columns that describe speakers or utterances: candidates for groups and controls."""
+        if self.run is not None:
+            return list(attribute_names(self.run.corpus.columns))
+        return [name for name in self.frame.columns if name not in _KNOWN]
+
+    def column(self, name: str) -> str:
+        """Return what an attribute is called in the frame; an unknown one raises one line.
+
+        An attribute that would hide a column of ours (`words`) has a prefix there.
+        """
+        if name in SCORE_COLUMNS and ATTRIBUTE_PREFIX + name in self.frame.columns:
+            return ATTRIBUTE_PREFIX + name
+        if name not in self.frame.columns:
+            known = self.attributes or self.frame.columns
+            raise VoxauditError(
+                f"{self.where}: no column '{one_line(name, 80)}'.{suggest(name, known)} There: {', '.join(known[:40])}"
+            )
+        return name
+
+    def groups(self, attribute: str) -> list[str]:
+        """Return the groups of an attribute, those with most speakers (then most rows) first."""
+        column = self.column(attribute)
+        people = [pl.col("speaker").n_unique()] if "speaker" in self.frame.columns else []
+        if column == "speaker":
+            people = []
+        counted = (
+            self.frame.group_by(group=pl.col(column).cast(pl.String))
+            .agg(*people, rows=pl.len())
+            .drop_nulls("group")
+        )
+        keys = ["speaker", "rows", "group"] if people else ["rows", "group"]
+        return counted.sort(keys, descending=[*[True] * (len(keys) - 1), False])["group"].to_list()
+
+    def require(self, *columns: str) -> Scores:
+        """Return itself; columns that are missing raise one line that names them all, and what is near."""
+        require_columns(self.frame, columns, self.where)
+        return self
+
+    def errors(self) -> FloatArray:
+        """Return word errors per row, nan where there are none: the column `errors`, or the sum of its three kinds."""
+        if "errors" in self.frame.columns or not set(COUNTS) <= set(self.frame.columns):
+            return self.counts("errors")
+        one, two, three = (self.counts(name) for name in COUNTS)
+        return one + two + three
+
+    def counts(self, name: str) -> FloatArray:
+        """Return a column of counts as floats, nan where there is none; other values are refused with their row."""
+        self.require(name)
+        column = self.frame[name]
+        if column.dtype.is_integer() and not column.null_count():  # what tables of counts hold
+            values = column.to_numpy().astype(np.float64)
+            if not values.min(initial=0.0) < 0.0:
+                return values
+        numbers = self.numbers(name)
+        for wrong, what in (
+            (numbers < 0, "is negative; counts are 0 or more"),
+            (np.isinf(numbers), "is not a count"),
+            (
+                numbers != np.round(numbers),
+                "is not a whole number; give counts of errors and words, not rates",
+            ),
+        ):
+            wrong &= ~np.isnan(numbers)
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise VoxauditError(
+                    f"{self.where}: row {row + 1:,}, column '{name}': {numbers[row]:g} {what}"
+                )
+        return numbers
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return a column of numbers, nan where there is none; what is no number is refused with its row."""
+        self.require(name)
+        column = self.frame[name]
+        if column.dtype == pl.String:
+            text = column.str.strip_chars()
+            numbers = text.cast(pl.Float64, strict=False)
+            bad = numbers.is_null() & (text != "")
+            if bad.any():
+                row = int(bad.fill_null(False).arg_max() or 0)
+                raise VoxauditError(
+                    f"{self.where}: row {row + 1:,}, column '{name}': '{one_line(text[row], 60)}' is not a number"
+                )
+            column = numbers
+        elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+            raise VoxauditError(f"{self.where}: column '{name}' holds {column.dtype}, not numbers")
+        return column.cast(pl.Float64).to_numpy().astype(np.float64)
+
+    def labels(self, name: str, *, ordered: bool = False) -> Labels:
+        """Return a column's labels; the names are sorted (numbers by value) where `ordered`."""
+        return labels_of(self.frame[name], ordered=ordered)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of labels: a code for every row (-1 where there is none) and the names by code, in order."""
+
+    codes: IntArray
+    names: tuple[str, ...]
+
+    def at(self, rows: IntArray | None) -> Labels:
+        """Return the labels of some rows, without the names that do not occur there."""
+        if rows is None:
+            return self
+        codes = self.codes[rows]
+        counts = np.bincount(codes[codes >= 0], minlength=len(self.names))
+        if counts.all():
+            return Labels(codes, self.names)
+        rank = np.append(np.cumsum(counts > 0) - 1, -1)
+        return Labels(rank[codes], tuple(n for n, c in zip(self.names, counts, strict=True) if c))
+
+
+def labels_of(column: pl.Series, *, ordered: bool = False) -> Labels:
+    """Return a column's labels: text without the space around it; an empty one is missing.
+
+    The names are sorted (numbers by value) where `ordered`, else in order of appearance.
+    """
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        if (column == column.round(0)).all():  # 1.0 and 0.0 of a table with gaps are the labels 1 and 0
+            column = column.cast(pl.Int64)
+    if column.dtype != pl.String:
+        column = column.cast(pl.String)
+    codes, found = _coded(column)
+    # Labels are mostly clean: look at all of them at once before touching each.
+    joined = "\n".join(found)
+    texts = [text.strip() for text in found] if _UNTIDY.search(f"\n{joined}\n") else found
+    names = texts
+    if texts is not found:
+        names = list(dict.fromkeys(text for text in texts if text))
+    if ordered:
+        names = natural_order(names)
+    if names == texts:
+        return Labels(codes, tuple(names))
+    index = {name: code for code, name in enumerate(names)}
+    recode = np.array([*(index.get(text, -1) for text in texts), -1], dtype=np.int64)
+    return Labels(recode[codes], tuple(names))
+
+
+def natural_order(names: Sequence[str]) -> list[str]:
+    """Return names sorted by value where all are numbers, else as text."""
+    try:
+        return sorted(names, key=float)
+    except ValueError:
+        return sorted(names)
+
+
+def _coded(column: pl.Series) -> tuple[IntArray, list[str]]:
+    """Return a code for every text (-1 for null) and the texts by code."""
+    if len(column) > 500:
+        runs = column.rle().struct.unnest()
+        if 4 * runs.height <= len(column):  # sorted by speaker, as tables mostly are: code runs, not rows
+            codes, found = _coded(runs["value"])
+            return np.repeat(codes, runs["len"].to_numpy()), found
+    if len(column) <= _FEW:
+        texts = column.to_list()
+        found = [text for text in dict.fromkeys(texts) if text is not None]
+        if len(found) == len(texts):
+            return np.arange(len(found)), found
+        index: dict[str | None, int] = {text: code for code, text in enumerate(found)}
+        index[None] = -1
+        return np.array([index[text] for text in texts], dtype=np.int64), found
+    # A dense rank through a frame: the fastest of several ways on tables of a thousand to a million rows.
+    ranks = column.to_frame().select(pl.first().rank("dense")).to_series()
+    if ranks.null_count():
+        ranks = ranks.fill_null(0)
+    codes = ranks.to_numpy().astype(np.int64) - 1
+    if not len(codes) or codes.max() < 0:
+        return codes, []
+    first = np.zeros(int(codes.max()) + 2, dtype=np.int64)
+    first[codes] = np.arange(len(codes))  # nulls go to the spare last position
+    return codes, column.gather(first[:-1]).to_list()
+
+
+def is_run(path: object) -> bool:
+    """Say whether a source is a run, or the path of its folder."""
+    return isinstance(path, Run) or (isinstance(path, str | Path) and (Path(path) / "run.json").is_file())
+
+
+def _read(source: Source, texts: bool) -> Scores:
+    if isinstance(source, Scores):
+        return source
+    if isinstance(source, Run):
+        return _of_run(source, texts)
+    if isinstance(source, str | Path):
+        path = Path(source)
+        if is_run(path):
+            return _of_run(open_run(path), texts)
+        return replace(_of_file(path, texts), where=str(source))
+    frame = own_names(as_frame(source))
+    if texts:
+        require_columns(frame, KEYS, "table")
+        frame = answered(frame.with_columns(pl.col(KEYS).cast(pl.String)))
+    return Scores(frame)
+
+
+def _of_file(path: Path, texts: bool) -> Scores:
+    if path.is_dir():
+        if texts or not (path / "scores.parquet").exists():
+            raise VoxauditError(
+                f"{path}: neither a run's folder nor a table. Give a table, or a finished run"
+            )
+        return Scores(read_table(path / "scores.parquet"), folder=path)
+    # Of transcripts in text files nothing is guessed: the id 007 is not 7.
+    frame = own_names(read_table(path, strings=texts and path.suffix.lower() in (".csv", ".tsv")))
+    if texts:
+        require_columns(frame, KEYS, path)
+        frame = answered(frame.with_columns(pl.col(KEYS).cast(pl.String)))
+    return Scores(frame, folder=path.parent)
+
+
+def _of_run(run: Run, texts: bool) -> Scores:
+    if texts:
+        about = about_utterances(run.corpus)
+        frame = (
+            answered(run.transcripts)
+            .select(KEYS)
+            .join(about, on="utterance", how="left", maintain_order="left")
+        )
+    elif not (run.folder / "scores.parquet").exists():
+        raise VoxauditError(f"{run.folder}: no scores.parquet in this folder. Finish the run first")
+    else:
+        frame = run.scores
+    return Scores(frame, str(run.folder), run, run.folder)
+
+
+def about_utterances(corpus: pl.DataFrame) -> pl.DataFrame:
+    """Return what the table of a run's corpus knows: utterance, speaker, reference, then the attributes."""
+    return corpus.select(
+        pl.col("id").alias("utterance"),
+        pl.col("speaker"),
+        pl.col("text").alias("reference"),
+        *(pl.col(column).alias(name) for column, name in attribute_names(corpus.columns).items()),
+    )
+
+
+def answered(table: pl.DataFrame) -> pl.DataFrame:
+    """Return transcripts whose text is null where a column `failure` says that the recognizer failed; without it."""
+    if "failure" not in table.columns:
+        return table
+    failed = pl.col("failure").cast(pl.String).fill_null("") != ""
+    return table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text")).drop("failure")
+
+
+def own_names(table: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of AequeVox's under our names of columns; a column that is there under both is left alone."""
+    there = set(table.columns)
+    return table.rename({old: new for old, new in OTHER_NAMES.items() if old in there and new not in there})
+
+
+def as_frame(table: Any) -> pl.DataFrame:
+    """Return a polars, pandas or Arrow table as a polars frame.
+
+    >>> as_frame({"words": [3, 4]}).height
+    2
+    """
+    if isinstance(table, pl.DataFrame):
+        return table
+    if isinstance(table, pl.LazyFrame):
+        return table.collect()
+    try:
+        if hasattr(table, "__arrow_c_stream__"):
+            return pl.DataFrame(table)
+        if isinstance(table, Mapping):
+            return pl.DataFrame(dict(table))
+    except (ImportError, TypeError, pl.exceptions.PolarsError):
+        pass  # pandas without pyarrow cannot hand over Arrow: its columns can be read one by one
+    if hasattr(table, "columns") and hasattr(table, "to_dict"):
+        return pl.DataFrame(
+            {str(name): list(table[name]) for name in table.columns}, strict=False
+        ).with_columns(pl.selectors.float().fill_nan(None))
+    raise VoxauditError(
+        f"scores come from a run, a path, or a polars, pandas or Arrow table, not from {type(table).__name__}"
+    )
+
+
+def _renamed(frame: pl.DataFrame, columns: Mapping[str, str], where: str) -> pl.DataFrame:
+    """Return the frame with the columns of a user's table under our names; what stood there before is dropped."""
+    require_columns(frame, list(columns.values()), where)
+    moved = {theirs: ours for ours, theirs in columns.items() if theirs != ours}
+    return frame.drop([ours for ours in moved.values() if ours in frame.columns]).rename(moved)
+
+
+def _together(parts: Sequence[Scores]) -> Scores:
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        raise VoxauditError("no scores were given")
+    where = ", ".join(part.where for part in parts)
+    frames = [part.frame.with_columns(source=pl.lit(part.where)) for part in parts]
+    try:
+        return Scores(pl.concat(frames, how="diagonal_relaxed"), where, parts[0].run, parts[0].folder)
+    except pl.exceptions.PolarsError as error:
+        raise VoxauditError(
+            f"{where}: these tables do not fit together: columns of the same name hold different kinds of values"
+        ) from error
