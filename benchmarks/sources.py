@@ -15,7 +15,7 @@ from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.acoustics import measure_rt60
 from voxaudit.perturb.sources import open_source
 from voxaudit.perturb.sources.builtin import make
-from voxaudit.perturb.sources.simulate import Room, random_room, room_response
+from voxaudit.perturb.sources.responses import Room, random_room, room_response
 
 RATE = 16000
 NAMES = ("environment_esc50", "music", "crosstalk", "rir", "real_rir")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.align import AlignmentError, Phone, Syllable, Timings, Word
-from voxaudit.perturb.scale import Scale
+from voxaudit.perturb.time_pitch import Scale
 
 
 def weather() -> Timings:

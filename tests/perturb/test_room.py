@@ -9,10 +9,17 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.acoustics import decay_curve, measure_drr, measure_rt60, reverberate
 from voxaudit.perturb.sources import open_source
-from voxaudit.perturb.sources.halls import HALLS
-from voxaudit.perturb.sources.responses import hall_response, pick, probe_srmr
-from voxaudit.perturb.sources.simulate import Room, image_response, random_room, room_response
-from voxaudit.perturb.sources.voices import talker
+from voxaudit.perturb.sources.builtin import talker
+from voxaudit.perturb.sources.responses import (
+    HALLS,
+    Room,
+    hall_response,
+    image_response,
+    pick,
+    probe_srmr,
+    random_room,
+    room_response,
+)
 from voxaudit.perturb.srmr import srmr
 
 RATE = 16000

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, parse_scenario
-from voxaudit.perturb.sinc import resampled_length, sinc_resample
-from voxaudit.perturb.vocoder import stretch
+from voxaudit.perturb.time_pitch import resampled_length, sinc_resample, stretch
 
 NAMES = ["speed_up", "speed_down", "pitch_up", "pitch_down", "resample"]
 SEVERITIES = [f"{name}:{n}" for name in NAMES for n in (1, 2, 3, 4)]
@@ -146,7 +145,7 @@ def test_stretched_lengths(count, tempo):
 def test_the_blocks_of_the_vocoder_do_not_show(monkeypatch):
     samples = np.random.default_rng(3).standard_normal(9000)
     in_blocks = stretch(samples, 0.7)
-    monkeypatch.setattr("voxaudit.perturb.vocoder.BLOCK", 10**6)
+    monkeypatch.setattr("voxaudit.perturb.time_pitch.BLOCK", 10**6)
     assert in_blocks == pytest.approx(stretch(samples, 0.7), abs=1e-12)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from voxaudit import audio
 from voxaudit.perturb import parse_scenario
-from voxaudit.perturb.vocoder import stretch
+from voxaudit.perturb.time_pitch import stretch
 
 pytestmark = pytest.mark.slow
 

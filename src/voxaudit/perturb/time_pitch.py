@@ -1,16 +1,17 @@
-"""Speed, pitch and sampling rate by the definitions of torchaudio (`Speed`, `PitchShift`, `Resample`), as in SRB."""
+"""Speed, pitch and rate as torchaudio defines them (`Speed`, `PitchShift`, `Resample`), as in SRB; AequeVox's scale."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import Perturbation
-from voxaudit.perturb.sinc import resampled_length, sinc_resample
-from voxaudit.perturb.vocoder import stretch
 
 SEMITONES_PER_OCTAVE = 12
 
@@ -135,3 +136,160 @@ def shift_pitch(samples: Samples, rate: int, semitones: float) -> Samples:
 def _saturate(samples: np.ndarray) -> Samples:
     limited: Samples = np.clip(samples, -1.0, 1.0).astype(np.float32)
     return limited
+
+
+# AequeVox's Scale: the recording played too slowly.
+
+
+@dataclass(frozen=True)
+class Scale(Perturbation):
+    """Play the same samples at `theta` times the rate: `1/theta` longer and lower in pitch (AequeVox)."""
+
+    name: ClassVar[str] = "scale"
+    family: ClassVar[str] = "time_pitch"
+
+    theta: float
+
+    def __post_init__(self) -> None:
+        if not 0.1 <= self.theta <= 10.0:
+            raise ValueError("theta must be from 0.1 to 10 (a factor of the rate)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples resampled from `theta * rate` to `rate`, saturating at full scale."""
+        import soxr
+
+        length = self.length(len(samples), rate)
+        slow = soxr.resample(samples, self.theta * rate, rate, quality="HQ")[:length]
+        whole: Samples = np.pad(slow, (0, length - len(slow)))
+        return np.clip(whole, np.float32(-1.0), np.float32(1.0))
+
+    def map_time(self, seconds: float) -> float:
+        """Return `seconds / theta`."""
+        return seconds / self.theta
+
+    def length(self, samples: int, rate: int) -> int:
+        """Return `samples / theta`, rounded."""
+        return round(samples / self.theta)
+
+
+# Resampling by a windowed sinc, after torchaudio's definition (`torchaudio.transforms.Resample`, its defaults).
+#
+# The quality is modest on purpose: SRB's resample, speed and pitch are what this filter leaves of the speech.
+# Everywhere else audio is resampled by `voxaudit.audio.resample`.
+
+ZEROS = 6
+"""Zero crossings of the sinc on either side (`lowpass_filter_width`)."""
+
+ROLLOFF = 0.99
+"""The cut-off as a share of the lower of the two Nyquist frequencies."""
+
+
+def sinc_resample(samples: np.ndarray, source: int, target: int) -> NDArray[np.float64]:
+    """Return the samples of rate `source` (Hz) at rate `target` (Hz), `resampled_length` of them.
+
+    `y[n] = sum_i x[i] g(i / source - n / target)` with
+    `g(t) = (b / source) sinc(b t) cos^2(pi b t / (2 ZEROS))` for `|b t| < ZEROS`, `b = ROLLOFF min(source, target)`.
+    """
+    from scipy.signal import upfirdn
+
+    if source == target:
+        return samples.astype(np.float64)
+    length = resampled_length(len(samples), source, target)
+    divisor = math.gcd(source, target)
+    down, up = source // divisor, target // divisor
+    taps, delay = _sinc_taps(down, up)
+    # One value for each non-zero tap: upfirdn never multiplies with the zeros between the samples.
+    whole: NDArray[np.float64] = upfirdn(taps, samples.astype(np.float64), up, down)[delay : delay + length]
+    return np.pad(whole, (0, length - len(whole)))
+
+
+def resampled_length(samples: int, source: int, target: int) -> int:
+    """Return `samples * target / source`, rounded up."""
+    return -(-samples * target // source)
+
+
+@lru_cache(maxsize=16)
+def _sinc_taps(down: int, up: int) -> tuple[NDArray[np.float64], int]:
+    """Return the taps of `g` on the grid of `down * up` steps, and the output index of their centre."""
+    # On that grid x[i] lies at i * up and y[n] at n * down. Zeros in front put the centre on a y.
+    scale = ROLLOFF * min(down, up) / (down * up)
+    half = math.ceil(ZEROS / scale)
+    delay = -(-half // down)
+    position = np.arange(-delay * down, half + 1) * scale
+    inside = np.abs(position) < ZEROS
+    window = np.where(inside, np.cos(position * np.pi / (2 * ZEROS)) ** 2, 0.0)
+    return np.sinc(position) * window * (scale * up), delay
+
+
+# Another tempo at the same pitch by a phase vocoder, after torchaudio's `PitchShift` and its defaults.
+
+WINDOW = 512
+"""Length of the periodic Hann window and of its Fourier transform, in samples."""
+
+HOP = WINDOW // 4
+OVERLAP = WINDOW // HOP
+
+BLOCK = 32
+"""Frames made at a time: few enough to stay in the processor's cache, however long the recording."""
+
+
+def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
+    """Return the samples at `tempo` times the tempo, `len(samples) / tempo` of them, rounded.
+
+    Frame k of the output lies at `k * tempo` of the input's frames: its magnitudes are interpolated there,
+    and its phases advance by as much as from the input's frame at or before there to the next.
+    """
+    from scipy.fft import irfft, rfft
+
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
+    padded = np.pad(samples.astype(np.float64), WINDOW // 2, mode="reflect")
+    frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
+    count = math.ceil(len(frames) / tempo)
+    total = np.zeros((count + OVERLAP - 1, HOP))
+    weight = np.zeros_like(total)
+    phase: NDArray[np.complex128] | None = None
+    for start in range(0, count, BLOCK):
+        position = np.arange(start, min(start + BLOCK, count)) * tempo
+        frame = np.minimum(position.astype(np.intp), len(frames) - 1)
+        first = frame[0]
+        # A frame of silence follows the last one.
+        heard = np.zeros((frame[-1] + 2 - first, WINDOW))
+        piece = frames[first : frame[-1] + 2]
+        np.multiply(piece, window, out=heard[: len(piece)])
+        spectrum, phase = _vocode(rfft(heard, axis=1), frame - first, (position - frame)[:, None], phase)
+        _overlap_add(total[start:], irfft(spectrum, axis=1) * window)
+        _overlap_add(weight[start:], np.broadcast_to(window**2, (len(position), WINDOW)))
+    length = round(len(samples) / tempo)
+    inside = slice(WINDOW // 2, WINDOW // 2 + length)
+    whole: NDArray[np.float64] = total.reshape(-1)[inside] / weight.reshape(-1)[inside]
+    return np.pad(whole, (0, length - len(whole)))
+
+
+def _vocode(
+    spectrum: NDArray[np.complex128],
+    frame: NDArray[np.intp],
+    share: np.ndarray,
+    phase: NDArray[np.complex128] | None,
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Return the spectra at `frame + share` of the given ones, and the phases of the one that comes after them.
+
+    `phase` is what the call before returned, None at the beginning.
+    """
+    # Unit phasors instead of angles: multiplying them adds phases modulo a turn, which is all that is heard,
+    # and needs neither arctangents nor unwrapping.
+    magnitude = np.abs(spectrum)
+    rise = np.diff(magnitude, axis=0)
+    silent = magnitude == 0.0
+    spectrum[silent] = 1.0
+    phasor = spectrum * (1.0 / (magnitude + silent))
+    advance = phasor[1:] * phasor[:-1].conj()
+    phases = np.concatenate([phasor[:1] if phase is None else phase, advance[frame]])
+    np.multiply.accumulate(phases, axis=0, out=phases)
+    vocoded: NDArray[np.complex128] = phases[:-1] * (magnitude[frame] + share * rise[frame])
+    return vocoded, phases[-1:]
+
+
+def _overlap_add(total: NDArray[np.float64], frames: np.ndarray) -> None:
+    pieces = frames.reshape(len(frames), OVERLAP, HOP)
+    for k in range(OVERLAP):
+        total[k : k + len(frames)] += pieces[:, k]

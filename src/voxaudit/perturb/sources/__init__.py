@@ -9,15 +9,15 @@ if TYPE_CHECKING:
     from voxaudit.perturb.sources.open import describe_sources as describe_sources
     from voxaudit.perturb.sources.open import open_source as open_source
     from voxaudit.perturb.sources.open import open_sources as open_sources
+    from voxaudit.perturb.sources.open import other_speakers as other_speakers
     from voxaudit.perturb.sources.open import reopen_sources as reopen_sources
-    from voxaudit.perturb.sources.talkers import other_speakers as other_speakers
 
 _HOMES = {
     "describe_sources": "voxaudit.perturb.sources.open",
     "open_source": "voxaudit.perturb.sources.open",
     "open_sources": "voxaudit.perturb.sources.open",
     "reopen_sources": "voxaudit.perturb.sources.open",
-    "other_speakers": "voxaudit.perturb.sources.talkers",
+    "other_speakers": "voxaudit.perturb.sources.open",
 }
 
 __all__ = ["NoiseSource", "RoomSource", "Source", *_HOMES]
