@@ -124,21 +124,7 @@ AUDITS = Registry(
     "audit",
     {
         name: f"voxaudit.audits.{name}:AUDIT"
-        for name in (
-            "accuracy",
-            "robustness",
-            "disparity",
-            "parity",
-            "differential",
-            "localize",
-            "stutter",
-            "attack",
-            "breaking",
-            "sequential",
-            "compare",
-            "quality",
-            "power",
-        )
+        for name in ()
     },
     "voxaudit.audits",
 )

@@ -1,4 +1,4 @@
-"""Arguments that several commands take."""
+"""Arguments that several commands take, declared once: one name, one meaning."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 def names(text: str | None) -> tuple[str, ...]:
     """Return the parts of a list written with commas, without empty ones."""
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def number_list(text: str) -> tuple[float, ...]:
+    """Return the numbers of a list written with commas, as the type of an argument."""
+    try:
+        return tuple(float(part) for part in names(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"takes numbers with commas between them, not '{text}'") from None
 
 
 def natural(text: str) -> int:
@@ -64,15 +72,20 @@ def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", help="the corpus format (see: voxaudit list corpora); found out if not given"
     )
+    add_column_argument(parser)
+    parser.add_argument(
+        "--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping at them"
+    )
+
+
+def add_column_argument(parser: argparse.ArgumentParser) -> None:
+    """Declare which column of a table is which."""
     parser.add_argument(
         "--columns",
         metavar="NAME=COLUMN,...",
         action="append",
         default=[],
         help="which column is which, for example text=sentence,speaker=client_id",
-    )
-    parser.add_argument(
-        "--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping at them"
     )
 
 

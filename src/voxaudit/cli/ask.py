@@ -1,0 +1,118 @@
+"""The command of an audit: its options become flags, its answer is printed. One piece of code serves all of them."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.cli.arguments import add_column_argument, names, number_list, recognizer_list
+
+if TYPE_CHECKING:
+    from voxaudit.answer import Answer
+    from voxaudit.audits.audit import Audit, Option
+
+
+def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
+    """Declare the source, a flag for every option of an audit, and how to show the answer."""
+    # The matrices of audits are small: threads would only wait for each other. Set before numpy is loaded.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for index, name in enumerate(audit.source.split()):
+        parser.add_argument(
+            f"source_{index}",
+            metavar=name,
+            nargs="+" if audit.several else None,
+            help=audit.source_help if index == 0 else argparse.SUPPRESS,
+        )
+    for name, (option, parameter) in audit.arguments.items():
+        _add(parser, name, option, parameter)
+    add_output_arguments(parser)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how an answer is shown: as text, as JSON, and its figures as pictures."""
+    parser.add_argument("--json", action="store_true", help="print JSON (one schema for all answers)")
+    parser.add_argument(
+        "--plot",
+        metavar="FILE",
+        help="write the answer's figure (.svg or .png); NAME=FILE chooses one of several",
+    )
+
+
+def _add(parser: argparse.ArgumentParser, name: str, option: Option, parameter: inspect.Parameter) -> None:
+    flag = f"--{name.replace('_', '-')}"
+    required = parameter.default is inspect.Parameter.empty
+    default = None if required else parameter.default
+    help_ = option.help
+    if option.kind == "flag":
+        if default:
+            parser.add_argument(
+                f"--no-{name.replace('_', '-')}", dest=name, action="store_false", help=f"not: {help_}"
+            )
+        else:
+            parser.add_argument(flag, dest=name, action="store_true", help=help_)
+        return
+    if option.kind == "columns":
+        add_column_argument(parser)
+        return
+    if default not in (None, "", (), []) and "default" not in help_:
+        shown = ",".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
+        help_ = f"{help_} (default: {shown})"
+    settings: dict[str, Any] = {"dest": name, "metavar": option.metavar or None, "help": help_.replace("%", "%%")}
+    if option.choices:
+        settings |= {"choices": option.choices, "metavar": None}
+    if option.kind == "clauses":
+        parser.add_argument(flag, action="append", default=list(default or ()), **settings)
+        return
+    readers: dict[str, Callable[[str], Any]] = {
+        "names": recognizer_list if name == "recognizers" else names,
+        "numbers": number_list,
+        "count": partial(_number, whole=True, option=option),
+        "number": partial(_number, whole=False, option=option),
+    }
+    if option.kind in readers:
+        settings["type"] = readers[option.kind]
+    parser.add_argument(flag, default=default, required=required, **settings)
+
+
+def _number(text: str, *, whole: bool, option: Option) -> float:
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        kind = "a whole number" if whole else "a number"
+        raise argparse.ArgumentTypeError(f"takes {kind}, not '{text}'") from None
+    if option.least is not None and not value >= option.least:
+        raise argparse.ArgumentTypeError(f"must be {option.least:g} or more, not {text}")
+    if option.most is not None and not value <= option.most:
+        raise argparse.ArgumentTypeError(f"must be {option.most:g} or less, not {text}")
+    return value
+
+
+def run(audit: Audit, args: argparse.Namespace) -> int:
+    """Ask the audit what the command line asks, and print its answer."""
+    from voxaudit.cli.arguments import columns_as_asked
+
+    given = {name: getattr(args, name) for name in audit.arguments if name != "columns"}
+    if "columns" in audit.arguments:
+        given["columns"] = columns_as_asked(args)
+    sources = [getattr(args, f"source_{index}") for index in range(audit.positional)]
+    return show(audit.ask(*sources, **given), args)
+
+
+def show(answer: Answer, args: argparse.Namespace) -> int:
+    """Print an answer as asked (text, or JSON and nothing else on standard output), write its figure; return 0."""
+    from voxaudit.cli.output import note, print_json
+    from voxaudit.render.terminal import print_answer
+
+    if getattr(args, "plot", None):
+        id_, _, path = args.plot.rpartition("=")
+        answer.plot(id_ or None, path)
+        note(f"Figure written to {path}")
+    if args.json:
+        print_json(answer.to_dict())
+    else:
+        print_answer(answer, flags=True)
+    return 0
