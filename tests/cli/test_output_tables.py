@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.cli.main import main
-from voxaudit.cli.output import _folded, _parts, _widths, print_table
+from voxaudit.cli.output import print_table
 from voxaudit.cli.robustness_tables import _groups
 from voxaudit.cli.summary import MOST_REFUSALS, _refusals
+from voxaudit.render.terminal import _folded, _parts, _widths
 from voxaudit.report.document import Refusal
 
 HEAD = ("recognizer", "attribute", "group", "reference", "where", "LWERR", "verdict")
