@@ -21,10 +21,10 @@ from voxaudit.recognize import RecognizerError, Transcript, UtteranceError, make
 from voxaudit.recognize.services import wire
 from voxaudit.recognize.services.address import host_of, is_private, plain, problem_with_url
 from voxaudit.recognize.services.answers import NotJson, document, message
+from voxaudit.recognize.services.aws import Identity, sign
+from voxaudit.recognize.services.caller import asked_wait, retry_after
 from voxaudit.recognize.services.gate import Clock, Gate
 from voxaudit.recognize.services.secret import Secret, hide_all, read_secret
-from voxaudit.recognize.services.sigv4 import Identity, sign
-from voxaudit.recognize.services.waits import asked_wait, retry_after
 from voxaudit.recognize.services.wire import Reply, Request, WireError, exchange
 
 

@@ -20,11 +20,9 @@ from voxaudit.errors import VoxauditError
 from voxaudit.recognize import RecognizerError
 from voxaudit.recognize.weights import KNOWN, fetched, known_model, models_folder, weights_of
 from voxaudit.recognize.weights import fetch as fetching
-from voxaudit.recognize.weights.download import explain
-from voxaudit.recognize.weights.fetch import fetch, remove
-from voxaudit.recognize.weights.folder import KNOWN as FOUND
+from voxaudit.recognize.weights.fetch import KNOWN as FOUND
+from voxaudit.recognize.weights.fetch import check_archive, explain, fetch, remove, unpack
 from voxaudit.recognize.weights.known import Archive, DataFile, Model
-from voxaudit.recognize.weights.unpack import check_archive, unpack
 
 FIRST, SECOND = b"first half, " * 1000, b"second half"
 

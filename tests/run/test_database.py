@@ -15,7 +15,7 @@ from voxaudit.run import database
 from voxaudit.run.cache import Cache
 from voxaudit.run.database import Database, marks
 from voxaudit.run.store import Store
-from voxaudit.score.quality.store import QualityStore
+from voxaudit.score.quality.measure import QualityStore
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS words (word TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;"
 ADD = "INSERT INTO words VALUES (?, ?)"

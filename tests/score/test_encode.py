@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxaudit.score import encode
-from voxaudit.score.encode import encode_words, scratch
+from voxaudit.score import kernel
+from voxaudit.score.kernel import encode_words, scratch
 
 
 def assert_faithful(texts: list[str]) -> None:
@@ -54,7 +54,7 @@ def test_words_of_every_length_with_a_late_difference() -> None:
 def test_words_that_meet_in_a_slot_are_told_apart(
     monkeypatch: pytest.MonkeyPatch, bits: int, seed: int
 ) -> None:
-    monkeypatch.setattr(encode, "SLOT_BITS", bits)
+    monkeypatch.setattr(kernel, "SLOT_BITS", bits)
     generator = random.Random(seed)
     # Short words, and long ones that begin alike, of different lengths and of the same.
     stems = ["", "a" * 8, "a" * 16, "b" * 8]
@@ -67,5 +67,5 @@ def test_words_that_meet_in_a_slot_are_told_apart(
 
 
 def test_a_long_word_may_meet_a_short_one_at_the_very_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encode, "SLOT_BITS", 0)  # one slot for all: the last word owns it
+    monkeypatch.setattr(kernel, "SLOT_BITS", 0)  # one slot for all: the last word owns it
     assert_faithful(["a" * 64, "a" * 9])

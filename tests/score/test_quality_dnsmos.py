@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.files import package_folder
-from voxaudit.score.quality.mel import band_levels, window_features
-from voxaudit.score.quality.onnx_cut import cut
-from voxaudit.score.quality.windows import LENGTH, RATE, repeat_short, window_hops
+from voxaudit.score.quality.dnsmos import (
+    LENGTH,
+    RATE,
+    band_levels,
+    cut,
+    repeat_short,
+    window_features,
+    window_hops,
+)
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,10 @@ from voxaudit.recognize.files import installed
 from voxaudit.run import Run
 from voxaudit.run.folder import write_config
 from voxaudit.score.quality import measure, measure_quality, pesq_score, worker
+from voxaudit.score.quality.measure import sampling_order
+from voxaudit.score.quality.measures import LONGEST, PesqRefusedError
 from voxaudit.score.quality.measures import measure as measure_groups
-from voxaudit.score.quality.pesq import LONGEST, PesqRefusedError
-from voxaudit.score.quality.pool import measure_tasks
-from voxaudit.score.quality.sample import sampling_order
-from voxaudit.score.quality.worker import Job, Task
+from voxaudit.score.quality.worker import Job, Task, measure_tasks
 
 RATE = 16_000
 needs_dnsmos = pytest.mark.skipif(

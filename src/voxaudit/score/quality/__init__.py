@@ -7,10 +7,10 @@ from voxaudit.registry import lazy_attributes
 if TYPE_CHECKING:
     from voxaudit.score.quality.difficulty import difficulties as difficulties
     from voxaudit.score.quality.difficulty import nwerd as nwerd
+    from voxaudit.score.quality.difficulty import published_difficulties as published_difficulties
     from voxaudit.score.quality.dnsmos import load_dnsmos as load_dnsmos
     from voxaudit.score.quality.measure import measure_quality as measure_quality
-    from voxaudit.score.quality.pesq import pesq_score as pesq_score
-    from voxaudit.score.quality.published import published_difficulties as published_difficulties
+    from voxaudit.score.quality.measures import pesq_score as pesq_score
 
 # Imported when used: measuring processes live in this package too and must start without the driver's tables.
 _HOMES = {
@@ -18,8 +18,8 @@ _HOMES = {
     "load_dnsmos": "voxaudit.score.quality.dnsmos",
     "measure_quality": "voxaudit.score.quality.measure",
     "nwerd": "voxaudit.score.quality.difficulty",
-    "pesq_score": "voxaudit.score.quality.pesq",
-    "published_difficulties": "voxaudit.score.quality.published",
+    "pesq_score": "voxaudit.score.quality.measures",
+    "published_difficulties": "voxaudit.score.quality.difficulty",
 }
 
 __all__ = list(_HOMES)

@@ -9,7 +9,7 @@ rounding (1e-6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -21,9 +21,227 @@ from numpy.typing import NDArray
 from voxaudit.audio import Audio, Samples, resample
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.recognize.files import installed, package_folder, sha256
-from voxaudit.score.quality.mel import band_levels, window_features
-from voxaudit.score.quality.onnx_cut import cut
-from voxaudit.score.quality.windows import LENGTH, RATE, check_rule, repeat_short, window_hops
+from voxaudit.registry import suggest
+
+# Which windows of a recording DNSMOS looks at. Its models take 9.01 s, one window a second.
+
+SECONDS = 9.01
+LENGTH = 144_160
+"""Samples of a window."""
+
+RULES = {
+    "every": "every hop of one second",
+    "speechmos": "as the package speechmos: hops lost to rounding are left out (from 17 s on)",
+}
+"""Rules by name. They agree on recordings under 17 s."""
+
+
+def repeat_short(samples: Samples) -> Samples:
+    """Return the samples doubled until they fill a window, as DNSMOS's authors do."""
+    if len(samples) == 0:
+        raise VoxauditError("no samples to measure")
+    doublings = max(0, int(np.ceil(np.log2(LENGTH / len(samples)))))
+    return np.tile(samples, 2**doublings) if doublings else samples
+
+
+def window_hops(length: int, rule: str = "every") -> list[int]:
+    """Return the second at which each window starts, for a recording of `length` samples that fills at least one."""
+    check_rule(rule)
+    hops = range(max(0, int(length // RATE - SECONDS)) + 1)
+    if rule == "every":
+        return list(hops)
+    # The package asks for [i, i + 9.01) seconds in floating point; where that is a sample short it drops the window.
+    return [hop for hop in hops if int((hop + SECONDS) * RATE) - hop * RATE >= LENGTH]
+
+
+def check_rule(rule: str) -> None:
+    """Raise one line unless `rule` is the name of a window rule."""
+    if rule not in RULES:
+        raise VoxauditError(
+            f"Unknown window rule '{rule}'.{suggest(rule, list(RULES))} Available: {', '.join(RULES)}"
+        )
+
+
+# Log-mel spectra as the P.808 model of DNSMOS expects them: 120 bands every 10 ms, relative to a window's loudest.
+
+RATE = 16_000
+HOP = 160
+SIZE = 321
+BANDS = 120
+
+_BEFORE = SIZE // 2  # samples of a frame that lie before its centre
+_QUIETEST = 1e-10
+_RANGE = 80.0  # dB under the loudest band at which everything is cut off
+
+Spectra = NDArray[np.float32]
+
+
+def band_levels(samples: Samples, first: int, count: int) -> Spectra:
+    """Return the level (dB) of every mel band in `count` frames, of which `first` is the first: count x 120.
+
+    Frame i is centred on sample `160 i`; what lies outside `samples` is zero.
+    """
+    start = first * HOP - _BEFORE
+    length = (count - 1) * HOP + SIZE
+    inside = samples[max(start, 0) : max(start + length, 0)]
+    before = max(-start, 0)
+    padded = np.pad(inside, (before, length - before - len(inside)))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, SIZE)[::HOP]
+    from scipy.fft import rfft
+
+    spectrum = rfft(frames * _window(), axis=1)
+    power = spectrum.real**2 + spectrum.imag**2
+    levels: Spectra = 10.0 * np.log10(np.maximum(power @ _bands(), _QUIETEST))
+    return levels
+
+
+def window_features(levels: Spectra) -> Spectra:
+    """Return what the model is fed for the levels of one window: 1 for its loudest band, -1 for 80 dB below."""
+    loudest = levels.max()
+    features: Spectra = (np.maximum(levels - loudest, -_RANGE) + 40.0) / np.float32(40.0)
+    return features
+
+
+@cache
+def _window() -> Samples:
+    # Periodic: the frame's length is the period.
+    return (0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(SIZE) / SIZE)).astype(np.float32)
+
+
+@cache
+def _bands() -> Spectra:
+    """Return the mel filters, spectrum bins x bands: triangles of equal area on Slaney's mel scale, 0 to 8 kHz."""
+    edges = _hertz(np.linspace(0.0, _mel(RATE / 2), BANDS + 2))
+    bins = np.arange(SIZE // 2 + 1) * (RATE / SIZE)
+    rising = (bins[:, np.newaxis] - edges[:-2]) / np.diff(edges)[:-1]
+    falling = (edges[2:] - bins[:, np.newaxis]) / np.diff(edges)[1:]
+    triangles = np.maximum(0.0, np.minimum(rising, falling))
+    return (triangles * (2.0 / (edges[2:] - edges[:-2]))).astype(np.float32)
+
+
+# Slaney's scale: linear to 1 kHz, then 27 steps for every factor 6.4.
+_LINEAR = 200.0 / 3.0
+_KNEE = 1000.0
+_STEP = np.log(6.4) / 27.0
+
+
+def _mel(hertz: float) -> float:
+    return float(_KNEE / _LINEAR + np.log(hertz / _KNEE) / _STEP) if hertz > _KNEE else hertz / _LINEAR
+
+
+def _hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
+    knee = _KNEE / _LINEAR
+    above = _KNEE * np.exp(_STEP * (np.maximum(mel, knee) - knee))
+    return np.where(mel > knee, above, mel * _LINEAR)
+
+
+# Cut a part out of an ONNX model, with no package but the standard library.
+#
+# An ONNX file is a protobuf message. The nodes and weights of the part are copied byte for byte, so its arithmetic is
+# the model's; only the declaration of what goes in and out is written anew, with free lengths where the model had fixed
+# ones.
+
+# Field numbers of onnx.proto: ModelProto, GraphProto, NodeProto, TensorProto, ValueInfoProto and what it holds.
+_IR_VERSION, _GRAPH, _OPSETS = 1, 7, 8
+_NODE, _GRAPH_NAME, _INITIALIZER, _INPUT, _OUTPUT = 1, 2, 5, 11, 12
+_NODE_INPUT, _NODE_OUTPUT = 1, 2
+_TENSOR_NAME = 8
+_FLOAT = 1
+
+Shape = Sequence[int | str]
+"""Lengths of the dimensions; a name stands for a length that is free."""
+
+
+def cut(model: bytes, inputs: Mapping[str, Shape], output: str, shape: Shape) -> bytes:
+    """Return the model that computes the value `output` (float, of `shape`) from the float values `inputs`."""
+    fields = list(_read(model))
+    graph = [field for number, field in fields if number == _GRAPH]
+    if len(graph) != 1 or not isinstance(graph[0], bytes):
+        raise VoxauditError("not an ONNX model: it has no graph")
+    parts = [(number, field) for number, field in _read(graph[0]) if isinstance(field, bytes)]
+    weights = {_text(field, _TENSOR_NAME)[0]: field for number, field in parts if number == _INITIALIZER}
+    needed, nodes = {output}, []
+    for node in reversed([field for number, field in parts if number == _NODE]):
+        made = set(_text(node, _NODE_OUTPUT))
+        if needed & made:
+            nodes.append(node)
+            needed = (needed - made) | (set(_text(node, _NODE_INPUT)) - set(inputs))
+    if lost := sorted(needed - set(weights)):
+        raise VoxauditError(f"this ONNX model is not the one expected: nothing in it makes '{lost[0]}'")
+    part = b"".join(
+        [
+            *(_write(_NODE, node) for node in reversed(nodes)),
+            _write(_GRAPH_NAME, b"part"),
+            *(_write(_INITIALIZER, tensor) for name, tensor in weights.items() if name in needed),
+            *(_write(_INPUT, _declare(name, lengths)) for name, lengths in inputs.items()),
+            _write(_OUTPUT, _declare(output, shape)),
+        ]
+    )
+    header = [_write(number, field) for number, field in fields if number in (_IR_VERSION, _OPSETS)]
+    return b"".join([*header, _write(_GRAPH, part)])
+
+
+def _declare(name: str, shape: Shape) -> bytes:
+    """Return the ValueInfoProto of a float tensor."""
+    lengths = (_write(1, n) if isinstance(n, int) else _write(2, n.encode()) for n in shape)
+    dimensions = b"".join(_write(1, length) for length in lengths)
+    return _write(1, name.encode()) + _write(2, _write(1, _write(1, _FLOAT) + _write(2, dimensions)))
+
+
+def _text(message: bytes, number: int) -> list[str]:
+    return [field.decode() for n, field in _read(message) if n == number and isinstance(field, bytes)]
+
+
+def _read(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Yield (field number, value) of a protobuf message: numbers as int, everything else as bytes."""
+    position = 0
+    try:
+        while position < len(message):
+            tag, position = _number(message, position)
+            kind = tag & 7
+            if kind == 0:
+                value, position = _number(message, position)
+                yield tag >> 3, value
+                continue
+            if kind == 2:
+                size, position = _number(message, position)
+            elif kind in (1, 5):
+                size = 8 if kind == 1 else 4
+            else:
+                raise ValueError
+            if position + size > len(message):
+                raise ValueError
+            yield tag >> 3, message[position : position + size]
+            position += size
+    except (IndexError, ValueError):
+        raise VoxauditError("not an ONNX model: the file is damaged") from None
+
+
+def _number(message: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = message[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value, position
+        shift += 7
+
+
+def _write(number: int, value: int | bytes) -> bytes:
+    if isinstance(value, int):
+        return _bits(number << 3) + _bits(value)
+    return _bits(number << 3 | 2) + _bits(len(value)) + value
+
+
+def _bits(value: int) -> bytes:
+    written = bytearray()
+    while value > 127:
+        written.append(value & 127 | 128)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
 
 EXTRA = "quality"
 

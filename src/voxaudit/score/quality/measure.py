@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +22,13 @@ from voxaudit.perturb import Scenario, open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, open_sources, reopen_sources
 from voxaudit.recognize.files import installed
+from voxaudit.run.database import Database, marks
 from voxaudit.run.folder import Run
 from voxaudit.run.progress import Progress
 from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS, difficulties
 from voxaudit.score.quality.dnsmos import load_dnsmos
 from voxaudit.score.quality.measures import COLUMNS, Measured, failed, fingerprint
-from voxaudit.score.quality.pool import DIED, measure_here, measure_tasks
-from voxaudit.score.quality.sample import sampling_order
-from voxaudit.score.quality.store import QualityStore, quality_key
-from voxaudit.score.quality.worker import Job, Task
+from voxaudit.score.quality.worker import DIED, Job, Task, measure_here, measure_tasks
 from voxaudit.tables import write_atomically
 
 FIRST_SAMPLE = 32
@@ -297,3 +297,69 @@ def _schema(groups: Sequence[str]) -> dict[str, type[pl.DataType]]:
         "scenario": pl.String,
     }
     return {**named, **numbers, "windows": pl.String, "missing": pl.String}
+
+
+# Which utterances are measured first: a fixed order, spread over the speakers.
+
+
+def sampling_order(table: pl.DataFrame, seed: int = 0) -> pl.DataFrame:
+    """Return a corpus table in the order of measuring: one utterance of every speaker, then a second one, and so on.
+
+    The order depends on the seed and the ids alone, so that a larger sample contains every smaller one.
+    """
+
+    def draw(id_: str) -> str:
+        return hashlib.sha256(f"{seed}\0{id_}".encode("utf-8", "surrogatepass")).hexdigest()
+
+    drawn = table.with_columns(_draw=table["id"].map_elements(draw, return_dtype=pl.String))
+    ranked = drawn.with_columns(_rank=pl.col("_draw").rank("ordinal").over("speaker"))
+    return ranked.sort("_rank", "_draw").drop("_rank", "_draw")
+
+
+# Numbers that were measured before, found by content: nothing is measured twice.
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS quality (
+    key BLOB PRIMARY KEY, numbers TEXT, reason TEXT
+) WITHOUT ROWID;
+"""
+
+
+def quality_key(recording: str, start: float, duration: float | None, scenario: str, group: str) -> bytes:
+    """Return the 16-byte identity of a group of numbers.
+
+    It covers the recording's content hash and segment, the scenario's fingerprint and the group's.
+    """
+    parts = json.dumps([recording, start, duration, scenario, group])
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+class QualityStore:
+    """Numbers by key, in one SQLite file; several processes may use it at once."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._database = Database(path, _SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def find(self, keys: Sequence[bytes]) -> dict[bytes, tuple[tuple[float, ...] | None, str | None]]:
+        """Return {key: (numbers, reason why there are none)} of the keys that are known."""
+        found: dict[bytes, tuple[tuple[float, ...] | None, str | None]] = {}
+        for first in range(0, len(keys), 500):
+            some = keys[first : first + 500]
+            rows = self._database.read(
+                f"SELECT key, numbers, reason FROM quality WHERE key IN ({marks(some)})", some
+            )
+            for key, numbers, reason in rows:
+                found[key] = (None if numbers is None else tuple(json.loads(numbers)), reason)
+        return found
+
+    def add(self, measured: Iterable[tuple[bytes, Measured]]) -> None:
+        """Keep numbers and reasons, in one transaction."""
+        rows = [
+            (key, None if one.values is None else json.dumps(one.values), one.reason) for key, one in measured
+        ]
+        self._database.write("INSERT OR REPLACE INTO quality VALUES (?, ?, ?)", rows)
