@@ -11,6 +11,7 @@ STAGES = [
     "errors",
     "wording",
     "registry",
+    "options",
     "files",
     "tables",
     "audio",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from voxaudit.corpus import read_corpus as read_corpus
     from voxaudit.corpus.select import select as select
     from voxaudit.errors import VoxauditError as VoxauditError
+    from voxaudit.options import RunOptions as RunOptions
     from voxaudit.perturb import parse_scenario as parse_scenario
     from voxaudit.pipeline import run_audit as run_audit
     from voxaudit.recognize import make_recognizer as make_recognizer
@@ -41,6 +42,7 @@ _HOMES = {
     "AuditConfig": "voxaudit.config",
     "Corpus": "voxaudit.corpus",
     "Run": "voxaudit.run",
+    "RunOptions": "voxaudit.options",
     "VoxauditError": "voxaudit.errors",
     "accuracy": "voxaudit.audits.accuracy",
     "breaking_points": "voxaudit.audits.breaking",

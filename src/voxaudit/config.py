@@ -11,24 +11,24 @@ from typing import Any
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import place
+from voxaudit.options import Option, RunOptions, option, options_of
 from voxaudit.registry import suggest
 
 
 @dataclass(frozen=True)
 class CorpusConfig:
-    """Where the recordings are and how to read them. `attributes` are the groups to compare.
-
-    `where` are clauses that choose utterances, such as `accent!=american`.
+    """Where the recordings are and how to read them.
 
     Without a path (`speak = true`, in the role `synthetic` only) the clean corpus's texts are read aloud.
     """
 
-    path: Path | None
-    format: str | None = None
-    columns: dict[str, str] = field(default_factory=dict)
-    attributes: tuple[str, ...] = ()
-    where: tuple[str, ...] = ()
-    skip_bad_rows: bool = False
+    path: Path | None = option(None, "manifest or folder, relative to this file")
+    format: str | None = option(None, "its format (`voxaudit list corpora`)", unset="found out")
+    columns: dict[str, str] = option({}, "which column is which: ours = the corpus's name")
+    attributes: tuple[str, ...] = option((), "the groups to compare")
+    where: tuple[str, ...] = option((), "clauses that choose utterances, such as accent!=american")
+    skip_bad_rows: bool = option(False, "leave bad rows out instead of stopping")
+    speak: bool = option(False, "in [corpora.synthetic] only, without a path: read the texts aloud")
 
 
 BOUNDS = ("point", "lower", "upper")
@@ -83,43 +83,41 @@ class Gates:
 
 @dataclass(frozen=True)
 class StutterConfig:
-    """How a run asks whether people who stutter can use a recognizer: the section `[stutter]`.
+    """How a run asks whether people who stutter can use a recognizer: the section `[stutter]`."""
 
-    `utterances` of the corpus are made to stutter in `budget` ways each; an answer less similar than `threshold` (0 to
-    1) to the one without stuttering is suspicious. `dose` are rates, in stuttered moments per 100 words, at which the
-    word error rate is measured as well.
-    """
+    utterances: int = option(8, "utterances that are made to stutter", at_least=1, at_most=1_000_000)
+    budget: int = option(4, "stuttered cases made of each utterance", at_least=1, at_most=10_000)
+    dose: tuple[float, ...] = option(
+        (),
+        "also measure the error rate at these stuttered moments per 100 words",
+        at_least=0,
+        at_most=500,
+    )
+    threshold: float = option(
+        0.8,
+        "an answer less similar than this (0 to 1) to the one without stuttering is suspicious",
+        at_least=0.01,
+        at_most=1,
+    )
 
-    utterances: int = 8
-    budget: int = 4
-    dose: tuple[float, ...] = ()
-    threshold: float = 0.8
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AuditConfig:
-    """An audit as `audit.toml` describes it. Times are in seconds; `folder` is where its relative paths start.
+    """An audit as `audit.toml` describes it; `folder` is where its relative paths start.
 
     `corpora` are natural scenarios: further corpora by role, heard as they are. `sources` are folders of noise or
-    rooms by perturbation, in place of the built-in ones. `executor` is where trials are heard (`local`, `ray`) and
-    `publish` a URL to which the finished tables and report are copied. Without `stutter` nothing is made to stutter.
+    rooms by perturbation, in place of the built-in ones. `options` is how it is heard. Without `stutter` nothing is
+    made to stutter.
     """
 
     corpus: CorpusConfig
     recognizers: dict[str, dict[str, Any]]
-    scenarios: tuple[str, ...]
-    out: Path
-    seed: int = 0
-    workers: int | None = None
-    timeout: float = 120.0
-    retries: int = 1
-    cache: bool = True
-    executor: str = "local"
-    ray_address: str | None = None
-    replica_cpus: float = 1.0
-    replica_gpus: float = 0.0
-    publish: str | None = None
-    normalizer: str = "basic"
+    scenarios: tuple[str, ...] = option(
+        ("quick",), "suites and scenario ids; clean speech is always heard too"
+    )
+    out: Path = option(meaning="the run's folder", unset="runs/ and the name of this file")
+    options: RunOptions = RunOptions()
+    normalizer: str = option("basic", "how texts are made alike (`voxaudit list normalizers`)")
     corpora: dict[str, CorpusConfig] = field(default_factory=dict)
     sources: dict[str, Path] = field(default_factory=dict)
     gates: Gates = Gates()
@@ -127,48 +125,39 @@ class AuditConfig:
     folder: Path = Path()
 
 
-_CORPUS: dict[str, type | tuple[type, ...]] = {
-    "path": str,
-    "format": str,
-    "columns": dict,
-    "attributes": list,
-    "where": list,
-    "skip_bad_rows": bool,
-    "speak": bool,
-}
-_SECTIONS: dict[str, dict[str, type | tuple[type, ...]]] = {
-    "corpus": _CORPUS,
-    "corpora": {},
-    "recognizers": {},
-    "suites": {},
-    "scenarios": {"use": list},
-    "sources": {},
+_AUDIT = options_of(AuditConfig)
+
+SECTIONS: dict[str, Mapping[str, Option]] = {
+    "corpus": options_of(CorpusConfig),
+    "scenarios": {"use": _AUDIT["scenarios"]},
     "run": {
-        "out": str,
-        "seed": int,
-        "workers": int,
-        "timeout": (int, float),
-        "retries": int,
-        "cache": bool,
-        "executor": str,
-        "ray_address": str,
-        "replica_cpus": (int, float),
-        "replica_gpus": (int, float),
-        "publish": str,
+        "out": _AUDIT["out"],
+        **{name: one for name, one in options_of(RunOptions).items() if "toml" in one.places},
     },
-    "score": {"normalizer": str},
-    "stutter": {"utterances": int, "budget": int, "dose": list, "threshold": (int, float)},
-    "gates": {},
+    "score": {"normalizer": _AUDIT["normalizer"]},
+    "stutter": options_of(StutterConfig),
 }
+"""The sections of `audit.toml` with fixed keys, and what each key takes."""
+
+NAMED: dict[str, str] = {
+    "corpora": "[corpora.ROLE]: further corpora, heard as they are",
+    "recognizers": "[recognizers.NAME]: its engine and settings",
+    "suites": "your own lists of scenarios, by name",
+    "sources": "folders of noise or rooms, by perturbation",
+    "gates": "what must hold, for all recognizers or in [gates.RECOGNIZER] for one",
+}
+"""The sections whose keys are names."""
 
 
 def load_config(path: str | Path) -> AuditConfig:
     """Read `audit.toml`. Relative paths in it are relative to its folder; mistakes raise one line."""
     path = Path(path)
-    document = _read(path)
-    run = document.get("run", {})
-    if run.get("seed", 0) < 0:
-        raise VoxauditError(f"{path}: run.seed must be at least 0, not {run['seed']}")
+    return read_config(_read(path), path)
+
+
+def read_config(document: Mapping[str, Any], path: Path) -> AuditConfig:
+    """Return the audit that the content of an `audit.toml` at `path` describes; mistakes raise one line."""
+    _check(document, path)
     recognizers = document.get("recognizers", {})
     if not recognizers:
         raise VoxauditError(f"{path}: no recognizer. Add a section such as [recognizers.moonshine]")
@@ -177,6 +166,7 @@ def load_config(path: str | Path) -> AuditConfig:
             raise VoxauditError(
                 f"{path}: recognizers.{name} must be a section of settings, [recognizers.{name}]"
             )
+    run = _values("run", document.get("run", {}), path)
     return AuditConfig(
         corpus=_corpus(document.get("corpus", {}), path, "corpus"),
         corpora={
@@ -187,18 +177,73 @@ def load_config(path: str | Path) -> AuditConfig:
         scenarios=_scenarios(document, path),
         sources={name: path.parent / where for name, where in _sources(document, path).items()},
         gates=read_gates(document.get("gates", {}), path, list(recognizers)),
-        stutter=_stutter(document["stutter"], path) if "stutter" in document else None,
-        out=place(path.parent, run.get("out", "runs/" + path.stem)),
+        stutter=(
+            StutterConfig(**_values("stutter", document["stutter"], path)) if "stutter" in document else None
+        ),
+        out=run.pop("out", path.parent / "runs" / path.stem),
+        options=RunOptions.of(**run),
         folder=path.parent.absolute(),
-        **{key: value for key, value in run.items() if key != "out"},
-        **document.get("score", {}),
+        **_values("score", document.get("score", {}), path),
     )
+
+
+def config_schema() -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of `audit.toml`: editors check and complete the file by it."""
+    corpus = {**_section_schema("corpus"), "required": ["path"]}
+    del corpus["properties"]["speak"]
+    aloud = {**_section_schema("corpus"), "anyOf": [{"required": ["path"]}, {"required": ["speak"]}]}
+    gates = {name: _gate_schema(name) for name in GATES}
+    own = {name: gate for name, gate in gates.items() if name not in WHOLE_RUN}
+    texts = {"type": "array", "items": {"type": "string"}}
+    settings = {"type": "object", "properties": {"engine": {"type": "string"}}}
+    named: dict[str, dict[str, Any]] = {
+        "corpora": {"properties": {"synthetic": aloud}, "additionalProperties": corpus},
+        "recognizers": {"minProperties": 1, "additionalProperties": settings},
+        "suites": {"additionalProperties": texts},
+        "sources": {"additionalProperties": {"type": "string"}},
+        "gates": {
+            "properties": {**gates, "baseline": {"type": "string"}},
+            "additionalProperties": {"type": "object", "properties": own, "additionalProperties": False},
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "audit.toml",
+        "description": "What voxaudit audits. Relative paths are relative to the file.",
+        "type": "object",
+        "required": ["corpus", "recognizers"],
+        "properties": {
+            "corpus": corpus,
+            **{name: _section_schema(name) for name in SECTIONS if name != "corpus"},
+            **{name: {"type": "object", "description": NAMED[name], **one} for name, one in named.items()},
+        },
+        "additionalProperties": False,
+    }
+
+
+def _section_schema(section: str) -> dict[str, Any]:
+    properties = {name: one.schema() for name, one in SECTIONS[section].items()}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _gate_schema(name: str) -> dict[str, Any]:
+    least, below = _LIMITS.get(name, (0.0, None))
+    limit = {"type": "number", "minimum": least} | ({} if below is None else {"exclusiveMaximum": below})
+    bound = {"enum": list(GATES[name]), "default": GATES[name][0]}
+    table = {
+        "type": "object",
+        "properties": {"limit": limit, "bound": bound},
+        "required": ["limit"],
+        "additionalProperties": False,
+    }
+    return {"anyOf": [limit, table]}
 
 
 def load_gates(path: str | Path, recognizers: Iterable[str]) -> Gates:
     """Read the `[gates]` of a file such as `audit.toml` for a run of these recognizers; the rest is not used."""
     path = Path(path)
     document = _read(path)
+    _check(document, path)
     if "gates" not in document:
         raise VoxauditError(f"{path}: no section [gates]")
     return read_gates(document["gates"], path, list(recognizers))
@@ -234,6 +279,16 @@ def read_gates(content: Mapping[str, Any], path: Path, recognizers: list[str]) -
     return Gates(common, own, baseline)
 
 
+_LIMITS: dict[str, tuple[float, float | None]] = {
+    "clean_wer": (0.0, 2.0),
+    "worst_wer": (0.0, 2.0),
+    "max_failures": (0.0, 2.0),
+    "category_nwerd": (0.0, 5.0),
+    "worst_group_ratio": (1.0, None),
+}
+"""Where a gate's limit starts, and what it stays below: a larger one was meant in percent."""
+
+
 def _gate(name: str, value: Any, path: Path, where: str) -> Gate:
     table = value if isinstance(value, dict) else {"limit": value}
     if set(table) - {"limit", "bound"} or "limit" not in table:
@@ -245,14 +300,12 @@ def _gate(name: str, value: Any, path: Path, where: str) -> Gate:
         raise VoxauditError(
             f"{path}: the bound of {where} is one of {', '.join(GATES[name])}, not {one_line(repr(bound), 40)}"
         )
-    if name in ("clean_wer", "worst_wer", "max_failures") and limit >= 2:
-        raise VoxauditError(f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} %")
-    if name == "category_nwerd" and limit >= 5:
-        raise VoxauditError(
-            f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} percentage points"
-        )
-    if name == "worst_group_ratio" and limit < 1:
-        raise VoxauditError(f"{path}: {where} is the larger over the smaller: it is never below 1")
+    least, below = _LIMITS.get(name, (0.0, None))
+    if below is not None and limit >= below:
+        unit = "percentage points" if name == "category_nwerd" else "%"
+        raise VoxauditError(f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} {unit}")
+    if limit < least:
+        raise VoxauditError(f"{path}: {where} is the larger over the smaller: it is never below {least:g}")
     return Gate(float(limit), bound)
 
 
@@ -263,82 +316,66 @@ def _read(path: Path) -> dict[str, Any]:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise VoxauditError(f"{path}: not valid TOML ({one_line(error)})") from error
-    _check(document, path)
     return document
 
 
 def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
     if not isinstance(content, dict):
         raise VoxauditError(f"{path}: {section} must be a section, [{section}]")
-    _check_keys(content, _CORPUS, path, section)
-    aloud = content.get("speak", False)
-    if aloud and (section != "corpora.synthetic" or "path" in content):
+    config = CorpusConfig(**_values("corpus", content, path, section))
+    if config.speak and (section != "corpora.synthetic" or config.path is not None):
         raise VoxauditError(f"{path}: {section}.speak is for [corpora.synthetic] without a path")
-    if "path" not in content and not aloud:
+    if config.path is None and not config.speak:
         raise VoxauditError(f"{path}: [{section}] needs a path")
-    columns = content.get("columns", {})
-    return CorpusConfig(
-        path=None if aloud else place(path.parent, content["path"]),
-        format=content.get("format"),
-        columns=dict(zip(columns, _texts(columns.values(), path, f"{section}.columns"), strict=True)),
-        attributes=_texts(content.get("attributes", []), path, f"{section}.attributes"),
-        where=_texts(content.get("where", []), path, f"{section}.where"),
-        skip_bad_rows=content.get("skip_bad_rows", False),
-    )
+    return config
 
 
-def _scenarios(document: dict[str, Any], path: Path) -> tuple[str, ...]:
+def _scenarios(document: Mapping[str, Any], path: Path) -> tuple[str, ...]:
     """Return the scenario ids and built-in suites to use: the file's own suites are written out."""
     own = document.get("suites", {})
     for name, content in own.items():
         if not isinstance(content, list):
             raise VoxauditError(f"{path}: suites.{name} must be a list of scenario ids")
-    used = _texts(document.get("scenarios", {}).get("use", ["quick"]), path, "scenarios.use")
+    used = _values("scenarios", document.get("scenarios", {}), path).get("use", _AUDIT["scenarios"].default)
     lists = (_texts(own[name], path, f"suites.{name}") if name in own else (name,) for name in used)
     return tuple(id_ for ids in lists for id_ in ids)
 
 
-def _stutter(content: Mapping[str, Any], path: Path) -> StutterConfig:
-    dose = content.get("dose", [])
-    ranges: list[tuple[str, Any, float, float]] = [
-        ("utterances", content.get("utterances", 1), 1, 1_000_000),
-        ("budget", content.get("budget", 1), 1, 10_000),
-        ("threshold", content.get("threshold", 1), 0.01, 1),
-        *(("dose", rate, 0, 500) for rate in dose),
-    ]
-    for key, value, low, high in ranges:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise VoxauditError(
-                f"{path}: stutter.{key} takes numbers from {low:g} to {high:,}, not {one_line(repr(value), 40)}"
-            )
-    return StutterConfig(**{**content, "dose": tuple(float(rate) for rate in dose)})
-
-
-def _sources(document: dict[str, Any], path: Path) -> dict[str, str]:
+def _sources(document: Mapping[str, Any], path: Path) -> dict[str, str]:
     content = document.get("sources", {})
     return dict(zip(content, _texts(content.values(), path, "sources"), strict=True))
 
 
-def _check(document: dict[str, Any], path: Path) -> None:
+def _check(document: Mapping[str, Any], path: Path) -> None:
+    """Raise one line where a section is unknown, or a key of one, or a value cannot be what it is."""
     for section, content in document.items():
-        if section not in _SECTIONS:
-            raise VoxauditError(f"{path}: unknown section [{section}].{suggest(section, list(_SECTIONS))}")
+        if section not in SECTIONS and section not in NAMED:
+            raise VoxauditError(
+                f"{path}: unknown section [{one_line(section, 60)}].{suggest(section, [*SECTIONS, *NAMED])}"
+            )
         if not isinstance(content, dict):
             raise VoxauditError(f"{path}: {section} must be a section, [{section}]")
-        if _SECTIONS[section]:
-            _check_keys(content, _SECTIONS[section], path, section)
+        if section in SECTIONS:
+            _values(section, content, path)
 
 
-def _check_keys(
-    content: dict[str, Any], known: dict[str, type | tuple[type, ...]], path: Path, section: str
-) -> None:
+def _values(section: str, content: Mapping[str, Any], path: Path, name: str | None = None) -> dict[str, Any]:
+    """Return the values of a section with the types of its options; paths start at the file's folder."""
+    known, name = SECTIONS[section], name or section
+    found = {}
     for key, value in content.items():
         if key not in known:
             raise VoxauditError(
-                f"{path}: unknown key '{key}' in [{section}].{suggest(key, list(known))} Known: {', '.join(known)}"
+                f"{path}: unknown key '{one_line(key, 60)}' in [{name}].{suggest(key, list(known))} Known:"
+                f" {', '.join(known)}"
             )
-        if not isinstance(value, known[key]) or (isinstance(value, bool) and known[key] is not bool):
-            raise VoxauditError(f"{path}: {section}.{key} has the wrong type ({type(value).__name__})")
+        problem = known[key].problem(value)
+        if problem is not None:
+            raise VoxauditError(f"{path}: {name}.{key} {problem}")
+        if Path in known[key].kinds and isinstance(value, str):
+            value = place(path.parent, value)
+        found[key] = tuple(value) if isinstance(value, list) else value
+    return found
 
 
 def _texts(values: Iterable[Any], path: Path, where: str) -> tuple[str, ...]:

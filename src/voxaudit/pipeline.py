@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from voxaudit.audits.sequential import Goal, Sequential, sequential
 from voxaudit.audits.stutter.audit import stutter
@@ -15,6 +16,7 @@ from voxaudit.corpus import Corpus, read_corpus, select
 from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
 from voxaudit.files import publish, require
+from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.scenario import written_out
 from voxaudit.recognize import AnswersById, Recognizer, anchor, make_recognizer
@@ -26,7 +28,6 @@ from voxaudit.run import Run, run_trials
 from voxaudit.run.budget import is_remote
 from voxaudit.run.estimate import Estimate, estimate
 from voxaudit.run.folder import published_files
-from voxaudit.run.local import Limits
 from voxaudit.run.progress import Progress
 from voxaudit.run.runner import make_plan
 from voxaudit.score.normalize import normalizer
@@ -54,25 +55,20 @@ class Inputs:
     corpora: dict[str, Corpus]
 
 
-def run_audit(
-    config: AuditConfig,
-    *,
-    retry_failed: bool = False,
-    progress: bool = True,
-    max_cost: float | None = None,
-    max_minutes: float | None = None,
-) -> Audit:
+@takes_options()
+def run_audit(config: AuditConfig, **given: Any) -> Audit:
     """Audit a corpus as the configuration says and return the run with what it found.
 
-    The run folder then holds `transcripts.parquet`, `scores.parquet` and the report: `report.html`, `summary.md`,
-    `findings.json` and `junit.xml`; all but the store is copied to `config.publish` if that is given. With
-    `config.stutter` the folder `stutter` in it holds that audit, or why it could not be made: the report says so, and
-    the rest stands. `max_cost` (US dollars) and `max_minutes` limit what services hear, see `run_trials`; they hear no
-    stuttered speech then.
+    Options given by name (`workers=2`, see `RunOptions`) count instead of the configuration's. The run folder then
+    holds `transcripts.parquet`, `scores.parquet` and the report: `report.html`, `summary.md`, `findings.json` and
+    `junit.xml`; all but the store is copied to `publish` if that is given. With `config.stutter` the folder `stutter`
+    in it holds that audit, or why it could not be made: the report says so, and the rest stands. `max_cost` (US
+    dollars) and `max_minutes` limit what services hear, see `run_trials`; they hear no stuttered speech then.
     """
+    options = RunOptions.of(config.options, **given)
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
-    if config.publish is not None:
-        require(config.publish)
+    if options.publish is not None:
+        require(options.publish)
     inputs = read_inputs(config)
     run = run_trials(
         inputs.corpus,
@@ -81,32 +77,21 @@ def run_audit(
         out=config.out,
         corpora=inputs.corpora,
         sources=config.sources,
-        seed=config.seed,
-        workers=config.workers,
-        timeout=config.timeout,
-        retries=config.retries,
-        cache=config.cache,
-        retry_failed=retry_failed,
-        progress=progress,
-        max_cost=max_cost,
-        max_minutes=max_minutes,
-        executor=config.executor,
-        ray_address=config.ray_address,
-        replica_cpus=config.replica_cpus,
-        replica_gpus=config.replica_gpus,
+        options=options,
+        publish=None,  # with the report, when that is written
     )
     score_run(run, config.normalizer)
     if config.stutter is not None:
-        limited = max_cost is not None or max_minutes is not None
-        _stuttered(config, config.stutter, inputs, progress=progress, limited=limited)
+        _stuttered(config, config.stutter, inputs, options)
     scored = remember(run, config.corpus.attributes, config.gates)
     document = build_report(scored, attributes=config.corpus.attributes, gates=config.gates)
     audit = Audit(scored, document, write_report(document, scored.folder))
-    if config.publish is not None:
-        publish(published_files(scored.folder), config.publish)
+    if options.publish is not None:
+        publish(published_files(scored.folder), options.publish)
     return audit
 
 
+@takes_options("progress", "publish", *ON_DEMAND)
 def run_sequential(
     config: AuditConfig,
     goal: Goal,
@@ -114,23 +99,25 @@ def run_sequential(
     attribute: str | None = None,
     reference: str | None = None,
     per_speaker: int | None = None,
-    progress: bool = True,
+    **given: Any,
 ) -> Sequential:
     """Hear a configured audit only as far as a goal needs it (see `sequential`), and its stuttered speech as ever.
 
-    No report is made and no gate is judged: their intervals do not know that the run was stopped early.
+    No report is made and no gate is judged: their intervals do not know that the run was stopped early. Options given
+    by name (`workers=2`, see `RunOptions`) count instead of the configuration's.
     """
-    if config.publish is not None:
-        require(config.publish)
+    options = RunOptions.of(config.options, **given)
+    heard_with = replace(options, publish=None)
+    heard_with.require_on_demand()
+    if options.publish is not None:
+        require(options.publish)
     if config.corpora:
         raise VoxauditError(
             f"stopping early hears one corpus; further ones are heard in full by `voxaudit run` (there are:"
             f" {', '.join(config.corpora)})"
         )
-    if config.executor != "local":
-        raise VoxauditError("stopping early hears on this machine: leave --executor and --ray-address out")
     inputs = read_inputs(config)
-    with Progress(progress) as bars:
+    with Progress(options.progress) as bars:
         scenarios = {CLEAN, *written_out(config.scenarios)}
         bars.begin("trials, at most", len(inputs.corpus) * len(scenarios) * len(inputs.recognizers))
         found = sequential(
@@ -144,22 +131,20 @@ def run_sequential(
             per_speaker=per_speaker,
             normalizer=config.normalizer,
             sources=config.sources,
-            seed=config.seed,
-            workers=config.workers,
-            timeout=config.timeout,
-            retries=config.retries,
-            cache=config.cache,
+            options=heard_with,
             progress=lambda count: bars.advance(count, heard=True),
         )
     if config.stutter is not None:
-        _stuttered(config, config.stutter, inputs, progress=progress, limited=False)
-    if config.publish is not None:
-        publish(published_files(config.out), config.publish)
+        _stuttered(config, config.stutter, inputs, options)
+    if options.publish is not None:
+        publish(published_files(config.out), options.publish)
     return found
 
 
-def estimate_audit(config: AuditConfig, *, retry_failed: bool = False) -> list[Estimate]:
+@takes_options()
+def estimate_audit(config: AuditConfig, **given: Any) -> list[Estimate]:
     """Return what an audit would hear and what services would bill for it; nothing is heard."""
+    options = RunOptions.of(config.options, **given)
     inputs = read_inputs(config)
     plan, _ = make_plan(
         inputs.corpus,
@@ -167,33 +152,31 @@ def estimate_audit(config: AuditConfig, *, retry_failed: bool = False) -> list[E
         config.scenarios,
         corpora=inputs.corpora,
         sources=config.sources,
-        seed=config.seed,
+        seed=options.seed,
     )
-    return estimate(plan, config.out, cache=config.cache, retry_failed=retry_failed)
+    return estimate(plan, config.out, options)
 
 
-def _stuttered(
-    config: AuditConfig, asked: StutterConfig, inputs: Inputs, *, progress: bool, limited: bool
-) -> None:
+def _stuttered(config: AuditConfig, asked: StutterConfig, inputs: Inputs, options: RunOptions) -> None:
     """Make part of the corpus stutter and hear it; where that cannot be, leave the reason in place of findings."""
     folder = config.out / STUTTER
+    limited = options.max_cost is not None or options.max_minutes is not None
     corpus = choose_utterances(
-        inputs.corpus, asked.utterances, attributes=config.corpus.attributes, seed=config.seed
+        inputs.corpus, asked.utterances, attributes=config.corpus.attributes, seed=options.seed
     )
     recognizers = {
         name: one
         for name, one in inputs.recognizers.items()
         if not isinstance(one, AnswersById) and not (limited and is_remote(one))
     }
-    limits = Limits.asked(config.workers, timeout=config.timeout, retries=config.retries)
     try:
-        settings = Settings(budget=asked.budget, threshold=asked.threshold, seed=config.seed)
+        settings = Settings(budget=asked.budget, threshold=asked.threshold, seed=options.seed)
         if not recognizers:
             raise VoxauditError(
                 "none of the recognizers can hear new speech: transcripts from files cannot answer, and services do"
                 " not under a limit of cost or minutes. Add a recognizer that listens, or leave the limit out"
             )
-        with Progress(progress) as bars:
+        with Progress(options.progress) as bars:
             bars.begin("stuttered cases", len(corpus) * asked.budget)
             stutter(
                 corpus,
@@ -201,8 +184,7 @@ def _stuttered(
                 out=folder,
                 settings=settings,
                 doses=asked.dose,
-                limits=limits,
-                cache=config.cache,
+                options=options.on_demand(),
                 progress=lambda count: bars.advance(count, heard=True),
             )
     except VoxauditError as error:

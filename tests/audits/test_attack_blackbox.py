@@ -151,7 +151,7 @@ def test_the_command_attacks_an_ordinary_engine(corpus, capsys):
         (["--method", "blackbox", "--snr", "nan"], "all finite"),
         (["--method", "blackbox", "--utterances", "0"], "--utterances must be at least 1"),
         (["--method", "blackbox", "--queries", "0"], "queries must be at least 1"),
-        (["--method", "blackbox", "--workers", "0"], "--workers must be at least 1"),
+        (["--method", "blackbox", "--workers", "0"], "--workers: must be at least 1, not 0"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(corpus, options, message):

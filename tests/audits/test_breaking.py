@@ -18,7 +18,6 @@ from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.recognize import make_recognizer
-from voxaudit.run.local import Limits
 
 WORDS = "one two three four five six seven eight nine ten"
 ENGINE = f"""
@@ -64,7 +63,7 @@ def audit(corpus, **options):
     given = {
         "out": folder / "out",
         "attribute": "group",
-        "limits": Limits(workers=1),
+        "workers": 1,
         "cache": False,
     } | options
     perturbation = given.pop("perturbation", "amp")

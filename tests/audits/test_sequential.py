@@ -424,7 +424,7 @@ def test_what_a_run_refuses_is_refused_here_too(corpus, tmp_path, monkeypatch, s
 def test_workers_and_goals_that_cannot_be_are_told_first(corpus, tmp_path):
     for options, says in (
         ({"workers": 0}, "workers must be at least 1, not 0"),
-        ({"timeout": 0.0}, "timeout must be above 0 seconds, not 0"),
+        ({"timeout": 0.0}, "timeout must be above 0, not 0"),
         ({"per_speaker": 0}, "per_speaker must be at least 1, not 0"),
         ({"attribute": None}, "name the attribute whose groups are compared"),
     ):

@@ -13,6 +13,7 @@ import soundfile
 
 from voxaudit.cli.main import main
 from voxaudit.config import StutterConfig, load_config
+from voxaudit.options import RunOptions
 
 ENGINE = '''
 def hear(samples, rate):
@@ -74,13 +75,13 @@ def test_the_section_is_read(home):
     ("line", "said"),
     [
         ("utterance = 3", "unknown key 'utterance' in [stutter]. Did you mean: utterances?"),
-        ("utterances = 0", "stutter.utterances takes numbers from 1"),
-        ("utterances = true", "stutter.utterances has the wrong type"),
-        ("budget = 20000", "stutter.budget takes numbers from 1 to 10,000, not 20000"),
-        ("dose = 5", "stutter.dose has the wrong type"),
-        ('dose = ["5"]', "stutter.dose takes numbers from 0 to 500, not '5'"),
-        ("dose = [nan]", "stutter.dose takes numbers from 0 to 500, not nan"),
-        ("threshold = 80", "stutter.threshold takes numbers from 0.01 to 1, not 80"),
+        ("utterances = 0", "stutter.utterances must be from 1 to 1,000,000, not 0"),
+        ("utterances = true", "stutter.utterances must be a whole number, not True"),
+        ("budget = 20000", "stutter.budget must be from 1 to 10,000, not 20000"),
+        ("dose = 5", "stutter.dose must be a list of numbers, not 5"),
+        ('dose = ["5"]', "stutter.dose must be a list of numbers, not ['5']"),
+        ("dose = [nan]", "stutter.dose must be from 0 to 500, not nan"),
+        ("threshold = 80", "stutter.threshold must be from 0.01 to 1, not 80"),
     ],
 )
 def test_a_mistake_in_it_is_one_line(home, capsys, line, said):
@@ -164,7 +165,8 @@ def test_services_hear_no_stuttering_under_a_limit(home, monkeypatch):
     corpus(speech=False)
     toml(recognizer='engine = "deepgram"')
     config = load_config("audit.toml")
-    pipeline._stuttered(config, config.stutter, pipeline.read_inputs(config), progress=False, limited=True)
+    options = RunOptions(max_minutes=1.0, progress=False)
+    pipeline._stuttered(config, config.stutter, pipeline.read_inputs(config), options)
     assert "services do not under a limit" in Path("out/stutter/refused.txt").read_text()
     assert not Path("out/stutter/trials.sqlite").exists()
 
@@ -208,5 +210,7 @@ def test_a_limit_of_cost_is_not_forgotten_by_a_run_that_stops_early(home, capsys
     corpus(speech=False)
     toml("")
     assert main(["run", "audit.toml", "--precision", "0.2", "--max-cost", "1"]) == 2
-    assert "stopping early keeps no budget" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "keeps no budget" in err
+    assert "(see --max-cost)" in err
     assert not Path("out").exists()

@@ -90,8 +90,8 @@ def test_what_is_on_this_machine_costs_nothing(corpus, tmp_path):
     [
         (Toy(), {"max_cost": 1.0}, "no recognizer here is one"),
         (Billed(price_per_minute=0.0), {"max_cost": 1.0}, "price_per_minute"),
-        (Billed(), {"max_minutes": -1.0}, "0 or more"),
-        (Billed(), {"max_cost": float("nan")}, "0 or more"),
+        (Billed(), {"max_minutes": -1.0}, "max_minutes must be at least 0, not -1"),
+        (Billed(), {"max_cost": float("nan")}, "max_cost must be at least 0, not nan"),
     ],
 )
 def test_a_limit_that_cannot_be_kept_is_refused(corpus, tmp_path, recognizer, limits, message):

@@ -9,10 +9,10 @@ import pytest
 from toy_recognizers import Toy, words_for
 
 from voxaudit.errors import VoxauditError
+from voxaudit.options import RunOptions
 from voxaudit.perturb import parse_scenarios
 from voxaudit.run import run_trials
 from voxaudit.run.cluster import Cluster
-from voxaudit.run.local import Limits
 from voxaudit.run.replica import Replica, versions
 from voxaudit.run.trial import Trial
 from voxaudit.run.worker import Job
@@ -22,7 +22,7 @@ from voxaudit.run.worker import Job
     ("executor", "message"),
     [
         ("ray", r"the executor 'ray' needs Ray .*: pip install 'voxaudit\[ray\]'"),
-        ("rey", "Unknown executor 'rey'. Did you mean: ray"),
+        ("rey", "executor must be local or ray, not 'rey'. Did you mean: ray"),
     ],
 )
 def test_what_cannot_be_used_is_said_before_anything_is_written(
@@ -79,7 +79,7 @@ def replica(tmp_path):
     def make(toy, expected=None):
         job = Job(toy, {scenario.id: scenario for scenario in parse_scenarios(["gain:1"])}, 0)
         one = Replica(
-            pickle.dumps(job), Limits(timeout=5.0), 1, sys.path, expected or versions(), "RUN/workers.log"
+            pickle.dumps(job), RunOptions(workers=1, timeout=5.0), 1, sys.path, expected or versions(), "RUN/workers.log"
         )
         made.append(one)
         return one

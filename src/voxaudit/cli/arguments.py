@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from voxaudit.config import AuditConfig
     from voxaudit.corpus import Corpus
+    from voxaudit.options import Option, RunOptions
 
 
 def names(text: str | None) -> tuple[str, ...]:
@@ -53,18 +55,66 @@ def recognizer_list(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
+def add_run_arguments(parser: argparse._ActionsContainer, *only: str, defaults: bool = True) -> None:
+    """Declare the options of a run, or `only` some of them, as flags; one that is true by default is `--no-NAME`.
+
+    The help says the `defaults`, unless audit.toml has its own.
+    """
+    from voxaudit.options import RunOptions, options_of
+
+    for name, one in options_of(RunOptions).items():
+        if "command" not in one.places or (only and name not in only):
+            continue
+        flag = name.replace("_", "-")
+        if isinstance(one.default, bool):
+            parser.add_argument(
+                f"--no-{flag}" if one.default else f"--{flag}",
+                dest=name,
+                action="store_const",
+                const=not one.default,
+                help=one.off or one.meaning,
+            )
+            continue
+        said = f" (default: {one.default_said})" if defaults and one.default_said else ""
+        parser.add_argument(
+            f"--{flag}",
+            type=_typed(one),
+            choices=one.choices or None,
+            metavar=one.metavar or None,
+            help=(one.meaning + said).replace("%", "%%"),
+        )
+
+
+def _typed(one: Option) -> Callable[[str], Any]:
+    """Return how the text of a flag becomes an option's value, checked."""
+    kind = next(kind for kind in (int, float, str) if kind in one.kinds)
+
+    def value(text: str) -> Any:
+        try:
+            found: Any = kind(text)
+        except ValueError:
+            found = text
+        problem = one.problem(found)
+        if problem is not None and not one.choices:  # of choices argparse itself takes care
+            raise argparse.ArgumentTypeError(problem)
+        return found
+
+    return value
+
+
+def options_as_asked(args: argparse.Namespace, options: RunOptions | None = None) -> RunOptions:
+    """Return `options` (the defaults, if none) with what the flags of `add_run_arguments` say instead."""
+    from voxaudit.options import RunOptions, options_of
+
+    given = {name: getattr(args, name, None) for name in options_of(RunOptions)}
+    return RunOptions.of(options, **{name: value for name, value in given.items() if value is not None})
+
+
 def as_asked(config: AuditConfig, args: argparse.Namespace) -> AuditConfig:
-    """Return the configuration with what the command line says instead: --out, --workers, --seed, --no-cache ..."""
+    """Return the configuration with what the command line says instead: `--out` and the options of a run."""
     from dataclasses import replace
 
-    given = {
-        name: value
-        for name in ("out", "workers", "seed", "executor", "ray_address", "publish")
-        if (value := getattr(args, name, None)) is not None
-    }
-    if args.no_cache:
-        given["cache"] = False
-    return replace(config, **given)
+    return replace(config, out=args.out or config.out, options=options_as_asked(args, config.options))
 
 
 def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import natural, recognizer_list
+from voxaudit.cli.arguments import add_run_arguments, options_as_asked, recognizer_list
+from voxaudit.options import ON_DEMAND
 
 if TYPE_CHECKING:
     from voxaudit.audits.attack.audit import Attack
@@ -63,17 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batch", type=int, default=16, metavar="N", help="utterances at a time (default: 16)"
     )
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="default: 0")
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
-    )
-    parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
+    add_run_arguments(parser, *ON_DEMAND)
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    import os
     from dataclasses import asdict
 
     from voxaudit.audits.attack.audit import attack
@@ -86,9 +82,8 @@ def run(args: argparse.Namespace) -> int:
     recognizers = recognizer_list(args.recognizers)
     if len(set(recognizers)) < len(recognizers):
         raise VoxauditError("--recognizers: the same recognizer is named twice")
-    if args.workers is not None and args.workers < 1:
-        raise VoxauditError(f"--workers must be at least 1, not {args.workers}")
-    plan = _plan(args)
+    options = options_as_asked(args)
+    plan = _plan(args, options.seed)
     corpus = read_corpus(args.corpus)
     if args.utterances is not None:
         if args.utterances < 1:
@@ -96,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         from dataclasses import replace
 
         size = min(args.utterances, len(corpus))
-        corpus = replace(corpus, table=corpus.table.sample(size, seed=args.seed))
+        corpus = replace(corpus, table=corpus.table.sample(size, seed=options.seed))
     victims = [open_victim(spec) for spec in recognizers]
     if plan.method != "blackbox":
         for victim in victims:
@@ -111,8 +106,7 @@ def run(args: argparse.Namespace) -> int:
             plan,
             out=args.out,
             listeners=listeners,
-            workers=args.workers or os.cpu_count() or 1,
-            cache=not args.no_cache,
+            options=options,
             progress=lambda count: bars.advance(count, heard=True),
         )
     if args.json:
@@ -126,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plan(args: argparse.Namespace) -> Plan:
+def _plan(args: argparse.Namespace, seed: int) -> Plan:
     from voxaudit.audits.attack.pgd import Pgd
     from voxaudit.audits.attack.plan import Plan
     from voxaudit.audits.attack.universal import UniversalSettings
@@ -149,7 +143,7 @@ def _plan(args: argparse.Namespace) -> Plan:
         universal=UniversalSettings(20.0, epochs=args.epochs, batch=args.batch),
         dev=read_corpus(args.dev) if args.dev else None,
         queries=args.queries,
-        seed=args.seed,
+        seed=seed,
     )
 
 

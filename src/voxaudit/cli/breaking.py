@@ -7,7 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import add_corpus_arguments, natural, read_corpus_as_asked, recognizer_list
+from voxaudit.cli.arguments import (
+    add_corpus_arguments,
+    add_run_arguments,
+    options_as_asked,
+    read_corpus_as_asked,
+    recognizer_list,
+)
+from voxaudit.options import ON_DEMAND
 
 if TYPE_CHECKING:
     from voxaudit.audits.breaking import Breaking
@@ -51,15 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget", type=int, default=12, metavar="N", help="trials a speaker and recognizer (default: 12)"
     )
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="default: 0")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder; the same again resumes"
     )
     add_corpus_arguments(parser)
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
-    )
-    parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
+    add_run_arguments(parser, *ON_DEMAND)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
@@ -67,7 +70,6 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from voxaudit.audits.breaking import breaking_points
     from voxaudit.cli.output import print_json
-    from voxaudit.run.local import Limits
     from voxaudit.run.progress import Progress
 
     ends = _ends(args.range)
@@ -87,9 +89,7 @@ def run(args: argparse.Namespace) -> int:
             rise=args.rise,
             attribute=args.attribute,
             budget=args.budget,
-            seed=args.seed,
-            limits=Limits.asked(args.workers),
-            cache=not args.no_cache,
+            options=options_as_asked(args),
             progress=lambda count: bars.advance(count, heard=True),
         )
     if args.json:

@@ -6,6 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
+from voxaudit.cli.arguments import add_run_arguments, options_as_asked
+
 EXAMPLE = "voxaudit demo"
 RECOGNIZERS = ("moonshine", "pocketsphinx")
 STUTTERED = 16
@@ -27,12 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("voxaudit-demo"), metavar="DIR", help="default: voxaudit-demo"
     )
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
-    )
-    parser.add_argument(
-        "--no-cache", action="store_true", help="hear everything, even what an earlier demo heard"
-    )
+    add_run_arguments(parser, "workers", "cache")
     parser.add_argument("--json", action="store_true", help="print findings.json")
 
 
@@ -64,8 +61,7 @@ def run(args: argparse.Namespace) -> int:
         recognizers={name: {} for name in RECOGNIZERS},
         scenarios=("quick",),
         out=args.out / f"run-{args.corpus}",
-        workers=args.workers,
-        cache=not args.no_cache,
+        options=options_as_asked(args),
         stutter=StutterConfig(utterances=STUTTERED, budget=CASES, dose=DOSE),
     )
     audit = run_audit(config)

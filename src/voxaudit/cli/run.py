@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxaudit.cli.arguments import add_run_arguments
 from voxaudit.cli.sequential import add_goal_arguments
 
 if TYPE_CHECKING:
@@ -21,36 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: as in audit.toml)")
     parser.add_argument(
-        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
-    )
-    parser.add_argument(
-        "--executor", choices=("local", "ray"), help="hear on this machine or on a Ray cluster"
-    )
-    parser.add_argument(
-        "--ray-address",
-        metavar="ADDRESS",
-        help="the Ray cluster: auto, host:port or ray://host:port; implies --executor ray",
-    )
-    parser.add_argument(
-        "--publish", metavar="URL", help="copy the finished run to s3://bucket/folder, gs://..."
-    )
-    parser.add_argument(
         "--dry-run",
         action="store_true",
         help="print how many trials, minutes of audio and dollars it would take; hear nothing",
     )
-    parser.add_argument(
-        "--max-cost", type=float, metavar="USD", help="stop before services have billed more than this"
-    )
-    parser.add_argument(
-        "--max-minutes",
-        type=float,
-        metavar="N",
-        help="stop before services have billed more minutes of audio",
-    )
-    parser.add_argument("--retry-failed", action="store_true", help="hear trials again that failed before")
-    parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
     parser.add_argument("--json", action="store_true", help="print findings.json")
+    add_run_arguments(
+        parser.add_argument_group("options of the run (default: as audit.toml says)"), defaults=False
+    )
     add_goal_arguments(parser.add_argument_group("stop early (see: voxaudit sequential)"))
 
 
@@ -61,33 +40,24 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.config import load_config
     from voxaudit.pipeline import run_audit
 
-    if args.ray_address is not None and args.executor is None:
-        args.executor = "ray"
     config = as_asked(load_config(args.config), args)
     if args.dry_run:
-        return _dry_run(config, retry_failed=args.retry_failed, as_json=args.json)
+        return _dry_run(config, as_json=args.json)
     if args.precision is not None or args.decide is not None:
         from voxaudit.cli.sequential import hear
-        from voxaudit.errors import VoxauditError
 
-        if args.max_cost is not None or args.max_minutes is not None:
-            raise VoxauditError(
-                "stopping early keeps no budget: leave --max-cost and --max-minutes out, or --precision and --decide"
-            )
         return hear(config, args)
-    audit = run_audit(
-        config, retry_failed=args.retry_failed, max_cost=args.max_cost, max_minutes=args.max_minutes
-    )
+    audit = run_audit(config)
     return show(audit.document, audit.run.folder, audit.files, as_json=args.json)
 
 
-def _dry_run(config: AuditConfig, *, retry_failed: bool, as_json: bool) -> int:
+def _dry_run(config: AuditConfig, *, as_json: bool) -> int:
     from dataclasses import asdict
 
     from voxaudit.cli.output import print_json, print_table
     from voxaudit.pipeline import estimate_audit
 
-    found = estimate_audit(config, retry_failed=retry_failed)
+    found = estimate_audit(config)
     asked = config.stutter
     more = 0 if asked is None else asked.utterances * (1 + asked.budget + len(asked.dose))
     if as_json:

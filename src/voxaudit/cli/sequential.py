@@ -6,6 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.cli.arguments import add_run_arguments
+from voxaudit.options import ON_DEMAND
+
 if TYPE_CHECKING:
     from voxaudit.audits.sequential import Sequential
     from voxaudit.config import AuditConfig
@@ -22,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="audit.toml to hear; or a finished run's folder or scores table, to see what stopping would have saved",
     )
     add_goal_arguments(parser)
-    parser.add_argument("--seed", type=int, metavar="N", help="order of the speakers (default: audit.toml's)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: as in audit.toml)")
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
+    add_run_arguments(
+        parser.add_argument_group("options of hearing (default: as audit.toml says)"),
+        *ON_DEMAND,
+        defaults=False,
     )
-    parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 

@@ -7,7 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import add_corpus_arguments, names, natural, read_corpus_as_asked, recognizer_list
+from voxaudit.cli.arguments import (
+    add_corpus_arguments,
+    add_run_arguments,
+    names,
+    options_as_asked,
+    read_corpus_as_asked,
+    recognizer_list,
+)
+from voxaudit.options import ON_DEMAND
 
 if TYPE_CHECKING:
     from voxaudit.audits.stutter.audit import Stutter
@@ -86,13 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--labels", metavar="FILE", help="a labelled suspicious.jsonl: gives the false-positive rate"
     )
     parser.add_argument("--text", metavar="TEXT", help="for make: what is said in the file")
-    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="default: 0")
     parser.add_argument("--out", type=Path, metavar="DIR", help="the audit's folder; the same again resumes")
     add_corpus_arguments(parser)
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="recognizer processes (default: one per core)"
-    )
-    parser.add_argument("--no-cache", action="store_true", help="do not use transcripts of other runs")
+    add_run_arguments(parser, *ON_DEMAND)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.epilog = f"{parser.epilog or ''}\nOne file: {MAKE_EXAMPLE}"
 
@@ -110,18 +114,18 @@ def _audit(args: argparse.Namespace) -> int:
     from voxaudit.errors import VoxauditError
     from voxaudit.perturb.stutter import KINDS
     from voxaudit.recognize import make_recognizer
-    from voxaudit.run.local import Limits
     from voxaudit.run.progress import Progress
 
     if args.files:
         raise VoxauditError("one corpus at a time; for one file: " + MAKE_EXAMPLE)
     if args.out is None:
         raise VoxauditError("name a folder for what is found: --out DIR")
+    options = options_as_asked(args)
     settings = Settings(
         budget=args.budget,
         kinds=names(args.kinds) or tuple(KINDS),
         selection=args.selection,
-        seed=args.seed,
+        seed=options.seed,
         threshold=args.threshold,
         severity=args.severity,
         embeddings=args.embeddings,
@@ -139,8 +143,7 @@ def _audit(args: argparse.Namespace) -> int:
             doses=doses,
             mixture=args.mixture,
             clips=_filler_clips() if args.filler_voice else (),
-            limits=Limits.asked(args.workers),
-            cache=not args.no_cache,
+            options=options,
             timings=read_alignments(args.timings) if args.timings else None,
             labels=args.labels,
             only_agreed=args.only_agreed,
@@ -269,7 +272,7 @@ def _make(args: argparse.Namespace) -> int:
     source, target = map(Path, args.files)
     audio = read(source)
     timings = PocketSphinxAligner().align(audio, args.text)
-    generator = trial_generator(args.seed, "stutter-make", source.stem)
+    generator = trial_generator(options_as_asked(args).seed, "stutter-make", source.stem)
     clips = _filler_clips() if args.filler_voice else ()
     chain = Chain()
     for kind in kinds:

@@ -84,9 +84,6 @@ class Budget:
     """A limit on what services may hear in one go: US dollars, or minutes of audio billed. None is no limit."""
 
     def __init__(self, max_cost: float | None = None, max_minutes: float | None = None) -> None:
-        for name, value in (("max cost", max_cost), ("max minutes", max_minutes)):
-            if value is not None and not value >= 0:
-                raise VoxauditError(f"{name} must be 0 or more, not {value:g}")
         self.max_cost = max_cost
         self.max_minutes = max_minutes
         self.spent = Bill()

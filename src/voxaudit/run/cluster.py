@@ -163,7 +163,8 @@ def _knock(address: str) -> None:
     except (OSError, OverflowError) as error:
         raise VoxauditError(
             f"no Ray cluster at {address} ({one_line(error)}). Start one with `ray start --head`,"
-            " or name another with --ray-address"
+            " or name another",
+            see=("ray_address",),
         ) from error
 
 

@@ -6,7 +6,9 @@ import tempfile
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from voxaudit.options import RunOptions
 from voxaudit.recognize import AnswersById
 from voxaudit.run.budget import Bill, Meter, is_remote
 from voxaudit.run.cache import Cache, opened_cache
@@ -30,20 +32,19 @@ class Estimate:
     left: Bill
 
 
-def estimate(
-    plan: Plan, folder: Path, *, cache: bool | str | Path = True, retry_failed: bool = False
-) -> list[Estimate]:
+def estimate(plan: Plan, folder: Path, options: RunOptions | None = None, **given: Any) -> list[Estimate]:
     """Return what hearing the rest of a plan takes, a recognizer at a time. Nothing is heard and no run is begun.
 
     The store in `folder`, where there is one, says what is done already.
     """
+    options = RunOptions.of(options, **given)
     with ExitStack() as stack:
         path = folder / "trials.sqlite"
         if not path.exists():
             path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "trials.sqlite"
         store = stack.enter_context(closing(Store(path)))
-        kept = stack.enter_context(opened_cache(cache))
-        return [_estimate(plan, name, store, kept, retry_failed) for name in plan.recognizers]
+        kept = stack.enter_context(opened_cache(options.cache))
+        return [_estimate(plan, name, store, kept, options.retry_failed) for name in plan.recognizers]
 
 
 def _estimate(plan: Plan, name: str, store: Store, cache: Cache | None, retry_failed: bool) -> Estimate:

@@ -8,13 +8,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from voxaudit.errors import VoxauditError
-from voxaudit.registry import suggest
-from voxaudit.run.local import Limits, Pool
+from voxaudit.options import RunOptions
+from voxaudit.run.local import Pool
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Job
-
-EXECUTORS = ("local", "ray")
 
 
 class Hears(Protocol):
@@ -24,34 +21,28 @@ class Hears(Protocol):
         """Yield the outcomes of trials as they come, every trial exactly once."""
 
 
-MakePool = Callable[[Job, Limits, Path], AbstractContextManager[Hears]]
+MakePool = Callable[[Job, RunOptions, Path], AbstractContextManager[Hears]]
 """Makes the pool of one recognizer, given how patient to be and where its output goes."""
 
 
 @contextlib.contextmanager
-def open_executor(
-    name: str,
-    log: Path,
-    *,
-    workers: int | None = None,
-    address: str | None = None,
-    replica_cpus: float = 1.0,
-    replica_gpus: float = 0.0,
-) -> Iterator[MakePool]:
-    """Open an executor: what is yielded makes a pool for each recognizer of a run.
+def open_executor(options: RunOptions, log: Path) -> Iterator[MakePool]:
+    """Open the executor that is asked for: what is yielded makes a pool for each recognizer of a run.
 
-    For `ray`, `workers` is the number of replicas (None: as many as the cluster holds), `address` the cluster's and
-    `replica_cpus`, `replica_gpus` what each replica takes of its node; what Ray itself says goes to `log`.
+    On Ray, `workers` is the number of replicas (None: as many as the cluster holds); what Ray itself says goes to
+    `log`.
     """
-    if name == "local":
+    if options.executor == "local":
         yield Pool
-    elif name == "ray":
-        from voxaudit.run.cluster import connect
-        from voxaudit.run.ray_pool import RayPool
+        return
+    from voxaudit.run.cluster import connect
+    from voxaudit.run.ray_pool import RayPool
 
-        with connect(address, log, cpus=replica_cpus, gpus=replica_gpus, replicas=workers) as cluster:
-            yield lambda job, limits, log: RayPool(job, limits, log, cluster)
-    else:
-        raise VoxauditError(
-            f"Unknown executor '{name}'.{suggest(name, list(EXECUTORS))} Available: {', '.join(EXECUTORS)}"
-        )
+    with connect(
+        options.ray_address,
+        log,
+        cpus=options.replica_cpus,
+        gpus=options.replica_gpus,
+        replicas=options.workers,
+    ) as cluster:
+        yield lambda job, options, log: RayPool(job, options, log, cluster)

@@ -77,7 +77,8 @@ def local_folder(out: str | Path) -> Path:
     if url_of(out) is not None:
         raise VoxauditError(
             f"{url_of(out)}: a run works in a folder on this machine. Choose one, and have the finished run copied"
-            " elsewhere with `publish` (--publish URL)"
+            " elsewhere",
+            see=("publish",),
         )
     return Path(out)
 

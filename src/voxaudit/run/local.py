@@ -17,34 +17,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from voxaudit.errors import VoxauditError
+from voxaudit.options import RunOptions
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.backlog import Attempt, Backlog
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Heard, Job, Ready, Unusable
 
 DEATHS_WHILE_LOADING = 3
-
-
-@dataclass(frozen=True)
-class Limits:
-    """How patient the executor is. Times in seconds; `timeout` is for one trial."""
-
-    workers: int = 1
-    timeout: float = 120.0
-    load_timeout: float = 600.0
-    retries: int = 1
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise VoxauditError(f"workers must be at least 1, not {self.workers}")
-        if not self.timeout > 0:
-            raise VoxauditError(f"timeout must be above 0 seconds, not {self.timeout:g}")
-
-    @classmethod
-    def asked(cls, workers: int | None, *, timeout: float = 120.0, retries: int = 1) -> Limits:
-        """Return the limits that a user asked for; without a number of workers, there is one per core."""
-        return cls((os.cpu_count() or 1) if workers is None else workers, timeout, retries=retries)
+LOAD_TIMEOUT = 600.0
+"""Seconds that a recognizer may take to load its model."""
 
 
 @dataclass(eq=False)
@@ -59,15 +40,15 @@ class Pool:
     """Warm workers of one recognizer. They stay loaded between calls of `hear` until the pool is left.
 
     A worker that dies or does not answer in time is replaced; the batch it was at is tried again one by one,
-    and a trial that fails more than `limits.retries` times is an outcome with a reason. `RecognizerError`
+    and a trial that fails more than `options.retries` times is an outcome with a reason. `RecognizerError`
     means that the recognizer cannot be loaded at all.
     """
 
-    def __init__(self, job: Job, limits: Limits, log: Path) -> None:
+    def __init__(self, job: Job, options: RunOptions, log: Path) -> None:
         self._job = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
         self._batch = max(1, job.recognizer.batch_size)
         self._backlog = Backlog(self._batch)
-        self._limits = limits
+        self._options = options
         self._log = log
         self._events: queue.Queue[tuple[_Worker, Any]] = queue.Queue()
         self._workers: list[_Worker] = []
@@ -118,7 +99,7 @@ class Pool:
                 self._write(
                     worker, pickle.dumps([attempt.trial for attempt in chunk], pickle.HIGHEST_PROTOCOL)
                 )
-        while len(self._workers) < self._limits.workers:
+        while len(self._workers) < self._options.processes:
             starting = sum(not worker.ready for worker in self._workers)
             if self._backlog.look_ahead(starting + 1) <= starting:
                 return
@@ -158,7 +139,7 @@ class Pool:
     def _answered(self, worker: _Worker, answers: list[Heard], outcomes: list[Outcome]) -> None:
         for heard in answers:
             attempt = worker.pending.popleft()
-            if heard.failure is not None and heard.again and attempt.failures < self._limits.retries:
+            if heard.failure is not None and heard.again and attempt.failures < self._options.retries:
                 self._backlog.try_again(attempt, failed=True)
             else:
                 outcomes.append(Outcome(attempt.trial, heard.transcript, heard.seconds, heard.failure))
@@ -184,10 +165,10 @@ class Pool:
     def _timed_out(self, worker: _Worker, outcomes: list[Outcome]) -> None:
         if not worker.ready:
             self._hopeless = RecognizerError(
-                f"the model was not loaded within {self._limits.load_timeout:g} s; see {self._log}"
+                f"the model was not loaded within {LOAD_TIMEOUT:g} s; see {self._log}"
             )
             return
-        reason = f"recognizer: no answer within {self._limits.timeout:g} s"
+        reason = f"recognizer: no answer within {self._options.timeout:g} s"
         self._replace(worker, self._batch, reason, outcomes)
 
     def _replace(self, worker: _Worker, suspects: int, reason: str, outcomes: list[Outcome]) -> None:
@@ -198,18 +179,18 @@ class Pool:
         self._backlog.put_back(worker.pending)
         certain = len(blamed) == 1  # in a larger batch nobody knows yet whose fault it was
         for attempt in blamed:
-            if attempt.failures + certain > self._limits.retries:
+            if attempt.failures + certain > self._options.retries:
                 outcomes.append(Outcome(attempt.trial, None, failure=reason))
             else:
                 self._backlog.try_again(attempt, failed=certain)
 
     def _trial_deadline(self, worker: _Worker) -> float:
-        return time.monotonic() + self._limits.timeout * min(self._batch, max(len(worker.pending), 1))
+        return time.monotonic() + self._options.timeout * min(self._batch, max(len(worker.pending), 1))
 
     def _start(self) -> None:
         environment = dict(os.environ)
         environment["PYTHONPATH"] = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-        share = str(max(1, (os.cpu_count() or 1) // self._limits.workers))
+        share = str(max(1, (os.cpu_count() or 1) // self._options.processes))
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             environment.setdefault(variable, share)
         with self._log.open("ab") as log:
@@ -221,7 +202,7 @@ class Pool:
                 env=environment,
                 start_new_session=True,  # Ctrl-C reaches the driver only, which then ends its workers
             )
-        worker = _Worker(process, deadline=time.monotonic() + self._limits.load_timeout)
+        worker = _Worker(process, deadline=time.monotonic() + LOAD_TIMEOUT)
         self._workers.append(worker)
         threading.Thread(target=_listen, args=(worker, self._events), daemon=True).start()
         self._write(worker, self._job)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from voxaudit.errors import one_line
+from voxaudit.options import RunOptions
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.backlog import Attempt, Backlog
 from voxaudit.run.cluster import Cluster
-from voxaudit.run.local import Limits
+from voxaudit.run.local import LOAD_TIMEOUT
 from voxaudit.run.replica import AT_ANY_TIME, Answer, Replica, versions
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Job
@@ -53,10 +54,10 @@ class _Replica:
 class RayPool:
     """Warm replicas of one recognizer on a cluster; used as the local pool is."""
 
-    def __init__(self, job: Job, limits: Limits, log: Path, cluster: Cluster) -> None:
+    def __init__(self, job: Job, options: RunOptions, log: Path, cluster: Cluster) -> None:
         self._ray = cluster.ray
         self._cluster = cluster
-        self._limits = limits
+        self._options = options
         self._log = log
         self._backlog = Backlog(max(1, job.recognizer.batch_size))
         self._job = self._ray.put(pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL))
@@ -117,8 +118,8 @@ class RayPool:
 
     def _start(self) -> None:
         threads = max(1, int(self._cluster.cpus))
-        limits = replace(self._limits, workers=1)
-        handle = self._actor.remote(self._job, limits, threads, sys.path, versions(), str(self._log))
+        options = replace(self._options, workers=1)
+        handle = self._actor.remote(self._job, options, threads, sys.path, versions(), str(self._log))
         now = time.monotonic()
         self._replicas.append(_Replica(handle, handle.load.remote(), now, heard_from=now))
 
@@ -189,9 +190,9 @@ class RayPool:
                 self._lost(replica, f"no sign of life for {3 * SILENCE:g} s", outcomes)
         if any(replica.loading is None for replica in self._replicas):
             self._nobody_since = now
-        elif now - self._nobody_since > self._limits.load_timeout + SILENCE and self._hopeless is None:
+        elif now - self._nobody_since > LOAD_TIMEOUT + SILENCE and self._hopeless is None:
             self._hopeless = RecognizerError(
-                f"no replica could be started within {self._limits.load_timeout:g} s: the Ray cluster has no room"
+                f"no replica could be started within {LOAD_TIMEOUT:g} s: the Ray cluster has no room"
                 f" for {self._cluster.cpus:g} CPUs and {self._cluster.gpus:g} GPUs"
             )
 

@@ -20,8 +20,9 @@ from typing import TypeVar
 
 from voxaudit import __version__
 from voxaudit.files import url_of
+from voxaudit.options import RunOptions
 from voxaudit.recognize.base import RecognizerError
-from voxaudit.run.local import Limits, Pool
+from voxaudit.run.local import Pool
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Job
 
@@ -72,7 +73,7 @@ class Replica:
     def __init__(
         self,
         job: bytes,
-        limits: Limits,
+        options: RunOptions,
         threads: int,
         path: Sequence[str],
         expected: dict[str, str],
@@ -83,7 +84,7 @@ class Replica:
         self._node = socket.gethostname()
         self._expected = expected
         self._job = job
-        self._limits = limits
+        self._options = options
         self._shown = log
         self._log = Path(tempfile.mkdtemp(prefix="voxaudit-")) / "workers.log"
         self._said = 0
@@ -101,7 +102,7 @@ class Replica:
                 )
         try:
             job: Job = pickle.loads(self._job)
-            self._pool = Pool(job, self._limits, self._log)
+            self._pool = Pool(job, self._options, self._log)
             self._pool.load()
         except RecognizerError as error:
             return self._answer([], str(error))

@@ -19,6 +19,9 @@ from voxaudit import __version__
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.files import publish
+from voxaudit.files import require as require_url
+from voxaudit.options import RunOptions, takes_options
 from voxaudit.perturb import open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
@@ -27,8 +30,7 @@ from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.budget import Budget, Meter, is_remote
 from voxaudit.run.cache import Cache, opened_cache
 from voxaudit.run.executors import MakePool, open_executor
-from voxaudit.run.folder import Run, local_folder, make_folder, read_config, write_config
-from voxaudit.run.local import Limits
+from voxaudit.run.folder import Run, local_folder, make_folder, published_files, read_config, write_config
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, Plan, unfinished
 from voxaudit.run.progress import Progress
@@ -43,6 +45,7 @@ HOPELESS = 25
 RecognizerLike = str | Recognizer | Callable[..., Any]
 
 
+@takes_options()
 def run_trials(
     corpus: Corpus,
     recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike],
@@ -51,63 +54,45 @@ def run_trials(
     out: str | Path,
     corpora: Mapping[str, Corpus] | None = None,
     sources: Mapping[str, Source | str | Path] | None = None,
-    seed: int = 0,
-    workers: int | None = None,
-    timeout: float = 120.0,
-    retries: int = 1,
-    cache: bool | str | Path = True,
-    retry_failed: bool = False,
-    progress: bool = True,
-    max_cost: float | None = None,
-    max_minutes: float | None = None,
-    executor: str = "local",
-    ray_address: str | None = None,
-    replica_cpus: float = 1.0,
-    replica_gpus: float = 0.0,
+    options: RunOptions | None = None,
+    **given: Any,
 ) -> Run:
     """Hear a corpus: every utterance, under every scenario, by every recognizer.
 
     `scenarios` are ids (`gaussian_noise:3`) and suite names; `clean` is always heard too. Results are committed to
-    the folder `out` as they come: run the same again and only what is missing is heard. `timeout` (seconds)
-    and `retries` are per trial; a trial that fails is recorded with its reason and, unless `retry_failed`,
-    not tried again. `cache` shares transcripts between runs: True for the user's cache folder, or a folder.
-    `workers` defaults to the number of cores. `corpora` are further corpora by role (`accented`, `far_field_ami`):
-    each is a scenario of that name, heard as it is. `sources` are folders of noise or rooms by perturbation, in
-    place of the built-in ones; crosstalk is other speakers of the corpus unless a folder is given.
-    `max_cost` (US dollars) and `max_minutes` (of audio billed) limit what services hear in this call: what does not
-    fit is not sent, and one line says so once everything else is done.
+    the folder `out` as they come: run the same again and only what is missing is heard. `corpora` are further corpora
+    by role (`accented`, `far_field_ami`): each is a scenario of that name, heard as it is. `sources` are folders of
+    noise or rooms by perturbation, in place of the built-in ones; crosstalk is other speakers of the corpus unless a
+    folder is given.
 
-    With `executor="ray"` the trials are heard on the Ray cluster at `ray_address` (None: the one Ray finds, else one on
-    this machine), by `workers` replicas of the recognizer (default: as many as the cluster holds) of `replica_cpus`
-    CPUs and `replica_gpus` GPUs each. The results are the same as on this machine.
+    The options of `RunOptions` can be given together as `options`, and each by its name (`workers=2`). `timeout`
+    (seconds) and `retries` are per trial; a trial that fails is recorded with its reason and, unless `retry_failed`,
+    not tried again. `cache` shares transcripts between runs: True for the user's cache folder, or a folder.
+    `max_cost` (US dollars) and `max_minutes` (of audio billed) limit what services hear in this call: what does not
+    fit is not sent, and one line says so once everything else is done. With `executor="ray"` the trials are heard on
+    the Ray cluster at `ray_address`, by `workers` replicas of the recognizer (default: as many as the cluster holds)
+    of `replica_cpus` CPUs and `replica_gpus` GPUs each; the results are the same as on this machine.
     """
-    plan, not_heard = make_plan(corpus, recognizers, scenarios, corpora=corpora, sources=sources, seed=seed)
-    budget = Budget(max_cost, max_minutes)
+    options = RunOptions.of(options, **given)
+    if options.publish is not None:
+        require_url(options.publish)
+    plan, not_heard = make_plan(
+        corpus, recognizers, scenarios, corpora=corpora, sources=sources, seed=options.seed
+    )
+    budget = Budget(options.max_cost, options.max_minutes)
     budget.require(plan.recognizers)
-    limits = Limits.asked(workers, timeout=timeout, retries=retries)
     folder = local_folder(out)
     try:
         with ExitStack() as stack:
-            pools = stack.enter_context(
-                open_executor(
-                    executor,
-                    folder / "workers.log",
-                    workers=workers,
-                    address=ray_address,
-                    replica_cpus=replica_cpus,
-                    replica_gpus=replica_gpus,
-                )
-            )
+            pools = stack.enter_context(open_executor(options, folder / "workers.log"))
             stack.enter_context(hold(make_folder(folder)))
             prepare_folder(folder, plan, not_heard)
             store = stack.enter_context(closing(Store(folder / "trials.sqlite")))
-            kept = stack.enter_context(opened_cache(cache))
-            bars = stack.enter_context(Progress(progress))
+            kept = stack.enter_context(opened_cache(options.cache))
+            bars = stack.enter_context(Progress(options.progress))
             for name in plan.recognizers:
                 bars.begin(name, plan.trials_of(name))
-                _Hearing(
-                    plan, name, store, kept, pools, limits, bars, folder / "workers.log", retry_failed, budget
-                ).run()
+                _Hearing(plan, name, store, kept, pools, options, bars, folder / "workers.log", budget).run()
             if budget.reached is not None:
                 raise VoxauditError(
                     f"the budget is used up: {budget.reached}. What was heard is kept in {folder}; raise the limit and"
@@ -116,6 +101,8 @@ def run_trials(
             write_parquet(folder / "transcripts.parquet", _transcripts(plan, store), TRANSCRIPT_COLUMNS)
     except OSError as error:
         raise VoxauditError(f"{error.filename or folder}: {error.strerror or one_line(error)}") from error
+    if options.publish is not None:
+        publish(published_files(folder), options.publish)
     return Run(folder)
 
 
@@ -148,10 +135,9 @@ class _Hearing:
     store: Store
     cache: Cache | None
     pools: MakePool
-    limits: Limits
+    options: RunOptions
     bars: Progress
     log: Path
-    retry_failed: bool
     budget: Budget
 
     def run(self) -> None:
@@ -162,7 +148,7 @@ class _Hearing:
         job = Job(recognizer, self.plan.scenarios_by_id(self.name), self.plan.seed)
         hopeless = _Hopeless(self.name)
         try:
-            with self.pools(job, self.limits, self.log) as pool:
+            with self.pools(job, self.options, self.log) as pool:
                 for outcomes in pool.hear(self._to_hear()):
                     self._record(outcomes, heard=True)
                     hopeless.watch(outcomes)
@@ -173,7 +159,7 @@ class _Hearing:
         recognizer = self.plan.recognizers[self.name]
         limited = self.budget.limited and is_remote(recognizer)
         meter = Meter(recognizer, self.plan.scenarios_by_id(self.name)) if limited else None
-        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
+        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.options.retry_failed):
             self.bars.advance(chunk.finished)
             self._record(chunk.failed)
             found = self.cache.find([trial.key for trial in chunk.trials]) if self.cache else {}
@@ -184,7 +170,7 @@ class _Hearing:
                 return
 
     def _look_up(self, recognizer: AnswersById) -> None:
-        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.retry_failed):
+        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.options.retry_failed):
             self.bars.advance(chunk.finished)
             found = recognizer.lookup([trial.utterance for trial in chunk.trials])
             missing = f"recognizer: no transcript for this utterance in {recognizer.source}"
@@ -229,7 +215,8 @@ class _Hopeless:
         if self._failures >= HOPELESS:
             raise VoxauditError(
                 f"recognizer '{self._name}' failed its first {self._failures} trials and was stopped"
-                f" ({reasons[-1]}). What was done is kept; mend it and run again with --retry-failed"
+                f" ({reasons[-1]}). Nothing already done is lost; fix it and run again",
+                see=("retry_failed",),
             )
 
 

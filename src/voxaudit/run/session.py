@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
+from typing import Any
 
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.options import RunOptions
 from voxaudit.perturb import Scenario
 from voxaudit.recognize import Recognizer
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.cache import opened_cache
 from voxaudit.run.folder import make_folder
-from voxaudit.run.local import Limits, Pool
+from voxaudit.run.local import Pool
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, hash_recordings, trial_of
 from voxaudit.run.store import Store
@@ -28,7 +30,8 @@ class Session:
     """Hears utterances under scenarios on demand, through the store of a run folder and the user's cache.
 
     What was heard before, in this session or an earlier one, is not heard again. `scenarios` maps ids to scenarios; it
-    may make them on the way. It travels to the workers, so it must be picklable. Use it as a context manager.
+    may make them on the way. It travels to the workers, so it must be picklable. Use it as a context manager. Of the
+    options of a run it keeps those that need no whole grid, and refuses the others; each can be given by name too.
     """
 
     def __init__(
@@ -36,17 +39,14 @@ class Session:
         folder: str | Path,
         recognizers: Mapping[str, Recognizer],
         scenarios: Mapping[str, Scenario],
-        *,
-        seed: int = 0,
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
-        cache: bool | str | Path = True,
+        options: RunOptions | None = None,
+        **given: Any,
     ) -> None:
+        self._options = RunOptions.of(options, **given)
+        self._options.require_on_demand()
         self.folder = Path(folder)
         self._recognizers = dict(recognizers)
         self._scenarios = scenarios
-        self._seed = seed
-        self._limits = limits
-        self._cache_asked = cache
         self._stack = ExitStack()
         self.heard = 0
         """Trials that took a recognizer's time in this session."""
@@ -55,13 +55,13 @@ class Session:
         try:
             self._stack.enter_context(hold(make_folder(self.folder)))
             self._store = self._stack.enter_context(closing(Store(self.folder / "trials.sqlite")))
-            self._cache = self._stack.enter_context(opened_cache(self._cache_asked))
+            self._cache = self._stack.enter_context(opened_cache(self._options.cache))
             self._digests, self._known, self._pools = {}, {}, {}
             for name, recognizer in self._recognizers.items():
                 self._digests[name] = recognizer_digest(recognizer.fingerprint())
                 self._known[name] = self._store.outcomes(name)
-                job = Job(recognizer, self._scenarios, self._seed)
-                pool = Pool(job, self._limits, self.folder / "workers.log")
+                job = Job(recognizer, self._scenarios, self._options.seed)
+                pool = Pool(job, self._options, self.folder / "workers.log")
                 self._pools[name] = self._stack.enter_context(pool)
         except OSError as error:
             self._stack.close()
@@ -92,7 +92,7 @@ class Session:
                 utterance,
                 self._scenarios[scenario],
                 hashes[str(utterance.audio)],
-                self._seed,
+                self._options.seed,
                 self._digests[name],
             )
             for utterance, scenario in asked

@@ -17,6 +17,7 @@ from voxaudit.audits.attack.plan import Plan
 from voxaudit.audits.attack.result import TRANSCRIPTS, Row, transcript_rows
 from voxaudit.audits.attack.victims import Victim
 from voxaudit.corpus import Corpus, Utterance
+from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.run.folder import make_folder
 from voxaudit.score import normalizer, score_transcripts
 from voxaudit.tables import write_atomically
@@ -32,6 +33,7 @@ class Attack:
     notes: tuple[str, ...] = ()
 
 
+@takes_options(*ON_DEMAND)
 def attack(
     corpus: Corpus,
     victims: Sequence[Victim],
@@ -39,22 +41,24 @@ def attack(
     *,
     out: str | Path,
     listeners: Sequence[Victim] = (),
-    workers: int = 1,
-    cache: bool | str | Path = True,
     progress: Callable[[int], None] = lambda _: None,
+    options: RunOptions | None = None,
+    **given: Any,
 ) -> Attack:
     """Attack every recognizer in `victims` at every SNR; let the other ones and the `listeners` hear the result.
 
     `out` gets the adversarial audio with a manifest, the universal perturbations, `transcripts.parquet`,
     `scores.parquet` (with SRB's scenario ids, so that the robustness audit reads it) and `attack.json`.
     """
+    options = RunOptions.of(options, **given)
+    options.require_on_demand()
     spoken, left_out = _with_reference(corpus, plan.target)
     out = make_folder(out)
     rows: list[Row] = []
     heard: list[tuple[Any, ...]] = []
     notes: list[str] = []
     everyone = [*victims, *(one for one in listeners if one.name not in {v.name for v in victims})]
-    listener = Listener(out / "heard", workers, cache)
+    listener = Listener(out / "heard", options)
     for victim in victims:
         others = [one for one in everyone if one.name != victim.name]
         part = Campaign(victim, others, spoken, plan, out, listener, progress, notes, left_out)

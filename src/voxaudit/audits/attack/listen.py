@@ -14,7 +14,7 @@ from voxaudit.audits.attack.blackbox import Hearing
 from voxaudit.audits.attack.noises import SearchScenarios
 from voxaudit.audits.attack.victims import Victim, hear_each
 from voxaudit.corpus import Utterance
-from voxaudit.run.local import Limits
+from voxaudit.options import RunOptions
 from voxaudit.run.session import Session
 
 
@@ -54,8 +54,7 @@ class Listener:
     """Hears utterances for the black-box search and for transfer: sessions for engines, in this process for models."""
 
     folder: Path
-    workers: int = 1
-    cache: bool | str | Path = True
+    options: RunOptions = RunOptions()
 
     @contextmanager
     def hearing(self, victim: Victim, seed: int) -> Iterator[Hearing]:
@@ -76,15 +75,8 @@ class Listener:
             return
         assert victim.recognizer is not None
         recognizers = {victim.name: victim.recognizer}
-        session = Session(
-            self.folder / safe_name(victim.name),
-            recognizers,
-            scenarios,
-            seed=seed,
-            limits=Limits(workers=self.workers),
-            cache=self.cache,
-        )
-        with session:
+        folder = self.folder / safe_name(victim.name)
+        with Session(folder, recognizers, scenarios, self.options, seed=seed) as session:
 
             def there(asked: Sequence[tuple[Utterance, str]]) -> list[str | None]:
                 outcomes = session.hear(list(asked))[victim.name]

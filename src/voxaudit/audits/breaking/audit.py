@@ -17,11 +17,11 @@ from voxaudit.audits.breaking.result import Breaking, Difference, Point, adjust,
 from voxaudit.audits.breaking.tracks import Ask, Track, misfit, order_of_harm, run_tracks, thresholds
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError
+from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.sources import Source, open_sources
 from voxaudit.recognize import AnswersById
 from voxaudit.registry import suggest
-from voxaudit.run.local import Limits
 from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.run.session import Session
 from voxaudit.score.normalize import Normalizer
@@ -45,6 +45,7 @@ class Speaker:
     utterances: tuple[Utterance, ...]
 
 
+@takes_options(*ON_DEMAND)
 def breaking_points(
     corpus: Corpus,
     recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike],
@@ -59,18 +60,20 @@ def breaking_points(
     budget: int = 12,
     normalizer: str = "basic",
     sources: Mapping[str, Source | str | Path] | None = None,
-    seed: int = 0,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-    cache: bool | str | Path = True,
     progress: Callable[[int], None] | None = None,
+    options: RunOptions | None = None,
+    **given: Any,
 ) -> Breaking:
     """Find the setting of a perturbation at which the word error rate reaches `level`, for the groups of `attribute`.
 
     Every speaker gets a staircase of `budget` trials a recognizer. With `rise`, the level is what the group's clean
     speech has plus `rise` (both shares of words). `ends` are the parameter's mild and harsh end where they are not
     the usual ones. The folder `out` holds the store and `breaking.json`; the same call again hears nothing twice.
-    `progress` is called with numbers of trials.
+    `progress` is called with numbers of trials. The options of a run are those of `RunOptions`, together or by name
+    (`workers=2`).
     """
+    options = RunOptions.of(options, **given)
+    options.require_on_demand()
     if not 0.0 < level < 1.0:
         raise VoxauditError(f"level must lie between 0 and 1 (a share of words), not {level:g}")
     if rise is not None and not 0.0 < rise < 1.0:
@@ -80,7 +83,7 @@ def breaking_points(
     opened = open_sources(sources or {}, {perturbation.partition(":")[0]}, corpus)
     axis = find_axis(perturbation, parameter, ends=ends, sources=opened)
     rule = find_normalizer(normalizer)
-    people = _speakers(corpus, attribute, rule, seed)
+    people = _speakers(corpus, attribute, rule, options.seed)
     named = named_recognizers(recognizers)
     points: list[Point] = []
     differences: list[Difference] = []
@@ -93,12 +96,12 @@ def breaking_points(
                 f"recognizer '{name}' only looks up transcripts; a staircase needs one that listens"
             )
         one = {name: recognizer}
-        with Session(Path(out), one, Settings(opened), seed=seed, limits=limits, cache=cache) as session:
+        with Session(Path(out), one, Settings(opened), options) as session:
             ear = _Ear(session, name, people, axis, rule, progress or (lambda _: None))
             levels = _levels(people, level, rise, ear)
             tracks = run_tracks([levels[person.group] for person in people], budget, ear.ask)
             trials, heard = trials + ear.trials, heard + session.heard
-        found = _judge(name, axis, people, tracks, levels, np.random.Generator(np.random.PCG64(seed)))
+        found = _judge(name, axis, people, tracks, levels, np.random.Generator(np.random.PCG64(options.seed)))
         points += found.points
         differences += found.differences
         rows += found.rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -15,11 +16,11 @@ from voxaudit.audits.sequential.rounds import Goal, walk
 from voxaudit.audits.sequential.sources import Cell, cells_of, listening, replaying, utterance_table
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError
+from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import Scenario
 from voxaudit.perturb.sources import Source
 from voxaudit.recognize import AnswersById
 from voxaudit.run.folder import Run, make_folder, read_config, write_config
-from voxaudit.run.local import Limits
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import Plan
 from voxaudit.run.runner import RecognizerLike, make_plan, prepare_folder
@@ -34,6 +35,7 @@ from voxaudit.tables import write_atomically
 FINDINGS = "sequential.json"
 
 
+@takes_options(*ON_DEMAND)
 def sequential(
     corpus: Corpus,
     recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike],
@@ -46,12 +48,9 @@ def sequential(
     per_speaker: int | None = None,
     normalizer: str = "basic",
     sources: Mapping[str, Source | str | Path] | None = None,
-    seed: int = 0,
-    workers: int | None = None,
-    timeout: float = 120.0,
-    retries: int = 1,
-    cache: bool | str | Path = True,
     progress: Callable[[int], None] | None = None,
+    options: RunOptions | None = None,
+    **given: Any,
 ) -> Sequential:
     """Hear a corpus speaker by speaker and stop every cell (recognizer and scenario) as soon as it is settled.
 
@@ -59,18 +58,20 @@ def sequential(
     an attribute all speakers are one group, and the goal must be a precision. The intervals and e-values hold at all
     looks together. `per_speaker` hears so many utterances a speaker at most, drawn at random. The folder `out` becomes
     a run folder with an incomplete grid; the same call again resumes. `progress` is called with numbers of trials.
+    The options of a run are those of `RunOptions`, together or by name (`workers=2`).
     """
     rule = find_normalizer(normalizer)
-    limits = Limits.asked(workers, timeout=timeout, retries=retries)
+    options = RunOptions.of(options, **given)
+    options.require_on_demand()
     where = corpus.source or corpus.name
     _check_groups(goal, attribute, corpus.attributes, where)
-    plan, not_heard = make_plan(corpus, recognizers, scenarios, sources=sources, seed=seed)
+    plan, not_heard = make_plan(corpus, recognizers, scenarios, sources=sources, seed=options.seed)
     _check(plan)
     order = plan_order(
         utterance_table(corpus, rule),
         attribute,
         where=where,
-        seed=seed,
+        seed=options.seed,
         reference=reference,
         per_speaker=per_speaker,
     )
@@ -81,7 +82,7 @@ def sequential(
     folder = make_folder(out)
     with hold(folder):
         prepare_folder(folder, plan, not_heard)
-    with Session(folder, plan.recognizers, by_id, seed=seed, limits=limits, cache=cache) as session:
+    with Session(folder, plan.recognizers, by_id, options) as session:
         rows: list[tuple[object, ...]] = []
 
         def said(name: str, outcomes: Sequence[Outcome]) -> None:

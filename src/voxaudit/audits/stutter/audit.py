@@ -29,11 +29,11 @@ from voxaudit.audits.stutter.scoring import Change, all_rates, by_kind, change, 
 from voxaudit.audits.stutter.search import Found, Progress, search
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.stutter import Clip
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import AnswersById, Recognizer, require
-from voxaudit.run.local import Limits
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import Meaning, encoder
 from voxaudit.score.normalize import normalizer
@@ -106,6 +106,7 @@ class Stutter:
         return found
 
 
+@takes_options(*ON_DEMAND)
 def stutter(
     corpus: Corpus,
     recognizers: Mapping[str, Recognizer],
@@ -115,13 +116,13 @@ def stutter(
     doses: Sequence[float] = (),
     mixture: str = "sep28k",
     clips: Sequence[Clip] = (),
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-    cache: bool | str | Path = True,
+    options: RunOptions | None = None,
     timings: Mapping[str, Timings | str] | None = None,
     labels: str | Path | None = None,
     only_agreed: bool = False,
     progress: Progress | None = None,
     say: Say | None = None,
+    **given: Any,
 ) -> Stutter:
     """Audit recognizers with stuttered speech made from a corpus (ASTER).
 
@@ -132,6 +133,8 @@ def stutter(
     store, `cases.parquet`, `suspicious.jsonl` (the review queue), `recordings.parquet` (what makes the cases' audio
     again) and `stutter.json`; the same call again hears nothing twice.
     """
+    options = RunOptions.of(options, **{"seed": settings.seed, **given})
+    options.require_on_demand()
     tell = say or (lambda _: None)
     for name, recognizer in recognizers.items():
         if isinstance(recognizer, AnswersById):
@@ -148,13 +151,13 @@ def stutter(
     if (folder / QUEUE).exists():
         read_labels(folder / QUEUE)
     meaning = Meaning(encoder(settings.embeddings))
-    recordings, skipped = _recordings(corpus, recognizers, folder, limits, cache, timings or {})
+    recordings, skipped = _recordings(corpus, recognizers, folder, options, timings or {})
     if not recordings:
         first = next(iter(skipped.values()), "the corpus is empty")
         raise VoxauditError(f"{corpus.source or corpus.name}: no recording can be stuttered ({first})")
     tell(f"{len(recordings)} of {len(corpus)} recordings aligned")
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings}, tuple(clips))
-    with Session(folder, recognizers, scenarios, seed=settings.seed, limits=limits, cache=cache) as session:
+    with Session(folder, recognizers, scenarios, options) as session:
         if only_agreed:
             recordings = _agreed(recordings, session, skipped)
             tell(f"{len(recordings)} recordings are heard alike by all recognizers")
@@ -209,8 +212,7 @@ def _recordings(
     corpus: Corpus,
     recognizers: Mapping[str, Recognizer],
     folder: Path,
-    limits: Limits,
-    cache: bool | str | Path,
+    options: RunOptions,
     given: Mapping[str, Timings | str],
 ) -> tuple[list[Recording], dict[str, str]]:
     """Align what no other aligner did; texts that are missing are taken from the first recognizer's transcripts."""
@@ -227,7 +229,7 @@ def _recordings(
     untold = [u for u in rest if not u.text]
     if untold:
         name, first = next(iter(recognizers.items()))
-        with Session(folder, {name: first}, StutterScenarios({}), limits=limits, cache=cache) as session:
+        with Session(folder, {name: first}, StutterScenarios({}), options) as session:
             heard = session.hear([(u, CLEAN) for u in untold])[name]
         texts |= {
             u.id: o.transcript.text for u, o in zip(untold, heard, strict=True) if o.transcript is not None
@@ -236,7 +238,7 @@ def _recordings(
     recordings, skipped = [], {}
     found = dict(brought)
     if rest:
-        found |= {u.id: answer for u, answer in align_corpus(rest, texts=texts, workers=limits.workers)}
+        found |= {u.id: answer for u, answer in align_corpus(rest, texts=texts, workers=options.processes)}
     for utterance in utterances:
         timings, text = found[utterance.id], texts.get(utterance.id, "")
         if isinstance(timings, str):
