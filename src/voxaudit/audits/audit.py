@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
+from voxaudit.options import RunOptions, options_of
 from voxaudit.registry import Registry
 
 if TYPE_CHECKING:
@@ -65,7 +66,11 @@ OPTIONS: dict[str, Option] = {
     "recognizers": Option(
         "the recognizers that listen; each may have settings: vosk:model=PATH", "names", "NAME,..."
     ),
-    "out": Option("the folder to write to", "file", "FOLDER"),
+    "out": Option("the folder to write to; the same again goes on where it stopped", "file", "FOLDER"),
+    "format": Option(
+        "the format of the corpus (`voxaudit list corpora`); found out if not given", metavar="NAME"
+    ),
+    "skip_bad_rows": Option("leave bad rows of the corpus out instead of stopping at them", "flag"),
     "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
 }
 """The options that several audits share. An audit's own are declared beside it, under names that are not here."""
@@ -111,8 +116,15 @@ class Audit:
         known = {**OPTIONS, **self.options}
         parameters = list(inspect.signature(self.ask).parameters.values())
         return {
-            one.name: (known[one.name], one) for one in parameters[self.positional :] if one.name in known
+            one.name: (known[one.name], one)
+            for one in parameters[self.positional :]
+            if one.name in known and one.name not in self.run_options
         }
+
+    @property
+    def run_options(self) -> tuple[str, ...]:
+        """The options of a run (`RunOptions`) that it takes by name: some, where it hears by itself."""
+        return _run_options(inspect.signature(self.ask))
 
     @property
     def positional(self) -> int:
@@ -122,10 +134,7 @@ class Audit:
 
 AUDITS = Registry(
     "audit",
-    {
-        name: f"voxaudit.audits.{name}:AUDIT"
-        for name in ()
-    },
+    {name: f"voxaudit.audits.{name}:AUDIT" for name in ()},
     "voxaudit.audits",
 )
 """All audits, in the order of a report's chapters."""
@@ -151,16 +160,20 @@ def asks(name: str, *, sources: int = 1) -> Callable[[Callable[P, Answer]], Call
 
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
         signature = inspect.signature(function)
+        # How fast and how patiently it is heard changes no answer.
+        unasked = {*_run_options(signature), "options"} - {"seed"}
 
         @functools.wraps(function)
         def asked(*args: P.args, **kwargs: P.kwargs) -> Answer:
             from voxaudit.answer import command_line, with_command
 
             answer = function(*args, **kwargs)
-            bound = signature.bind(*args, **kwargs)
+            bound = signature.bind(
+                *args, **{key: v for key, v in kwargs.items() if key in signature.parameters}
+            )
             bound.apply_defaults()
             given = list(bound.arguments.items())
-            arguments = {key: value for key, value in given[sources:] if _plain(value)}
+            arguments = {key: value for key, value in given[sources:] if _plain(value) and key not in unasked}
             unusual = {
                 key: value
                 for key, value in arguments.items()
@@ -173,6 +186,11 @@ def asks(name: str, *, sources: int = 1) -> Callable[[Callable[P, Answer]], Call
         return asked
 
     return decorate
+
+
+def _run_options(signature: inspect.Signature) -> tuple[str, ...]:
+    known = options_of(RunOptions) if "options" in signature.parameters else {}
+    return tuple(name for name in signature.parameters if name in known)
 
 
 def _plain(value: Any) -> bool:

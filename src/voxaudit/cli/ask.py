@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import add_column_argument, names, number_list, recognizer_list
+from voxaudit.cli.arguments import add_column_argument, add_run_arguments, names, number_list, recognizer_list
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
@@ -29,6 +29,8 @@ def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
         )
     for name, (option, parameter) in audit.arguments.items():
         _add(parser, name, option, parameter)
+    if audit.run_options:
+        add_run_arguments(parser.add_argument_group("how it is heard"), *audit.run_options)
     add_output_arguments(parser)
 
 
@@ -61,7 +63,11 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option, parameter: 
     if default not in (None, "", (), []) and "default" not in help_:
         shown = ",".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
         help_ = f"{help_} (default: {shown})"
-    settings: dict[str, Any] = {"dest": name, "metavar": option.metavar or None, "help": help_.replace("%", "%%")}
+    settings: dict[str, Any] = {
+        "dest": name,
+        "metavar": option.metavar or None,
+        "help": help_.replace("%", "%%"),
+    }
     if option.choices:
         settings |= {"choices": option.choices, "metavar": None}
     if option.kind == "clauses":
@@ -98,6 +104,8 @@ def run(audit: Audit, args: argparse.Namespace) -> int:
     given = {name: getattr(args, name) for name in audit.arguments if name != "columns"}
     if "columns" in audit.arguments:
         given["columns"] = columns_as_asked(args)
+    heard = {name: getattr(args, name, None) for name in audit.run_options}
+    given |= {name: value for name, value in heard.items() if value is not None}
     sources = [getattr(args, f"source_{index}") for index in range(audit.positional)]
     return show(audit.ask(*sources, **given), args)
 
