@@ -10,8 +10,8 @@ import pytest
 from voxaudit.cli.main import main
 from voxaudit.corpus import FORMATS, read_corpus
 from voxaudit.corpus.columns import USUAL_NAMES
-from voxaudit.corpus.formats import detection_order
 from voxaudit.corpus.read import ROW_CHECKS
+from voxaudit.corpus.rows import detection_order
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "corpora.md"
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from voxaudit.corpus import FORMATS, CorpusError, read_corpus
-from voxaudit.corpus.formats import GENERAL, detect_format, detection_order
+from voxaudit.corpus.rows import GENERAL, detect_format, detection_order
 from voxaudit.errors import VoxauditError
 
 

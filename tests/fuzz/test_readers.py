@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from voxaudit.align import read_alignments
 from voxaudit.config import load_config
 from voxaudit.corpus import read_corpus
-from voxaudit.corpus.formats import FORMATS
+from voxaudit.corpus.rows import FORMATS
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import make_recognizer
 from voxaudit.review.study.ratings import analyze_ratings, read_ratings_table

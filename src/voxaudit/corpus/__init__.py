@@ -3,8 +3,8 @@
 from voxaudit.corpus.base import Corpus, CorpusError, Problem, Utterance
 from voxaudit.corpus.columns import parse_columns
 from voxaudit.corpus.export import write_manifest
-from voxaudit.corpus.formats import FORMATS
 from voxaudit.corpus.read import examine_corpus, read_corpus, without_bad_rows
+from voxaudit.corpus.rows import FORMATS
 from voxaudit.corpus.select import select
 
 __all__ = [

@@ -10,12 +10,11 @@ import polars as pl
 
 from voxaudit.corpus.base import COLUMNS, Corpus, CorpusError, Problem
 from voxaudit.corpus.columns import USUAL_NAMES, Plan, plan_columns
-from voxaudit.corpus.formats import FORMATS, detect_format
 from voxaudit.corpus.harmonize import harmonize
 from voxaudit.corpus.hub import address
 from voxaudit.corpus.problems import KEPT, NO_ROWS, quote, refusal, row_problem
 from voxaudit.corpus.recordings import default_ids, locate
-from voxaudit.corpus.rows import Reader, Rows
+from voxaudit.corpus.rows import FORMATS, Reader, Rows, detect_format
 from voxaudit.errors import VoxauditError
 from voxaudit.files import fetched, url_of
 from voxaudit.registry import suggest
