@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxaudit.answer import refuse
 from voxaudit.corpus.select import choose_rows
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
@@ -30,6 +31,9 @@ Source = Any
 Names = str | Sequence[str] | None
 """One name, several, or None for all."""
 
+MOST_GROUPS = 24
+"""An attribute with more groups than this is not compared group by group."""
+
 KEYS = ("utterance", "scenario", "recognizer", "text")
 """The columns of a transcripts table that an audit without references needs."""
 
@@ -44,7 +48,10 @@ OTHER_NAMES = {
 }
 """Columns of AequeVox's published tables, and what they are called here."""
 
-_KNOWN = {*SCORE_COLUMNS, "errors", "corpus", "language", "duration", "draw", "seed", "text", "reference"}
+DRAWS = ("draw", "seed")
+"""Columns that tell random draws of the same perturbation apart."""
+
+_KNOWN = {*SCORE_COLUMNS, *DRAWS, "errors", "corpus", "language", "duration", "text", "reference", "source"}
 _FEW = 4096
 """Up to so many rows a dictionary is faster than a query."""
 _UNTIDY = re.compile(r"\n\s|\s\n")
@@ -64,6 +71,8 @@ class Scores:
     folder: Path | None = None
     """Where relative paths in the table start: the folder of the file it came from."""
     notes: tuple[str, ...] = field(default=())
+    others: tuple[Run, ...] = ()
+    """Further runs, where several sources were put together."""
 
     @classmethod
     def of(
@@ -83,14 +92,17 @@ class Scores:
         `recognizer`, `scenario`, `corpus` and `language` are names to keep; `where` are clauses such as `age>=18`, all
         of which must hold. `columns` says which column of a table is which ({ours: theirs}). With `texts`, transcripts
         are read in place of counts: utterance, scenario, recognizer, text (null where the recognizer failed), speaker,
-        reference, attributes. Several sources are put together, with a column `source`.
+        reference, attributes. Several sources are put together, with a column `source`, and a column `draw` that tells
+        random draws apart: a table's own `draw` or `seed`, else the seed of its run, else its place among the sources.
 
         >>> table = pl.DataFrame({"recognizer": ["a", "b"], "words": [10, 20], "errors": [1, 4]})
         >>> Scores.of(table, recognizer="b").frame["words"].to_list()
         [20]
         """
         if isinstance(source, list | tuple):
+            _require_once(source)
             read = _together([cls.of(one, columns=columns, texts=texts) for one in source])
+            columns = None  # done for each of them
         else:
             read = _read(source, texts)
         if columns:
@@ -138,14 +150,19 @@ class Scores:
         return frame.filter(text.is_in(names))
 
     @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs it came from: none, one, or several that were put together."""
+        return ((self.run,) if self.run is not None else ()) + self.others
+
+    @property
     def recognizers(self) -> list[str]:
         """The recognizers that have rows, in the run's order, else in order of appearance."""
-        return self._names("recognizer", list(self.run.config["recognizers"]) if self.run else [])
+        return self._names("recognizer", list(self.run.config.get("recognizers", ())) if self.run else [])
 
     @property
     def scenarios(self) -> list[str]:
         """The scenarios that have rows, in the run's order, else in order of appearance."""
-        return self._names("scenario", list(self.run.config["scenarios"]) if self.run else [])
+        return self._names("scenario", list(self.run.config.get("scenarios", ())) if self.run else [])
 
     def _names(self, column: str, order: list[str]) -> list[str]:
         if column not in self.frame.columns:
@@ -195,6 +212,20 @@ class Scores:
         )
         keys = ["speaker", "rows", "group"] if people else ["rows", "group"]
         return counted.sort(keys, descending=[*[True] * (len(keys) - 1), False])["group"].to_list()
+
+    def comparable(self, attribute: str) -> list[str]:
+        """Return the groups of an attribute, those with most speakers first; fewer than two or too many are refused."""
+        groups = self.groups(attribute)
+        if not groups:
+            text = f"no utterance has a value for `{attribute}`"
+            raise refuse("one_group", text, about=attribute, see=("attribute",), groups=0)
+        if len(groups) == 1:
+            text = f"only the group '{groups[0]}' occurs; a comparison needs two"
+            raise refuse("one_group", text, about=attribute, see=("attribute",), groups=1)
+        if len(groups) > MOST_GROUPS:
+            text = f"it has {len(groups):,} groups, more than the {MOST_GROUPS} that are compared one by one"
+            raise refuse("too_many_groups", text, about=attribute, see=("attribute",), groups=len(groups))
+        return groups
 
     def require(self, *columns: str) -> Scores:
         """Return itself; columns that are missing raise one line that names them all, and what is near."""
@@ -452,10 +483,29 @@ def _together(parts: Sequence[Scores]) -> Scores:
     if not parts:
         raise VoxauditError("no scores were given")
     where = ", ".join(part.where for part in parts)
-    frames = [part.frame.with_columns(source=pl.lit(part.where)) for part in parts]
+    frames = [
+        part.frame.with_columns(source=pl.lit(part.where), draw=_draw(part, place))
+        for place, part in enumerate(parts, start=1)
+    ]
+    runs = [run for part in parts for run in part.runs]
     try:
-        return Scores(pl.concat(frames, how="diagonal_relaxed"), where, parts[0].run, parts[0].folder)
+        together = pl.concat(frames, how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
         raise VoxauditError(
             f"{where}: these tables do not fit together: columns of the same name hold different kinds of values"
         ) from error
+    return Scores(together, where, runs[0] if runs else None, parts[0].folder, others=tuple(runs[1:]))
+
+
+def _draw(part: Scores, place: int) -> pl.Expr:
+    own = next((name for name in DRAWS if name in part.frame.columns), None)
+    if own is not None:
+        return pl.col(own).cast(pl.String)
+    return pl.lit(f"table {place}" if part.run is None else str(part.run.config.get("seed", place)))
+
+
+def _require_once(sources: Sequence[Source]) -> None:
+    paths = [Path(one).resolve() for one in sources if isinstance(one, str | Path)]
+    twice = next((path for place, path in enumerate(paths) if path in paths[:place]), None)
+    if twice is not None:
+        raise VoxauditError(f"{twice}: this is given twice; it would count as another random draw of itself")

@@ -74,7 +74,8 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option, parameter: 
         parser.add_argument(flag, action="append", default=list(default or ()), **settings)
         return
     readers: dict[str, Callable[[str], Any]] = {
-        "names": recognizer_list if name == "recognizers" else names,
+        # The settings of a recognizer or a scenario have commas of their own.
+        "names": recognizer_list if name in ("recognizers", "scenario", "scenarios") else names,
         "numbers": number_list,
         "count": partial(_number, whole=True, option=option),
         "number": partial(_number, whole=False, option=option),
