@@ -479,7 +479,8 @@ def number_or_none(value: Any) -> float | None:
 def command_line(command: str, sources: Sequence[str], arguments: Mapping[str, Any]) -> str:
     """Return the line that asks a question again. A flag is the argument's name, so that nothing has to spell it.
 
-    True is the flag alone, False the flag with `no-` before its name, a list is joined by commas, None is left out.
+    True is the flag alone, False the flag with `no-` before its name, a list and the pairs of a mapping are joined by
+    commas, None is left out.
 
     >>> command_line("disparity", ["RUN"], {"attribute": "accent", "random": False, "controls": ("age", "sex")})
     'voxaudit disparity RUN --attribute accent --no-random --controls age,sex'
@@ -496,8 +497,19 @@ def command_line(command: str, sources: Sequence[str], arguments: Mapping[str, A
         elif name == "where":
             words += [part for clause in value for part in (f"--{dashed}", shlex.quote(str(clause)))]
         else:
-            text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            words += [f"--{dashed}", shlex.quote(text)]
+            if isinstance(value, Mapping):
+                value = [f"{key}={item}" for key, item in value.items()]
+            text = str(value)
+            if isinstance(value, Mapping):
+                text = ",".join(f"{key}={item}" for key, item in value.items())
+            elif isinstance(value, list | tuple):
+                text = ",".join(map(str, value))
+            # A value that starts with a dash would be taken for a flag.
+            words += (
+                [f"--{dashed}={shlex.quote(text)}"]
+                if text.startswith("-")
+                else [f"--{dashed}", shlex.quote(text)]
+            )
     return " ".join(words)
 
 

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 
-OptionKind = Literal["text", "names", "clauses", "columns", "count", "number", "numbers", "flag", "file"]
+OptionKind = Literal[
+    "text", "names", "clauses", "columns", "pairs", "count", "number", "numbers", "flag", "file"
+]
 """How the command line reads an option: names and numbers are lists with commas, clauses can be given repeatedly,
-columns are NAME=COLUMN pairs, a count is a whole number, a flag is true or false."""
+columns are NAME=COLUMN pairs and pairs other NAME=VALUE ones, a count is a whole number, a flag is true or false."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ OPTIONS: dict[str, Option] = {
         "the format of the corpus (`voxaudit list corpora`); found out if not given", metavar="NAME"
     ),
     "skip_bad_rows": Option("leave bad rows of the corpus out instead of stopping at them", "flag"),
+    "scenarios": Option("what is heard: scenarios and suites", "names", "ID,..."),
+    "normalizer": Option("how texts are made alike (`voxaudit list normalizers`)", metavar="NAME"),
     "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
 }
 """The options that several audits share. An audit's own are declared beside it, under names that are not here."""
@@ -102,6 +106,10 @@ class Audit:
     source_help: str = "a run's folder, or a table of scores (csv, tsv, jsonl, parquet)"
     asks_run: bool = True
     """False where it hears by itself: a report then shows what lies in a folder of its name inside the run's."""
+    gate: Callable[[Answer], str | None] | None = None
+    """Where its command is a gate: returns the sentence that says why an answer fails, None where it passes."""
+    page: str = ""
+    """`module:name` of what makes a report of an answer, where the command can write one to a folder."""
 
     @functools.cached_property
     def ask(self) -> Callable[..., Answer]:
@@ -132,11 +140,12 @@ class Audit:
         return len(self.source.split())
 
 
-AUDITS = Registry(
-    "audit",
-    {name: f"voxaudit.audits.{name}:AUDIT" for name in ()},
-    "voxaudit.audits",
+_BUILT_IN = (
+    "disparity",
+    # one name per line, in the order of a report's chapters
 )
+
+AUDITS = Registry("audit", {name: f"voxaudit.audits.{name}:AUDIT" for name in _BUILT_IN}, "voxaudit.audits")
 """All audits, in the order of a report's chapters."""
 
 

@@ -28,6 +28,17 @@ def number_list(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(f"takes numbers with commas between them, not '{text}'") from None
 
 
+def pairs(text: str) -> dict[str, str]:
+    """Return the NAME=VALUE pairs of a list written with commas, as the type of an argument."""
+    found = {}
+    for part in names(text):
+        name, equals, value = part.partition("=")
+        if not (equals and name and value):
+            raise argparse.ArgumentTypeError(f"takes NAME=VALUE with commas between them, not '{text}'")
+        found[name] = value
+    return found
+
+
 def natural(text: str) -> int:
     """Return a whole number from 0, as the type of an argument."""
     return _whole(text, 0)

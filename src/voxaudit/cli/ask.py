@@ -7,9 +7,17 @@ import inspect
 import os
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.cli.arguments import add_column_argument, add_run_arguments, names, number_list, recognizer_list
+from voxaudit.cli.arguments import (
+    add_column_argument,
+    add_run_arguments,
+    names,
+    number_list,
+    pairs,
+    recognizer_list,
+)
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
@@ -31,6 +39,14 @@ def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
         _add(parser, name, option, parameter)
     if audit.run_options:
         add_run_arguments(parser.add_argument_group("how it is heard"), *audit.run_options)
+    if audit.page:
+        parser.add_argument(
+            "--out",
+            metavar="FOLDER",
+            help="write report.html, summary.md, findings.json and junit.xml there",
+        )
+    if audit.gate:
+        parser.epilog = f"{parser.epilog or ''}\nexit code: 0 the gate passed, 1 it failed"
     add_output_arguments(parser)
 
 
@@ -77,6 +93,7 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option, parameter: 
         # The settings of a recognizer or a scenario have commas of their own.
         "names": recognizer_list if name in ("recognizers", "scenario", "scenarios") else names,
         "numbers": number_list,
+        "pairs": pairs,
         "count": partial(_number, whole=True, option=option),
         "number": partial(_number, whole=False, option=option),
     }
@@ -101,6 +118,7 @@ def _number(text: str, *, whole: bool, option: Option) -> float:
 def run(audit: Audit, args: argparse.Namespace) -> int:
     """Ask the audit what the command line asks, and print its answer."""
     from voxaudit.cli.arguments import columns_as_asked
+    from voxaudit.cli.output import note, printable
 
     given = {name: getattr(args, name) for name in audit.arguments if name != "columns"}
     if "columns" in audit.arguments:
@@ -108,11 +126,28 @@ def run(audit: Audit, args: argparse.Namespace) -> int:
     heard = {name: getattr(args, name, None) for name in audit.run_options}
     given |= {name: value for name, value in heard.items() if value is not None}
     sources = [getattr(args, f"source_{index}") for index in range(audit.positional)]
-    return show(audit.ask(*sources, **given), args)
+    answer = audit.ask(*sources, **given)
+    show(answer, args)
+    if audit.page and args.out is not None:
+        _write_page(audit, answer, args.out)
+    failed = audit.gate(answer) if audit.gate else None
+    if failed is None:
+        return 0
+    note(f"voxaudit: gate failed: {printable(failed)}")
+    return 1
 
 
-def show(answer: Answer, args: argparse.Namespace) -> int:
-    """Print an answer as asked (text, or JSON and nothing else on standard output), write its figure; return 0."""
+def _write_page(audit: Audit, answer: Answer, folder: str) -> None:
+    from voxaudit.cli.output import note
+    from voxaudit.report.build import write_report
+
+    module, _, name = audit.page.partition(":")
+    written = write_report(getattr(import_module(module), name)(answer), folder)
+    note(f"Written to {folder}: {', '.join(path.name for path in written.values())}")
+
+
+def show(answer: Answer, args: argparse.Namespace) -> None:
+    """Print an answer as asked (text, or JSON and nothing else on standard output) and write its figure."""
     from voxaudit.cli.output import note, print_json
     from voxaudit.render.terminal import print_answer
 
@@ -124,4 +159,3 @@ def show(answer: Answer, args: argparse.Namespace) -> int:
         print_json(answer.to_dict())
     else:
         print_answer(answer, flags=True)
-    return 0
