@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.breaking import breaking_points as breaking_points
     from voxaudit.audits.compare import compare as compare
     from voxaudit.audits.differential import differential as differential
-    from voxaudit.audits.disparity import disparity as disparity
+    from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.localize import localize as localize
     from voxaudit.audits.parity import parity as parity
     from voxaudit.audits.robustness import robustness as robustness
@@ -50,7 +50,7 @@ _HOMES = {
     "compare": "voxaudit.audits.compare",
     "count_words": "voxaudit.score",
     "differential": "voxaudit.audits.differential",
-    "disparity": "voxaudit.audits.disparity",
+    "disparity": "voxaudit.audits.disparity.audit",
     "load_config": "voxaudit.config",
     "localize": "voxaudit.audits.localize",
     "make_recognizer": "voxaudit.recognize",

@@ -74,3 +74,17 @@ def listed(names: Iterable[object], most: int = 6) -> str:
 def counted(count: int, noun: str) -> str:
     """Return `1 pair`, `2 pairs`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def times_as_many(ratio: float | None, low: float | None, high: float | None) -> str:
+    """Return a ratio of errors as a sentence has it; fewer errors are said as a share.
+
+    >>> times_as_many(2.72, 0.95, 7.79)
+    '2.72 times as many errors (0.95 to 7.79)'
+    >>> times_as_many(0.62, 0.4, 0.9)
+    '38 % fewer errors (0.62 times as many, 0.40 to 0.90)'
+    """
+    value, _, limits = ratio_interval(ratio, low, high).partition(" (")
+    if ratio is None or ratio >= 1.0 or value == "1.00":
+        return f"{value} times as many errors ({limits}"
+    return f"{100 * (1 - ratio):.0f} % fewer errors ({value} times as many, {limits}"

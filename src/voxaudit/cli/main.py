@@ -37,7 +37,6 @@ COMMANDS = {
     "compare": "paired comparison of two runs: better, worse or a tie; a gate for CI",
     "quality": "how good the audio of each scenario sounds, and how difficult that makes it",
     "robustness": "what disturbed speech costs a recognizer: severity curves, groups, ranks",
-    "disparity": "compare groups by a regression that knows about speakers and confounders",
     "parity": "compare groups speaker by speaker; say what the data cannot show",
     "differential": "groups that disturbed speech hurts more; no references needed",
     "localize": "the words that get lost, for whom, when speech is disturbed; no references needed",
@@ -46,7 +45,6 @@ COMMANDS = {
     "sequential": "hear no more than is needed: stop each cell when its answer is settled",
     "breaking": "how much disturbance a recognizer bears, and for whom",
     "power": "how many speakers a comparison of groups needs, and what yours can show",
-    "simulate": "repeat the simulations behind the disparity audit",
 }
 """Commands that are no audits: a module of this package each, with `add_arguments(parser)`, `run(args) -> int` and an
 `EXAMPLE`. An audit is a command by being registered."""

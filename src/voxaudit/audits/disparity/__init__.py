@@ -1,5 +1,51 @@
-"""Disparity: is the gap between groups real, all else being equal? Poisson regression with speakers in it."""
+"""Disparity: is the gap between groups real, or is it a few speakers and a confounder? (Liu et al. 2022)"""
 
-from voxaudit.audits.disparity.audit import FEWER, MORE, ONE_SPEAKER, UNDECIDED, disparity
+from __future__ import annotations
 
-__all__ = ["FEWER", "MORE", "ONE_SPEAKER", "UNDECIDED", "disparity"]
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
+    """Return what a report asks: all attributes that were named, in one family."""
+    return [{"attribute": tuple(attributes)}] if attributes else []
+
+
+AUDIT = Audit(
+    name="disparity",
+    title="Groups on clean speech",
+    summary="compare groups by a regression that knows about speakers and confounders",
+    function="voxaudit.audits.disparity.audit:disparity",
+    example="voxaudit disparity RUN --attribute gender --controls age",
+    questions=questions,
+    options={
+        "attribute": Option(
+            "the sensitive attributes, whose gaps are measured", kind="names", metavar="COLUMN,..."
+        ),
+        "interaction": Option(
+            "ask whether this column (scenario, say) hurts some groups more", metavar="COLUMN"
+        ),
+        "interaction_against": Option(
+            "its value to compare with (default: clean, or the first)", metavar="VALUE"
+        ),
+        "hold_text": Option(
+            "hold fixed what is said, by sentence embeddings of this column", metavar="COLUMN"
+        ),
+        "random": Option("an effect for every speaker; without it intervals are too narrow", kind="flag"),
+        "interval": Option(
+            "which interval is shown; the tables have all kinds", choices=("robust", "profile", "wald")
+        ),
+        "nodes": Option(
+            "quadrature nodes per speaker (1 = Laplace); more are taken where they do not suffice",
+            kind="count",
+            metavar="K",
+            least=1,
+            most=200,
+        ),
+    },
+)

@@ -1,28 +1,49 @@
-"""Disparity: is the gap between groups real, or is it a few speakers and a confounder? (Liu et al. 2022)"""
+"""Disparity: the question, the decision and the words. The regression is in `model.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.disparity.interaction import adjusted as adjust_interactions
-from voxaudit.audits.disparity.interaction import interaction as fit_interaction
+from voxaudit.answer import (
+    Answer,
+    Cell,
+    Figure,
+    Finding,
+    Forest,
+    ForestRow,
+    Note,
+    Refusal,
+    RefusedError,
+    Table,
+    Verdict,
+    finding_id,
+    number_or_none,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.disparity.frames import Control, Frame, Question, frames
 from voxaudit.audits.disparity.model import (
     Model,
-    RefusalError,
     cautions,
     coefficients,
     fit_frame,
     groups,
     intervals,
 )
-from voxaudit.audits.disparity.result import Disparity, Effect, Fit, FTest, Mode, RatioTest
-from voxaudit.audits.disparity.table import Control, Frame, Question, frames
+from voxaudit.audits.disparity.model import (
+    interaction as fit_interaction,
+)
+from voxaudit.audits.disparity.result import Contrast, Disparity, Effect, Fit, FTest, Mode, RatioTest
+from voxaudit.audits.scores import Names, Scores, Source, natural_order
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
 from voxaudit.stats.dispersion import dispersion
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
@@ -30,109 +51,268 @@ from voxaudit.stats.poisson_glmm import DEFAULT_NODES, MixedFit, NoFiniteEstimat
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
 from voxaudit.stats.regression import Settings, likelihood_ratio, without_columns
 from voxaudit.stats.robust import Sandwich, robust_test, speaker_sandwich
+from voxaudit.wording import counted, listed, ratio_interval
 
-INTERVALS = ("profile", "wald", "robust")
+INTERVALS = ("robust", "profile", "wald")
 LEVEL = 0.05
-MORE, FEWER = "more errors", "fewer errors"
-UNDECIDED = "no gap shown"
-ONE_SPEAKER = "refused: one speaker cannot stand for a group"
+MEASURE = "typical_speaker_ratio"
+LEAD = (
+    "How many times as many errors a typical speaker of a group meets as one of the group it is compared with; 1 is no"
+    " difference. Speakers differ for reasons of their own, and a gap must be larger than that explains: a Poisson"
+    " regression with a random effect for every speaker (Liu et al. 2022). A gap is shown where both the likelihood's"
+    " and the speaker-robust p-value stay below 0.05 after Holm's correction for the comparisons of an attribute."
+)
 
 
+# The question
+
+
+@asks("disparity")
 def disparity(
-    table: pl.DataFrame,
+    source: Source,
     *,
-    attribute: str,
-    errors: str = "errors",
-    words: str = "words",
-    speaker: str | None = "speaker",
-    reference: str | None = None,
+    attribute: str | Sequence[str],
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    against: str | None = None,
     controls: Sequence[str] = (),
-    by: Sequence[str] = (),
+    by: Sequence[str] | None = None,
     interaction: str | None = None,
-    interaction_reference: str | None = None,
+    interaction_against: str | None = None,
+    hold_text: str | None = None,
     random: bool = True,
+    interval: str = "robust",
     nodes: int = DEFAULT_NODES,
-    interval: str = "profile",
-    resamples: int = 2000,
+    resamples: int = 0,
     seed: int = 0,
-    modes: bool = False,
     extra: Sequence[Control] = (),
-    where: str = "table",
-) -> Disparity:
-    """Compare the word error rates of the groups of a sensitive attribute, with `controls` and speakers held fixed.
+) -> Answer:
+    """Compare the error rates of the groups of sensitive attributes, with `controls` and speakers held fixed.
 
-    `table` has one row an utterance with counts of errors and reference words. The model is
-    `errors ~ Poisson(words * exp(mu_group + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022, Eq. 7), or
-    the same without `r` where `random` is false. A table of scores needs no `errors` column: substitutions, deletions
-    and insertions are added up.
+    The model is `errors ~ Poisson(words * exp(mu_group + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022,
+    Eq. 7), or the same without `r` where `random` is false; a ratio is `exp(mu_group - mu_against)`, that of typical
+    speakers. A table needs the columns speaker, words and errors (or substitutions, deletions and insertions).
 
-    `by` fits each combination of its columns apart; p-values are adjusted over all of them (Holm, and Benjamini and
-    Hochberg). `interaction` adds a column (a scenario, say) and asks whether it hurts one group more than another.
-    `interval` chooses what `ci_low`, `ci_high` and `p` of an effect hold; all kinds are in the result. A fit that the
-    data cannot carry is a refusal in words; if that holds for every part of the table, it is raised.
+    Recognizers are answered one by one, on clean speech unless `scenario` says otherwise; `by` names other columns to
+    split by. Of two groups the better served one is compared with, of more the one with most speakers, or `against`.
+    `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another. `hold_text`
+    adds sentence embeddings of a text column to the controls. With `resamples`, the raw ratio of error rates stands
+    beside, with bootstrap intervals. `detail` holds every fit (`Disparity`).
+
+    >>> import polars as pl
+    >>> rows = [
+    ...     {"speaker": f"s{n}", "accent": "ab"[n % 2], "words": 200, "errors": 8 + (n % 5) + 14 * (n % 2)}
+    ...     for n in range(24)
+    ... ]
+    >>> answer = disparity(pl.DataFrame(rows), attribute="accent")
+    >>> finding = answer.findings[0]
+    >>> finding.group, finding.against, finding.verdict, round(finding.estimate, 2)
+    ('b', 'a', 'shown', 2.44)
     """
     if interval not in INTERVALS:
-        raise VoxauditError(f"unknown interval '{interval}'. Available: {', '.join(INTERVALS)}")
+        raise VoxauditError(
+            f"unknown interval '{interval}'. Available: {', '.join(INTERVALS)}", see=("interval",)
+        )
     if nodes < 1:
-        raise VoxauditError(f"the number of quadrature nodes must be 1 or more, not {nodes}")
-    who = speaker if random or _all_known(table, speaker) else None
-    question = Question(attribute, errors, words, who, tuple(controls), tuple(by), interaction)
-    settings = Settings(random=random, nodes=nodes)
-    parts = list(frames(table, question, where, extra))
-    chosen, notes = _reference(parts, attribute, reference, where)
-    notes += _pooled(table, question)
-    base = _interaction_reference(parts, interaction, interaction_reference, where)
-    options = _Options(settings, interval, base, resamples, seed, modes)
-    fits = [_fit(part, question, chosen, options) for part in parts]
-    if all(fit.refusal for fit in fits):
-        raise RefusalError(f"{where}: {fits[0].refusal}")
-    return _adjusted(Disparity(attribute, chosen, interval, tuple(by), tuple(fits), {}, tuple(notes)))
+        raise VoxauditError(f"the number of quadrature nodes must be 1 or more, not {nodes}", see=("nodes",))
+    scores = Scores.of(
+        source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
+    )
+    split = _split(scores, by)
+    scores = _heard(scores, scenario, {*split, interaction})
+    notes = [Note("selected", text) for text in scores.notes]
+    if hold_text is not None:
+        extra, said = _text_controls(scores, hold_text, random)
+        notes.append(Note("text", said))
+    names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
+    fits: list[Fit] = []
+    refusals: list[Refusal] = []
+    for name in names:
+        try:
+            question = Question(
+                scores.column(name), tuple(controls), split, interaction, random or _all_known(scores)
+            )
+            found, said_of = _fits(
+                scores,
+                question,
+                against,
+                interaction_against,
+                extra,
+                _Options(Settings(random=random, nodes=nodes), interval, resamples, seed),
+            )
+            fits += _adjusted([replace(fit, attribute=name) for fit in found])
+            notes += said_of
+        except RefusedError as error:
+            if len(names) == 1:
+                raise
+            refusals.append(error.refusal)
+    if not fits:
+        raise RefusedError(refusals[0])
+    if all(fit.refusal for fit in fits) and len(names) == 1:
+        assert fits[0].refusal is not None
+        raise RefusedError(replace(fits[0].refusal, about=scores.where))
+    return _answer(Disparity(interval, tuple(fits)), split, notes, refusals, hold_text)
 
 
-def _all_known(table: pl.DataFrame, speaker: str | None) -> bool:
-    """Say whether every row has a speaker: without a random effect, they are not needed."""
-    if speaker is None or speaker not in table.columns:
+def _split(scores: Scores, by: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns that split the table: recognizers are never thrown together unless somebody asks for it."""
+    if by is not None:
+        return (by,) if isinstance(by, str) else tuple(by)
+    return ("recognizer",) if "recognizer" in scores.frame.columns else ()
+
+
+def _heard(scores: Scores, scenario: Names, used: set[str | None]) -> Scores:
+    """Return the scenarios asked about: clean speech, unless others were named or the table is split by them."""
+    if scenario is not None:
+        return scores.select(scenario=scenario)
+    if "scenario" not in scores.frame.columns or "scenario" in used:
+        return scores
+    if CLEAN not in scores.scenarios:
+        if len(scores.scenarios) <= 1:
+            return scores
+        text = f"no clean speech was heard; name one of the scenarios: {listed(scores.scenarios)}"
+        raise refuse("no_clean_speech", text, about=scores.where, see=("scenario",))
+    return scores.clean
+
+
+def _all_known(scores: Scores) -> bool:
+    """Say whether every row has a speaker: without a speaker effect, they are not needed."""
+    if "speaker" not in scores.frame.columns:
         return False
-    names = table[speaker].cast(pl.String).str.strip_chars()
+    names = scores.frame["speaker"].cast(pl.String).str.strip_chars()
     return not names.null_count() and not (names == "").any()
+
+
+def _text_controls(scores: Scores, column: str, random: bool) -> tuple[Sequence[Control], str]:
+    """Return the text of utterances as controls; a run keeps it beside the scores, in its corpus."""
+    from voxaudit.audits.disparity.text import embedding_controls
+
+    table = scores.frame
+    if column not in table.columns and scores.run is not None and column in scores.run.corpus.columns:
+        texts = scores.run.corpus.select(utterance="id", **{column: column})
+        table = table.join(texts, on="utterance", how="left", maintain_order="left")
+    return embedding_controls(table, column, "speaker" if random else None, where=scores.where)
+
+
+# The decision
 
 
 @dataclass(frozen=True)
 class _Options:
     settings: Settings
     interval: str
-    base: str | None
     resamples: int
     seed: int
-    modes: bool
 
 
-def _fit(frame: Frame, question: Question, reference: str, options: _Options) -> Fit:
+def _fits(
+    scores: Scores,
+    question: Question,
+    against: str | None,
+    base: str | None,
+    extra: Sequence[Control],
+    options: _Options,
+) -> tuple[list[Fit], list[Note]]:
+    if scores.frame.height:
+        scores.comparable(question.attribute)
+    parts = list(frames(scores, question, extra))
+    chosen, notes = _against(parts, question.attribute, against, scores.where)
+    base = _interaction_base(parts, question.interaction, base, scores.where)
+    return [_fit(part, question, chosen, base, options) for part in parts], notes
+
+
+def _against(parts: Sequence[Frame], attribute: str, asked: str | None, where: str) -> tuple[str, list[Note]]:
+    """Return the group that others are compared with.
+
+    Of two it is the better served that has errors at all: the test is the same, the sentence easier to read. Of more it
+    is the one with most speakers that has errors: to pick the best of several would make the others look worse than
+    they are.
+    """
+    totals: dict[str, list[float]] = {}
+    people: dict[str, set[str]] = {}
+    for part in parts:
+        for code, name in enumerate(part.attribute.names):
+            here = part.attribute.codes == code
+            sums = totals.setdefault(name, [0.0, 0.0, 0.0])
+            sums[0] += float(part.errors[here].sum())
+            sums[1] += float(part.words[here].sum())
+            sums[2] += int(here.sum())
+            if part.speaker is not None:
+                known = np.unique(part.speaker.codes[here])
+                people.setdefault(name, set()).update(part.speaker.names[one] for one in known)
+    if asked is not None:
+        asked = str(asked).lower() if isinstance(asked, bool) else str(asked)  # labels are text
+        if asked not in totals:
+            known_names = natural_order(list(totals))
+            raise VoxauditError(
+                f"{where}: no group '{asked}' of {attribute}.{suggest(asked, known_names)} Groups there:"
+                f" {', '.join(known_names)}",
+                see=("against",),
+            )
+        return asked, []
+    if len(totals) < 2:
+        text = f"only the group '{next(iter(totals))}' can be used" if totals else "no utterance can be used"
+        raise refuse(
+            "one_group", f"{text}: others lack words, counts, or a control attribute", about=attribute
+        )
+    wrong = [name for name in natural_order(list(totals)) if totals[name][0]] or natural_order(list(totals))
+    if len(totals) == 2:
+        chosen = min(wrong, key=lambda name: totals[name][0] / max(totals[name][1], 1.0))
+    else:
+        chosen = max(wrong, key=lambda name: (len(people.get(name, ())), totals[name][2]))
+    text = f"groups of {attribute} are compared with '{chosen}'"
+    return chosen, [Note("against", text, {"attribute": attribute, "against": chosen}, see=("against",))]
+
+
+def _interaction_base(
+    parts: Sequence[Frame], column: str | None, asked: str | None, where: str
+) -> str | None:
+    if column is None:
+        return None
+    names = sorted({name for part in parts if part.interaction for name in part.interaction.labels.names})
+    if len(names) < 2:
+        raise VoxauditError(
+            f"{where}: column '{column}' needs at least two values for an interaction", see=("interaction",)
+        )
+    if asked is None:
+        return CLEAN if CLEAN in names else names[0]
+    if asked not in names:
+        raise VoxauditError(
+            f"{where}: no value '{asked}' of {column}.{suggest(asked, names)} Values there: {', '.join(names)}",
+            see=("interaction_against",),
+        )
+    return asked
+
+
+def _fit(frame: Frame, question: Question, against: str, base: str | None, options: _Options) -> Fit:
     settings = options.settings
     shared: dict[str, Any] = {
         "by": frame.group,
         "attribute": question.attribute,
-        "reference": reference,
+        "against": against,
         "groups": groups(frame),
         "utterances": len(frame.errors),
         "speakers": None if frame.speaker is None else len(frame.speaker.names),
         "left_out": frame.left_out,
     }
     try:
-        model = fit_frame(frame, question.attribute, reference, settings, base=options.base)
+        model = fit_frame(frame, question.attribute, against, settings, base=base)
         regression = model.regression
         null = without_columns(regression, model.columns("attribute"))
         robust = speaker_sandwich(regression) if settings.random else None
-        effects = _effects(frame, model, robust, reference, options)
-        found = None
-        if options.base is not None:
-            found = fit_interaction(frame, question, reference, options.base, settings)
-    except (RefusalError, NoFiniteEstimateError) as refusal:
-        return Fit(**shared, **_EMPTY, refusal=str(refusal))
+        effects = _effects(frame, model, robust, against, options)
+        crossed = None if base is None else fit_interaction(frame, question, against, base, settings)
+    except RefusedError as refused:
+        return Fit(**shared, **_EMPTY, refusal=refused.refusal)
+    except NoFiniteEstimateError as error:
+        return Fit(**shared, **_EMPTY, refusal=Refusal("too_few_errors", question.attribute, str(error)))
     test = likelihood_ratio(regression, null)
     spread = dispersion(regression)
-    fit = regression.fit
-    mixed = fit if isinstance(fit, MixedFit) else None
+    mixed = regression.fit if isinstance(regression.fit, MixedFit) else None
     together = None if robust is None else robust_test(regression, model.columns("attribute"), robust)
     return Fit(
         **shared,
@@ -147,57 +327,57 @@ def _fit(frame: Frame, question: Question, reference: str, options: _Options) ->
         sigma_lrt=None if mixed is None else 2.0 * (mixed.loglik - mixed.loglik_without_speakers),
         nodes=None if mixed is None else mixed.nodes,
         dispersion={"poisson": spread.poisson, "mixed": spread.mixed},
-        interaction=found,
-        warnings=tuple(cautions(frame, model, question.attribute, spread.mixed)),
-        modes=_modes(frame, mixed) if options.modes else (),
+        interaction=crossed,
+        cautions=tuple(cautions(frame, model, question.attribute, spread.mixed)),
+        modes=_modes(frame, mixed),
     )
 
 
 _EMPTY: dict[str, Any] = {
     **dict.fromkeys(("sigma", "se_log_sigma", "loglik", "lrt", "robust", "sigma_lrt", "nodes")),
     **dict.fromkeys(("dispersion", "interaction")),
-    **dict.fromkeys(("effects", "controls", "warnings"), ()),
+    **dict.fromkeys(("effects", "controls", "cautions"), ()),
 }
 
 
 def _effects(
-    frame: Frame, model: Model, robust: Sandwich | None, reference: str, options: _Options
+    frame: Frame, model: Model, robust: Sandwich | None, against: str, options: _Options
 ) -> tuple[Effect, ...]:
-    found = []
-    for place in model.columns("attribute"):
-        group = str(model.terms[place].level)
-        estimate, se = model.regression.estimate(place)
-        profile, wald, clustered = intervals(model, place, robust)
+    effects = []
+    for index in model.columns("attribute"):
+        group = str(model.terms[index].level)
+        estimate, se = model.regression.estimate(index)
+        profile, wald, clustered = intervals(model, index, robust)
         kinds = {"profile": profile, "wald": wald, "robust": clustered}
         shown = kinds[options.interval] or profile  # a group without errors has a profile interval only
-        found.append(
+        effects.append(
             Effect(
                 group=group,
                 estimate=estimate,
                 se=None if np.isnan(se) else se,
                 ratio=float(np.exp(estimate)),
-                ci_low=shown.ci_low,
-                ci_high=shown.ci_high,
+                low=shown.low,
+                high=shown.high,
                 p=shown.p,
-                p_holm=None,
+                p_adjusted=None,
                 p_bh=None,
-                verdict="",
+                verdict="not_shown",
                 profile=profile,
                 wald=wald,
                 robust=clustered,
-                baseline=_baseline(frame, group, reference, options) if options.resamples else None,
+                baseline=_baseline(frame, group, against, options) if options.resamples else None,
             )
         )
-    return tuple(found)
+    return tuple(effects)
 
 
-def _baseline(frame: Frame, group: str, reference: str, options: _Options) -> RatioBootstrap:
+def _baseline(frame: Frame, group: str, against: str, options: _Options) -> RatioBootstrap:
     names, codes = frame.attribute.names, frame.attribute.codes
     return ratio_bootstrap(
         frame.errors,
         frame.words,
         codes == names.index(group),
-        codes == names.index(reference),
+        codes == names.index(against),
         None if frame.speaker is None else frame.speaker.codes,
         resamples=options.resamples,
         seed=options.seed,
@@ -211,94 +391,21 @@ def _modes(frame: Frame, fit: MixedFit | None) -> tuple[Mode, ...]:
     return tuple(Mode(name, float(mode), float(sd)) for name, mode, sd in rows)
 
 
-def _reference(
-    parts: Sequence[Frame], attribute: str, asked: str | None, where: str
-) -> tuple[str, list[str]]:
-    """Return the reference group: the one asked for, or the first with errors."""
-    counted: dict[str, float] = {}
-    for part in parts:
-        for code, name in enumerate(part.attribute.names):
-            counted[name] = counted.get(name, 0.0) + float(part.errors[part.attribute.codes == code].sum())
-    if asked is not None:
-        asked = str(asked).lower() if isinstance(asked, bool) else str(asked)  # labels are text
-        if asked not in counted:
-            known = sorted(counted)
-            raise VoxauditError(
-                f"{where}: no group '{asked}' of {attribute}.{suggest(asked, known)} Groups there: {', '.join(known)}"
-            )
-        return asked, []
-    names = sorted(counted, key=_natural)
-    if len(names) < 2:
-        raise VoxauditError(
-            f"{where}: column '{attribute}' has one group, '{names[0]}', among the utterances that can be used"
-            if names
-            else f"{where}: no utterance can be used: each lacks words, counts, a group or a control attribute"
-        )
-    chosen = next((name for name in names if counted[name]), names[0])
-    return chosen, [f"reference group: '{chosen}' (choose with --reference)"]
-
-
-def _natural(name: str) -> tuple[float, str]:
-    try:
-        return float(name), name
-    except ValueError:
-        return float("inf"), name
-
-
-def _interaction_reference(
-    parts: Sequence[Frame], column: str | None, asked: str | None, where: str
-) -> str | None:
-    if column is None:
-        return None
-    found = [part.interaction for part in parts if part.interaction is not None]
-    names = sorted({name for one in found for name in one.labels.names})
-    if len(names) < 2:
-        raise VoxauditError(f"{where}: column '{column}' needs at least two values for an interaction")
-    if asked is None:
-        return "clean" if "clean" in names else names[0]
-    if asked not in names:
-        raise VoxauditError(
-            f"{where}: no value '{asked}' of {column}.{suggest(asked, names)} Values there: {', '.join(names)}"
-        )
-    return asked
-
-
-def _pooled(table: pl.DataFrame, question: Question) -> list[str]:
-    """Say when different recognizers or scenarios are thrown together."""
-    used = {*question.by, question.attribute, question.interaction, *question.controls}
-    return [
-        f"column '{name}' has {count} values, which are pooled here; split them with --by {name}"
-        for name in ("recognizer", "scenario")
-        if name in table.columns and name not in used and (count := table[name].n_unique()) > 1
-    ]
-
-
-def _adjusted(result: Disparity) -> Disparity:
-    """Fill in the p-values adjusted over all fits, and the verdicts that follow from them."""
-    fits = list(result.fits)
-    effects = [(i, j) for i, fit in enumerate(fits) for j in range(len(fit.effects))]
-    shown = [fits[i].effects[j].p for i, j in effects]
-    careful = [_careful(fits[i].effects[j]) for i, j in effects]
-    steps = zip(effects, holm(shown), benjamini_hochberg(shown), holm(careful), strict=True)
-    for (i, j), p_holm, p_bh, strict in steps:
-        effect = fits[i].effects[j]
-        compared = (effect.group, fits[i].reference)
-        alone = any(one.speakers == 1 for one in fits[i].groups if one.group in compared)
-        verdict = ONE_SPEAKER if alone and fits[i].sigma is not None else _verdict(effect, strict)
-        changed = replace(effect, p_holm=p_holm, p_bh=p_bh, verdict=verdict)
-        fits[i] = replace(fits[i], effects=(*fits[i].effects[:j], changed, *fits[i].effects[j + 1 :]))
+def _adjusted(fits: Sequence[Fit]) -> list[Fit]:
+    """Return the fits of one attribute with p-values adjusted over all of them, and the verdicts that follow."""
+    effects = [(fit, effect) for fit in fits for effect in fit.effects]
+    careful = [_careful(effect) for _, effect in effects]
+    decided = iter(
+        replace(effect, p_adjusted=p, p_bh=p_bh, verdict=_verdict(fit, effect, p))
+        for (fit, effect), p, p_bh in zip(effects, holm(careful), benjamini_hochberg(careful), strict=True)
+    )
+    fits = [replace(fit, effects=tuple(next(decided) for _ in fit.effects)) for fit in fits]
     tests = [None if fit.lrt is None else fit.lrt.p for fit in fits]
-    for i, (p_holm, p_bh) in enumerate(zip(holm(tests), benjamini_hochberg(tests), strict=True)):
-        test = fits[i].lrt
-        if test is not None:
-            fits[i] = replace(fits[i], lrt=replace(test, p_holm=p_holm, p_bh=p_bh))
-    fits = adjust_interactions(fits)
-    family = {
-        "effects": sum(p is not None for p in shown),
-        "tests": sum(p is not None for p in tests),
-        "interactions": sum(fit.interaction is not None for fit in fits),
-    }
-    return replace(result, fits=tuple(fits), family=family)
+    fits = [
+        fit if fit.lrt is None else replace(fit, lrt=replace(fit.lrt, p_adjusted=p, p_bh=p_bh))
+        for fit, p, p_bh in zip(fits, holm(tests), benjamini_hochberg(tests), strict=True)
+    ]
+    return _adjusted_interactions(fits)
 
 
 def _careful(effect: Effect) -> float | None:
@@ -307,7 +414,544 @@ def _careful(effect: Effect) -> float | None:
     return max(known) if known else effect.p
 
 
-def _verdict(effect: Effect, p: float | None) -> str:
-    if p is None or not p < LEVEL:
-        return UNDECIDED
-    return MORE if effect.ratio > 1.0 else FEWER
+def _verdict(fit: Fit, effect: Effect, p: float | None) -> Verdict:
+    compared = (effect.group, fit.against)
+    if fit.sigma is not None and any(one.speakers == 1 for one in fit.groups if one.group in compared):
+        return "refused"  # one speaker cannot stand for a group
+    return "shown" if p is not None and p < LEVEL else "not_shown"
+
+
+def _adjusted_interactions(fits: Sequence[Fit]) -> list[Fit]:
+    parts = [fit.interaction for fit in fits if fit.interaction is not None]
+    p_values = [contrast.p for part in parts for contrast in part.contrasts]
+    pairs = iter(zip(holm(p_values), benjamini_hochberg(p_values), strict=True))
+    p_tests = [(part.robust or part.lrt).p for part in parts]
+    tests = iter(zip(holm(p_tests), benjamini_hochberg(p_tests), strict=True))
+    decided = []
+    for fit in fits:
+        if fit.interaction is None:
+            decided.append(fit)
+            continue
+        part, (p, p_bh) = fit.interaction, next(tests)
+        contrasts: list[Contrast] = []
+        for contrast in part.contrasts:
+            own, own_bh = next(pairs)
+            contrasts.append(replace(contrast, p_adjusted=own, p_bh=own_bh))
+        shown: Verdict = "shown" if p is not None and p < LEVEL else "not_shown"
+        part = replace(part, contrasts=tuple(contrasts), verdict=shown)
+        if part.robust is not None:
+            part = replace(part, robust=replace(part.robust, p_adjusted=p, p_bh=p_bh))
+        else:
+            part = replace(part, lrt=replace(part.lrt, p_adjusted=p, p_bh=p_bh))
+        decided.append(replace(fit, interaction=part))
+    return decided
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Two groups, the worse over the better: the ratio with the outer limits of all intervals."""
+
+    attribute: str
+    worse: str
+    better: str
+    ratio: float
+    low: float | None
+    high: float | None
+    speakers: int
+
+
+def _gaps(fit: Fit) -> Iterator[_Gap]:
+    people = {group.group: group.speakers or 0 for group in fit.groups}
+    for effect in fit.effects:
+        if effect.verdict == "refused":
+            continue
+        # A gap has to convince both the likelihood and the robust interval.
+        kinds = [one for one in (effect.profile, effect.robust) if one is not None]
+        lows = [low for low in (effect.low, *(one.low for one in kinds)) if low is not None]
+        highs = [high for high in (effect.high, *(one.high for one in kinds)) if high is not None]
+        low, high = min(lows, default=None), max(highs, default=None)
+        worse, better, ratio = effect.group, fit.against, effect.ratio
+        if ratio < 1.0:
+            worse, better = better, worse
+            ratio, low, high = _inverse(ratio) or math.inf, _inverse(high), _inverse(low)
+        fewest = min(people.get(worse, 0), people.get(better, 0))
+        yield _Gap(fit.attribute, worse, better, ratio, low, high, fewest)
+
+
+def _inverse(value: float | None) -> float | None:
+    return None if value is None else math.inf if value == 0.0 else 1.0 / value
+
+
+def _lower_together(gap: _Gap, count: int) -> float | None:
+    """Return a lower limit that holds for `count` comparisons at once (Bonferroni), on the log scale."""
+    from scipy.special import stdtrit
+
+    if count == 1 or not gap.low or not math.isfinite(gap.ratio):
+        return gap.low
+    df = max(gap.speakers - 1.0, 1.0)
+    farther = float(stdtrit(df, 1.0 - 0.025 / count) / stdtrit(df, 0.975))
+    return float(gap.ratio * (gap.low / gap.ratio) ** farther)
+
+
+# The words
+
+
+def _answer(
+    result: Disparity,
+    split: tuple[str, ...],
+    notes: Sequence[Note],
+    refusals: Sequence[Refusal],
+    hold_text: str | None,
+) -> Answer:
+    findings = [finding for fit in result.fits for finding in _findings(fit)]
+    findings += _worst(result.fits, split, refusals)
+    tables = [
+        table
+        for table in (
+            _groups_table(result.fits, split),
+            _interaction_table(result.fits, split),
+            _baseline_table(result.fits, split),
+            _controls_table(result.fits, split),
+            _fits_table(result.fits, split),
+            _speakers_table(result.fits, split),
+        )
+        if table.frame.height
+    ]
+    asked = list(dict.fromkeys(fit.attribute for fit in result.fits))
+    refused = [
+        replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}") for fit in result.fits if fit.refusal
+    ]
+    return Answer(
+        audit="disparity",
+        title=f"Errors by {listed(asked)}" + (f", {hold_text} held fixed" if hold_text else ""),
+        findings=tuple(findings),
+        tables=tables,  # type: ignore[arg-type]
+        figures=tuple(_figures(result.fits, split)),
+        notes=(*notes, *_cautions(result.fits)),
+        refusals=(*refusals, *refused),
+        lead=LEAD,
+        detail=result,
+    )
+
+
+def _keys(fit: Fit) -> dict[str, str | None]:
+    """Return the recognizer and scenario of a fit, where it is about one."""
+    return {name: str(fit.by[name]) for name in ("recognizer", "scenario") if fit.by.get(name) is not None}
+
+
+def _part(fit: Fit) -> str:
+    return "".join(f"{value}: " for value in fit.by.values())
+
+
+def _id(fit: Fit, *parts: str | None) -> str:
+    return finding_id("disparity", *fit.by.values(), fit.attribute, *parts)
+
+
+def _findings(fit: Fit) -> Iterator[Finding]:
+    if fit.refusal is not None:
+        yield Finding(
+            id=_id(fit, MEASURE),
+            measure=MEASURE,
+            unit="ratio",
+            verdict="refused",
+            code=fit.refusal.code,
+            sentence=f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}.",
+            attribute=fit.attribute,
+            headline=True,
+            **_keys(fit),  # type: ignore[arg-type]
+        )
+        return
+    shown = [effect for effect in fit.effects if effect.verdict == "shown"]
+    top = max(shown or fit.effects, key=lambda effect: abs(effect.estimate), default=None)
+    observed = {group.group: group for group in fit.groups}
+    for effect in fit.effects:
+        group, other = observed[effect.group], observed[fit.against]
+        low, high = number_or_none(effect.low), number_or_none(effect.high)
+        yield Finding(
+            id=_id(fit, effect.group, MEASURE),
+            measure=MEASURE,
+            unit="ratio",
+            verdict=effect.verdict,
+            code="one_speaker" if effect.verdict == "refused" else None,
+            sentence=_sentence(fit, effect),
+            estimate=number_or_none(effect.ratio),
+            low=low,
+            high=high,
+            p=_careful(effect),
+            p_adjusted=effect.p_adjusted,
+            family=f"groups of {fit.attribute}",
+            attribute=fit.attribute,
+            group=effect.group,
+            against=fit.against,
+            speakers=group.speakers,
+            speakers_against=other.speakers,
+            utterances=group.utterances,
+            words=group.words,
+            excludes=_farther(low, high) if effect.verdict == "not_shown" else None,
+            headline=effect is top,
+            **_keys(fit),  # type: ignore[arg-type]
+        )
+    if fit.interaction is not None:
+        yield _interaction_finding(fit)
+
+
+def _farther(low: float | None, high: float | None) -> float | None:
+    """Return the limit of a ratio that is farther from 1."""
+    known = [limit for limit in (low, high) if limit]
+    return max(known, key=lambda limit: abs(math.log(limit)), default=None)
+
+
+def _sentence(fit: Fit, effect: Effect) -> str:
+    who = str(fit.by.get("recognizer") or "the recognizer")
+    scenario = fit.by.get("scenario", CLEAN)
+    where = "On clean speech" if scenario == CLEAN else f"Under {scenario}"
+    if effect.verdict == "refused":
+        return (
+            f"{who}: no conclusion about {effect.group} ({fit.attribute}) against {fit.against}: one speaker cannot"
+            " stand for a group."
+        )
+    claim = (
+        f"{where} {who} makes {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group}"
+        f" speaker ({fit.attribute}) as for a typical {fit.against} one"
+    )
+    if effect.verdict == "shown":
+        return f"{claim}: a gap is shown."
+    low, high = number_or_none(effect.low), number_or_none(effect.high)
+    if low is not None and high is not None and not low <= 1.0 <= high:
+        return f"{claim}: no gap is shown once all comparisons and both tests are allowed for."
+    limit = _farther(low, high)
+    if limit is None:
+        return f"{claim}: no gap is shown."
+    return f"{claim}: no gap is shown, but {limit:.2f} times as many are not ruled out."
+
+
+def _interaction_finding(fit: Fit) -> Finding:
+    part = fit.interaction
+    assert part is not None
+    test = part.robust or part.lrt
+    largest = max(part.contrasts, key=lambda one: abs(one.estimate), default=None)
+    who = str(fit.by.get("recognizer") or "the recognizer")
+    does = (
+        "hurts the groups differently" if part.verdict == "shown" else "is not shown to hurt one group more"
+    )
+    sentence = f"{who}: {part.column} {does} ({fit.attribute}, from {part.against})"
+    if largest is not None:
+        value = ratio_interval(largest.ratio, largest.low, largest.high)
+        sentence += (
+            f"; at most, under {largest.at} the errors of {largest.group} grow {value} times as much as those of"
+            f" {fit.against}"
+        )
+    return Finding(
+        id=_id(fit, part.column, "interaction"),
+        measure="interaction",
+        unit="ratio",
+        verdict=part.verdict,
+        sentence=f"{sentence}.",
+        estimate=None if largest is None else number_or_none(largest.ratio),
+        low=None if largest is None else number_or_none(largest.low),
+        high=None if largest is None else number_or_none(largest.high),
+        p=test.p,
+        p_adjusted=test.p_adjusted,
+        family=f"interactions with {part.column}",
+        attribute=fit.attribute,
+        group=None if largest is None else largest.group,
+        against=fit.against,
+        speakers=fit.speakers,
+        utterances=fit.utterances,
+        headline=True,
+        **_keys(fit),  # type: ignore[arg-type]
+    )
+
+
+def _worst(fits: Sequence[Fit], split: tuple[str, ...], refused: Sequence[Refusal]) -> Iterator[Finding]:
+    """Yield, for every part of the table, the widest gap between two groups: what a gate looks at.
+
+    The largest of several lower limits would be too high by chance: they are taken together.
+    """
+    parts: dict[tuple[Any, ...], list[Fit]] = {}
+    for fit in fits:
+        parts.setdefault(tuple(fit.by.values()), []).append(fit)
+    for own in parts.values():
+        shared: dict[str, Any] = {
+            "id": finding_id("disparity", *own[0].by.values(), "worst_group_ratio"),
+            "measure": "worst_group_ratio",
+            "unit": "ratio",
+            **_keys(own[0]),
+        }
+        who = str(own[0].by.get("recognizer") or "the recognizer")
+        gaps = [gap for fit in own for gap in _gaps(fit)]
+        why = next((one for one in (*(fit.refusal for fit in own), *refused) if one is not None), None)
+        if why is not None or not gaps:
+            code, text = (why.code, why.text) if why else ("one_speaker", "every group has one speaker only")
+            sentence = f"{who}: the widest gap between groups cannot be judged: {text.rstrip('.')}."
+            yield Finding(verdict="refused", code=code, sentence=sentence, **shared)
+            continue
+        widest = max(gaps, key=lambda gap: gap.ratio)
+        lows = [low for gap in gaps if (low := _lower_together(gap, len(gaps))) is not None]
+        highs = [gap.high for gap in gaps]
+        low = number_or_none(max(lows, default=None))
+        high = (
+            None
+            if any(one is None for one in highs)
+            else number_or_none(max(h for h in highs if h is not None))
+        )
+        least = (
+            ""
+            if low is None
+            else f", at least {low:.2f} times with {counted(len(gaps), 'comparison')} taken together"
+        )
+        yield Finding(
+            verdict="measured",
+            sentence=(
+                f"The widest gap of {who} is {widest.ratio:.2f} times as many errors for a typical {widest.worse}"
+                f" speaker ({widest.attribute}) as for a typical {widest.better} one{least}."
+            ),
+            estimate=number_or_none(widest.ratio),
+            low=low,
+            high=high,
+            attribute=widest.attribute,
+            group=widest.worse,
+            against=widest.better,
+            speakers=widest.speakers,
+            **shared,
+        )
+
+
+def _cautions(fits: Sequence[Fit]) -> list[Note]:
+    """Return what to know about the fits, each thing once with the parts it holds for."""
+    merged: dict[str, tuple[Note, list[str]]] = {}
+    for fit in fits:
+        for note in fit.cautions:
+            merged.setdefault(note.text, (note, []))[1].append(_part(fit).rstrip(": "))
+    several = len({tuple(fit.by.values()) for fit in fits}) > 1
+    return [
+        replace(note, text=f"{note.text} ({listed(dict.fromkeys(parts))})") if several else note
+        for note, parts in merged.values()
+    ]
+
+
+def _columns(split: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    return [(name,) for name in (*split, "attribute")]
+
+
+def _groups_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    rows = []
+    for fit in fits:
+        effects = {effect.group: effect for effect in fit.effects}
+        for group in sorted(fit.groups, key=lambda one: one.group != fit.against):
+            effect = effects.get(group.group)
+            rows.append(
+                {
+                    **fit.by,
+                    "attribute": fit.attribute,
+                    "group": group.group,
+                    "against": None if effect is None else fit.against,
+                    "speakers": group.speakers,
+                    "utterances": group.utterances,
+                    "words": group.words,
+                    "errors": group.errors,
+                    "wer": group.wer,
+                    MEASURE: None if effect is None else number_or_none(effect.ratio),
+                    "low": None if effect is None else number_or_none(effect.low),
+                    "high": None if effect is None else number_or_none(effect.high),
+                    "p": None if effect is None else _careful(effect),
+                    "p_adjusted": None if effect is None else effect.p_adjusted,
+                    "p_bh": None if effect is None else effect.p_bh,
+                    "verdict": None if effect is None else effect.verdict.replace("_", " "),
+                    **_kinds(effect),
+                }
+            )
+    columns = [
+        *_columns(split),
+        ("group",),
+        ("against",),
+        ("speakers", "", "count"),
+        ("wer", "WER", "percent"),
+        (MEASURE, "errors, typical speaker", "ratio", "low", "high"),
+        ("p", "p", "p"),
+        ("p_adjusted", "p (Holm)", "p"),
+        ("verdict",),
+    ]
+    note = (
+        "WER is as observed; the ratio is that of typical speakers, with speakers and controls held fixed, and differs"
+        " from the ratio of the WERs where the spread between speakers does. p is the larger of the likelihood's and the"
+        " speaker-robust one."
+    )
+    return tabulate("groups", "Errors by group", rows, columns, note=note)
+
+
+def _kinds(effect: Effect | None) -> dict[str, float | None]:
+    """Return the limits and p-value of every kind of interval."""
+    found: dict[str, float | None] = {}
+    for kind in ("robust", "profile", "wald"):
+        one = None if effect is None else getattr(effect, kind)
+        for name in ("low", "high", "p"):
+            found[f"{kind}_{name}"] = None if one is None else number_or_none(getattr(one, name))
+    return found
+
+
+def _interaction_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    rows = [
+        {
+            **fit.by,
+            "attribute": fit.attribute,
+            "at": contrast.at,
+            "group": contrast.group,
+            "against": fit.against,
+            "ratio": number_or_none(contrast.ratio),
+            "low": number_or_none(contrast.low),
+            "high": number_or_none(contrast.high),
+            "p": contrast.p,
+            "p_adjusted": contrast.p_adjusted,
+            "p_bh": contrast.p_bh,
+        }
+        for fit in fits
+        if fit.interaction is not None
+        for contrast in fit.interaction.contrasts
+    ]
+    columns = [
+        *_columns(split),
+        ("at",),
+        ("group",),
+        ("against",),
+        ("ratio", "ratio of ratios", "ratio", "low", "high"),
+        ("p", "p", "p"),
+        ("p_adjusted", "p (Holm)", "p"),
+    ]
+    return tabulate(
+        "interaction", "How much more a group's errors grow than those of the other", rows, columns
+    )
+
+
+def _baseline_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    rows = []
+    for fit in fits:
+        for effect in fit.effects:
+            raw = effect.baseline
+            if raw is None:
+                continue
+            spans = {"utterances": raw.utterances, "speakers": raw.speakers}
+            limits = {
+                f"{kind}_{side}": None if span is None else number_or_none(getattr(span, f"ci_{side}"))
+                for kind, span in spans.items()
+                for side in ("low", "high")
+            }
+            keys = {**fit.by, "attribute": fit.attribute, "group": effect.group, "against": fit.against}
+            rows.append({**keys, "wer_ratio": number_or_none(raw.ratio), **limits})
+    columns = [
+        *_columns(split),
+        ("group",),
+        ("against",),
+        ("wer_ratio", "ratio of WERs (speakers resampled)", "ratio", "speakers_low", "speakers_high"),
+    ]
+    note = (
+        "Nothing is held fixed. The limits from resampled utterances, which are too narrow, are in the JSON."
+    )
+    return tabulate("baseline", "The ratio of the word error rates beside it", rows, columns, note=note)
+
+
+def _controls_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    rows = [
+        {
+            **fit.by,
+            "attribute": fit.attribute,
+            "term": term.term,
+            "estimate": number_or_none(term.estimate),
+            "se": number_or_none(term.se),
+            "robust_se": number_or_none(term.robust_se),
+        }
+        for fit in fits
+        if len(fit.controls) > 1
+        for term in fit.controls
+    ]
+    columns = [
+        *_columns(split),
+        ("term",),
+        ("estimate", "log-ratio", "number"),
+        ("se", "standard error", "number"),
+        ("robust_se", "robust", "number"),
+    ]
+    title = "Held fixed (log-ratios per unit, or against the first value)"
+    return tabulate("controls", title, rows, columns, folded=len(fits) > 1)
+
+
+def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    rows = [
+        {
+            **fit.by,
+            "attribute": fit.attribute,
+            "speakers": fit.speakers,
+            "utterances": fit.utterances,
+            "left_out": sum(fit.left_out.values()),
+            "sigma": fit.sigma,
+            "spread": None if fit.sigma is None else math.exp(fit.sigma),
+            "se_log_sigma": number_or_none(fit.se_log_sigma),
+            "dispersion": None if fit.dispersion is None else fit.dispersion["poisson"],
+            "dispersion_within": None if fit.dispersion is None else fit.dispersion["mixed"],
+            "chi2": None if fit.lrt is None else fit.lrt.chi2,
+            "df": None if fit.lrt is None else fit.lrt.df,
+            "p": None if fit.lrt is None else fit.lrt.p,
+            "p_adjusted": None if fit.lrt is None else fit.lrt.p_adjusted,
+            "p_robust": None if fit.robust is None else fit.robust.p,
+            "loglik": fit.loglik,
+            "sigma_lrt": fit.sigma_lrt,
+            "nodes": fit.nodes,
+        }
+        for fit in fits
+        if fit.refusal is None
+    ]
+    columns = [
+        *_columns(split),
+        ("speakers", "", "count"),
+        ("utterances", "", "count"),
+        ("left_out", "left out", "count"),
+        ("spread", "speakers differ by a factor of", "ratio"),
+        ("dispersion", "dispersion", "ratio"),
+        ("dispersion_within", "within speakers", "ratio"),
+        ("p", "does it matter at all? p (likelihood ratio)", "p"),
+        ("p_robust", "p (robust)", "p"),
+    ]
+    return tabulate("fits", "The regressions", rows, columns, folded=len(rows) > 1)
+
+
+def _speakers_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    rows = [
+        {**fit.by, "attribute": fit.attribute, "speaker": mode.speaker, "effect": mode.mode, "sd": mode.sd}
+        for fit in fits
+        for mode in fit.modes
+    ]
+    columns = [*_columns(split), ("speaker",), ("effect", "log-rate", "number"), ("sd", "sd", "number")]
+    title = "Each speaker's own log-rate relative to the model, shrunk toward 0"
+    return tabulate("speakers", title, rows, columns, folded=True)
+
+
+def _figures(fits: Sequence[Fit], split: tuple[str, ...]) -> Iterator[Figure]:
+    for number, (attribute, own) in enumerate(_by_attribute(fits).items()):
+        rows = [
+            ForestRow(
+                f"{_part(fit)}{effect.group}" if len(own) > 1 else effect.group,
+                Cell(number_or_none(effect.ratio), number_or_none(effect.low), number_or_none(effect.high)),
+                effect.verdict == "shown",
+                effect.verdict.replace("_", " "),
+            )
+            for fit in own
+            for effect in fit.effects
+        ]
+        if not rows:
+            continue
+        against = own[0].against
+        shown = sum(row.shown for row in rows)
+        yield Figure(
+            "forest" if number == 0 else f"forest-{attribute}",
+            f"{attribute}: errors of a typical speaker relative to {against}",
+            f"Ratios of errors by {attribute} with 95 % intervals; {shown} of {len(rows)} are shown to differ from 1.",
+            Forest(tuple(rows), f"times as many errors as for {against}"),
+            "groups",
+        )
+
+
+def _by_attribute(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
+    found: dict[str, list[Fit]] = {}
+    for fit in fits:
+        found.setdefault(fit.attribute, []).append(fit)
+    return found

@@ -1,4 +1,4 @@
-"""One disparity model: the design of a frame, its fit, and the refusals and warnings in words."""
+"""The regression: the design of a frame, its fit, intervals of every kind, and what it cannot carry."""
 
 from __future__ import annotations
 
@@ -6,14 +6,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.audits.disparity.result import Coefficient, Group, Interval
-from voxaudit.audits.disparity.table import Categorical, Frame, Labels, Numeric
-from voxaudit.errors import VoxauditError
+from voxaudit.answer import Note, refuse
+from voxaudit.audits.disparity.frames import Categorical, Frame, Numeric, Question
+from voxaudit.audits.disparity.result import (
+    Coefficient,
+    Contrast,
+    FTest,
+    Group,
+    Interaction,
+    Interval,
+    RatioTest,
+)
+from voxaudit.audits.scores import Labels
 from voxaudit.stats.cells import FloatArray, collapse
 from voxaudit.stats.poisson_glmm import MixedFit
 from voxaudit.stats.profile import profile_interval
-from voxaudit.stats.regression import Regression, Settings, normal_tails, regress
-from voxaudit.stats.robust import Sandwich, speaker_freedom
+from voxaudit.stats.regression import (
+    Regression,
+    Settings,
+    likelihood_ratio,
+    normal_tails,
+    regress,
+    without_columns,
+)
+from voxaudit.stats.robust import Sandwich, robust_test, speaker_freedom, speaker_sandwich
 
 FEWEST_ERRORS = 5
 """With fewer errors in all, no comparison is made."""
@@ -24,10 +40,6 @@ OVERDISPERSED = 1.25
 FAR_SPEAKER = 0.01
 """A speaker is named who is further from the others than the furthest of so many would be with this probability."""
 _Z = 1.959963984540054
-
-
-class RefusalError(VoxauditError):
-    """The data cannot carry the conclusion; the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,7 @@ class Model:
 
     terms: tuple[Term, ...]
     regression: Regression
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     def columns(self, kind: str) -> tuple[int, ...]:
         """Return the places of the terms of one kind."""
@@ -72,44 +84,54 @@ def fit_frame(
     """
     _refuse_early(frame, attribute, reference, settings)
     if base is not None and frame.interaction is not None and base not in frame.interaction.labels.names:
-        raise RefusalError(f"the value '{base}' of {frame.interaction.column} does not occur here")
+        raise refuse(
+            "no_clean_speech", f"the value '{base}' of {frame.interaction.column} does not occur here"
+        )
     terms, columns = _design(frame, attribute, reference, base, interact)
     codes = frame.speaker.codes if frame.speaker is not None and settings.random else None
     speaker = np.zeros(len(frame.errors), dtype=np.int64) if codes is None else codes
     cells = collapse(frame.errors, frame.words, speaker, np.column_stack(columns))
     model = regress(cells, settings)
-    warnings = _dependence(model, terms, attribute)
-    warnings += _infinite(model, terms, reference)
+    notes = _dependence(model, terms, attribute)
+    notes += _infinite(model, terms, reference)
     if settings.random and speaker_freedom(model) < 1:
         people = len(frame.speaker.names) if frame.speaker is not None else 0
-        raise RefusalError(
-            f"{people} speakers cannot carry {int(model.cells.constant_within.sum())} speaker-level coefficients:"
-            " there is nothing left to tell how much speakers differ. Record more speakers or use fewer controls"
+        coefficients_ = int(model.cells.constant_within.sum())
+        raise refuse(
+            "too_few_speakers",
+            f"{people} speakers cannot carry {coefficients_} speaker-level coefficients: there is nothing left to tell"
+            " how much speakers differ. Record more speakers or use fewer controls",
+            see=("controls",),
+            speakers=people,
+            coefficients=coefficients_,
         )
-    return Model(terms, model, tuple(warnings))
+    return Model(terms, model, tuple(notes))
 
 
 def _refuse_early(frame: Frame, attribute: str, reference: str, settings: Settings) -> None:
     names = frame.attribute.names
     if reference not in names:
-        raise RefusalError(f"the reference group '{reference}' of {attribute} does not occur here")
+        raise refuse(
+            "one_group", f"the group '{reference}' of {attribute} does not occur here", see=("against",)
+        )
     if len(names) < 2:
-        raise RefusalError(f"only one group of {attribute} occurs here, '{names[0]}'")
+        raise refuse("one_group", f"only one group of {attribute} occurs here, '{names[0]}'")
     total = int(frame.errors.sum())
     if total < FEWEST_ERRORS:
-        raise RefusalError(
-            f"{total} errors in {int(frame.words.sum()):,} words are too few to compare groups"
-        )
+        words = int(frame.words.sum())
+        text = f"{total} errors in {words:,} words are too few to compare groups"
+        raise refuse("too_few_errors", text, errors=total, words=words)
     if not frame.errors[frame.attribute.codes == names.index(reference)].sum():
-        raise RefusalError(
-            f"the reference group '{reference}' has no errors, so every ratio to it is infinite. Choose another"
-            " with --reference"
+        text = (
+            f"the group '{reference}' has no errors, so every ratio to it is infinite. Compare with another"
         )
+        raise refuse("too_few_errors", text, see=("against",), group=reference)
     if settings.random and frame.speaker is not None and len(frame.speaker.names) < 2:
-        raise RefusalError(
-            "there is one speaker, so nothing can be said about speakers in general. Record more, or give --no-random"
-            " for a statement about this speaker alone"
+        text = (
+            "there is one speaker, so nothing can be said about speakers in general. Record more, or leave the"
+            " speakers' effect out for a statement about this speaker alone"
         )
+        raise refuse("one_speaker", text, see=("random",))
 
 
 def _design(
@@ -153,43 +175,45 @@ def _base(control: Categorical, frame: Frame) -> str:
     return labels.names[int((errors > 0).argmax())]
 
 
-def _dependence(model: Regression, terms: tuple[Term, ...], attribute: str) -> list[str]:
-    warnings = []
+def _dependence(model: Regression, terms: tuple[Term, ...], attribute: str) -> list[Note]:
+    notes = []
     for one in model.dependent:
         term = terms[one.column]
-        on = ", ".join(dict.fromkeys(str(terms[place].column) for place in one.on))
+        on = ", ".join(dict.fromkeys(str(terms[index].column) for index in one.on))
         if term.kind in ("attribute", "interaction"):
             what = f"group '{term.level}' of {attribute}" + (f" at '{term.at}'" if term.at else "")
-            raise RefusalError(
+            raise refuse(
+                "not_separable",
                 f"{what} cannot be told apart from {on or 'the rest'}: they go together in every utterance. Leave out"
-                " the control attribute, or collect data where they do not"
+                " the control attribute, or collect data where they do not",
+                see=("controls",),
             )
-        warnings.append(
-            f"control attribute {term.name} left out: it "
-            + (f"is determined by {on}" if on else "has the same value in every utterance")
-        )
-    return warnings
+        why = f"is determined by {on}" if on else "has the same value in every utterance"
+        notes.append(Note("control_left_out", f"control attribute {term.name} left out: it {why}"))
+    return notes
 
 
-def _infinite(model: Regression, terms: tuple[Term, ...], reference: str) -> list[str]:
-    warnings = []
-    for place, sign in model.infinite.items():
-        term = terms[place]
+def _infinite(model: Regression, terms: tuple[Term, ...], reference: str) -> list[Note]:
+    notes = []
+    for index, sign in model.infinite.items():
+        term = terms[index]
         if term.kind == "intercept" or (term.kind == "attribute" and sign > 0):
-            raise RefusalError(
-                f"no comparison with the reference group '{reference}' is possible: wherever it occurs together with"
-                " the controls, it has no errors. Use fewer controls or another reference"
+            raise refuse(
+                "too_few_errors",
+                f"no comparison with the group '{reference}' is possible: wherever it occurs together with the"
+                " controls, it has no errors. Use fewer controls or compare with another group",
+                see=("controls", "against"),
             )
         if term.kind == "attribute":
-            warnings.append(
-                f"group '{term.level}' has no errors: its ratio is 0, with an upper limit from the profile likelihood"
-            )
+            text = f"group '{term.level}' has no errors: its ratio is 0, the upper limit that of the profile likelihood"
+            notes.append(Note("no_errors", text, {"group": term.level}))
         elif term.kind == "control":
-            warnings.append(
+            text = (
                 f"control attribute {term.name} has no finite coefficient: utterances without errors are told apart by"
                 " it completely; they say nothing about the groups"
             )
-    return warnings
+            notes.append(Note("infinite_control", text))
+    return notes
 
 
 def intervals(
@@ -204,7 +228,7 @@ def intervals(
         return profile, None, None
     wald = _around(estimate, se, _Z, float(normal_tails(estimate / se)))
     if np.isnan(found.p):
-        profile = Interval(profile.ci_low, profile.ci_high, wald.p)
+        profile = Interval(profile.low, profile.high, wald.p)
     return profile, wald, None if robust is None else robust_interval(regression, place, robust)
 
 
@@ -256,55 +280,104 @@ def coefficients(model: Model, robust: Sandwich | None) -> tuple[Coefficient, ..
     return tuple(found)
 
 
-def cautions(frame: Frame, model: Model, attribute: str, mixed_dispersion: float | None) -> list[str]:
+def cautions(frame: Frame, model: Model, attribute: str, mixed_dispersion: float | None) -> list[Note]:
     """Return what a reader has to know before trusting the numbers."""
-    fit, found = model.regression.fit, list(model.warnings)
-    found += [f"{count:,} utterances left out: {reason}" for reason, count in frame.left_out.items()]
+    fit, notes = model.regression.fit, list(model.notes)
+    notes += [
+        Note("left_out", f"{count:,} utterances left out: {reason}", {"utterances": count})
+        for reason, count in frame.left_out.items()
+    ]
     if not isinstance(fit, MixedFit):
-        found.append(
-            "no random effect: utterances of one speaker are taken for independent, so intervals are too narrow"
-        )
-        return found
+        text = "no speaker effect: utterances of one speaker are taken for independent, so intervals are too narrow"
+        return [*notes, Note("no_speaker_effect", text)]
     if frame.speaker is None:
-        return found
-    groups = len(frame.attribute.names)
-    pairs = np.unique(frame.speaker.codes * groups + frame.attribute.codes)
+        return notes
+    count = len(frame.attribute.names)
+    pairs = np.unique(frame.speaker.codes * count + frame.attribute.codes)
     mixed = len(pairs) - len(frame.speaker.names)
     if mixed:
-        found.append(
+        text = (
             f"{mixed} speakers occur with several values of {attribute}: the comparison is partly within them"
         )
-    people = np.bincount(pairs % groups, minlength=groups)
-    fewest = int(people.min())
-    group = frame.attribute.names[int(people.argmin())]
+        notes.append(Note("within_speakers", text, {"speakers": mixed}))
+    people = np.bincount(pairs % count, minlength=count)
+    fewest, group = int(people.min()), frame.attribute.names[int(people.argmin())]
     if fewest < FEW_SPEAKERS:
         rate = "13 %" if fewest <= 3 else "9 %" if fewest <= 6 else "7 %"
-        found.append(
+        text = (
             f"group '{group}' has {fewest} speaker{'s' if fewest > 1 else ''}: with so few, likelihood intervals claim"
             f" a gap in about {rate} of cases without one, not 5 %; the robust interval keeps 5 %"
         )
+        notes.append(Note("few_speakers", text, {"group": group, "speakers": fewest}))
     if fit.boundary:
-        found.append(
-            "sigma = 0: speakers differ no more than chance, so this is the regression without speakers"
-        )
+        text = "sigma = 0: speakers differ no more than chance, so this is the regression without speakers"
+        notes.append(Note("no_speaker_spread", text))
     if mixed_dispersion is not None and mixed_dispersion > OVERDISPERSED:
-        found.append(
+        text = (
             f"errors within speakers vary {mixed_dispersion:.1f} times as much as the model says: standard errors of"
             f" whatever varies within speakers are about {np.sqrt(mixed_dispersion):.1f} times too small; the robust"
             " ones allow for it"
         )
+        notes.append(Note("overdispersed", text, {"dispersion": mixed_dispersion}))
     if fit.nodes is None:
-        found.append(
-            f"sigma is {fit.sigma:.2f}: a wider quadrature rule than the one asked for was needed and used"
-        )
-    if not fit.boundary:
-        from scipy.special import ndtri
+        text = f"sigma is {fit.sigma:.2f}: a wider quadrature rule than the one asked for was needed and used"
+        notes.append(Note("wider_quadrature", text, {"sigma": fit.sigma}))
+    return notes if fit.boundary else [*notes, *_far_speakers(fit, frame.speaker)]
 
-        reach = -float(ndtri(0.5 * FAR_SPEAKER / len(fit.modes))) * fit.sigma
-        far = np.flatnonzero(np.abs(fit.modes) > reach)
-        found += [
-            f"speaker '{frame.speaker.names[one]}' is {fit.modes[one] / fit.sigma:+.1f} sigma from the others: listen"
-            " to it, and see whether the result stands without it"
-            for one in far[np.argsort(-np.abs(fit.modes[far]))][:3]
-        ]
-    return found
+
+def _far_speakers(fit: MixedFit, speaker: Labels) -> list[Note]:
+    from scipy.special import ndtri
+
+    # Bonferroni over speakers: the furthest of many is far by chance.
+    reach = -float(ndtri(0.5 * FAR_SPEAKER / len(fit.modes))) * fit.sigma
+    far = np.flatnonzero(np.abs(fit.modes) > reach)
+    return [
+        Note(
+            "far_speaker",
+            f"speaker '{speaker.names[index]}' is {fit.modes[index] / fit.sigma:+.1f} sigma from the others: listen to"
+            " it, and see whether the result stands without it",
+            {"speaker": speaker.names[index]},
+        )
+        for index in far[np.argsort(-np.abs(fit.modes[far]))][:3]
+    ]
+
+
+def interaction(
+    frame: Frame, question: Question, reference: str, base: str, settings: Settings
+) -> Interaction:
+    """Fit the model with group x column terms and test them all against none.
+
+    A contrast of group g at value s is `[rate(g, s) / rate(g, base)] / [rate(reference, s) / rate(reference, base)]`.
+    """
+    model = fit_frame(frame, question.attribute, reference, settings, base=base, interact=True)
+    columns = model.columns("interaction")
+    test = likelihood_ratio(model.regression, without_columns(model.regression, columns))
+    robust = speaker_sandwich(model.regression) if settings.random else None
+    together = None if robust is None else robust_test(model.regression, columns, robust)
+    return Interaction(
+        column=str(question.interaction),
+        against=base,
+        contrasts=tuple(_contrast(model, index, robust) for index in columns),
+        robust=None if together is None else FTest(**vars(together)),
+        lrt=RatioTest(test.chi2, test.df, test.p),
+        verdict="measured",
+    )
+
+
+def _contrast(model: Model, index: int, robust: Sandwich | None) -> Contrast:
+    term, (estimate, se) = model.terms[index], model.regression.estimate(index)
+    shown = None if robust is None else robust_interval(model.regression, index, robust)
+    if shown is None:
+        shown = intervals(model, index, None)[0]
+    return Contrast(
+        group=str(term.level),
+        at=str(term.at),
+        estimate=estimate,
+        se=shown.se if shown.se is not None else (None if np.isnan(se) else se),
+        ratio=float(np.exp(estimate)),
+        low=shown.low,
+        high=shown.high,
+        p=shown.p,
+        p_adjusted=None,
+        p_bh=None,
+    )

@@ -1,10 +1,11 @@
-"""What a disparity audit answers: plain frozen values that turn into JSON as they are."""
+"""What a disparity audit computes: plain frozen values, the detail behind its answer."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from voxaudit.answer import Note, Refusal, Verdict
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap
 
 
@@ -12,8 +13,8 @@ from voxaudit.stats.ratio_bootstrap import RatioBootstrap
 class Interval:
     """A 95 % interval of a ratio and the p-value of the ratio 1 by the same method."""
 
-    ci_low: float | None
-    ci_high: float | None
+    low: float | None
+    high: float | None
     p: float | None
     se: float | None = None
     """Standard error of the log-ratio, where the method has one."""
@@ -26,7 +27,7 @@ class RatioTest:
     chi2: float
     df: int
     p: float
-    p_holm: float | None = None
+    p_adjusted: float | None = None
     p_bh: float | None = None
 
 
@@ -38,7 +39,7 @@ class FTest:
     df: int
     df_speakers: float
     p: float
-    p_holm: float | None = None
+    p_adjusted: float | None = None
     p_bh: float | None = None
 
 
@@ -63,12 +64,13 @@ class Effect:
     """Log of the ratio; minus infinity for a group without errors."""
     se: float | None
     ratio: float
-    ci_low: float | None
-    ci_high: float | None
+    low: float | None
+    high: float | None
     p: float | None
-    p_holm: float | None
+    p_adjusted: float | None
+    """Holm's, of the larger of the likelihood's and the robust p-value: a gap has to convince both."""
     p_bh: float | None
-    verdict: str
+    verdict: Verdict
     profile: Interval | None
     wald: Interval | None
     robust: Interval | None
@@ -97,10 +99,10 @@ class Contrast:
     estimate: float
     se: float | None
     ratio: float
-    ci_low: float | None
-    ci_high: float | None
+    low: float | None
+    high: float | None
     p: float | None
-    p_holm: float | None
+    p_adjusted: float | None
     p_bh: float | None
 
 
@@ -113,11 +115,11 @@ class Interaction:
     """
 
     column: str
-    reference: str
+    against: str
     contrasts: tuple[Contrast, ...]
     robust: FTest | None
     lrt: RatioTest
-    verdict: str
+    verdict: Verdict
 
 
 @dataclass(frozen=True)
@@ -131,12 +133,12 @@ class Mode:
 
 @dataclass(frozen=True)
 class Fit:
-    """The answer for one part of the table; `refusal` says in words why there is none."""
+    """The answer for one part of the table; `refusal` says why there is none."""
 
     by: dict[str, Any]
     attribute: str
-    reference: str
-    refusal: str | None
+    against: str
+    refusal: Refusal | None
     groups: tuple[Group, ...]
     effects: tuple[Effect, ...]
     controls: tuple[Coefficient, ...]
@@ -155,24 +157,13 @@ class Fit:
     """Utterances that were not used, by the reason."""
     dispersion: dict[str, float | None] | None
     interaction: Interaction | None
-    warnings: tuple[str, ...]
+    cautions: tuple[Note, ...]
     modes: tuple[Mode, ...] = ()
 
 
 @dataclass(frozen=True)
 class Disparity:
-    """A disparity audit: one fit for every part of the table, and what was done about asking so often."""
+    """What the audit computed: one fit for every attribute and part of the table."""
 
-    attribute: str
-    reference: str
     interval: str
-    by: tuple[str, ...]
     fits: tuple[Fit, ...]
-    family: dict[str, int]
-    """How many tests of each kind were adjusted together."""
-    notes: tuple[str, ...] = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain data. Where the table was not split, the one fit's fields stand at the top as well."""
-        document = asdict(self)
-        return {**document["fits"][0], **document} if not self.by else document

@@ -1,0 +1,226 @@
+"""From a table of scores to counts, speakers, groups and controls; what is wrong with a table is said here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxaudit.answer import refuse
+from voxaudit.audits.scores import FloatArray, IntArray, Labels, Scores, labels_of
+from voxaudit.errors import VoxauditError, one_line
+
+MOST_VALUES = 100
+"""More values of a control attribute are a mistake (an id, free text)."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which columns mean what: the sensitive attribute whose gap is measured, the control attributes held fixed ...
+
+    A control named `C(column)` is categorical even where it looks like numbers. `speakers` is false where a table has
+    none and none are needed.
+    """
+
+    attribute: str
+    controls: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    interaction: str | None = None
+    speakers: bool = True
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """A control attribute in numbers, one an utterance; nan where there is none."""
+
+    column: str
+    values: FloatArray
+
+    def at(self, rows: IntArray | None) -> Numeric:
+        """Return the values of some rows."""
+        return self if rows is None else Numeric(self.column, self.values[rows])
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value."""
+        return np.isnan(self.values)
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """A control attribute in labels."""
+
+    column: str
+    labels: Labels
+
+    def at(self, rows: IntArray | None) -> Categorical:
+        """Return the labels of some rows."""
+        return Categorical(self.column, self.labels.at(rows))
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows have no label."""
+        return np.asarray(self.labels.codes < 0)
+
+
+Control = Numeric | Categorical
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The utterances of one fit."""
+
+    group: dict[str, Any]
+    """The values of the columns that split the table."""
+    errors: FloatArray
+    words: FloatArray
+    attribute: Labels
+    speaker: Labels | None
+    controls: tuple[Control, ...]
+    interaction: Categorical | None
+    left_out: dict[str, int] = field(default_factory=dict)
+    """How many utterances were left out, by the reason."""
+
+
+def frames(scores: Scores, question: Question, extra: Sequence[Control] = ()) -> Iterator[Frame]:
+    """Check the table and yield one frame for every combination of `question.by`, in order of appearance.
+
+    `extra` are control attributes that are not columns of the table.
+    """
+    _check_names(scores, question)
+    table, where = scores.frame, scores.where
+    errors, words = scores.errors(), scores.counts("words")
+    attribute = scores.labels(question.attribute, ordered=True)
+    speaker = _speakers(scores) if question.speakers else None
+    controls = [*(_control(scores, name) for name in question.controls), *extra]
+    for one in controls:
+        if isinstance(one, Categorical) and len(one.labels.names) > MOST_VALUES:
+            raise VoxauditError(
+                f"{where}: control attribute '{one.column}' has {len(one.labels.names):,} different labels, too many"
+                " to hold fixed. Merge them into fewer",
+                see=("controls",),
+            )
+    interaction = None
+    if question.interaction:
+        interaction = Categorical(question.interaction, scores.labels(question.interaction, ordered=True))
+    reasons = {
+        "no counts": np.isnan(errors) | np.isnan(words),
+        "no reference words": words == 0,
+        f"no value of {question.attribute}": attribute.codes < 0,
+    }
+    for one in (*controls, *([interaction] if interaction else [])):
+        reasons[f"no value of {one.column}"] = one.missing
+    if (reasons["no counts"] | reasons["no reference words"]).all():
+        raise refuse(
+            "no_references", "no utterance has reference words, so there is no error rate", about=where
+        )
+    any_reason = np.logical_or.reduce(list(reasons.values()))
+    for group, rows in _groups(table, question.by):
+        left_out, keep = _left_out(reasons, any_reason, rows)
+        yield Frame(
+            group=group,
+            errors=errors if keep is None else errors[keep],
+            words=words if keep is None else words[keep],
+            attribute=attribute.at(keep),
+            speaker=None if speaker is None else speaker.at(keep),
+            controls=tuple(one.at(keep) for one in controls),
+            interaction=None if interaction is None else interaction.at(keep),
+            left_out=left_out,
+        )
+
+
+def _groups(table: pl.DataFrame, by: Sequence[str]) -> Iterator[tuple[dict[str, Any], IntArray | None]]:
+    if not by:
+        yield {}, None
+        return
+    split = table.select(by).with_row_index("_row")
+    for key, part in split.group_by(list(by), maintain_order=True):
+        yield dict(zip(by, key, strict=True)), part["_row"].to_numpy().astype(np.int64)
+
+
+def _left_out(
+    reasons: dict[str, NDArray[np.bool_]], any_reason: NDArray[np.bool_], rows: IntArray | None
+) -> tuple[dict[str, int], IntArray | None]:
+    """Return how many rows fall to each reason (the first that holds), and the rows that stay."""
+    if not any_reason.any():
+        return {}, rows
+    rows = np.arange(len(any_reason)) if rows is None else rows
+    left, found = np.ones(len(rows), dtype=bool), {}
+    for reason, holds in reasons.items():
+        hit = holds[rows] & left
+        if hit.any():
+            found[reason] = int(hit.sum())
+            left &= ~hit
+    return found, rows[left]
+
+
+def _check_names(scores: Scores, question: Question) -> None:
+    controls = [_plain(name) for name in question.controls]
+    interaction = [question.interaction] if question.interaction else []
+    roles = [
+        ("the sensitive attribute", question.attribute),
+        *(("a control attribute", name) for name in controls),
+        *(("the interaction", name) for name in interaction),
+        *(("a column to split by", name) for name in question.by),
+        *([("the speaker", "speaker")] if question.speakers else []),
+        ("the errors", "errors"),
+        ("the words", "words"),
+    ]
+    seen: dict[str, str] = {}
+    for role, name in roles:
+        if name in seen:
+            raise VoxauditError(f"{scores.where}: column '{name}' cannot be {seen[name]} and {role} at once")
+        seen[name] = role
+    scores.require("words", question.attribute, *controls, *interaction, *question.by)
+    if question.speakers and "speaker" not in scores.frame.columns:
+        raise VoxauditError(
+            f"{scores.where}: no column 'speaker'. Utterances of one speaker are not independent: say which column"
+            " names the speaker, or leave the speakers' effect out and read the intervals as too narrow",
+            see=("columns", "random"),
+        )
+    if not scores.frame.height:
+        text = "the table has no rows: nothing was scored (no reference texts, or no trial was answered)"
+        raise refuse("no_references", text, about=scores.where)
+
+
+def _speakers(scores: Scores) -> Labels:
+    labels = scores.labels("speaker")
+    missing = labels.codes < 0
+    if missing.any():
+        raise VoxauditError(
+            f"{scores.where}: row {int(missing.argmax()) + 1:,}, column 'speaker': no speaker"
+            f" ({int(missing.sum()):,} such rows). Fill it in, or leave these rows or the speakers' effect out",
+            see=("where", "random"),
+        )
+    return labels
+
+
+def _control(scores: Scores, name: str) -> Control:
+    column = scores.frame[_plain(name)]
+    if name != _plain(name) or column.dtype in (pl.Boolean, pl.Categorical, pl.Enum):
+        return Categorical(_plain(name), labels_of(column, ordered=True))
+    if column.dtype == pl.String:
+        text = column.str.strip_chars()
+        known = text.is_not_null() & (text != "")
+        other = known & text.cast(pl.Float64, strict=False).is_null()
+        if not known.any() or 2 * int(other.sum()) >= int(known.sum()):
+            return Categorical(name, labels_of(column, ordered=True))
+        if other.any():
+            row = int(other.arg_max() or 0)
+            raise VoxauditError(
+                f"{scores.where}: row {row + 1:,}, column '{name}': '{one_line(text[row], 60)}' among numbers. Leave"
+                f" the field empty where the value is unknown, or write C({name}) to compare its values as categories"
+            )
+    numbers = scores.numbers(name)
+    if np.isinf(numbers).any():
+        row = int(np.isinf(numbers).argmax()) + 1
+        raise VoxauditError(f"{scores.where}: row {row:,}, column '{name}': an infinite value")
+    return Numeric(name, numbers)
+
+
+def _plain(name: str) -> str:
+    return name[2:-1].strip() if name.startswith("C(") and name.endswith(")") else name
