@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.answer import refuse
-from voxaudit.corpus.select import choose_rows
+from voxaudit.corpus.select import choose_rows, condition, parse_clause
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
+from voxaudit.perturb.scenario_id import is_original
 from voxaudit.registry import suggest
 from voxaudit.run.folder import Run, open_run
 from voxaudit.score.table import ATTRIBUTE_PREFIX, SCORE_COLUMNS, attribute_names
@@ -38,6 +39,11 @@ KEYS = ("utterance", "scenario", "recognizer", "text")
 """The columns of a transcripts table that an audit without references needs."""
 
 COUNTS = ("substitutions", "deletions", "insertions")
+
+ROWS_AT_A_TIME = 400_000
+"""Transcripts held in memory at a time where they are gone through scenario by scenario: some 100 MB of text."""
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 OTHER_NAMES = {
     "asr": "recognizer",
@@ -103,8 +109,11 @@ class Scores:
             _require_once(source)
             read = _together([cls.of(one, columns=columns, texts=texts) for one in source])
             columns = None  # done for each of them
+        elif texts:
+            read = Transcripts.of(source, columns=columns).require(*KEYS).scores()
+            columns = None
         else:
-            read = _read(source, texts)
+            read = _read(source)
         if columns:
             read = replace(read, frame=_renamed(read.frame, columns, read.where))
         return read.select(
@@ -134,19 +143,9 @@ class Scores:
         return self if frame is self.frame else replace(self, frame=frame, notes=(*self.notes, *notes))
 
     def _keep(self, frame: pl.DataFrame, column: str, names: list[str]) -> pl.DataFrame:
-        if column not in frame.columns:
-            raise VoxauditError(
-                f"{self.where}: no column '{column}', so nothing can be chosen by it", see=(column,)
-            )
+        _require_choice(column, frame.columns, self.where)
         text = frame[column].cast(pl.String)
-        known = text.unique(maintain_order=True).drop_nulls().to_list()
-        for name in names:
-            if name not in known:
-                shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-                raise VoxauditError(
-                    f"{self.where}: no {column} '{one_line(name, 80)}'.{suggest(name, known)} There: {shown}",
-                    see=(column,),
-                )
+        _require_names(names, text.unique(maintain_order=True).drop_nulls().to_list(), column, self.where)
         return frame.filter(text.is_in(names))
 
     @property
@@ -190,14 +189,7 @@ class Scores:
 
         An attribute that would hide a column of ours (`words`) has a prefix there.
         """
-        if name in SCORE_COLUMNS and ATTRIBUTE_PREFIX + name in self.frame.columns:
-            return ATTRIBUTE_PREFIX + name
-        if name not in self.frame.columns:
-            known = self.attributes or self.frame.columns
-            raise VoxauditError(
-                f"{self.where}: no column '{one_line(name, 80)}'.{suggest(name, known)} There: {', '.join(known[:40])}"
-            )
-        return name
+        return _column(name, self.frame.columns, self.attributes, self.where)
 
     def groups(self, attribute: str) -> list[str]:
         """Return the groups of an attribute, those with most speakers (then most rows) first."""
@@ -373,51 +365,235 @@ def is_run(path: object) -> bool:
     return isinstance(path, Run) or (isinstance(path, str | Path) and (Path(path) / "run.json").is_file())
 
 
-def _read(source: Source, texts: bool) -> Scores:
-    if isinstance(source, Scores):
+@dataclass(frozen=True, eq=False)
+class Transcripts:
+    """Trials as texts, of a run or a table of any length: nothing is in memory before it is asked for.
+
+    `lazy` has one row per trial: utterance, scenario, recognizer, text (null where the recognizer failed), speaker,
+    reference, attributes; `names` are its columns.
+    """
+
+    lazy: pl.LazyFrame
+    names: tuple[str, ...]
+    where: str = "table"
+    run: Run | None = None
+    folder: Path | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        *,
+        recognizer: Names = None,
+        scenario: Names = None,
+        corpus: Names = None,
+        language: Names = None,
+        where: Sequence[str] = (),
+        columns: Mapping[str, str] | None = None,
+    ) -> Transcripts:
+        """Open transcripts and keep the rows that are asked about, as `Scores.of` does.
+
+        `scenario` names disturbed scenarios: clean speech, which they are compared with, always stays. A table of
+        something else is opened, too; `require` says what it lacks.
+
+        >>> table = {"utterance": [1], "scenario": ["clean"], "recognizer": ["a"], "text": ["yes"], "age": [30]}
+        >>> Transcripts.of(pl.DataFrame(table), where=["age>=18"]).collect("utterance", "text").row(0)
+        ('1', 'yes')
+        """
+        read = _opened(source)
+        if columns:
+            lazy = _renamed(read.lazy, columns, read.where)
+            read = replace(read, lazy=lazy, names=tuple(lazy.collect_schema().names()))
+        there = [name for name in KEYS if name in read.names]
+        read = replace(read, lazy=read.lazy.with_columns(pl.col(there).cast(pl.String)))
+        if len(there) == len(KEYS):
+            read._require_filled()
+        asked = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
+        for column, names in asked.items():
+            if names is not None:
+                read = read._keep(column, [names] if isinstance(names, str) else list(names))
+        return read._meet([where] if isinstance(where, str) else list(where)) if where else read
+
+    def _require_filled(self) -> None:
+        """Raise one line where a row does not say which utterance, scenario or recognizer it is about."""
+        names = KEYS[:-1]
+        missing = self._collected(self.lazy.select(pl.col(names).is_null().arg_true().first()))
+        for name, row in zip(names, missing.row(0), strict=True):
+            if row is not None:
+                raise VoxauditError(
+                    f"{self.where}, row {row + 1}: column {name} is empty; fill it in or leave the row out"
+                )
+
+    def _keep(self, column: str, names: list[str]) -> Transcripts:
+        _require_choice(column, self.names, self.where)
+        text = pl.col(column).cast(pl.String)
+        known = self._collected(self.lazy.select(text.unique(maintain_order=True)))[column]
+        _require_names(names, known.drop_nulls().to_list(), column, self.where)
+        if column == "scenario":
+            names = [*names, *(name for name in known.drop_nulls().to_list() if is_original(name))]
+        return replace(self, lazy=self.lazy.filter(text.is_in(names)))
+
+    def _meet(self, clauses: Sequence[str]) -> Transcripts:
+        parsed = [parse_clause(clause) for clause in clauses]
+        wanted = list(dict.fromkeys(clause.column for clause in parsed))
+        known = set(wanted) <= set(self.names)
+        table = self._collected(self.lazy.select(wanted) if known else self.lazy.head(0))
+        _, said = choose_rows(table, parsed, self.where)
+        kept = self.lazy.filter(pl.all_horizontal([condition(clause) for clause in parsed]))
+        return replace(self, lazy=kept, notes=(*self.notes, *(problem.message for problem in said)))
+
+    def _collected(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+        try:
+            return lazy.collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise VoxauditError(f"{self.where}: cannot read this table: {one_line(error, 200)}") from error
+
+    def collect(self, *columns: str) -> pl.DataFrame:
+        """Return some columns of all rows."""
+        return self._collected(self.lazy.select(columns))
+
+    def scores(self) -> Scores:
+        """Return everything, in memory."""
+        return Scores(self._collected(self.lazy), self.where, self.run, self.folder, self.notes)
+
+    def require(self, *columns: str) -> Transcripts:
+        """Return itself; columns that are missing raise one line that names them all, and what is near."""
+        require_columns(pl.DataFrame(schema=dict.fromkeys(self.names, pl.Null)), columns, self.where)
+        return self
+
+    def column(self, name: str) -> str:
+        """Return what an attribute is called here; an unknown one raises one line (see `Scores.column`)."""
+        known = [] if self.run is None else list(attribute_names(self.run.corpus.columns))
+        return _column(
+            name, self.names, known or [one for one in self.names if one not in _KNOWN], self.where
+        )
+
+    def utterances(self, *columns: str) -> pl.DataFrame:
+        """Return the different rows of `utterance` and some columns, in order of appearance.
+
+        Other columns may differ from trial to trial: to keep them would be to keep the whole table.
+        """
+        return self._collected(self.lazy.select("utterance", *columns).unique(maintain_order=True))
+
+    def kinds(self) -> pl.DataFrame:
+        """Return how many trials (`rows`) there are of each scenario and recognizer, in order of appearance."""
+        kinds = self.lazy.group_by("scenario", "recognizer", maintain_order=True).agg(rows=pl.len())
+        return self._collected(kinds)
+
+    def batches(self, scenarios: Mapping[str, int]) -> Iterator[tuple[tuple[str, ...], pl.DataFrame]]:
+        """Yield the trials (`KEYS`) of scenarios, given with their numbers of rows: as many at a time as are no more
+        than `ROWS_AT_A_TIME`, one at least.
+        """
+        waiting: list[str] = []
+        rows = 0
+        for scenario, count in scenarios.items():
+            if waiting and rows + count > ROWS_AT_A_TIME:
+                yield tuple(waiting), self._of_scenarios(waiting)
+                waiting, rows = [], 0
+            waiting.append(scenario)
+            rows += count
+        yield tuple(waiting), self._of_scenarios(waiting)
+
+    def _of_scenarios(self, scenarios: Sequence[str]) -> pl.DataFrame:
+        return self._collected(self.lazy.filter(pl.col("scenario").is_in(list(scenarios))).select(KEYS))
+
+
+def _opened(source: Source) -> Transcripts:
+    if isinstance(source, Transcripts):
         return source
+    if isinstance(source, list | tuple):
+        source = Scores.of(source, texts=True)
+    if isinstance(source, Scores):
+        if source.run is None or "text" in source.frame.columns:
+            frame = source.frame
+            return Transcripts(
+                frame.lazy(), tuple(frame.columns), source.where, source.run, source.folder, source.notes
+            )
+        if source.frame is not source.run.scores:
+            raise VoxauditError(
+                f"{source.where}: these scores are counts of errors, and texts are needed; give the run itself"
+            )
+        source = source.run
+    if isinstance(source, str | Path) and is_run(source):
+        source = open_run(source)
     if isinstance(source, Run):
-        return _of_run(source, texts)
+        path = source.folder / "transcripts.parquet"
+        about = about_utterances(source.corpus)
+        lazy = answered(_scanned(path)).select(KEYS)
+        lazy = lazy.join(about.lazy(), on="utterance", how="left", maintain_order="left")
+        names = (*KEYS, *about.columns[1:])
+        return Transcripts(lazy, names, str(source.folder), source, source.folder)
+    where, folder = "table", None
     if isinstance(source, str | Path):
-        path = Path(source)
-        if is_run(path):
-            return _of_run(open_run(path), texts)
-        return replace(_of_file(path, texts), where=str(source))
-    frame = own_names(as_frame(source))
-    if texts:
-        require_columns(frame, KEYS, "table")
-        frame = answered(frame.with_columns(pl.col(KEYS).cast(pl.String)))
-    return Scores(frame)
-
-
-def _of_file(path: Path, texts: bool) -> Scores:
-    if path.is_dir():
-        if texts or not (path / "scores.parquet").exists():
+        path, where = Path(source), str(source)
+        folder = path.parent
+        if path.is_dir():
             raise VoxauditError(
                 f"{path}: neither a run's folder nor a table. Give a table, or a finished run"
             )
-        return Scores(read_table(path / "scores.parquet"), folder=path)
-    # Of transcripts in text files nothing is guessed: the id 007 is not 7.
-    frame = own_names(read_table(path, strings=texts and path.suffix.lower() in (".csv", ".tsv")))
-    if texts:
-        require_columns(frame, KEYS, path)
-        frame = answered(frame.with_columns(pl.col(KEYS).cast(pl.String)))
-    return Scores(frame, folder=path.parent)
-
-
-def _of_run(run: Run, texts: bool) -> Scores:
-    if texts:
-        about = about_utterances(run.corpus)
-        frame = (
-            answered(run.transcripts)
-            .select(KEYS)
-            .join(about, on="utterance", how="left", maintain_order="left")
-        )
-    elif not (run.folder / "scores.parquet").exists():
-        raise VoxauditError(f"{run.folder}: no scores.parquet in this folder. Finish the run first")
+        # Of transcripts in text files nothing is guessed: the id 007 is not 7.
+        plain = path.suffix.lower() in (".csv", ".tsv")
+        whole = path.suffix.lower() != ".parquet" or not path.is_file() or not path.stat().st_size
+        lazy = read_table(path, strings=plain).lazy() if whole else _scanned(path)
     else:
-        frame = run.scores
-    return Scores(frame, str(run.folder), run, run.folder)
+        lazy = source if isinstance(source, pl.LazyFrame) else as_frame(source).lazy()
+    lazy = answered(own_names(lazy))
+    return Transcripts(lazy, tuple(lazy.collect_schema().names()), where, None, folder)
+
+
+def _scanned(path: Path) -> pl.LazyFrame:
+    try:
+        lazy = pl.scan_parquet(path)
+        lazy.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise VoxauditError(f"{path}: cannot read this table: {one_line(error, 200)}") from error
+    return lazy
+
+
+def _require_choice(column: str, names: Sequence[str], where: str) -> None:
+    if column not in names:
+        raise VoxauditError(f"{where}: no column '{column}', so nothing can be chosen by it", see=(column,))
+
+
+def _require_names(names: Sequence[str], known: list[str], column: str, where: str) -> None:
+    for name in names:
+        if name not in known:
+            shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+            raise VoxauditError(
+                f"{where}: no {column} '{one_line(name, 80)}'.{suggest(name, known)} There: {shown}",
+                see=(column,),
+            )
+
+
+def _column(name: str, names: Sequence[str], attributes: Sequence[str], where: str) -> str:
+    if name in (*SCORE_COLUMNS, "reference") and ATTRIBUTE_PREFIX + name in names:
+        return ATTRIBUTE_PREFIX + name
+    if name not in names:
+        known = list(attributes or names)
+        raise VoxauditError(
+            f"{where}: no column '{one_line(name, 80)}'.{suggest(name, known)} There: {', '.join(known[:40])}"
+        )
+    return name
+
+
+def _read(source: Source) -> Scores:
+    if isinstance(source, Scores):
+        return source
+    if isinstance(source, str | Path) and is_run(source):
+        source = open_run(source)
+    if isinstance(source, Run):
+        if not (source.folder / "scores.parquet").exists():
+            raise VoxauditError(f"{source.folder}: no scores.parquet in this folder. Finish the run first")
+        return Scores(source.scores, str(source.folder), source, source.folder)
+    if not isinstance(source, str | Path):
+        return Scores(own_names(as_frame(source)))
+    path = Path(source)
+    if not path.is_dir():
+        return Scores(own_names(read_table(path)), str(source), folder=path.parent)
+    if not (path / "scores.parquet").exists():
+        raise VoxauditError(f"{path}: neither a run's folder nor a table. Give a table, or a finished run")
+    return Scores(read_table(path / "scores.parquet"), str(source), folder=path)
 
 
 def about_utterances(corpus: pl.DataFrame) -> pl.DataFrame:
@@ -426,21 +602,24 @@ def about_utterances(corpus: pl.DataFrame) -> pl.DataFrame:
         pl.col("id").alias("utterance"),
         pl.col("speaker"),
         pl.col("text").alias("reference"),
-        *(pl.col(column).alias(name) for column, name in attribute_names(corpus.columns).items()),
+        *(
+            pl.col(column).alias(ATTRIBUTE_PREFIX + name if name == "reference" else name)
+            for column, name in attribute_names(corpus.columns).items()
+        ),
     )
 
 
-def answered(table: pl.DataFrame) -> pl.DataFrame:
+def answered(table: Frame) -> Frame:
     """Return transcripts whose text is null where a column `failure` says that the recognizer failed; without it."""
-    if "failure" not in table.columns:
+    if not {"failure", "text"} <= set(table.collect_schema().names()):
         return table
     failed = pl.col("failure").cast(pl.String).fill_null("") != ""
     return table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text")).drop("failure")
 
 
-def own_names(table: pl.DataFrame) -> pl.DataFrame:
+def own_names(table: Frame) -> Frame:
     """Return a table of AequeVox's under our names of columns; a column that is there under both is left alone."""
-    there = set(table.columns)
+    there = set(table.collect_schema().names())
     return table.rename({old: new for old, new in OTHER_NAMES.items() if old in there and new not in there})
 
 
@@ -470,11 +649,12 @@ def as_frame(table: Any) -> pl.DataFrame:
     )
 
 
-def _renamed(frame: pl.DataFrame, columns: Mapping[str, str], where: str) -> pl.DataFrame:
+def _renamed(frame: Frame, columns: Mapping[str, str], where: str) -> Frame:
     """Return the frame with the columns of a user's table under our names; what stood there before is dropped."""
-    require_columns(frame, list(columns.values()), where)
+    there = frame.collect_schema().names()
+    require_columns(pl.DataFrame(schema=dict.fromkeys(there, pl.Null)), list(columns.values()), where)
     moved = {theirs: ours for ours, theirs in columns.items() if theirs != ours}
-    return frame.drop([ours for ours in moved.values() if ours in frame.columns]).rename(moved)
+    return frame.drop([ours for ours in moved.values() if ours in there]).rename(moved)
 
 
 def _together(parts: Sequence[Scores]) -> Scores:

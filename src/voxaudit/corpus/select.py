@@ -73,7 +73,7 @@ def choose_rows(
     """
     parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
     notes = [problem for clause in parsed for problem in _check(table, clause, where)]
-    kept = table.filter(pl.all_horizontal([_condition(clause) for clause in parsed]))
+    kept = table.filter(pl.all_horizontal([condition(clause) for clause in parsed]))
     said = " and ".join(_said(clause) for clause in parsed)
     if kept.is_empty():
         raise CorpusError(f"{where}: none of {table.height:,} {noun} meets: {said}{_values(table, parsed)}")
@@ -81,7 +81,8 @@ def choose_rows(
     return kept, [*notes, note]
 
 
-def _condition(clause: Clause) -> pl.Expr:
+def condition(clause: Clause) -> pl.Expr:
+    """Return what a clause asks of a row, false where the column has no value."""
     column = pl.col(clause.column)
     text = column.cast(pl.String)
     value = clause.value
@@ -134,7 +135,7 @@ def _check(table: pl.DataFrame, clause: Clause, where: str) -> list[Problem]:
 def _values(table: pl.DataFrame, clauses: Sequence[Clause]) -> str:
     """Return the commonest values of the first column that has none of the value asked for, or nothing."""
     for clause in clauses:
-        if clause.operator not in ("=", "~") or table.select(_condition(clause).any()).item():
+        if clause.operator not in ("=", "~") or table.select(condition(clause).any()).item():
             continue
         counts = table[clause.column].cast(pl.String).drop_nulls().value_counts(name="rows")
         levels = counts.sort("rows", clause.column, descending=[True, False])[clause.column].to_list()
