@@ -10,7 +10,7 @@ from voxaudit.registry import lazy_attributes
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from voxaudit.audits.accuracy import accuracy as accuracy
+    from voxaudit.audits.accuracy.audit import accuracy as accuracy
     from voxaudit.audits.breaking import breaking_points as breaking_points
     from voxaudit.audits.compare import compare as compare
     from voxaudit.audits.differential import differential as differential
@@ -44,7 +44,7 @@ _HOMES = {
     "Run": "voxaudit.run",
     "RunOptions": "voxaudit.options",
     "VoxauditError": "voxaudit.errors",
-    "accuracy": "voxaudit.audits.accuracy",
+    "accuracy": "voxaudit.audits.accuracy.audit",
     "breaking_points": "voxaudit.audits.breaking",
     "build_report": "voxaudit.report.build",
     "compare": "voxaudit.audits.compare",

@@ -121,6 +121,7 @@ REMEDIES: dict[str, str] = {
     "too_few_utterances": "add more utterances of the same speakers",
     "nothing_disturbed": "run with disturbed scenarios, such as the suite `quick`",
     "unreadable": "make the audit again; its folder is damaged or was written by another version",
+    "stopped_early": "finish the run for claims of every kind, or read what the sequential audit decided",
     "not_measured": "",
     "undefined": "",
     "failed": "look at the recognizer's failures, fix it and run again: finished trials are kept",

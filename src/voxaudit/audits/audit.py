@@ -141,6 +141,7 @@ class Audit:
 
 
 _BUILT_IN = (
+    "accuracy",
     "disparity",
     # one name per line, in the order of a report's chapters
 )

@@ -205,18 +205,24 @@ class Scores:
         keys = ["speaker", "rows", "group"] if people else ["rows", "group"]
         return counted.sort(keys, descending=[*[True] * (len(keys) - 1), False])["group"].to_list()
 
+    def is_comparable(self, attribute: str) -> bool:
+        """Say whether the groups of an attribute can be compared one by one."""
+        return 2 <= len(self.groups(attribute)) <= MOST_GROUPS
+
+    def in_order(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return a table's rows with recognizers and scenarios in the order of `recognizers` and `scenarios`."""
+        keys = []
+        for column, names in (("recognizer", self.recognizers), ("scenario", self.scenarios)):
+            if column in table.columns:
+                rank = {name: index for index, name in enumerate(names)}
+                key = pl.col(column).cast(pl.String)
+                keys.append(key.replace_strict(rank, default=len(rank), return_dtype=pl.Int64))
+        return table.sort(keys, maintain_order=True) if keys else table
+
     def comparable(self, attribute: str) -> list[str]:
         """Return the groups of an attribute, those with most speakers first; fewer than two or too many are refused."""
         groups = self.groups(attribute)
-        if not groups:
-            text = f"no utterance has a value for `{attribute}`"
-            raise refuse("one_group", text, about=attribute, see=("attribute",), groups=0)
-        if len(groups) == 1:
-            text = f"only the group '{groups[0]}' occurs; a comparison needs two"
-            raise refuse("one_group", text, about=attribute, see=("attribute",), groups=1)
-        if len(groups) > MOST_GROUPS:
-            text = f"it has {len(groups):,} groups, more than the {MOST_GROUPS} that are compared one by one"
-            raise refuse("too_many_groups", text, about=attribute, see=("attribute",), groups=len(groups))
+        require_comparable(groups, attribute)
         return groups
 
     def require(self, *columns: str) -> Scores:
@@ -277,6 +283,19 @@ class Scores:
     def labels(self, name: str, *, ordered: bool = False) -> Labels:
         """Return a column's labels; the names are sorted (numbers by value) where `ordered`."""
         return labels_of(self.frame[name], ordered=ordered)
+
+
+def require_comparable(groups: Sequence[str], attribute: str) -> None:
+    """Refuse groups of an attribute that cannot be compared one by one: fewer than two, or too many."""
+    if not groups:
+        text = f"no utterance has a value for `{attribute}`"
+        raise refuse("one_group", text, about=attribute, see=("attribute",), groups=0)
+    if len(groups) == 1:
+        text = f"only the group '{groups[0]}' occurs; a comparison needs two"
+        raise refuse("one_group", text, about=attribute, see=("attribute",), groups=1)
+    if len(groups) > MOST_GROUPS:
+        text = f"it has {len(groups):,} groups, more than the {MOST_GROUPS} that are compared one by one"
+        raise refuse("too_many_groups", text, about=attribute, see=("attribute",), groups=len(groups))
 
 
 @dataclass(frozen=True)
@@ -469,12 +488,18 @@ class Transcripts:
             name, self.names, known or [one for one in self.names if one not in _KNOWN], self.where
         )
 
-    def utterances(self, *columns: str) -> pl.DataFrame:
-        """Return the different rows of `utterance` and some columns, in order of appearance.
+    def utterances(self, **columns: str) -> pl.DataFrame:
+        """Return the different rows of `utterance` and some columns ({name: column}) as text, in order of appearance.
 
-        Other columns may differ from trial to trial: to keep them would be to keep the whole table.
+        A column that is not there is null. Others may differ from trial to trial: to keep them would be to keep the
+        whole table.
         """
-        return self._collected(self.lazy.select("utterance", *columns).unique(maintain_order=True))
+        missing = pl.lit(None, dtype=pl.String)
+        about = {
+            name: pl.col(column).cast(pl.String) if column in self.names else missing
+            for name, column in columns.items()
+        }
+        return self._collected(self.lazy.select("utterance", **about).unique(maintain_order=True))
 
     def kinds(self) -> pl.DataFrame:
         """Return how many trials (`rows`) there are of each scenario and recognizer, in order of appearance."""

@@ -1,6 +1,51 @@
-"""Compare two runs of the same utterances: did it get better, worse, or is it a tie?"""
+"""Compare two runs of the same utterances: did it get better or worse, for whom, and is it more than noise?"""
 
-from voxaudit.audits.compare.audit import compare
-from voxaudit.audits.compare.result import Comparison, Slice
+from __future__ import annotations
 
-__all__ = ["Comparison", "Slice", "compare"]
+from typing import TYPE_CHECKING
+
+from voxaudit.audits.audit import Audit, Option
+from voxaudit.registry import lazy_attributes
+
+if TYPE_CHECKING:
+    from voxaudit.answer import Answer
+    from voxaudit.audits.compare.audit import REGRESSIONS as REGRESSIONS
+    from voxaudit.audits.compare.audit import compare as compare
+
+__getattr__ = lazy_attributes(
+    __name__, dict.fromkeys(("compare", "REGRESSIONS"), "voxaudit.audits.compare.audit")
+)
+
+
+def gate(answer: Answer) -> str | None:
+    """Return what got worse, in words; None where nothing is shown to."""
+    from voxaudit.audits.compare.audit import REGRESSIONS
+
+    found = answer.finding(REGRESSIONS)
+    return found.sentence if found.estimate else None
+
+
+AUDIT = Audit(
+    name="compare",
+    title="Two runs compared",
+    summary="paired comparison of two runs: what got better, what got worse; a gate for CI",
+    function="voxaudit.audits.compare.audit:compare",
+    example="voxaudit compare runs/v1 runs/v2 --attributes gender,accent --out runs/v1-v2",
+    options={
+        "renamed": Option(
+            "recognizers that have another name after: OLD=NEW (default: those of one name belong together)",
+            "pairs",
+            "OLD=NEW,...",
+        ),
+        "margin": Option(
+            "changes up to this fraction of the words do not count, such as 0.005", "number", "X"
+        ),
+        "alpha": Option(
+            "chance of any false claim in the whole comparison; half of it for a false alarm", "number", "A"
+        ),
+    },
+    source="BEFORE AFTER",
+    source_help="two runs of the same utterances, or two tables of scores: what there was, and what is to be judged",
+    gate=gate,
+    page="voxaudit.report.comparison:comparison_report",
+)

@@ -51,7 +51,7 @@ from voxaudit.stats.poisson_glmm import DEFAULT_NODES, MixedFit, NoFiniteEstimat
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
 from voxaudit.stats.regression import Settings, likelihood_ratio, without_columns
 from voxaudit.stats.robust import Sandwich, robust_test, speaker_sandwich
-from voxaudit.wording import counted, listed, ratio_interval
+from voxaudit.wording import counted, listed, ratio_interval, times_as_many
 
 INTERVALS = ("robust", "profile", "wald")
 LEVEL = 0.05
@@ -774,8 +774,8 @@ def _groups_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     ]
     note = (
         "WER is as observed; the ratio is that of typical speakers, with speakers and controls held fixed, and differs"
-        " from the ratio of the WERs where the spread between speakers does. p is the larger of the likelihood's and the"
-        " speaker-robust one."
+        " from the ratio of the WERs where the spread between speakers does. p is the larger of the likelihood's and"
+        " the speaker-robust one."
     )
     return tabulate("groups", "Errors by group", rows, columns, note=note)
 

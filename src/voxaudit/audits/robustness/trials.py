@@ -1,36 +1,45 @@
-"""From a `scores` table to sums per speaker: what all measures of the audit are computed from."""
+"""From `Scores` to what the audit computes from: a checked table of trials, people, and difficulties of scenarios."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from voxaudit.answer import Refusal, RefusedError, refuse
 from voxaudit.audits.robustness.settings import Setting, describe_all
+from voxaudit.audits.scores import DRAWS, Scores, as_frame
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
+from voxaudit.run.folder import Run
+from voxaudit.score.quality import difficulties, published_difficulties
 from voxaudit.score.table import TRIAL_COLUMNS
-from voxaudit.tables import require_columns
+from voxaudit.stats.rates import rate_intervals
+from voxaudit.tables import read_table, require_columns
+from voxaudit.wording import MISSING, listed
 
-PARTS: tuple[str, ...] = ("substitutions", "deletions", "insertions")
 COUNTS = ("errors", "words", "character_errors", "characters")
 PLACES = ("language", "corpus")
 """Columns that can set results apart; pooled unless asked for."""
-DRAWS = ("draw", "seed")
-"""Columns that tell random draws of the same perturbation apart."""
-UNNAMED = "(missing)"
+
+PUBLISHED, MEASURED, NONE = "published", "measured", "none"
+QUALITY = "quality.parquet"
+"""The qualities of a run's audio, beside its scores."""
 
 
 @dataclass(frozen=True)
 class Trials:
-    """A checked table: one row an utterance, scenario and recognizer (and draw).
+    """A checked table: one row per utterance, scenario and recognizer (and draw).
 
     Columns: recognizer, the `places`, scenario, `person` (a number; the same speaker name in two corpora is two
     people), utterance, the counts, `duration` (seconds, where known), `draw` (where there are several)
-    and the attributes. `pooled` has the columns that could be places, with how many values; `people` has person and
-    `stratum`; `unnamed` the people without a name.
+    and the attributes (`attribute:NAME`). `pooled` has the columns that could be places, with how many values;
+    `people` has person and `stratum`; `unnamed` the people without a name. `groups` are the groups of attributes that
+    can be compared, those with most speakers first.
     """
 
     table: pl.DataFrame
@@ -41,6 +50,7 @@ class Trials:
     unnamed: frozenset[int]
     settings: dict[str, Setting]
     recognizers: tuple[str, ...]
+    groups: dict[str, list[str]]
     has_duration: bool
 
     @property
@@ -48,70 +58,76 @@ class Trials:
         """What a scenario is judged within: the recognizer and the places."""
         return ["recognizer", *self.places]
 
+    @property
+    def spoken(self) -> pl.DataFrame:
+        """The rows whose scenario leaves something to be recognized."""
+        silent = [name for name, setting in self.settings.items() if not setting.speech]
+        return self.table.filter(~pl.col("scenario").cast(pl.String).is_in(silent)) if silent else self.table
+
+    def utterance_means(self, table: pl.DataFrame, extra: Sequence[str] = ()) -> pl.DataFrame:
+        """Return one row per utterance: random draws are averaged, so that none counts twice."""
+        columns = [*self.unit, "scenario", "person", "utterance", *extra]
+        if not self.draw:
+            return table.select(*columns, *COUNTS)
+        return table.group_by(columns).agg(pl.col(name).mean() for name in COUNTS)
+
 
 def read_trials(
-    scores: pl.DataFrame,
-    attributes: tuple[str, ...],
-    by: Sequence[str] = (),
-    where: str | Path = "scores",
-) -> Trials:
-    """Check a `scores` table and return it in the form the audit works on.
+    scores: Scores, attributes: Sequence[str] = (), by: Sequence[str] = ()
+) -> tuple[Trials, list[Refusal]]:
+    """Check scores and return them in the form the audit works on, and the attributes that cannot be compared.
 
     `by` are the columns among `PLACES` that set results apart where they have several values; others are pooled.
     """
-    if scores.is_empty():
-        raise VoxauditError(
-            f"{where}: the table has no rows: nothing was scored (no reference texts, or no trial was answered)"
-        )
-    require_columns(scores, ["utterance", "speaker", "scenario", "recognizer", "words", *attributes], where)
-    own = next((name for name in attributes if name in TRIAL_COLUMNS), None)
-    if own is not None:
-        raise VoxauditError(
-            f"{where}: column '{own}' says which trial a row is. Name an attribute of the speakers"
-        )
-    counted = PARTS
-    if "errors" in scores.columns and not all(part in scores.columns for part in PARTS):
-        counted = ("errors",)
-    require_columns(scores, counted, where)
-    _check_numbers(scores, (*counted, *COUNTS[1:], "duration"), where)
-    errors = pl.sum_horizontal(*(pl.col(part).cast(pl.Float64) for part in counted), ignore_nulls=False)
-    characters = [name for name in COUNTS[2:] if name in scores.columns]
+    frame, where = scores.frame, scores.where
+    scores.require("utterance", "speaker", "scenario", "recognizer", "words")
+    if frame.is_empty():
+        raise refuse("no_references", "nothing was scored: no reference texts, or no trial was answered", about=where)
+    columns, groups, refusals = _attributes(scores, attributes)
+    places = _places(scores, by)
+    draw = next((name for name in DRAWS if name in frame.columns and frame[name].n_unique() > 1), None)
+    frame = _with_durations(scores)
+    counted = {"errors": scores.errors(), "words": scores.counts("words")}
+    counted |= {name: scores.counts(name) for name in COUNTS[2:] if name in frame.columns}
     nothing = pl.lit(None, dtype=pl.Float64)
-    places = _places(scores, by, where)
-    draw = next((name for name in DRAWS if name in scores.columns and scores[name].n_unique() > 1), None)
-    has_duration = "duration" in scores.columns
-    table = scores.select(
+    has_duration = "duration" in frame.columns
+    if has_duration:
+        duration = replace(scores, frame=frame).numbers("duration")
+    table = frame.select(
         pl.col("recognizer", "scenario").cast(pl.String).cast(pl.Categorical),
-        *(pl.col(name).cast(pl.String).fill_null(UNNAMED).cast(pl.Categorical) for name in places),
-        _home(scores),
+        *(pl.col(name).cast(pl.String).fill_null(MISSING).cast(pl.Categorical) for name in places),
+        _home(frame),
         *(pl.col(name).cast(pl.String).cast(pl.Categorical) for name in ("utterance", "speaker")),
-        errors.alias("errors"),
-        pl.col("words").cast(pl.Float64),
-        *((pl.col(n).cast(pl.Float64) if n in characters else nothing.alias(n)) for n in COUNTS[2:]),
-        *([pl.col("duration").cast(pl.Float64)] if has_duration else []),
+        *(
+            pl.Series(name, counted[name]).fill_nan(None) if name in counted else nothing.alias(name)
+            for name in COUNTS
+        ),
+        *([pl.Series("duration", duration).fill_nan(None)] if has_duration else []),
         *([pl.col(draw).cast(pl.String).cast(pl.Categorical).alias("draw")] if draw else []),
         *(
-            pl.col(name).cast(pl.String).cast(pl.Categorical).alias(f"attribute:{name}")
-            for name in attributes
+            pl.col(column).cast(pl.String).cast(pl.Categorical).alias(f"attribute:{name}")
+            for name, column in columns.items()
         ),
     )
-    _check_values(table, where)
+    _require_values(table, where)
     pooled = {
         name: count
         for name in PLACES
-        if name in scores.columns and name not in places and (count := scores[name].n_unique()) > 1
+        if name in frame.columns and name not in places and (count := frame[name].n_unique()) > 1
     }
-    _check_once(table, places, pooled, draw is not None, where)
+    _require_once(table, places, pooled, draw is not None, where)
     settings = _settings(table)
     if CLEAN not in settings:
-        raise VoxauditError(
-            f"{where}: no row has the scenario '{CLEAN}'. Robustness is measured against clean speech;"
-            f" scenarios there: {one_line(', '.join(settings), 120)}"
+        raise refuse(
+            "no_clean_speech",
+            f"no row has the scenario '{CLEAN}'. Robustness is measured against clean speech;"
+            f" scenarios there: {one_line(', '.join(settings), 120)}",
+            about=where,
         )
     people = _people(table)
     keys = ["home", "speaker"]
     joined = table.join(people.select(*keys, "person"), on=keys, how="left", nulls_equal=True)
-    return Trials(
+    trials = Trials(
         table=joined.drop(keys),
         places=places,
         pooled=pooled,
@@ -119,64 +135,68 @@ def read_trials(
         people=people.select("person", "stratum"),
         unnamed=frozenset(people.filter(pl.col("speaker").is_null())["person"].to_list()),
         settings=settings,
-        recognizers=tuple(sorted(table["recognizer"].unique().cast(pl.String).to_list())),
+        recognizers=tuple(scores.recognizers if scores.run else sorted(scores.recognizers)),
+        groups=groups,
         has_duration=has_duration,
     )
+    return trials, refusals
 
 
-def _places(scores: pl.DataFrame, by: Sequence[str], where: str | Path) -> tuple[str, ...]:
+def _attributes(
+    scores: Scores, attributes: Sequence[str]
+) -> tuple[dict[str, str], dict[str, list[str]], list[Refusal]]:
+    """Return the columns and the groups of the attributes that can be compared, and why others cannot."""
+    columns, groups, refusals = {}, {}, []
+    for name in dict.fromkeys(attributes):
+        column = scores.column(name)
+        if column in TRIAL_COLUMNS:
+            raise VoxauditError(
+                f"{scores.where}: column '{name}' says which trial a row is. Name an attribute of the speakers",
+                see=("attributes",),
+            )
+        try:
+            groups[name] = scores.comparable(name)
+        except RefusedError as error:
+            refusals.append(replace(error.refusal, see=("attributes",)))
+        else:
+            columns[name] = column
+    return columns, groups, refusals
+
+
+def _places(scores: Scores, by: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in by if name not in PLACES]
     if unknown:
         raise VoxauditError(
-            f"results can be set apart by {' and '.join(PLACES)}, not by '{one_line(unknown[0], 80)}'."
-            " Groups of speakers are compared with attributes (--attributes)"
+            f"results can be set apart by {' and '.join(PLACES)}, not by '{one_line(unknown[0], 80)}';"
+            " groups of speakers are compared as attributes",
+            see=("by", "attributes"),
         )
-    require_columns(scores, list(by), where)
-    return tuple(name for name in PLACES if name in by and scores[name].n_unique() > 1)
+    scores.require(*by)
+    return tuple(name for name in PLACES if name in by and scores.frame[name].n_unique() > 1)
 
 
-def _check_numbers(scores: pl.DataFrame, names: Sequence[str], where: str | Path) -> None:
-    """Raise one line where a column of counts or seconds holds something else."""
-    for name in names:
-        if name not in scores.columns or scores[name].dtype.is_numeric():
-            continue
-        column = scores[name]
-        wrong = column.is_not_null()
-        if column.dtype == pl.String:
-            wrong &= column.cast(pl.Float64, strict=False).is_null()
-        if wrong.any():
-            row = int(wrong.arg_max() or 0) + 1
-            found = one_line(str(column[row - 1]), 40)
-            raise VoxauditError(f"{where}: row {row}, column '{name}': '{found}' is not a number")
-
-
-def _check_values(table: pl.DataFrame, where: str | Path) -> None:
+def _require_values(table: pl.DataFrame, where: str) -> None:
     for name in ("recognizer", "scenario", "utterance", "errors", "words"):
         column = table[name]
-        if column.dtype == pl.Categorical:
-            bad = column.is_null()
-        else:
-            bad = ~((column >= 0) & column.is_finite()).fill_null(False)
-        if bad.any():
-            row = int(bad.arg_max() or 0) + 1
-            found = table[name][row - 1]
-            what = "no value" if found is None else f"'{found}'"
+        if column.null_count():
+            row = int(column.is_null().arg_max() or 0) + 1
             need = "one" if column.dtype == pl.Categorical else "a count of 0 or more"
-            raise VoxauditError(f"{where}: row {row}, column '{name}': {what}; every trial needs {need}")
+            raise VoxauditError(f"{where}: row {row:,}, column '{name}': no value; every trial needs {need}")
 
 
-def _check_once(
-    table: pl.DataFrame, places: tuple[str, ...], pooled: Iterable[str], draw: bool, where: str | Path
+def _require_once(
+    table: pl.DataFrame, places: tuple[str, ...], pooled: Iterable[str], draw: bool, where: str
 ) -> None:
     keys = ["recognizer", *places, "scenario", "home", "speaker", "utterance", *(["draw"] if draw else [])]
     if table.select(pl.struct(keys).n_unique()).item() == table.height:
         return
     twice = table.group_by(keys).len().filter(pl.col("len") > 1).sort(keys).row(0, named=True)
     # Speakers of two corpora are two people anyway.
-    split = ", split languages with --by language" if "language" in pooled else ""
+    split = ", set languages apart" if "language" in pooled else ""
     raise VoxauditError(
         f"{where}: {twice['len']} rows for utterance '{twice['utterance']}', scenario '{twice['scenario']}',"
-        f" recognizer '{twice['recognizer']}'. Keep one{split}, or tell random draws apart in a column 'draw'"
+        f" recognizer '{twice['recognizer']}'. Keep one{split}, or tell random draws apart in a column 'draw'",
+        see=("by",) if split else (),
     )
 
 
@@ -184,18 +204,17 @@ def _settings(table: pl.DataFrame) -> dict[str, Setting]:
     """Return the settings of all scenarios. One without a single reference word is silence, whatever its name."""
     words = table.group_by("scenario").agg(pl.col("words").sum()).sort(pl.col("scenario").cast(pl.String))
     counted = {str(scenario): float(count) for scenario, count in words.iter_rows()}
-    settings = describe_all(counted)
     return {
-        name: Setting(**{**setting.__dict__, "speech": setting.speech and counted[name] > 0})
-        for name, setting in settings.items()
+        name: replace(setting, speech=setting.speech and counted[name] > 0)
+        for name, setting in describe_all(counted).items()
     }
 
 
-def _home(scores: pl.DataFrame) -> pl.Expr:
+def _home(frame: pl.DataFrame) -> pl.Expr:
     """Return where a speaker's name is valid: the corpus, also where results are not set apart by it."""
-    if "corpus" not in scores.columns:
+    if "corpus" not in frame.columns:
         return pl.lit("").cast(pl.Categorical).alias("home")
-    return pl.col("corpus").cast(pl.String).fill_null(UNNAMED).cast(pl.Categorical).alias("home")
+    return pl.col("corpus").cast(pl.String).fill_null(MISSING).cast(pl.Categorical).alias("home")
 
 
 def _people(table: pl.DataFrame) -> pl.DataFrame:
@@ -212,3 +231,156 @@ def _people(table: pl.DataFrame) -> pl.DataFrame:
     return people.with_row_index("person").with_columns(
         stratum=stratum + "\0" + pl.col("home").cast(pl.String), person=pl.col("person").cast(pl.Int64)
     )
+
+
+# Scenarios without speech: a recognizer must say nothing, and is judged by the words it makes up.
+
+
+def inserted_words(trials: Trials, *, confidence: float) -> tuple[pl.DataFrame, list[Refusal]]:
+    """Return inserted words per minute of audio, by recognizer and scenario without speech, with intervals."""
+    silent = sorted(name for name, setting in trials.settings.items() if not setting.speech)
+    by = [*trials.unit, "scenario"]
+    refusals = []
+    table = trials.table.filter(pl.col("scenario").cast(pl.String).is_in(silent))
+    for name in silent:
+        refusal = _unfit(name, table.filter(pl.col("scenario") == name), trials)
+        if refusal is not None:
+            refusals.append(refusal)
+            table = table.filter(pl.col("scenario") != name)
+    empty: dict[str, Any] = dict.fromkeys(by, pl.String) | {"utterances": pl.Int64, "speakers": pl.Int64}
+    empty |= dict.fromkeys(("words", "minutes", "words_per_minute", "low", "high"), pl.Float64)
+    if table.is_empty():
+        return pl.DataFrame(schema=empty), refusals
+    table = table.with_columns(
+        *(pl.col(name).cast(pl.String) for name in by),
+        minutes=pl.col("duration") / 60.0,
+        # Nobody is everybody: a speaker without a name gives no interval.
+        person=pl.when(~pl.col("person").is_in(list(trials.unnamed))).then(pl.col("person")),
+    )
+    rates = table.group_by(by).agg(
+        utterances=pl.len().cast(pl.Int64), words=pl.col("errors").sum(), minutes=pl.col("minutes").sum()
+    )
+    limits = rate_intervals(table, by, words="minutes", speaker="person", confidence=confidence)
+    rates = rates.with_columns(words_per_minute=pl.col("words") / pl.col("minutes")).join(limits, on=by)
+    rates = rates.rename({"ci_low": "low", "ci_high": "high"}).sort(by)
+    return rates.select(pl.col(name).cast(kind) for name, kind in empty.items()), refusals
+
+
+def _unfit(scenario: str, rows: pl.DataFrame, trials: Trials) -> Refusal | None:
+    if rows["words"].sum() > 0:
+        text = "nothing is left of what was said, yet it is scored against the reference text"
+        return Refusal("undefined", scenario, text, remedy="score the run again")
+    if not trials.has_duration or rows["duration"].null_count() or not rows["duration"].sum() > 0:
+        text = "words per minute need a column 'duration' (seconds of audio) without gaps"
+        return Refusal("no_duration", scenario, text)
+    return None
+
+
+def _with_durations(scores: Scores) -> pl.DataFrame:
+    """Return the frame with the length of utterances, from the corpora of runs, where a scenario is without speech."""
+    frame = scores.frame
+    if "duration" in frame.columns or not scores.runs:
+        return frame
+    if all(setting.speech for setting in describe_all(scores.scenarios).values()):
+        return frame
+    known = [
+        run.corpus.select(
+            utterance=pl.col("id").cast(frame.schema["utterance"]),
+            duration=_seconds(run.corpus),
+            source=pl.lit(str(run.folder)),
+        )
+        for run in scores.runs
+        if (run.folder / "corpus.parquet").exists() and "duration" in run.corpus.columns
+    ]
+    if not known:
+        return frame
+    keys = ["utterance", *(["source"] if "source" in frame.columns else [])]
+    durations = pl.concat(known).select(*keys, "duration")
+    return frame.join(durations, on=keys, how="left", maintain_order="left")
+
+
+def _seconds(corpus: pl.DataFrame) -> pl.Series:
+    """Return how long utterances last: as the corpus says, else as long as the recording is; null without either."""
+    known = corpus["duration"].cast(pl.Float64)
+    if not known.null_count() or "audio" not in corpus.columns:
+        return known
+    rows = zip(known, corpus["audio"], corpus["start"], strict=True)
+    return pl.Series(
+        [_length(audio, start) if one is None else one for one, audio, start in rows], dtype=pl.Float64
+    )
+
+
+def _length(path: str, start: float | None) -> float | None:
+    import soundfile
+
+    try:
+        about = soundfile.info(path)
+    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError):
+        return None
+    return max(float(about.frames / about.samplerate) - (start or 0.0), 0.0)
+
+
+# Difficulties of scenarios: what is divided by.
+
+
+def choose_difficulty(choice: Any, runs: Sequence[Run], scenarios: Sequence[str]) -> tuple[pl.DataFrame | None, str]:
+    """Return a table of difficulties (scenario, difficulty) and where it is from.
+
+    `choice` is `published`, `measured`, `none`, a file, a table, or None: measured where a run has qualities, else
+    published where a scenario of the scores has one.
+    """
+    if not (choice is None or isinstance(choice, str | Path)):
+        return as_frame(choice), "as given"
+    measured = next((run.folder / QUALITY for run in runs if (run.folder / QUALITY).exists()), None)
+    if choice == NONE:
+        return None, NONE
+    if choice == MEASURED and measured is None:
+        raise VoxauditError(
+            f"no {QUALITY} beside the scores. Measure the quality of the run's audio first (the audit `quality`), or"
+            " use the published difficulties",
+            see=("difficulty",),
+        )
+    if measured is not None and choice in (None, MEASURED):
+        try:
+            return difficulties(read_table(measured)), "measured in this run"
+        except VoxauditError:  # too few scenarios: difficulties are relative to each other
+            if choice == MEASURED:
+                raise
+    if choice in (None, PUBLISHED):
+        table = published_difficulties()
+        some = table.filter(pl.col("scenario").is_in([name for name in scenarios if name != CLEAN]))
+        if choice is None and some.is_empty():
+            return None, NONE
+        return table, "published (Speech Robust Bench, Table 3)"
+    return read_table(choice), str(choice)
+
+
+def check_difficulty(
+    table: pl.DataFrame, settings: Mapping[str, Setting], where: str
+) -> tuple[dict[str, float], list[Refusal]]:
+    """Return {scenario: difficulty} of the scenarios that are normalized, and why others are not.
+
+    Attacks are never normalized. A difficulty of 0 or less divides nothing: that scenario is left out.
+    """
+    require_columns(table, ["scenario", "difficulty"], where)
+    if not table["difficulty"].dtype.is_numeric():
+        raise VoxauditError(f"{where}: column 'difficulty' must hold numbers, not {table['difficulty'].dtype}")
+    names = table["scenario"].cast(pl.String)
+    if names.is_duplicated().any():
+        twice = names.filter(names.is_duplicated())[0]
+        raise VoxauditError(f"{where}: scenario '{one_line(str(twice), 80)}' has several rows; keep one")
+    given = dict(zip(names.to_list(), table["difficulty"].cast(pl.Float64).to_list(), strict=True))
+    wanted = [s for s, setting in settings.items() if setting.speech and not setting.attack]
+    known = {s: float(v) for s in wanted if (v := given.get(s)) is not None and 0 < v < inf}
+    refusals = []
+    low = [s for s in wanted if s in given and s not in known and given[s] is not None and given[s] <= 0]
+    if low:
+        text = "a difficulty of 0 or less divides nothing"
+        refusals.append(Refusal("undefined", f"NWERD of {listed(low, 4)}", text, {"scenarios": low}))
+    without = [s for s in wanted if s not in known and s not in low and s != CLEAN]
+    if without:
+        facts = {"scenarios": without}
+        refusals.append(
+            Refusal("no_difficulty", f"NWERD of {listed(without, 4)}", "no difficulty is known", facts)
+        )
+    return known, refusals

@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 
 from voxaudit.align import Timings, align_corpus
-from voxaudit.audits.stutter.cases import NORMALIZER, Recording, Settings
-from voxaudit.audits.stutter.dose import Dose, dose_response
-from voxaudit.audits.stutter.queue import (
+from voxaudit.audits.stutter.search import NORMALIZER, Recording, Settings
+from voxaudit.audits.stutter.scoring import Dose, dose_response
+from voxaudit.audits.stutter.folder import (
     QUEUE,
     Suspicious,
     false_positive_rate,
@@ -23,8 +23,8 @@ from voxaudit.audits.stutter.queue import (
     suspicious_cases,
     write_queue,
 )
-from voxaudit.audits.stutter.recordings import write_recordings
-from voxaudit.audits.stutter.refused import forget_refusal
+from voxaudit.audits.stutter.folder import write_recordings
+from voxaudit.audits.stutter.folder import forget_refusal
 from voxaudit.audits.stutter.scoring import Change, all_rates, by_kind, change, rates, trial_table
 from voxaudit.audits.stutter.search import Found, Progress, search
 from voxaudit.corpus import Corpus, Utterance

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.stutter.cases import Case
-from voxaudit.perturb.stutter import Chain
+from voxaudit.audits.stutter.search import NORMALIZER, Case, Recording
+from voxaudit.perturb import CLEAN, trial_generator
+from voxaudit.perturb.stutter import Chain, Clip, StutterError, sample_chain
 from voxaudit.perturb.stutter.interjection import FILLER_WORDS
+from voxaudit.run.session import Session
 from voxaudit.score.align import word_counts
 from voxaudit.score.counts import Counts
+from voxaudit.score.normalize import normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, speaker_weights, widened_tail
+from voxaudit.stats.rates import rate_intervals
 
 TARGETS = ("intended", "surface")
 FILLERS = ("kept", "removed")
@@ -58,8 +63,58 @@ class Change:
     effect: float
 
 
+@dataclass(frozen=True)
+class Cost:
+    """What stuttering costs one recognizer: its rates before (`_original`) and after, and the `Change` between them.
+
+    `_selected` are the rates of the cases that the search kept; `against` those of all cases against the intended and
+    the surface text, fillers kept and removed. Without a recording that was heard both ways there is no change.
+    """
+
+    cases: int
+    wer: float | None
+    wer_original: float | None
+    werd: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    speakers: int | None
+    utterances: int | None = None
+    mer: float | None = None
+    wil: float | None = None
+    mer_original: float | None = None
+    wil_original: float | None = None
+    wer_selected: float | None = None
+    mer_selected: float | None = None
+    wil_selected: float | None = None
+    against: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    u: float | None = None
+    p_u_published: float | None = None
+    effect: float | None = None
+
+
+def cost(table: pl.DataFrame) -> Cost:
+    """Return the cost of one recognizer's trials: originals and cases."""
+    after, before = table.filter(pl.col("chain") != ""), table.filter(pl.col("chain") == "")
+    parts = {"": rates(after), "_original": rates(before), "_selected": rates(after.filter("kept"))}
+    moved = change(table)
+    return Cost(
+        cases=after.height,
+        against={
+            target: {f"fillers_{fillers}": asdict(one) for fillers, one in ways.items()}
+            for target, ways in all_rates(after).items()
+        },
+        **{
+            f"{name}{part}": getattr(one, name)
+            for part, one in parts.items()
+            for name in ("wer", "mer", "wil")
+        },
+        **(dict.fromkeys(one.name for one in fields(Change)) if moved is None else asdict(moved)),
+    )
+
+
 def without_fillers(text: str) -> str:
-    """Return a normalised text without um, uh, er and the like."""
+    """Return a normalized text without um, uh, er and the like."""
     return " ".join(word for word in text.split() if word not in FILLER_WORDS)
 
 
@@ -217,3 +272,87 @@ def by_kind(table: pl.DataFrame, kinds: Sequence[str]) -> dict[str, pl.DataFrame
         before = table.filter((pl.col("chain") == "") & pl.col("utterance").is_in(ids.implode()))
         found[name] = pl.concat([cases, before])
     return found
+
+
+@dataclass(frozen=True)
+class DosePoint:
+    """The word error rate of one recognizer at one rate; `events` is what was put in per 100 words."""
+
+    recognizer: str
+    rate: float
+    events: float
+    wer: float
+    low: float | None
+    high: float | None
+    words: int
+    speakers: int
+    mixture: str
+
+
+def dose_response(
+    recordings: Sequence[Recording],
+    session: Session,
+    doses: Sequence[float],
+    mixture: str,
+    *,
+    seed: int = 0,
+    severity: int | None = None,
+    clips: Sequence[Clip] = (),
+) -> tuple[DosePoint, ...]:
+    """Hear every recording once at each rate (events per 100 words; 0 is the original) and score it as intended.
+
+    `mixture` gives the shares of the kinds of stuttering.
+    """
+    normalize = normalizer(NORMALIZER)
+    rows = []
+    for dose in doses:
+        asked, events = [], {}
+        for recording in recordings:
+            generator = trial_generator(seed, f"stutter-dose:{dose:g}:{mixture}", recording.utterance.id)
+            try:
+                chain = sample_chain(recording.timings, mixture, dose, severity, generator, clips=clips)
+            except StutterError:  # no place for any kind of the mixture: said by the search already
+                continue
+            asked.append((recording.utterance, str(chain) or CLEAN))
+            events[recording.utterance.id] = len(chain)
+        texts = {recording.utterance.id: normalize(recording.text) for recording in recordings}
+        for name, outcomes in session.hear(asked).items():
+            rows += [
+                (
+                    name,
+                    dose,
+                    utterance.id,
+                    utterance.speaker,
+                    texts[utterance.id],
+                    normalize(t.text),
+                    events[utterance.id],
+                )
+                for (utterance, _), outcome in zip(asked, outcomes, strict=True)
+                if (t := outcome.transcript) is not None
+            ]
+    names = ("recognizer", "rate", "utterance", "speaker", "said", "heard", "events")
+    table = pl.DataFrame(rows, schema=list(names), orient="row")
+    if table.is_empty():
+        return ()
+    counted = pl.concat([table, word_counts(table["said"], table["heard"])], how="horizontal").with_columns(
+        errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
+        words=pl.sum_horizontal("hits", "substitutions", "deletions"),
+    )
+    limits = rate_intervals(counted, ["recognizer", "rate"])
+    sums = counted.group_by("recognizer", "rate", maintain_order=True).agg(
+        pl.col("errors", "words", "events").sum()
+    )
+    return tuple(
+        DosePoint(
+            row["recognizer"],
+            row["rate"],
+            100 * row["events"] / row["words"] if row["words"] else 0.0,
+            row["errors"] / row["words"] if row["words"] else float("nan"),
+            row["ci_low"],
+            row["ci_high"],
+            row["words"],
+            row["speakers"],
+            mixture,
+        )
+        for row in sums.join(limits, on=["recognizer", "rate"], maintain_order="left").iter_rows(named=True)
+    )

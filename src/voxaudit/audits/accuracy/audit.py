@@ -1,0 +1,398 @@
+"""Accuracy: error rates of every recognizer, scenario and group, with intervals that respect speakers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from voxaudit.answer import (
+    Answer,
+    Bars,
+    Cell,
+    Column,
+    Figure,
+    Finding,
+    Note,
+    Series,
+    Table,
+    finding_id,
+    number_or_none,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.perturb import CLEAN
+from voxaudit.perturb.describe import aside
+from voxaudit.stats.rates import lower_limits_together, rate_intervals
+from voxaudit.wording import counted, named, percent, percent_interval
+
+BY = ("recognizer", "scenario")
+LEAD = (
+    "WER, the word error rate, counts wrong, missing and added words per word that was said; it can exceed 100 %. CER"
+    " is the same for characters."
+)
+NOTE = (
+    "Rates are ratios of sums over utterances; in intervals speakers are the sample (at least five); none is given"
+    " where no error was made."
+)
+
+
+# The question
+
+
+@asks("accuracy")
+def accuracy(
+    source: Source,
+    by: str | Sequence[str] | None = None,
+    *,
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    confidence: float = 0.95,
+) -> Answer:
+    """Return word and character error rates for every combination of the columns `by`.
+
+    `by` is one column, several, or `[]` for the whole table; without it recognizers and scenarios are reported as far
+    as the table has them. Rates are ratios of sums over utterances: `wer = errors / words`. The interval of a WER comes
+    from the log scale with speakers as the sample (`stats.rates`); there is none where speakers are unknown or fewer
+    than five, or where nobody met an error. A missing attribute value is a group of its own. The table `rates` has the
+    columns of `by`, utterances, speakers, words, errors, wer, low, high and cer.
+
+    >>> import polars as pl
+    >>> rows = {"speaker": list("aabbccddee"), "words": [10] * 10, "errors": [1, 0, 2, 1, 0, 1, 3, 1, 0, 1]}
+    >>> answer = accuracy(pl.DataFrame(rows))
+    >>> print(answer.findings[0].sentence)
+    10.0 % (4.2 to 24.1) of the words are wrong.
+    """
+    scores = Scores.of(
+        source,
+        recognizer=recognizer,
+        scenario=scenario,
+        corpus=corpus,
+        language=language,
+        where=where,
+        columns=columns,
+    )
+    asked = [name for name in BY if name in scores.frame.columns] if by is None else by
+    names = [asked] if isinstance(asked, str) else list(asked)
+    rates = error_rates(scores, names, confidence=confidence)
+    whole = by is None and scores.run is not None and recognizer is None and scenario is None and not where
+    findings = [*_rates(rates, names), *_worst(scores, rates, names, confidence)]
+    if whole:
+        findings += _unheard(scores)
+    tables = [_table(rates, names)]
+    if whole and (failed := _failures(scores)).height:
+        tables.append(_failures_table(failed))
+    return Answer(
+        audit="accuracy",
+        title="Word error rate" + (f" by {', '.join(names)}" if names else ""),
+        question={"by": names},
+        findings=tuple(findings),
+        tables=tables,  # type: ignore[arg-type]
+        figures=tuple(_figures(rates, names)),
+        notes=tuple(_notes(scores, rates)),
+        lead=LEAD,
+    )
+
+
+def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) -> pl.DataFrame:
+    """Return the rates themselves: `by`, utterances, speakers, words, errors, wer, low, high, cer.
+
+    Recognizers and scenarios stand in the run's order, everything else in order of appearance.
+    """
+    keys = [scores.column(name) for name in by]
+    counted_ = scores.frame.with_columns(
+        errors=pl.Series(scores.errors()), words=pl.Series(scores.counts("words"))
+    )
+    counted_ = counted_.with_columns(pl.lit(0).alias("_all"))
+    grouped = keys or ["_all"]
+    characters = {"characters", "character_errors"} <= set(counted_.columns)
+    cer = (
+        pl.col("character_errors").sum() / pl.col("characters").sum()
+        if characters
+        else pl.lit(None, pl.Float64)
+    )
+    rates = counted_.group_by(grouped, maintain_order=True).agg(
+        utterances=pl.len(),
+        _words=pl.col("words").sum(),
+        errors=pl.col("errors").sum(),
+        wer=pl.col("errors").sum() / pl.col("words").sum(),
+        cer=cer,
+    )
+    rates = rates.with_columns(
+        pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in ("wer", "cer")
+    )
+    limits = rate_intervals(_with_speakers(counted_), grouped, confidence=confidence)
+    joined = rates.join(limits, on=grouped, how="left", nulls_equal=True, maintain_order="left")
+    ordered = scores.in_order(joined)
+    return ordered.select(
+        *(pl.col(key).alias(name) for key, name in zip(keys, by, strict=True)),
+        "utterances",
+        "speakers",
+        pl.col("_words").cast(pl.Int64).alias("words"),
+        pl.col("errors").cast(pl.Int64),
+        "wer",
+        pl.col("ci_low").alias("low"),
+        pl.col("ci_high").alias("high"),
+        "cer",
+    )
+
+
+def _with_speakers(table: pl.DataFrame) -> pl.DataFrame:
+    return table if "speaker" in table.columns else table.with_columns(speaker=pl.lit(None, pl.String))
+
+
+# The findings
+
+
+def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
+    """Yield a rate for every row, of clean speech only where the table is split by scenarios."""
+    attributes = [name for name in by if name not in BY]
+    for row in rates.iter_rows(named=True):
+        if row.get("scenario", CLEAN) != CLEAN:
+            continue
+        who, group = row.get("recognizer"), ", ".join(named(row[name]) for name in attributes) or None
+        keys: dict[str, Any] = {
+            "recognizer": who,
+            "scenario": row.get("scenario"),
+            "attribute": ", ".join(attributes) or None,
+            "group": group,
+        }
+        id_ = finding_id("accuracy", *keys.values(), "wer")
+        whom = f" for {group} ({keys['attribute']})" if group else ""
+        if row["wer"] is None:
+            sentence = (
+                f"{who or 'The recognizer'}: no error rate{whom}; it needs speech with reference texts."
+            )
+            yield Finding(
+                id_, "wer", "refused", sentence, code="no_references", headline=not attributes, **keys
+            )
+            continue
+        rate = percent_interval(row["wer"], row["low"], row["high"])
+        on = " on clean speech" if keys["scenario"] == CLEAN else ""
+        sentence = f"{who} gets {rate} of the words wrong{on}{whom}"
+        worst = None if attributes else _worst_row(rates, who)
+        if who is None:
+            sentence = f"{rate} of the words are wrong{on}{whom}"
+        elif worst is not None:
+            other = percent_interval(worst["wer"], worst["low"], worst["high"])
+            name = worst["scenario"]
+            sentence += f", and {other} in its worst scenario, {name}{aside(name)}"
+        yield Finding(
+            id_,
+            "wer",
+            "measured",
+            f"{sentence}.",
+            estimate=number_or_none(row["wer"]),
+            low=number_or_none(row["low"]),
+            high=number_or_none(row["high"]),
+            speakers=row["speakers"],
+            utterances=row["utterances"],
+            words=row["words"],
+            headline=not attributes and "scenario" in by,
+            **keys,
+        )
+
+
+def _disturbed(rates: pl.DataFrame, recognizer: str | None) -> pl.DataFrame:
+    if "scenario" not in rates.columns:
+        return rates.head(0)
+    rows = rates.filter((pl.col("scenario") != CLEAN) & pl.col("wer").is_not_null())
+    return rows if recognizer is None else rows.filter(pl.col("recognizer") == recognizer)
+
+
+def _worst_row(rates: pl.DataFrame, recognizer: str | None) -> dict[str, Any] | None:
+    rows = _disturbed(rates, recognizer)
+    return rows.sort("wer", descending=True, maintain_order=True).row(0, named=True) if rows.height else None
+
+
+def _worst(scores: Scores, rates: pl.DataFrame, by: Sequence[str], confidence: float) -> Iterator[Finding]:
+    """Yield the rate in the worst scenario of each recognizer.
+
+    The largest of many lower limits is too high by chance, so that they are taken together. An upper limit needs
+    nothing of the kind: all scenarios have to be below; where one has none, neither has the worst.
+    """
+    if list(by) != list(BY):
+        return
+    for name in scores.recognizers:
+        rows, worst = _disturbed(rates, name), _worst_row(rates, name)
+        if worst is None:
+            continue
+        low = worst["low"]
+        if rows.height > 1:
+            low = surely_at_least(scores, name, rows["scenario"].to_list(), confidence=confidence)[
+                "low"
+            ].max()
+        high = None if rows["high"].null_count() else rows["high"].max()
+        rate = percent_interval(worst["wer"], worst["low"], worst["high"])
+        sentence = f"{name} gets {rate} of the words wrong under {worst['scenario']}, its worst scenario"
+        if low is not None and rows.height > 1:
+            sentence += f"; at least {percent(low)} with {counted(rows.height, 'scenario')} taken together"
+        yield Finding(
+            finding_id("accuracy", name, "worst_wer"),
+            "worst_wer",
+            "measured",
+            f"{sentence}.",
+            estimate=number_or_none(worst["wer"]),
+            low=number_or_none(low),
+            high=number_or_none(high),
+            recognizer=name,
+            scenario=worst["scenario"],
+            speakers=worst["speakers"],
+            utterances=worst["utterances"],
+            words=worst["words"],
+        )
+
+
+def surely_at_least(
+    scores: Scores, recognizer: str, scenarios: Sequence[str], *, confidence: float = 0.95
+) -> pl.DataFrame:
+    """Return what the WER of a recognizer surely reaches: lower limits that hold for all scenarios at once.
+
+    Columns: scenario, low (null where there is no interval).
+    """
+    own = scores.select(recognizer=recognizer, scenario=list(scenarios))
+    table = own.frame.with_columns(errors=pl.Series(own.errors()))
+    return lower_limits_together(_with_speakers(table), ["scenario"], confidence=confidence)
+
+
+def _unheard(scores: Scores) -> Iterator[Finding]:
+    """Yield what a run has no rate for: recognizers without clean speech, utterances without a text, failures."""
+    run = scores.run
+    if run is None:
+        raise ValueError("only a run knows what was not heard")
+    clean = set(scores.clean.recognizers)
+    for name in run.config["recognizers"]:
+        if name not in clean:
+            sentence = f"{name}: no error rate on clean speech; it needs clean speech with reference texts."
+            id_ = finding_id("accuracy", name, CLEAN, "wer")
+            yield Finding(
+                id_,
+                "wer",
+                "refused",
+                sentence,
+                code="no_references",
+                recognizer=name,
+                scenario=CLEAN,
+                headline=True,
+            )
+    missing, total = run.corpus["text"].null_count(), run.corpus.height
+    if missing:
+        one = missing == 1
+        sentence = (
+            f"{missing} of {total} utterances {'has' if one else 'have'} no reference text:"
+            f" {'it was' if one else 'they were'} heard but not scored."
+        )
+        yield Finding(
+            finding_id("accuracy", "unreferenced"),
+            "unreferenced",
+            "refused",
+            sentence,
+            estimate=missing / total,
+            code="no_references",
+            headline=True,
+        )
+    totals = dict(run.transcripts.group_by("recognizer").len().iter_rows())
+    failed = {key[0]: part for key, part in _failures(scores).group_by("recognizer", maintain_order=True)}
+    for name in run.config["recognizers"]:
+        if not totals.get(name):
+            continue
+        count = int(failed[name]["trials"].sum()) if name in failed else 0
+        share = count / totals[name]
+        sentence = f"{percent(share)} of the trials of {name} failed"
+        if count:
+            sentence = (
+                f"{name}: {counted(count, 'trial')} failed, the first with: {failed[name]['example'][0]}"
+            )
+        yield Finding(
+            finding_id("accuracy", name, "failures"),
+            "failures",
+            "measured",
+            sentence if sentence.endswith(".") else f"{sentence}.",
+            estimate=share,
+            recognizer=name,
+            headline=count > 0,
+        )
+    if run.config.get("sequential"):
+        sentence = (
+            "This run was stopped early, cell by cell: the intervals and tests here do not know that; for claims read"
+            " sequential.json."
+        )
+        yield Finding(
+            finding_id("accuracy", "stopped"),
+            "stopped",
+            "refused",
+            sentence,
+            code="stopped_early",
+            headline=True,
+        )
+
+
+def _failures(scores: Scores) -> pl.DataFrame:
+    """Return the failed trials of a run by recognizer and reason: trials, example."""
+    if scores.run is None:
+        raise ValueError("only a run knows what failed")
+    return (
+        scores.run.failures
+        # Reasons differ in file names and the like: the part before the first detail is what they share.
+        .group_by("recognizer", reason=pl.col("failure").str.split(": ").list.get(0), maintain_order=True)
+        .agg(trials=pl.len(), example=pl.col("failure").first())
+        .sort("recognizer", "reason")
+    )
+
+
+# Tables, figures, notes
+
+
+def _table(rates: pl.DataFrame, by: Sequence[str]) -> Table:
+    columns = [
+        *(Column(name) for name in by),
+        Column("wer", "WER", "percent", "low", "high"),
+        Column("cer", "CER", "percent"),
+        Column("words", kind="count"),
+        Column("utterances", kind="count"),
+        Column("speakers", kind="count"),
+    ]
+    return tabulate("rates", "Word error rate", rates, columns, note=NOTE)
+
+
+def _failures_table(frame: pl.DataFrame) -> Table:
+    columns = [("recognizer",), ("reason",), ("trials", "", "count"), ("example", "the first")]
+    return tabulate(
+        "failures", "Trials that failed", frame, columns, note="A trial that failed is in no rate."
+    )
+
+
+def _notes(scores: Scores, rates: pl.DataFrame) -> Iterator[Note]:
+    yield from (Note("selected", text) for text in scores.notes)
+    if rates.height and rates["low"].null_count():
+        yield Note(
+            "no_interval",
+            "No interval is given where fewer than five speakers are known, or no error was made.",
+        )
+
+
+def _figures(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Figure]:
+    """Yield clean speech beside the worst scenario, by recognizer."""
+    if list(by) != list(BY) or not rates.height:
+        return
+    clean = {row["recognizer"]: row for row in rates.iter_rows(named=True) if row["scenario"] == CLEAN}
+    names = [name for name, row in clean.items() if row["wer"] is not None]
+    if not names:
+        return
+    worst = [_worst_row(rates, name) for name in names]
+    series = [Series("clean speech", tuple(_cell(clean[name]) for name in names))]
+    if any(worst):
+        series.append(Series("worst scenario", tuple(_cell(row) for row in worst)))
+    alt = "Bars of the word error rate on clean speech and in the worst scenario, by recognizer."
+    bars = Bars(tuple(names), tuple(series), "word error rate")
+    yield Figure("rates", "Clean speech and the worst scenario", alt, bars, "rates")
+
+
+def _cell(row: dict[str, Any] | None) -> Cell | None:
+    return None if row is None else Cell(row["wer"], row["low"], row["high"])
