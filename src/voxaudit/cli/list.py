@@ -49,6 +49,7 @@ def _scenarios() -> list[dict[str, Any]]:
     from dataclasses import MISSING
 
     from voxaudit.perturb import CLEAN, PERTURBATIONS
+    from voxaudit.perturb.describe import describe_perturbation
     from voxaudit.perturb.scenario import parameters
     from voxaudit.perturb.slots import SLOTS
 
@@ -57,7 +58,7 @@ def _scenarios() -> list[dict[str, Any]]:
     ]
     for name in PERTURBATIONS.names():
         kind = PERTURBATIONS.load(name)
-        what = (kind.__doc__ or "").strip().splitlines()[0]
+        what = describe_perturbation(name, kind)
         for number, setting in enumerate(kind.severities, start=1):
             if f"{name}:{number}" in SLOTS:  # listed below, with what it needs
                 continue

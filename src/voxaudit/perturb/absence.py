@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,10 +14,11 @@ from voxaudit.perturb.base import Perturbation
 
 @dataclass(frozen=True)
 class Silence(Perturbation):
-    """Digital silence as long as the recording: a muted microphone."""
+    """Digital silence as long as the recording."""
 
     name: ClassVar[str] = "silence"
     family: ClassVar[str] = "absence"
+    does: ClassVar[str] = "Digital silence as long as the recording: a muted microphone"
     speech: ClassVar[bool] = False
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
@@ -26,13 +28,18 @@ class Silence(Perturbation):
 
 @dataclass(frozen=True)
 class NoiseOnly(Perturbation):
-    """White Gaussian noise at `level` dBFS, as long as the recording: an open microphone and nobody there.
+    """White Gaussian noise at `level` dBFS, as long as the recording.
 
     The level is the noise's own root mean square over the clip, against a full-scale amplitude of 1.
     """
 
     name: ClassVar[str] = "noise_only"
     family: ClassVar[str] = "absence"
+    does: ClassVar[str] = (
+        "White Gaussian noise at {level:g} dBFS, as long as the recording: "
+        "an open microphone and nobody there"
+    )
+    units: ClassVar[Mapping[str, str]] = {"level": "dBFS"}
     severities = ({"level": -60.0}, {"level": -50.0}, {"level": -40.0}, {"level": -30.0})
     random: ClassVar[bool] = True
     speech: ClassVar[bool] = False

@@ -17,7 +17,9 @@ from voxaudit.audio import Samples
 class Perturbation(ABC):
     """A pure function on (samples, rate, generator).
 
-    A subclass is a frozen dataclass with numeric fields, and perhaps a `source` of noise or rooms. `severities`
+    A subclass is a frozen dataclass with numeric fields, and perhaps a `source` of noise or rooms. `does` says in one
+    sentence, without a full stop, what it does, with the values of its fields filled in (`{snr:g}`; `{theta.inverse:g}`
+    is 1 / theta); `units` gives the fields' units and `paper` says where it comes from. `severities`
     gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings give
     other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where `speech`
     is False nothing is left of what was said: a recognizer must stay silent, and is scored against an empty reference.
@@ -25,6 +27,9 @@ class Perturbation(ABC):
 
     name: ClassVar[str]
     family: ClassVar[str]
+    does: ClassVar[str] = ""
+    paper: ClassVar[str] = ""
+    units: ClassVar[Mapping[str, str]] = {}
     severities: ClassVar[tuple[Mapping[str, float], ...]] = ()
     random: ClassVar[bool] = False
     version: ClassVar[int] = 1

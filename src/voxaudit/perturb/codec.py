@@ -7,7 +7,7 @@ LAME), which the soundfile package carries; another version of it may give other
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -31,10 +31,14 @@ MP3_DELAY = 1105
 
 @dataclass(frozen=True)
 class Telephone(Perturbation):
-    """Only `low` to `high` Hz, at a rate of 8 kHz: a telephone line's band, without a codec."""
+    """Only `low` to `high` Hz, at a rate of 8 kHz."""
 
     name: ClassVar[str] = "telephone"
     family: ClassVar[str] = "codec"
+    does: ClassVar[str] = (
+        "Only {low:g} to {high:g} Hz, at a rate of 8 kHz: a telephone line's band, without a codec"
+    )
+    units: ClassVar[Mapping[str, str]] = {"low": "Hz", "high": "Hz"}
 
     low: float = 300.0
     high: float = 3400.0
@@ -58,10 +62,13 @@ class Telephone(Perturbation):
 
 @dataclass(frozen=True)
 class Mulaw(Perturbation):
-    """G.711 mu-law at 8 kHz: a landline or a simple internet telephone in America and Japan."""
+    """G.711 mu-law at 8 kHz."""
 
     name: ClassVar[str] = "mulaw"
     family: ClassVar[str] = "codec"
+    does: ClassVar[str] = (
+        "G.711 mu-law at 8 kHz: a landline or a simple internet telephone in America and Japan"
+    )
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples after 8 bits each, spaced logarithmically."""
@@ -70,10 +77,13 @@ class Mulaw(Perturbation):
 
 @dataclass(frozen=True)
 class Alaw(Perturbation):
-    """G.711 A-law at 8 kHz: a landline or a simple internet telephone in most of the world."""
+    """G.711 A-law at 8 kHz."""
 
     name: ClassVar[str] = "alaw"
     family: ClassVar[str] = "codec"
+    does: ClassVar[str] = (
+        "G.711 A-law at 8 kHz: a landline or a simple internet telephone in most of the world"
+    )
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples after 8 bits each, spaced logarithmically."""
@@ -82,13 +92,14 @@ class Alaw(Perturbation):
 
 @dataclass(frozen=True)
 class Gsm(Perturbation):
-    """GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded `passes` times: a mobile call.
+    """GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded `passes` times.
 
     One pass is a mobile to a landline, two are mobile to mobile, more are calls handed on by further networks.
     """
 
     name: ClassVar[str] = "gsm"
     family: ClassVar[str] = "codec"
+    does: ClassVar[str] = "GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded {passes:g}x: a mobile call"
     severities = ({"passes": 1.0}, {"passes": 2.0}, {"passes": 3.0}, {"passes": 4.0})
 
     passes: float = 1.0
@@ -104,13 +115,15 @@ class Gsm(Perturbation):
 
 @dataclass(frozen=True)
 class Opus(Perturbation):
-    """Opus at `kbps` kbit/s: calls and voice messages on the internet.
+    """Opus at `kbps` kbit/s.
 
     The rate varies with what is said; `kbps` is what the coder aims at, and speech at 16 kHz often needs less.
     """
 
     name: ClassVar[str] = "opus"
     family: ClassVar[str] = "codec"
+    does: ClassVar[str] = "Opus at {kbps:g} kbit/s: calls and voice messages on the internet"
+    units: ClassVar[Mapping[str, str]] = {"kbps": "kbit/s"}
     severities = ({"kbps": 24.0}, {"kbps": 16.0}, {"kbps": 10.0}, {"kbps": 6.0})
 
     kbps: float
@@ -131,10 +144,15 @@ class Opus(Perturbation):
 
 @dataclass(frozen=True)
 class Mp3(Perturbation):
-    """MP3 at a constant `kbps` kbit/s, the nearest of 16, 24, ... 160: dictation machines, podcasts, archives."""
+    """MP3 at a constant `kbps` kbit/s, the nearest of 16, 24, ... 160."""
 
     name: ClassVar[str] = "mp3"
     family: ClassVar[str] = "codec"
+    does: ClassVar[str] = (
+        "MP3 at a constant {kbps:g} kbit/s, the nearest of 16, 24, ... 160: "
+        "dictation machines, podcasts, archives"
+    )
+    units: ClassVar[Mapping[str, str]] = {"kbps": "kbit/s"}
     severities = ({"kbps": 64.0}, {"kbps": 32.0}, {"kbps": 24.0}, {"kbps": 16.0})
 
     kbps: float

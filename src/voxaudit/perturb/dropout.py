@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,10 +24,13 @@ PACKET = 0.020
 
 @dataclass(frozen=True)
 class Drop(Perturbation):
-    """Silence `theta` % of all 20 ms chunks, never two neighbours: lost packets (AequeVox)."""
+    """Silence `theta` % of all 20 ms chunks, never two neighbours (AequeVox)."""
 
     name: ClassVar[str] = "drop"
     family: ClassVar[str] = "dropout"
+    does: ClassVar[str] = "Silence {theta:g} % of all 20 ms chunks, never two neighbors: lost packets"
+    paper: ClassVar[str] = "AequeVox"
+    units: ClassVar[Mapping[str, str]] = {"theta": "%"}
     random: ClassVar[bool] = True
 
     theta: float
@@ -44,10 +48,15 @@ class Drop(Perturbation):
 
 @dataclass(frozen=True)
 class Frame(Perturbation):
-    """Silence 10 % of all chunks of `theta` ms, never two neighbours: a stuttering connection (AequeVox)."""
+    """Silence 10 % of all chunks of `theta` ms, never two neighbours (AequeVox)."""
 
     name: ClassVar[str] = "frame"
     family: ClassVar[str] = "dropout"
+    does: ClassVar[str] = (
+        "Silence 10 % of all chunks of {theta:g} ms, never two neighbors: a stuttering connection"
+    )
+    paper: ClassVar[str] = "AequeVox"
+    units: ClassVar[Mapping[str, str]] = {"theta": "ms"}
     random: ClassVar[bool] = True
 
     theta: float
@@ -63,7 +72,7 @@ class Frame(Perturbation):
 
 @dataclass(frozen=True)
 class PacketLoss(Perturbation):
-    """Lose `loss` % of the 20 ms packets, in bursts of `burst` packets on average: a bad mobile or Wi-Fi connection.
+    """Lose `loss` % of the 20 ms packets, in bursts of `burst` packets on average.
 
     Gilbert and Elliott's model with two states: all that is sent arrives in the good one, nothing in the bad one. The
     bad state is left with probability `1 / burst` a packet and entered with `loss / (100 - loss) / burst`, so that
@@ -72,6 +81,11 @@ class PacketLoss(Perturbation):
 
     name: ClassVar[str] = "packet_loss"
     family: ClassVar[str] = "dropout"
+    does: ClassVar[str] = (
+        "Lose {loss:g} % of the 20 ms packets, in bursts of {burst:g} packets on average: "
+        "a bad mobile or Wi-Fi connection"
+    )
+    units: ClassVar[Mapping[str, str]] = {"loss": "%", "burst": "packets"}
     severities = ({"loss": 1.0}, {"loss": 3.0}, {"loss": 10.0}, {"loss": 20.0})
     random: ClassVar[bool] = True
 

@@ -7,6 +7,7 @@ Each was matched with the `sox` program by measurement, down to the numbers it r
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, TypeVar
@@ -25,10 +26,13 @@ BITS_24 = float(2**23)
 
 @dataclass(frozen=True)
 class Echo(Perturbation):
-    """Add one echo after `delay` ms: a large hall (SRB Table 2). The audio is longer by the delay."""
+    """Add one echo after `delay` ms (SRB Table 2). The audio is longer by the delay."""
 
     name: ClassVar[str] = "echo"
     family: ClassVar[str] = "effect"
+    does: ClassVar[str] = "Add one echo after {delay:g} ms: a large hall"
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"delay": "ms"}
     severities = ({"delay": 125.0}, {"delay": 250.0}, {"delay": 500.0}, {"delay": 1000.0})
 
     delay: float
@@ -63,13 +67,18 @@ class Echo(Perturbation):
 
 @dataclass(frozen=True)
 class Chorus(Perturbation):
-    """Add two voices, `delay` and `delay + 10` ms late and wavering by 2 ms: several speak at once (SRB Table 2).
+    """Add two voices, `delay` and `delay + 10` ms late and wavering by 2 ms (SRB Table 2).
 
     The first voice (at 0.4) wavers in a triangle at 0.25 Hz, the second (at 0.3) in a sine at 0.4 Hz.
     """
 
     name: ClassVar[str] = "chorus"
     family: ClassVar[str] = "effect"
+    does: ClassVar[str] = (
+        "Add two voices, {delay:g} ms late and 10 ms later, wavering by 2 ms: several speak at once"
+    )
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"delay": "ms"}
     severities = ({"delay": 30.0}, {"delay": 50.0}, {"delay": 70.0}, {"delay": 90.0})
 
     delay: float
@@ -113,13 +122,18 @@ class Chorus(Perturbation):
 
 @dataclass(frozen=True)
 class Phaser(Perturbation):
-    """Feed the sound back after a short wavering delay, at `decay`: a swirling, hollow voice (SRB Table 2).
+    """Feed the sound back after a short wavering delay, at `decay` (SRB Table 2).
 
     The delay runs in a triangle from one sample to `delay` ms and back, `speed` times a second.
     """
 
     name: ClassVar[str] = "phaser"
     family: ClassVar[str] = "effect"
+    does: ClassVar[str] = (
+        "Feed the sound back after a short wavering delay, at {decay:g}: a swirling, hollow voice"
+    )
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"delay": "ms", "speed": "Hz"}
     severities = ({"decay": 0.3}, {"decay": 0.5}, {"decay": 0.7}, {"decay": 0.9})
 
     decay: float
@@ -149,10 +163,15 @@ class Phaser(Perturbation):
 
 @dataclass(frozen=True)
 class Tremolo(Perturbation):
-    """Let the loudness waver `speed` times a second, `depth` % of it at most: a trembling voice (SRB Table 2)."""
+    """Let the loudness waver `speed` times a second, `depth` % of it at most (SRB Table 2)."""
 
     name: ClassVar[str] = "tremolo"
     family: ClassVar[str] = "effect"
+    does: ClassVar[str] = (
+        "Let the loudness waver {speed:g} times a second, {depth:g} % of it at most: a trembling voice"
+    )
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"depth": "%", "speed": "Hz"}
     severities = ({"depth": 50.0}, {"depth": 66.0}, {"depth": 83.0}, {"depth": 100.0})
 
     depth: float

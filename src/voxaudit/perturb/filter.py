@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -34,10 +35,13 @@ WINDOW_SHAPES_FROM = 0.78125
 
 @dataclass(frozen=True)
 class Bass(Perturbation):
-    """Boost what lies below `frequency` Hz by `gain` dB: a boomy loudspeaker (SRB Table 2)."""
+    """Boost what lies below `frequency` Hz by `gain` dB (SRB Table 2)."""
 
     name: ClassVar[str] = "bass"
     family: ClassVar[str] = "filter"
+    does: ClassVar[str] = "Boost what lies below {frequency:g} Hz by {gain:g} dB: a boomy loudspeaker"
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"gain": "dB", "frequency": "Hz"}
     severities = ({"gain": 20.0}, {"gain": 30.0}, {"gain": 40.0}, {"gain": 50.0})
 
     gain: float
@@ -56,10 +60,13 @@ class Bass(Perturbation):
 
 @dataclass(frozen=True)
 class Treble(Perturbation):
-    """Boost what lies above `frequency` Hz by `gain` dB: a shrill loudspeaker (SRB Table 2)."""
+    """Boost what lies above `frequency` Hz by `gain` dB (SRB Table 2)."""
 
     name: ClassVar[str] = "treble"
     family: ClassVar[str] = "filter"
+    does: ClassVar[str] = "Boost what lies above {frequency:g} Hz by {gain:g} dB: a shrill loudspeaker"
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"gain": "dB", "frequency": "Hz"}
     severities = ({"gain": 10.0}, {"gain": 23.0}, {"gain": 36.0}, {"gain": 50.0})
 
     gain: float
@@ -78,10 +85,13 @@ class Treble(Perturbation):
 
 @dataclass(frozen=True)
 class Lowpass(Perturbation):
-    """Keep what lies below `frequency` Hz, with a steep edge: a muffled line (SRB Table 2)."""
+    """Keep what lies below `frequency` Hz, with a steep edge (SRB Table 2)."""
 
     name: ClassVar[str] = "lowpass"
     family: ClassVar[str] = "filter"
+    does: ClassVar[str] = "Keep what lies below {frequency:g} Hz, with a steep edge: a muffled line"
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"frequency": "Hz"}
     severities = ({"frequency": 4000.0}, {"frequency": 2833.0}, {"frequency": 1666.0}, {"frequency": 500.0})
 
     frequency: float
@@ -98,10 +108,13 @@ class Lowpass(Perturbation):
 
 @dataclass(frozen=True)
 class Highpass(Perturbation):
-    """Keep what lies above `frequency` Hz, with a steep edge: a tinny line (SRB Table 2)."""
+    """Keep what lies above `frequency` Hz, with a steep edge (SRB Table 2)."""
 
     name: ClassVar[str] = "highpass"
     family: ClassVar[str] = "filter"
+    does: ClassVar[str] = "Keep what lies above {frequency:g} Hz, with a steep edge: a tinny line"
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"frequency": "Hz"}
     severities = ({"frequency": 500.0}, {"frequency": 1333.0}, {"frequency": 2166.0}, {"frequency": 3000.0})
 
     frequency: float
@@ -217,9 +230,12 @@ class _Butterworth(Perturbation):
 
 @dataclass(frozen=True)
 class Hp(_Butterworth):
-    """Butterworth high-pass of order 2 at `theta` Hz: a small loudspeaker (AequeVox)."""
+    """Butterworth high-pass of order 2 at `theta` Hz (AequeVox)."""
 
     name: ClassVar[str] = "hp"
+    does: ClassVar[str] = "Butterworth high-pass of order 2 at {theta:g} Hz: a small loudspeaker"
+    paper: ClassVar[str] = "AequeVox"
+    units: ClassVar[Mapping[str, str]] = {"theta": "Hz"}
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies above `theta` Hz: nothing where that is beyond half the rate."""
@@ -230,9 +246,12 @@ class Hp(_Butterworth):
 
 @dataclass(frozen=True)
 class Lp(_Butterworth):
-    """Butterworth low-pass of order 2 at `theta` Hz: speech through a wall (AequeVox)."""
+    """Butterworth low-pass of order 2 at `theta` Hz (AequeVox)."""
 
     name: ClassVar[str] = "lp"
+    does: ClassVar[str] = "Butterworth low-pass of order 2 at {theta:g} Hz: speech through a wall"
+    paper: ClassVar[str] = "AequeVox"
+    units: ClassVar[Mapping[str, str]] = {"theta": "Hz"}
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies below `theta` Hz: everything where that is beyond half the rate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,10 +21,12 @@ NOISE_FLOOR = -50.0
 
 @dataclass(frozen=True)
 class Gain(Perturbation):
-    """Amplify by `factor` and saturate at full scale: a microphone turned up too far (SRB Table 2)."""
+    """Amplify by `factor` and saturate at full scale (SRB Table 2)."""
 
     name: ClassVar[str] = "gain"
     family: ClassVar[str] = "level"
+    does: ClassVar[str] = "Amplify by {factor:g} and saturate at full scale: a microphone turned up too far"
+    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 10.0}, {"factor": 20.0}, {"factor": 30.0}, {"factor": 40.0})
 
     factor: float
@@ -38,10 +41,14 @@ class Gain(Perturbation):
 
 @dataclass(frozen=True)
 class Amp(Perturbation):
-    """Multiply the amplitude by `theta`, saturating at full scale: far from or near to the microphone (AequeVox)."""
+    """Multiply the amplitude by `theta`, saturating at full scale (AequeVox)."""
 
     name: ClassVar[str] = "amp"
     family: ClassVar[str] = "level"
+    does: ClassVar[str] = (
+        "Multiply the amplitude by {theta:g}, saturating at full scale: far from or near to the microphone"
+    )
+    paper: ClassVar[str] = "AequeVox"
 
     theta: float
 
@@ -55,10 +62,12 @@ class Amp(Perturbation):
 
 @dataclass(frozen=True)
 class Clipping(Perturbation):
-    """Limit samples to [-theta, theta] of full scale: an overdriven input (AequeVox Table 2)."""
+    """Limit samples to [-theta, theta] of full scale (AequeVox Table 2)."""
 
     name: ClassVar[str] = "clipping"
     family: ClassVar[str] = "level"
+    does: ClassVar[str] = "Limit samples to [-{theta:g}, {theta:g}] of full scale: an overdriven input"
+    paper: ClassVar[str] = "AequeVox Table 2"
 
     theta: float
 
@@ -74,7 +83,7 @@ class Clipping(Perturbation):
 
 @dataclass(frozen=True)
 class FarField(Perturbation):
-    """Speak from `distance` metres: half as loud at twice the distance, while the device's noise stays as it is.
+    """Speak from `distance` meters, with the device's noise as it is.
 
     The speech is brought to -26 dBFS (root mean square over the clip) at 1 m and falls by 6 dB a doubling; white
     noise at -50 dBFS is the device and its quiet room. So the signal-to-noise ratio is `24 - 20 log10(distance)` dB:
@@ -83,6 +92,11 @@ class FarField(Perturbation):
 
     name: ClassVar[str] = "far_field"
     family: ClassVar[str] = "level"
+    does: ClassVar[str] = (
+        "Speak from {distance:g} m away: "
+        "half as loud at twice the distance, while the device's noise stays as it is"
+    )
+    units: ClassVar[Mapping[str, str]] = {"distance": "m"}
     severities = ({"distance": 1.0}, {"distance": 2.0}, {"distance": 4.0}, {"distance": 8.0})
     random: ClassVar[bool] = True
 
@@ -90,7 +104,7 @@ class FarField(Perturbation):
 
     def __post_init__(self) -> None:
         if not 0.1 <= self.distance <= 1000.0:
-            raise ValueError("distance must be from 0.1 to 1000 (metres)")
+            raise ValueError("distance must be from 0.1 to 1000 (meters)")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the distant speech and the noise, limited to full scale."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from voxaudit.perturb.base import Perturbation
 
 @dataclass(frozen=True)
 class GaussianNoise(Perturbation):
-    """White Gaussian noise at `snr` dB: a hissing line or a cheap microphone.
+    """White Gaussian noise at `snr` dB.
 
     The noise is scaled by its own measured power over the whole clip, so the SNR asked for is the SNR that
     comes out (SRB appendix A; `10 log10(P_speech / P_noise)`). Silence has no SNR and stays silence.
@@ -21,6 +22,8 @@ class GaussianNoise(Perturbation):
 
     name: ClassVar[str] = "gaussian_noise"
     family: ClassVar[str] = "noise"
+    does: ClassVar[str] = "White Gaussian noise at {snr:g} dB: a hissing line or a cheap microphone"
+    units: ClassVar[Mapping[str, str]] = {"snr": "dB"}
     severities = ({"snr": 30.0}, {"snr": 20.0}, {"snr": 10.0}, {"snr": 0.0})
     random: ClassVar[bool] = True
 
@@ -44,6 +47,9 @@ class Noise(Perturbation):
 
     name: ClassVar[str] = "noise"
     family: ClassVar[str] = "noise"
+    does: ClassVar[str] = "White Gaussian noise at {theta:g} dB SNR, power over the whole clip"
+    paper: ClassVar[str] = "AequeVox"
+    units: ClassVar[Mapping[str, str]] = {"theta": "dB"}
     random: ClassVar[bool] = True
 
     theta: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -23,6 +24,7 @@ class Recorded(Perturbation):
     """
 
     family: ClassVar[str] = "noise"
+    units: ClassVar[Mapping[str, str]] = {"snr": "dB"}
     severities = ({"snr": 30.0}, {"snr": 20.0}, {"snr": 10.0}, {"snr": 0.0})
     random: ClassVar[bool] = True
 
@@ -51,6 +53,8 @@ class EnvironmentMsSnsd(Recorded):
     """Noise of offices and public places at `snr` dB (MS-SNSD in SRB)."""
 
     name: ClassVar[str] = "environment_ms_snsd"
+    does: ClassVar[str] = "Noise of offices and public places at {snr:g} dB"
+    paper: ClassVar[str] = "MS-SNSD in SRB"
     source: NoiseSource = field(default=builtin.OFFICE, metadata=IS_SOURCE)
 
 
@@ -59,6 +63,8 @@ class EnvironmentEsc50(Recorded):
     """Sounds of nature, households and towns at `snr` dB (ESC-50 in SRB)."""
 
     name: ClassVar[str] = "environment_esc50"
+    does: ClassVar[str] = "Sounds of nature, households and towns at {snr:g} dB"
+    paper: ClassVar[str] = "ESC-50 in SRB"
     source: NoiseSource = field(default=builtin.NATURE, metadata=IS_SOURCE)
 
 
@@ -67,6 +73,8 @@ class EnvironmentMusan(Recorded):
     """Technical noises and sounds from outside at `snr` dB (the noise part of MUSAN in SRB)."""
 
     name: ClassVar[str] = "environment_musan"
+    does: ClassVar[str] = "Technical noises and sounds from outside at {snr:g} dB"
+    paper: ClassVar[str] = "the noise part of MUSAN in SRB"
     source: NoiseSource = field(default=builtin.TECHNICAL, metadata=IS_SOURCE)
 
 
@@ -75,6 +83,8 @@ class EnvironmentWham(Recorded):
     """Cafés, bars and streets at `snr` dB (WHAM! in SRB)."""
 
     name: ClassVar[str] = "environment_wham"
+    does: ClassVar[str] = "Cafés, bars and streets at {snr:g} dB"
+    paper: ClassVar[str] = "WHAM! in SRB"
     source: NoiseSource = field(default=builtin.TOWN, metadata=IS_SOURCE)
 
 
@@ -83,12 +93,16 @@ class Music(Recorded):
     """Music in the background at `snr` dB (the music part of MUSAN in SRB)."""
 
     name: ClassVar[str] = "music"
+    does: ClassVar[str] = "Music in the background at {snr:g} dB"
+    paper: ClassVar[str] = "the music part of MUSAN in SRB"
     source: NoiseSource = field(default=builtin.MUSIC, metadata=IS_SOURCE)
 
 
 @dataclass(frozen=True)
 class Crosstalk(Recorded):
-    """Somebody else talking at `snr` dB: in a run, other speakers of the corpus (MUSAN's speech in SRB)."""
+    """Somebody else talking at `snr` dB (MUSAN's speech in SRB)."""
 
     name: ClassVar[str] = "crosstalk"
+    does: ClassVar[str] = "Somebody else talking at {snr:g} dB: in a run, other speakers of the corpus"
+    paper: ClassVar[str] = "MUSAN's speech in SRB"
     source: NoiseSource = field(default=builtin.TALKERS, metadata=IS_SOURCE)

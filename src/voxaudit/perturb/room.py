@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -19,13 +20,16 @@ ROOMS, HALLS = SimulatedRooms(), SimulatedHalls()
 
 @dataclass(frozen=True)
 class Rir(Perturbation):
-    """A room that rings for `rt60` seconds (SRB Table 2): a bare office, a stairwell.
+    """A room that rings for `rt60` seconds (SRB Table 2).
 
     Length, timing and RMS level of the speech stay as they are; a sound falls by 60 dB in `rt60`.
     """
 
     name: ClassVar[str] = "rir"
     family: ClassVar[str] = "room"
+    does: ClassVar[str] = "A room that rings for {rt60:g} seconds: a bare office, a stairwell"
+    paper: ClassVar[str] = "SRB Table 2"
+    units: ClassVar[Mapping[str, str]] = {"rt60": "seconds"}
     severities = ({"rt60": 0.27}, {"rt60": 0.58}, {"rt60": 0.99}, {"rt60": 1.33})
     random: ClassVar[bool] = True
 
@@ -47,7 +51,7 @@ class Rir(Perturbation):
 
 @dataclass(frozen=True)
 class RealRir(Perturbation):
-    """A recorded room chosen by `srmr` (SRB Table 2): the lower, the more reverberant.
+    """A recorded room chosen by `srmr` (SRB Table 2).
 
     Length, timing and RMS level of the speech stay as they are. SRMR is measured with a synthetic talker in
     the room. Without recordings a built-in set of simulated responses stands in, and the report says so.
@@ -55,6 +59,8 @@ class RealRir(Perturbation):
 
     name: ClassVar[str] = "real_rir"
     family: ClassVar[str] = "room"
+    does: ClassVar[str] = "A recorded room with an SRMR of about {srmr:g}: the lower, the more reverberant"
+    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"srmr": 9.1}, {"srmr": 7.1}, {"srmr": 4.1}, {"srmr": 1.8})
     random: ClassVar[bool] = True
 

@@ -45,9 +45,11 @@ class _Tempo(Perturbation):
 
 @dataclass(frozen=True)
 class TempoUp(_Tempo):
-    """Speak `factor` times as fast at the same pitch: a hurried speaker (SRB Table 2)."""
+    """Speak `factor` times as fast at the same pitch (SRB Table 2)."""
 
     name: ClassVar[str] = "tempo_up"
+    does: ClassVar[str] = "Speak {factor:g} times as fast at the same pitch: a hurried speaker"
+    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
 
     def __post_init__(self) -> None:
@@ -57,9 +59,11 @@ class TempoUp(_Tempo):
 
 @dataclass(frozen=True)
 class TempoDown(_Tempo):
-    """Speak at `factor` of the tempo, at the same pitch: a slow speaker (SRB Table 2)."""
+    """Speak at `factor` of the tempo, at the same pitch (SRB Table 2)."""
 
     name: ClassVar[str] = "tempo_down"
+    does: ClassVar[str] = "Speak at {factor:g} of the tempo, at the same pitch: a slow speaker"
+    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
 
     def __post_init__(self) -> None:

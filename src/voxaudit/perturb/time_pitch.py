@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -40,9 +41,11 @@ class _Speed(Perturbation):
 
 @dataclass(frozen=True)
 class SpeedUp(_Speed):
-    """Play `factor` times as fast, higher in pitch: a hurried playback (SRB Table 2)."""
+    """Play `factor` times as fast, higher in pitch (SRB Table 2)."""
 
     name: ClassVar[str] = "speed_up"
+    does: ClassVar[str] = "Play {factor:g} times as fast, higher in pitch: a hurried playback"
+    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
 
     def __post_init__(self) -> None:
@@ -52,9 +55,11 @@ class SpeedUp(_Speed):
 
 @dataclass(frozen=True)
 class SpeedDown(_Speed):
-    """Play at `factor` of the speed, lower in pitch: a tape that drags (SRB Table 2)."""
+    """Play at `factor` of the speed, lower in pitch (SRB Table 2)."""
 
     name: ClassVar[str] = "speed_down"
+    does: ClassVar[str] = "Play at {factor:g} of the speed, lower in pitch: a tape that drags"
+    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
 
     def __post_init__(self) -> None:
@@ -65,6 +70,7 @@ class SpeedDown(_Speed):
 @dataclass(frozen=True)
 class _Pitch(Perturbation):
     family: ClassVar[str] = "time_pitch"
+    units: ClassVar[Mapping[str, str]] = {"semitones": "semitones"}
     severities = ({"semitones": 3.0}, {"semitones": 6.0}, {"semitones": 9.0}, {"semitones": 12.0})
 
     semitones: float
@@ -76,9 +82,13 @@ class _Pitch(Perturbation):
 
 @dataclass(frozen=True)
 class PitchUp(_Pitch):
-    """Raise the pitch by `semitones`, at the same tempo: a higher voice, a disguised one (SRB Table 2)."""
+    """Raise the pitch by `semitones`, at the same tempo (SRB Table 2)."""
 
     name: ClassVar[str] = "pitch_up"
+    does: ClassVar[str] = (
+        "Raise the pitch by {semitones:g} semitones, at the same tempo: a higher voice, a disguised one"
+    )
+    paper: ClassVar[str] = "SRB Table 2"
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples `semitones` higher; the length stays."""
@@ -87,9 +97,13 @@ class PitchUp(_Pitch):
 
 @dataclass(frozen=True)
 class PitchDown(_Pitch):
-    """Lower the pitch by `semitones`, at the same tempo: a deeper voice, a disguised one (SRB Table 2)."""
+    """Lower the pitch by `semitones`, at the same tempo (SRB Table 2)."""
 
     name: ClassVar[str] = "pitch_down"
+    does: ClassVar[str] = (
+        "Lower the pitch by {semitones:g} semitones, at the same tempo: a deeper voice, a disguised one"
+    )
+    paper: ClassVar[str] = "SRB Table 2"
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples `semitones` lower; the length stays."""
@@ -98,13 +112,17 @@ class PitchDown(_Pitch):
 
 @dataclass(frozen=True)
 class Resample(Perturbation):
-    """Keep only what fits into `factor` of the sampling rate: an old or thrifty recorder (SRB Table 2).
+    """Keep only what fits into `factor` of the sampling rate (SRB Table 2).
 
     Down to `factor * rate` and back up, as SRB does it, so that the recognizer still hears its usual rate.
     """
 
     name: ClassVar[str] = "resample"
     family: ClassVar[str] = "filter"
+    does: ClassVar[str] = (
+        "Keep only what fits into {factor:g} of the sampling rate: an old or thrifty recorder"
+    )
+    paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 0.75}, {"factor": 0.5}, {"factor": 0.25}, {"factor": 0.125})
 
     factor: float
@@ -143,10 +161,15 @@ def _saturate(samples: np.ndarray) -> Samples:
 
 @dataclass(frozen=True)
 class Scale(Perturbation):
-    """Play the same samples at `theta` times the rate: `1/theta` longer and lower in pitch (AequeVox)."""
+    """Play the same samples at `theta` times the rate (AequeVox)."""
 
     name: ClassVar[str] = "scale"
     family: ClassVar[str] = "time_pitch"
+    does: ClassVar[str] = (
+        "Play the same samples at {theta:g} times the rate: "
+        "{theta.inverse:.3g} times longer and lower in pitch"
+    )
+    paper: ClassVar[str] = "AequeVox"
 
     theta: float
 

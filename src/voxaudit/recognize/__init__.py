@@ -154,7 +154,7 @@ def _describe(name: str) -> Engine:
         kind = _load(name)
     except VoxauditError as error:
         return Engine(name, one_line(error), False, "", {})
-    description = (kind.__doc__ or "").strip().split("\n")[0]
+    description = getattr(kind, "description", "") or name
     there = all(installed(module) for module in getattr(kind, "requires", ()))
     return Engine(name, description, there, getattr(kind, "extra", ""), describe_settings(kind))
 

@@ -38,8 +38,9 @@ MOST_OUTPUT = 8 * LONGEST_TEXT
 
 @dataclass(frozen=True)
 class Command:
-    """Any program: it gets the path of a WAV file and prints the transcript."""
+    """The recognizer `command`: its fields are its settings."""
 
+    description: ClassVar[str] = "Any program: it gets the path of a WAV file and prints the transcript."
     main: ClassVar[str] = "command"
 
     command: str = setting(help="what to run, such as: my-asr --model small {audio}")

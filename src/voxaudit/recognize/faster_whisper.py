@@ -27,8 +27,9 @@ SHORTEST = 1_600
 
 @dataclass(frozen=True)
 class FasterWhisper:
-    """Whisper through faster-whisper: 99 languages, without torch, CPU or GPU."""
+    """The recognizer `faster_whisper`: its fields are its settings."""
 
+    description: ClassVar[str] = "Whisper through faster-whisper: 99 languages, without torch, CPU or GPU."
     extra: ClassVar[str] = "faster-whisper"
     requires: ClassVar[tuple[str, ...]] = ("faster_whisper",)
     main: ClassVar[str] = "model"

@@ -35,8 +35,11 @@ SPARE_TOKENS = 8
 
 @dataclass(frozen=True)
 class Moonshine:
-    """Moonshine tiny-en or base: small neural recogniser, English, any CPU; tiny-en inside the package."""
+    """The recognizer `moonshine`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "Moonshine tiny-en or base: small neural recognizer, English, any CPU; tiny-en inside the package."
+    )
     extra: ClassVar[str] = "moonshine"
     requires: ClassVar[tuple[str, ...]] = ("onnxruntime", "moonshine_voice")
     main: ClassVar[str] = "model"

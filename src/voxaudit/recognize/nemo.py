@@ -22,8 +22,9 @@ SHORTEST = 3_200
 
 @dataclass(frozen=True)
 class Nemo:
-    """NVIDIA NeMo: Parakeet, Canary and others from a .nemo file."""
+    """The recognizer `nemo`: its fields are its settings."""
 
+    description: ClassVar[str] = "NVIDIA NeMo: Parakeet, Canary and others from a .nemo file."
     extra: ClassVar[str] = "nemo"
     requires: ClassVar[tuple[str, ...]] = ("nemo", "torch")
     main: ClassVar[str] = "model"

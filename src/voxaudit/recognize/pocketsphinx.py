@@ -24,8 +24,11 @@ FRAMES_PER_SECOND = 100
 
 @dataclass(frozen=True)
 class PocketSphinx:
-    """PocketSphinx en-us: classical recogniser with word times, English, model inside the package."""
+    """The recognizer `pocketsphinx`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "PocketSphinx en-us: classical recognizer with word times, English, model inside the package."
+    )
     extra: ClassVar[str] = "pocketsphinx"
     requires: ClassVar[tuple[str, ...]] = ("pocketsphinx",)
     rate: ClassVar[int] = RATE

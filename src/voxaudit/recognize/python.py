@@ -21,8 +21,11 @@ from voxaudit.registry import suggest
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A Python function: it gets float32 samples and their rate in Hz and returns the text."""
+    """The recognizer `python`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "A Python function: it gets float32 samples and their rate in Hz and returns the text."
+    )
     main: ClassVar[str] = "callable"
 
     callable: str = setting(help="package.module:function or path/to/file.py:function", path=True)
@@ -183,8 +186,8 @@ def _import_file(path: Path) -> ModuleType:
     if folder not in sys.path:  # as for a script: its neighbours can be imported
         sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise RecognizerError(f"recognizer 'python': {path}: not a Python file; its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:

@@ -46,8 +46,11 @@ _ARGUMENTS = {
 
 @dataclass(frozen=True)
 class SherpaOnnx:
-    """sherpa-onnx: transducer, paraformer, Whisper, Moonshine and CTC models from ONNX files, any CPU."""
+    """The recognizer `sherpa_onnx`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "sherpa-onnx: transducer, paraformer, Whisper, Moonshine and CTC models from ONNX files, any CPU."
+    )
     extra: ClassVar[str] = "sherpa-onnx"
     requires: ClassVar[tuple[str, ...]] = ("sherpa_onnx",)
     main: ClassVar[str] = "model"

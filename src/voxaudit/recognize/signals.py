@@ -20,8 +20,9 @@ def check_clips() -> dict[str, Audio]:
 def _packaged_speech() -> dict[str, Audio]:
     folder = package_folder("moonshine_voice")
     clips: dict[str, Audio] = {}
-    for name in SPEECH if folder else ():
-        assert folder is not None
+    if folder is None:
+        return clips
+    for name in SPEECH:
         try:
             audio = read(folder / "assets" / name, rate=RATE)
         except AudioError:

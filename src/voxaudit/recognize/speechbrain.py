@@ -24,8 +24,11 @@ KINDS = ("EncoderASR", "EncoderDecoderASR", "WhisperASR")
 
 @dataclass(frozen=True)
 class SpeechBrain:
-    """SpeechBrain: a saved recogniser with its hyperparams.yaml, which runs code: trust where it comes from."""
+    """The recognizer `speechbrain`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "SpeechBrain: a saved recognizer with its hyperparams.yaml, which runs code: trust where it comes from."
+    )
     extra: ClassVar[str] = "speechbrain"
     requires: ClassVar[tuple[str, ...]] = ("speechbrain", "torch")
     main: ClassVar[str] = "model"

@@ -27,8 +27,11 @@ TEXT_COLUMNS = (
 
 @dataclass(frozen=True)
 class TranscriptFile:
-    """Transcripts you already have: CSV, TSV, JSON lines (also NeMo's), Parquet or .trn, matched by id."""
+    """The recognizer `transcripts`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "Transcripts you already have: CSV, TSV, JSON lines (also NeMo's), Parquet or .trn, matched by id."
+    )
     main: ClassVar[str] = "path"
 
     path: str = setting(help="the file", path=True)

@@ -29,8 +29,11 @@ DTYPES = ("float32", "float16", "bfloat16")
 
 @dataclass(frozen=True)
 class Transformers:
-    """Hugging Face transformers: CTC and encoder-decoder recognisers from a folder or the hub's cache."""
+    """The recognizer `transformers`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "Hugging Face transformers: CTC and encoder-decoder recognizers from a folder or the hub's cache."
+    )
     extra: ClassVar[str] = "transformers"
     requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
     main: ClassVar[str] = "model"

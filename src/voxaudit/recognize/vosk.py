@@ -26,8 +26,11 @@ BLOCK = 4_000
 
 @dataclass(frozen=True)
 class Vosk:
-    """Vosk: Kaldi recogniser with word times and confidences, many languages, any CPU."""
+    """The recognizer `vosk`: its fields are its settings."""
 
+    description: ClassVar[str] = (
+        "Vosk: Kaldi recognizer with word times and confidences, many languages, any CPU."
+    )
     extra: ClassVar[str] = "vosk"
     requires: ClassVar[tuple[str, ...]] = ("vosk",)
     main: ClassVar[str] = "model"

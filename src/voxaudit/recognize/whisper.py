@@ -27,8 +27,9 @@ SHORTEST = 1_600
 
 @dataclass(frozen=True)
 class Whisper:
-    """Whisper as OpenAI published it (openai-whisper), with torch."""
+    """The recognizer `whisper`: its fields are its settings."""
 
+    description: ClassVar[str] = "Whisper as OpenAI published it (openai-whisper), with torch."
     extra: ClassVar[str] = "whisper"
     requires: ClassVar[tuple[str, ...]] = ("whisper", "torch")
     main: ClassVar[str] = "model"

@@ -20,11 +20,14 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class WhisperCpp(Service):
-    """A running whisper.cpp server (whisper-server), asked through its /inference.
+    """The recognizer `whisper_cpp`: its fields are its settings.
 
     Documented in `examples/server` of the whisper.cpp repository.
     """
 
+    description: ClassVar[str] = (
+        "A running whisper.cpp server (whisper-server), asked through its /inference."
+    )
     main: ClassVar[str] = "url"
     engine: ClassVar[str] = "whisper_cpp"
     shortest: ClassVar[float] = 1.1

@@ -7,12 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 
 from voxaudit.align import Timings
+from voxaudit.errors import one_line
 from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
 from voxaudit.perturb.stutter.block import Block
 from voxaudit.perturb.stutter.chain import KINDS, Chain
 from voxaudit.perturb.stutter.interjection import NO_FILLER, Interjection, fillers
 from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
+from voxaudit.registry import suggest
 
 SEVERITIES = (1, 2, 3, 4)
 """Quarters of ASTER's ranges, from mild to severe: 50 to 200 ms of silence, 2 to 4 times as long, 2 to 4 copies."""
@@ -42,6 +44,18 @@ MIXTURES: dict[str, dict[str, float]] = {
 of the kinds among labelled 3 s clips of people who stutter, in podcasts and in interviews, after Lea et al. (2021)."""
 
 
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raise one line unless these are kinds of stuttering, one at least."""
+    there = f"Available: {', '.join(KINDS)}"
+    for name in kinds:
+        if name not in KINDS:
+            raise StutterError(
+                f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(KINDS))} {there}"
+            )
+    if not kinds:
+        raise StutterError(f"no kind of stuttering chosen. {there}")
+
+
 def applicable(timings: Timings, clips: Sequence[Clip] = ()) -> tuple[str, ...]:
     """Return the kinds of stuttering that a recording has a place for."""
     return tuple(kind for kind in KINDS if _targets(kind, timings, clips))
@@ -61,8 +75,7 @@ def sample_operation(
     `severity` 1 to 4 draws from that quarter of the paper's range, None from all of it. Words in `avoid` are taken
     only where there is no other. `clips` are fillers to use where (and only where) the recording has none.
     """
-    if kind not in KINDS:
-        raise StutterError(f"unknown kind of stuttering '{kind}'. Available: {', '.join(KINDS)}")
+    check_kinds([kind])
     if severity is not None and severity not in SEVERITIES:
         raise StutterError(f"severity must be from 1 to {len(SEVERITIES)}, not {severity}")
     places = _targets(kind, timings, clips)

@@ -26,12 +26,13 @@ NOTHING_SAID = "no spoken audio"
 
 @dataclass(frozen=True)
 class AssemblyAI(Service):
-    """AssemblyAI's pre-recorded audio, `/v2/upload` and `/v2/transcript`.
+    """The recognizer `assemblyai`: its fields are its settings.
 
     Documented in "Upload a media file", "Transcribe audio", "Get transcript" and "Delete transcript" of the
     AssemblyAI API reference. The transcript is deleted there once it is here.
     """
 
+    description: ClassVar[str] = "AssemblyAI's pre-recorded audio, `/v2/upload` and `/v2/transcript`."
     main: ClassVar[str] = "model"
     engine: ClassVar[str] = "assemblyai"
     shortest: ClassVar[float] = 0.2

@@ -33,12 +33,13 @@ PENDING = ("QUEUED", "IN_PROGRESS")
 
 @dataclass(frozen=True)
 class AWS(Service):
-    """Amazon Transcribe's batch jobs, with a bucket of S3 for the recordings.
+    """The recognizer `aws`: its fields are its settings.
 
     Documented in "StartTranscriptionJob", "GetTranscriptionJob" and "DeleteTranscriptionJob" of the Amazon
     Transcribe API reference and in "PutObject" and "DeleteObject" of the Amazon S3 API reference.
     """
 
+    description: ClassVar[str] = "Amazon Transcribe's batch jobs, with a bucket of S3 for the recordings."
     main: ClassVar[str] = "bucket"
     engine: ClassVar[str] = "aws"
     shortest: ClassVar[float] = 0.5

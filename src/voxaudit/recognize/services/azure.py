@@ -29,12 +29,15 @@ _HOSTS = {"short": "stt.speech.microsoft.com", "fast": "api.cognitive.microsoft.
 
 @dataclass(frozen=True)
 class Azure(Service):
-    """Azure Speech to text: fast transcription, or the REST interface for short audio.
+    """The recognizer `azure`: its fields are its settings.
 
     Documented in "Speech to text REST API for short audio" and "Use the fast transcription API" of Azure's
     Speech service.
     """
 
+    description: ClassVar[str] = (
+        "Azure Speech to text: fast transcription, or the REST interface for short audio."
+    )
     main: ClassVar[str] = "region"
     engine: ClassVar[str] = "azure"
 

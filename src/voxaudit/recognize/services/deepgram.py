@@ -20,11 +20,12 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class Deepgram(Service):
-    """Deepgram's pre-recorded audio, `POST /v1/listen`.
+    """The recognizer `deepgram`: its fields are its settings.
 
     Documented in "Transcribe pre-recorded audio" and "Errors" of the Deepgram API reference.
     """
 
+    description: ClassVar[str] = "Deepgram's pre-recorded audio, `POST /v1/listen`."
     main: ClassVar[str] = "model"
     engine: ClassVar[str] = "deepgram"
     rules: ClassVar[Rules] = Rules(stops=("INVALID_AUTH", "ASR_PAYMENT_REQUIRED", "INSUFFICIENT_PERMISSIONS"))

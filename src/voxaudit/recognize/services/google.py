@@ -24,12 +24,15 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)s")
 
 @dataclass(frozen=True)
 class Google(Service):
-    """Google Cloud Speech-to-Text: `speech:recognize` of v1, or of v2 where a recognizer is named.
+    """The recognizer `google`: its fields are its settings.
 
     Documented in "Method: speech.recognize" (v1) and "Method: projects.locations.recognizers.recognize" (v2) of
     the Cloud Speech-to-Text REST reference. Both take at most a minute of audio.
     """
 
+    description: ClassVar[str] = (
+        "Google Cloud Speech-to-Text: `speech:recognize` of v1, or of v2 where a recognizer is named."
+    )
     main: ClassVar[str] = "model"
     engine: ClassVar[str] = "google"
     longest: ClassVar[float | None] = 60.0

@@ -22,11 +22,14 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class OpenAI(Service):
-    """A service with OpenAI's /v1/audio/transcriptions: in the cloud or on your own machine.
+    """The recognizer `openai`: its fields are its settings.
 
     Documented in "Create transcription" of the OpenAI API reference.
     """
 
+    description: ClassVar[str] = (
+        "A service with OpenAI's /v1/audio/transcriptions: in the cloud or on your own machine."
+    )
     main: ClassVar[str] = "model"
     engine: ClassVar[str] = "openai"
     takes_query: ClassVar[bool] = True

@@ -20,12 +20,13 @@ from voxaudit.recognize.settings import setting
 
 @dataclass(frozen=True)
 class Watson(Service):
-    """IBM Watson Speech to Text, `POST /v1/recognize`.
+    """The recognizer `watson`: its fields are its settings.
 
     Documented in "Recognize audio" of the IBM Cloud API docs and in "Response metadata" of its guide. IBM is asked
     not to keep the recordings for its own use.
     """
 
+    description: ClassVar[str] = "IBM Watson Speech to Text, `POST /v1/recognize`."
     main: ClassVar[str] = "model"
     engine: ClassVar[str] = "watson"
 
