@@ -77,8 +77,8 @@ def test_no_call_runs_text_as_code_or_through_a_shell():
 def test_pickles_come_from_our_own_processes_only():
     """Each of these reads a pipe to a process that voxaudit started, or an object that it made itself."""
     own = {
-        "align/corpus.py", "align/worker.py", "recognize/check.py", "run/local.py", "run/replica.py",
-        "run/worker.py", "score/quality/pool.py", "score/quality/worker.py",
+        "align/corpus.py", "recognize/check.py", "run/local.py", "run/ray_pool.py",
+        "run/worker.py", "score/quality/worker.py",
     }  # fmt: skip
     assert {path for path, name, _ in calls() if name in ("pickle.load", "pickle.loads")} == own
 

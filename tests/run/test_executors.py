@@ -13,7 +13,7 @@ from voxaudit.options import RunOptions
 from voxaudit.perturb import parse_scenarios
 from voxaudit.run import run_trials
 from voxaudit.run.cluster import Cluster
-from voxaudit.run.replica import Replica, versions
+from voxaudit.run.ray_pool import Replica, versions
 from voxaudit.run.trial import Trial
 from voxaudit.run.worker import Job
 
@@ -79,7 +79,12 @@ def replica(tmp_path):
     def make(toy, expected=None):
         job = Job(toy, {scenario.id: scenario for scenario in parse_scenarios(["gain:1"])}, 0)
         one = Replica(
-            pickle.dumps(job), RunOptions(workers=1, timeout=5.0), 1, sys.path, expected or versions(), "RUN/workers.log"
+            pickle.dumps(job),
+            RunOptions(workers=1, timeout=5.0),
+            1,
+            sys.path,
+            expected or versions(),
+            "RUN/workers.log",
         )
         made.append(one)
         return one
