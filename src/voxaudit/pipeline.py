@@ -8,9 +8,7 @@ from typing import Any
 
 from voxaudit.audits.sequential import Goal, Sequential, sequential
 from voxaudit.audits.stutter.audit import stutter
-from voxaudit.audits.stutter.cases import Settings
-from voxaudit.audits.stutter.choose import choose_utterances
-from voxaudit.audits.stutter.refused import write_refusal
+from voxaudit.audits.stutter.folder import write_refusal
 from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
 from voxaudit.corpus import Corpus, read_corpus, select
 from voxaudit.corpus.roles import check_role
@@ -21,9 +19,8 @@ from voxaudit.perturb import CLEAN
 from voxaudit.perturb.scenario import written_out
 from voxaudit.recognize import AnswersById, Recognizer, anchor, make_recognizer
 from voxaudit.registry import suggest
-from voxaudit.report.build import build_report, write_report
-from voxaudit.report.document import Document
-from voxaudit.report.remember import remember
+from voxaudit.render.document import Report
+from voxaudit.report.build import build_report, remember, write_report
 from voxaudit.run import Run, run_trials
 from voxaudit.run.budget import is_remote
 from voxaudit.run.estimate import Estimate, estimate
@@ -42,7 +39,7 @@ class Audit:
     """A finished run, what it found, and the files that say so (`report.html`, `summary.md` ...) by name."""
 
     run: Run
-    document: Document
+    report: Report
     files: dict[str, Path]
 
 
@@ -84,8 +81,8 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
     if config.stutter is not None:
         _stuttered(config, config.stutter, inputs, options)
     scored = remember(run, config.corpus.attributes, config.gates)
-    document = build_report(scored, attributes=config.corpus.attributes, gates=config.gates)
-    audit = Audit(scored, document, write_report(document, scored.folder))
+    report = build_report(scored, attributes=config.corpus.attributes, gates=config.gates)
+    audit = Audit(scored, report, write_report(report, scored.folder))
     if options.publish is not None:
         publish(published_files(scored.folder), options.publish)
     return audit
@@ -161,32 +158,28 @@ def _stuttered(config: AuditConfig, asked: StutterConfig, inputs: Inputs, option
     """Make part of the corpus stutter and hear it; where that cannot be, leave the reason in place of findings."""
     folder = config.out / STUTTER
     limited = options.max_cost is not None or options.max_minutes is not None
-    corpus = choose_utterances(
-        inputs.corpus, asked.utterances, attributes=config.corpus.attributes, seed=options.seed
-    )
     recognizers = {
         name: one
         for name, one in inputs.recognizers.items()
         if not isinstance(one, AnswersById) and not (limited and is_remote(one))
     }
     try:
-        settings = Settings(budget=asked.budget, threshold=asked.threshold, seed=options.seed)
         if not recognizers:
             raise VoxauditError(
                 "none of the recognizers can hear new speech: transcripts from files cannot answer, and services do"
                 " not under a limit of cost or minutes. Add a recognizer that listens, or leave the limit out"
             )
-        with Progress(options.progress) as bars:
-            bars.begin("stuttered cases", len(corpus) * asked.budget)
-            stutter(
-                corpus,
-                recognizers,
-                out=folder,
-                settings=settings,
-                doses=asked.dose,
-                options=options.on_demand(),
-                progress=lambda count: bars.advance(count, heard=True),
-            )
+        stutter(
+            inputs.corpus,
+            recognizers,
+            out=folder,
+            utterances=asked.utterances,
+            attributes=config.corpus.attributes,
+            budget=asked.budget,
+            dose=asked.dose,
+            threshold=asked.threshold,
+            options=options.on_demand(),
+        )
     except VoxauditError as error:
         write_refusal(folder, error)
 

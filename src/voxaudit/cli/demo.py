@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from voxaudit.cli.output import note
-    from voxaudit.cli.summary import show
+    from voxaudit.cli.report import show
     from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
     from voxaudit.pipeline import run_audit
 
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         stutter=StutterConfig(utterances=STUTTERED, budget=CASES, dose=DOSE),
     )
     audit = run_audit(config)
-    code = show(audit.document, audit.run.folder, audit.files, as_json=args.json)
+    code = show(audit.report, audit.run.folder, audit.files, as_json=args.json)
     if not args.json:
         _explain(args.corpus)
         _next(manifest, audit.run.folder, audit.files["report.html"])

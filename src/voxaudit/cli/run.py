@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from voxaudit.cli.arguments import as_asked
-    from voxaudit.cli.summary import show
+    from voxaudit.cli.report import show
     from voxaudit.config import load_config
     from voxaudit.pipeline import run_audit
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
         return hear(config, args)
     audit = run_audit(config)
-    return show(audit.document, audit.run.folder, audit.files, as_json=args.json)
+    return show(audit.report, audit.run.folder, audit.files, as_json=args.json)
 
 
 def _dry_run(config: AuditConfig, *, as_json: bool) -> int:

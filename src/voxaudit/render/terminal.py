@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from voxaudit.answer import Answer, Finding, Refusal, Table
 from voxaudit.errors import arguments_named
+from voxaudit.render.document import sentence_of
 from voxaudit.render.invisible import printable
 from voxaudit.render.numbers import NUMERIC, cell_text, headings
 from voxaudit.wording import counted
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as Grid
 
+    from voxaudit.render.document import Report
+
 PIPED_WIDTH = 160
 """Columns of a table that goes to no terminal, where COLUMNS does not say how many."""
 MOST_ROWS = 60
 """Rows of a table that are shown; the JSON has all."""
+MOST_REFUSALS = 4
+"""Questions without an answer that are named after a run; the report has all of them."""
 MOST_FINDINGS = 12
 """Sentences that are shown; the JSON has all findings."""
 _WORD = re.compile(r"\(?[+-]?\d\S*(?: %)?(?: to [+-]?\d\S*(?: %)?)?(?!\S)\s*|\S+\s*|^\s*")
@@ -80,6 +85,29 @@ def _write(answer: Answer, console: Console, flags: bool, width: int | None) -> 
         _say(console, refusal_text(refusal, flags=flags))
 
 
+def print_report(report: Report) -> None:
+    """Print what a report says first: error rates, the sentences of its summary, what is open, and its gates."""
+    from rich.console import Console
+
+    console = Console(width=10**6, highlight=False)
+    for table in (table for chapter in report.chapters for table in chapter.all_tables if table.id == "rates"):
+        _say(console, table.title, "bold")
+        console.print(_table_grid(table, _screen()))
+        if table.frame.height > MOST_ROWS:
+            _say(console, f"  The first {MOST_ROWS} of {table.frame.height:,} rows; all are in the report.\n")
+    for item in report.summary:
+        _say(console, f"- {sentence_of(item)}")
+    refusals = [one for chapter in report.chapters for one in chapter.all_refusals if one.code != "not_asked"]
+    for refusal in refusals[:MOST_REFUSALS]:
+        _say(console, f"- {refusal_text(refusal, flags=True)}")
+    if len(refusals) > MOST_REFUSALS:
+        more = counted(len(refusals) - MOST_REFUSALS, "more question")
+        _say(console, f"- Not answered: {more}; the report says why.")
+    for gate in report.gates:
+        result = "pass" if gate.passed else "FAIL" if gate.judged else "cannot be judged"
+        _say(console, f"- gate {gate.name}: {result}. {gate.sentence}")
+
+
 def refusal_text(refusal: Refusal, *, flags: bool = False) -> str:
     """Return `Not answered: what: why. To get it: how`, in one line."""
     about = f"{refusal.about}: " if refusal.about else ""
@@ -102,7 +130,12 @@ def _elsewhere(part: str, id_: str, flags: bool) -> str:
 
 
 def _ranked(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return findings in their order; of more than fit, headlines and claims come first."""
+    """Return findings in their order; of more than fit, headlines and claims come first.
+
+    What was only measured and is no headline stands in the tables; it is said where nothing else is.
+    """
+    told = [one for one in findings if one.headline or one.verdict != "measured"]
+    findings = told or findings
     if len(findings) <= MOST_FINDINGS:
         return findings
     return sorted(findings, key=lambda one: (not one.headline, _CLAIMS.index(one.verdict)))

@@ -1,53 +1,38 @@
-"""From a run's folder to one document, and from the document to files."""
+"""Which audits are asked of a run and in which order, what stands on the first screen, and the files of a report."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import MutableMapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from voxaudit.config import Gates
-from voxaudit.errors import VoxauditError
-from voxaudit.report.context import Context
-from voxaudit.report.document import Document, Section
-from voxaudit.report.findings import to_json
+from voxaudit.answer import Answer, Finding, Refusal, RefusedError
+from voxaudit.audits.audit import AUDITS, Audit, find_audit
+from voxaudit.audits.scores import Scores
+from voxaudit.config import Gates, read_gates
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.describe import in_short
+from voxaudit.registry import suggest
+from voxaudit.render.document import Chapter, Report
+from voxaudit.render.html import render_html
+from voxaudit.render.json import to_json
+from voxaudit.render.junit import to_junit
+from voxaudit.render.markdown import to_markdown
+from voxaudit.render.published import published
+from voxaudit.report.chapters import facts, how_to_repeat, worst_cases
 from voxaudit.report.gates import judge
-from voxaudit.report.html import render_html
-from voxaudit.report.junit import to_junit
-from voxaudit.report.markdown import to_markdown
-from voxaudit.report.published import published
-from voxaudit.report.sections import (
-    accuracy,
-    attack,
-    cases,
-    differential,
-    disparity,
-    parity,
-    reproduce,
-    robustness,
-    stutter,
-    words,
-)
 from voxaudit.run import Run
+from voxaudit.run.folder import read_config, write_config
 from voxaudit.tables import write_atomically
 
-CHAPTERS = {
-    "accuracy": accuracy.section,
-    "robustness": robustness.section,
-    "disparity": disparity.section,
-    "parity": parity.section,
-    "differential": differential.section,
-    "words": words.section,
-    "stutter": stutter.section,
-    "attack": attack.section,
-    "cases": cases.section,
-    "reproduce": reproduce.section,
-}
-"""The chapters in their order."""
-
 NO_GATES = Gates()
+REMEMBERED = "report"
+"""The key of `run.json` that keeps what a report was asked."""
+
 SYNTHETIC = "These voices are synthetic: the figures show how an audit works and say nothing about people."
 """Stands at the top of every report on a corpus whose column `synthetic` is `yes` throughout, as the demo's is."""
 
@@ -56,47 +41,93 @@ def build_report(
     run: Run,
     *,
     attributes: Sequence[str] = (),
-    stutter: str | Path | None = None,
-    attack: str | Path | None = None,
     gates: Gates = NO_GATES,
     audio_megabytes: float = 4.0,
     seconds: MutableMapping[str, float] | None = None,
-) -> Document:
-    """Return everything a scored run says, as one document.
+) -> Report:
+    """Return everything a scored run says, as one report.
 
-    `attributes` are columns of the corpus whose groups are compared. `stutter` and `attack` are folders of those
-    audits (default: `stutter` and `attack` in the run's folder). `audio_megabytes` bounds the audio of the worst cases;
-    0 leaves it out, and no recording is opened. An audit that cannot answer is a refusal in its chapter. `seconds`,
-    where given, is filled with what each chapter took.
+    Every registered audit is asked what its `questions` are; what lies in the folders `stutter` and `attack` of the run
+    is read back. `attributes` are columns of the corpus whose groups are compared. `audio_megabytes` bounds the audio
+    of the worst cases; 0 leaves it out, and no recording is opened. An audit that cannot answer is a refusal in its
+    chapter. `seconds`, where given, is filled with what each chapter took.
     """
-    context = Context(
-        run=run,
-        attributes=tuple(dict.fromkeys(attributes)),
-        stutter=Path(stutter) if stutter is not None else run.folder / "stutter",
-        attack=Path(attack) if attack is not None else run.folder / "attack",
-        audio_bytes=int(audio_megabytes * 1e6),
-    )
+    scores = Scores.of(run)
+    asked = tuple(dict.fromkeys(attributes))
+    for name in asked:
+        if name not in scores.attributes:
+            raise VoxauditError(
+                f"{run.folder}: no attribute '{name}'.{suggest(name, scores.attributes)}"
+                f" Attributes there: {', '.join(scores.attributes) or 'none'}",
+                see=("attributes",),
+            )
     took = seconds if seconds is not None else {}
-    sections: list[Section] = []
-    for name, chapter in CHAPTERS.items():
+    chapters: list[Chapter] = []
+    for name in AUDITS.names():
         started = time.perf_counter()
-        sections.append(chapter(context))
+        chapter = _chapter(find_audit(name), run, scores, asked)
         took[name] = time.perf_counter() - started
-    corpus = run.config["corpus"]
-    headlines = [one for part in sections for one in part.findings if one.headline]
-    # What could not be concluded comes last, whichever chapter says so.
-    settled = [one for one in headlines if one.verdict not in ("refused", "undecided")]
-    open_ = [one for one in headlines if one.verdict in ("refused", "undecided")]
-    document = Document(
-        title=f"Audit of {corpus['name']}",
-        subtitle=_subtitle(context),
-        summary=tuple(dict.fromkeys(one.sentence for one in (*settled, *open_))),
-        sections=tuple(sections),
-        gates=judge(context, gates),
-        facts=reproduce.facts(context),
+        if chapter is not None:
+            chapters.append(chapter)
+    started = time.perf_counter()
+    chapters.append(worst_cases(scores, run, asked, int(audio_megabytes * 1e6)))
+    took["cases"] = time.perf_counter() - started
+    chapters.append(how_to_repeat(scores, run))
+    findings = [finding for chapter in chapters for finding in chapter.findings]
+    report = Report(
+        title=f"Audit of {run.config['corpus']['name']}",
+        subtitle=_subtitle(run),
+        summary=_summary(findings),
+        chapters=tuple(chapters),
+        gates=judge(run, findings, gates, [name for name in asked if scores.is_comparable(name)]),
+        facts=facts(run, asked),
         config=run.config,
+        scenarios={name: in_short(name) for name in run.config["scenarios"]},
     )
-    return published(document, _roots(run))
+    return published(report, _roots(run))
+
+
+def _chapter(audit: Audit, run: Run, scores: Scores, attributes: Sequence[str]) -> Chapter | None:
+    """Return an audit's answers as a chapter; None where a report does not ask it."""
+    if audit.questions is None:
+        return None
+    answers: list[Answer] = []
+    refusals: list[Refusal] = []
+    if audit.name == "disparity" and not attributes:
+        refusals.append(_nobody_named(scores))
+    for question in audit.questions(scores, attributes):
+        try:
+            answers.append(audit.ask(run, **question))
+        except RefusedError as error:
+            refusals.append(replace(error.refusal, about=_about(error.refusal.about, audit, run)))
+        except VoxauditError as error:
+            refusals.append(Refusal("failed", audit.title.lower(), one_line(error.message, 600)))
+    if not answers and not refusals:
+        return None
+    return Chapter(audit.name, audit.title, tuple(answers), refusals=tuple(refusals))
+
+
+def _about(about: str, audit: Audit, run: Run) -> str:
+    """Return what a refusal is about; the folder of the run says nothing to a reader."""
+    return audit.title.lower() if about in ("", str(run.folder)) else about
+
+
+def _nobody_named(scores: Scores) -> Refusal:
+    """Return that nobody said whom to compare, with the attributes that there are."""
+    known = scores.attributes
+    if not known:
+        return Refusal(
+            "no_attribute", "groups", "the corpus has no column of groups, such as gender or accent"
+        )
+    text = f"no attribute was named; this corpus has: {', '.join(known[:20])}"
+    return Refusal("no_attribute", "groups", text, {"attributes": known[:20]}, see=("attributes",))
+
+
+def _summary(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of the first screen, each sentence once; what could not be concluded comes last."""
+    headlines = {one.sentence: one for one in reversed(findings) if one.headline}
+    first = [one for one in findings if one.headline and headlines[one.sentence] is one]
+    return tuple(sorted(first, key=lambda one: one.verdict == "refused"))
 
 
 def _roots(run: Run) -> list[Path]:
@@ -110,29 +141,28 @@ def _roots(run: Run) -> list[Path]:
     return [run.folder.resolve(), *(Path(path).parent for path in (*source, *audio) if path)]
 
 
-def _subtitle(context: Context) -> str:
-    corpus = context.config["corpus"]
+def _subtitle(run: Run) -> str:
+    config, corpus, table = run.config, run.config["corpus"], run.corpus
     said = (
-        f"{', '.join(context.recognizers)}: {corpus['utterances']:,} utterances by {corpus['speakers']:,} speakers in"
-        f" {len(context.config['scenarios']):,} scenarios"
+        f"{', '.join(config['recognizers'])}: {corpus['utterances']:,} utterances by {corpus['speakers']:,} speakers in"
+        f" {len(config['scenarios']):,} scenarios"
     )
-    table = context.run.corpus
     made = "synthetic" in table.columns and set(table["synthetic"].cast(pl.String).unique()) == {"yes"}
     return f"{said}. {SYNTHETIC}" if made else said
 
 
-def write_report(document: Document, folder: str | Path) -> dict[str, Path]:
+def write_report(report: Report, folder: str | Path) -> dict[str, Path]:
     """Write `report.html`, `summary.md`, `findings.json` and `junit.xml` into a folder; return their paths by name.
 
     Each file is complete or what it was before.
     """
     folder = Path(folder)
-    document = published(document)
+    report = published(report)
     texts = {
-        "report.html": render_html(document),
-        "summary.md": to_markdown(document),
-        "findings.json": to_json(document),
-        "junit.xml": to_junit(document),
+        "report.html": render_html(report),
+        "summary.md": to_markdown(report),
+        "findings.json": to_json(report),
+        "junit.xml": to_junit(report),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -143,3 +173,19 @@ def write_report(document: Document, folder: str | Path) -> dict[str, Path]:
         data = text.encode("utf-8", "replace")
         write_atomically(folder / name, lambda path, data=data: path.write_bytes(data))  # type: ignore[misc]
     return {name: folder / name for name in texts}
+
+
+def remember(run: Run, attributes: Sequence[str], gates: Gates) -> Run:
+    """Write the groups to compare and the gates into `run.json`, so that the report can be built again without the
+    audit's file; return the run as it then is.
+    """
+    asked = {"attributes": list(attributes), "gates": gates.to_dict()}
+    write_config(run.folder, {**read_config(run.folder), REMEMBERED: asked})
+    return Run(run.folder)
+
+
+def remembered(run: Run) -> tuple[tuple[str, ...], Gates]:
+    """Return the groups and gates that `remember` wrote; none for a run that was not made by `voxaudit run`."""
+    about: dict[str, Any] = run.config.get(REMEMBERED, {})
+    gates = read_gates(about.get("gates", {}), run.folder / "run.json", list(run.config["recognizers"]))
+    return tuple(about.get("attributes", ())), gates
