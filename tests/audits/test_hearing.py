@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxaudit.audits.stutter.choose import choose_utterances
+from voxaudit.audits.hearing import choose_utterances
 from voxaudit.corpus import Corpus
 
 
