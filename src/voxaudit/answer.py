@@ -120,6 +120,8 @@ REMEDIES: dict[str, str] = {
     "not_separable": "hold fewer attributes fixed, or collect speech in which they vary independently",
     "too_few_utterances": "add more utterances of the same speakers",
     "nothing_disturbed": "run with disturbed scenarios, such as the suite `quick`",
+    "not_made": "fix what it names and make the audit again: nothing is heard twice",
+    "not_judged": "listen to the suspicious cases and label them",
     "unreadable": "make the audit again; its folder is damaged or was written by another version",
     "stopped_early": "finish the run for claims of every kind, or read what the sequential audit decided",
     "not_measured": "",

@@ -15,17 +15,23 @@ from scipy.stats import mannwhitneyu
 
 from voxaudit.align.timings import Syllable, Timings, Word
 from voxaudit.audits.stutter.audit import stutter
-from voxaudit.audits.stutter.cases import Case, Recording, Settings
-from voxaudit.audits.stutter.dose import dose_response
-from voxaudit.audits.stutter.queue import (
+from voxaudit.audits.stutter.folder import (
     false_positive_rate,
     fault_counts,
     read_labels,
     suspicious_cases,
     write_queue,
 )
-from voxaudit.audits.stutter.scoring import all_rates, by_kind, change, rates, sign_flip, trial_table
-from voxaudit.audits.stutter.search import agreement, front, search
+from voxaudit.audits.stutter.scoring import (
+    all_rates,
+    by_kind,
+    change,
+    dose_response,
+    rates,
+    sign_flip,
+    trial_table,
+)
+from voxaudit.audits.stutter.search import Case, Recording, Settings, agreement, front, search
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.stutter.scenarios import StutterScenarios

@@ -13,7 +13,7 @@ from made_run import HOSTILE, RATE, tone, write_run, write_stutter
 
 from voxaudit import audio
 from voxaudit.audio import Audio, pcm16
-from voxaudit.audits.stutter.recordings import read_recordings, write_recordings
+from voxaudit.audits.stutter.folder import read_recordings, write_recordings
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.stutter import Chain, Clip

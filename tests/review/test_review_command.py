@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from made_run import write_run, write_stutter
 
-from voxaudit.audits.stutter.queue import read_labels
+from voxaudit.audits.stutter.folder import read_labels
 from voxaudit.cli.main import main
 from voxaudit.review.store import Given, LabelStore
 

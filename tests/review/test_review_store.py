@@ -11,7 +11,7 @@ import threading
 import pytest
 from made_run import HOSTILE, write_stutter
 
-from voxaudit.audits.stutter.queue import read_labels
+from voxaudit.audits.stutter.folder import read_labels
 from voxaudit.errors import VoxauditError
 from voxaudit.review.labels import (
     agreement,
@@ -180,7 +180,7 @@ def test_decided_labels_flow_back_into_the_queue(tmp_path):
     assert path.read_text().splitlines()[1] == before[1]
     assert apply_labels(folder, folder) == 0
     written = json.loads((folder / "review.json").read_text())
-    assert written["stutter"]["false_positives"]["labelled"] == 3
+    assert written["stutter"]["false_positives"]["labeled"] == 3
     assert written["stutter"]["open"] == 1
 
 

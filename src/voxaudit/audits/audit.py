@@ -143,6 +143,8 @@ class Audit:
 _BUILT_IN = (
     "accuracy",
     "disparity",
+    "stutter",
+    "compare",
     # one name per line, in the order of a report's chapters
 )
 
@@ -189,7 +191,9 @@ def asks(name: str, *, sources: int = 1) -> Callable[[Callable[P, Answer]], Call
                 for key, value in arguments.items()
                 if not _same(value, signature.parameters[key].default)
             }
-            line = command_line(name, [_label(value) for _, value in given[:sources]], unusual)
+            # Two runs would both be RUN: several sources go by the names of their arguments.
+            labels = [_label(value) if sources == 1 else key.upper() for key, value in given[:sources]]
+            line = command_line(name, labels, unusual)
             question = {key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()}
             return with_command(replace(answer, question={**question, **answer.question}), line)
 

@@ -9,6 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -34,13 +35,11 @@ COMMANDS = {
     "recognizers": "check that a recognizer answers the same whatever the batch or order",
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
     # Audits that are not registered yet:
-    "compare": "paired comparison of two runs: better, worse or a tie; a gate for CI",
     "quality": "how good the audio of each scenario sounds, and how difficult that makes it",
     "robustness": "what disturbed speech costs a recognizer: severity curves, groups, ranks",
     "parity": "compare groups speaker by speaker; say what the data cannot show",
     "differential": "groups that disturbed speech hurts more; no references needed",
     "localize": "the words that get lost, for whom, when speech is disturbed; no references needed",
-    "stutter": "can people who stutter use it? a search for stuttered speech that is misheard",
     "attack": "how little noise, chosen by an adversary, makes a recognizer fail?",
     "sequential": "hear no more than is needed: stop each cell when its answer is settled",
     "breaking": "how much disturbance a recognizer bears, and for whom",
@@ -91,24 +90,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _with_flags(error: VoxauditError) -> str:
-    """Return an error's message; the arguments that it names are flags here."""
+    """Return an error's message, and what would help; the arguments that it names are flags here."""
     flags = ", ".join(f"--{name.replace('_', '-')}" for name in error.see)
-    return one_line(error.message, 2000) + (f" (see {flags})" if flags else "")
+    remedy = getattr(getattr(error, "refusal", None), "remedy", "")
+    said = f"{error.message.rstrip('.')}. To get it: {remedy}" if remedy else error.message
+    return one_line(said, 2000) + (f" (see {flags})" if flags else "")
 
 
 def _complain(text: str, kind: str = "error: ") -> None:
-    try:
+    with suppress(OSError, ValueError):  # nobody may be there to read it
         print(f"voxaudit: {kind}{printable(text)}", file=sys.stderr)
-    except (OSError, ValueError, UnicodeEncodeError):  # nobody is there to read it
-        pass
 
 
 def _silence() -> None:
     """Let the interpreter's last flush of standard output succeed."""
-    try:
+    with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        pass
 
 
 def _unforeseen(error: BaseException) -> int:

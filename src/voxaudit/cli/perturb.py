@@ -22,8 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "target", metavar="OUT", type=Path, help="a .wav or .flac file; for folders and corpora a new folder"
     )
     parser.add_argument(
-        "scenario", metavar="SCENARIO", help="a scenario id, see `voxaudit list scenarios`, such as echo:2"
+        "scenario",
+        metavar="SCENARIO",
+        help="a scenario id, see `voxaudit list scenarios`, such as echo:2; for a file also"
+        " stutter:KIND,..., such as stutter:block,word_repetition",
     )
+    parser.add_argument("--says", metavar="TEXT", help="what is said in the file, to make it stutter")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the run (default: 0)")
     parser.add_argument(
         "--subtype",
@@ -48,7 +52,10 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.perturb import parse_scenario
     from voxaudit.perturb.export import export_file, file_in
 
-    if args.input.suffix.lower() in SUFFIXES and not args.input.is_dir():
+    one_file = args.input.suffix.lower() in SUFFIXES and not args.input.is_dir()
+    if args.scenario.partition(":")[0] == "stutter":
+        return _stuttered(args, one_file)
+    if one_file:
         scenario = parse_scenario(args.scenario, _sources(args))
         target = file_in(args.target, args.input)
         achieved = export_file(args.input, target, scenario, seed=args.seed, subtype=args.subtype)
@@ -59,6 +66,29 @@ def run(args: argparse.Namespace) -> int:
             note(f"{target}: {scenario.id}{f' (measured: {measured})' if measured else ''}")
         return 0
     return _corpus(args)
+
+
+def _stuttered(args: argparse.Namespace, one_file: bool) -> int:
+    from dataclasses import asdict
+
+    from voxaudit.cli.output import note, print_json
+    from voxaudit.errors import VoxauditError
+    from voxaudit.perturb.export import export_stuttered, file_in
+
+    if not one_file or not args.says:
+        raise VoxauditError(
+            "one file at a time is made to stutter, and its words must be known: --says TEXT."
+            " `voxaudit stutter` does it to a corpus"
+        )
+    target = file_in(args.target, args.input)
+    made = export_stuttered(
+        args.input, target, args.says, args.scenario, seed=args.seed, subtype=args.subtype
+    )
+    if args.json:
+        print_json({"file": str(target), **asdict(made)})
+    else:
+        note(f"{target}: {made.surface}\n  {made.chain}")
+    return 0
 
 
 def _sources(args: argparse.Namespace, corpus: Corpus | None = None) -> dict[str, Source]:

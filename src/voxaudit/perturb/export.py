@@ -42,15 +42,73 @@ def export_file(
     `target` is a .wav or .flac file, or a folder that exists. The generator is that of an utterance called as the
     file is, without its ending.
     """
+    source, target = Path(source), _other_file(source, target)
+    audio = read(source)
+    perturbed = scenario.apply(audio, seed=seed, utterance=source.stem)
+    _write(target, perturbed, subtype)
+    return scenario.achieved(audio, seed=seed, utterance=source.stem)
+
+
+@dataclass(frozen=True)
+class MadeToStutter:
+    """A recording that was made to stutter: how (its chain), what is meant, what can be heard, and how long it is."""
+
+    chain: str
+    intended: str
+    surface: str
+    seconds_before: float
+    seconds: float
+
+
+def export_stuttered(
+    source: str | Path,
+    target: str | Path,
+    text: str,
+    scenario: str,
+    *,
+    seed: int = 0,
+    subtype: str = "PCM_16",
+) -> MadeToStutter:
+    """Write one recording with moments of stuttering put in, at places that the seed draws.
+
+    `text` is what is said in it: its words are found by forced alignment. `scenario` names the kinds, in order, and
+    perhaps how strong they are: `stutter:block,word_repetition,severity=2`.
+    """
+    from voxaudit.align import PocketSphinxAligner
+    from voxaudit.perturb.base import trial_generator
+    from voxaudit.perturb.stutter import Chain, check_kinds, sample_operation
+
+    parts = [part.strip() for part in scenario.partition(":")[2].split(",") if part.strip()]
+    kinds = [part for part in parts if "=" not in part]
+    check_kinds(kinds)
+    severity = None
+    for setting in (part for part in parts if "=" in part):
+        name, _, value = setting.partition("=")
+        if name != "severity" or not value.isdecimal():
+            raise VoxauditError(
+                f"scenario '{one_line(scenario, 80)}': severity=1 to severity=4 is the only setting"
+            )
+        severity = int(value)
+    source, target = Path(source), _other_file(source, target)
+    audio = read(source)
+    timings = PocketSphinxAligner().align(audio, text)
+    generator = trial_generator(seed, "stutter-make", source.stem)
+    chain = Chain()
+    for kind in kinds:
+        chain = chain.then(sample_operation(kind, timings, generator, severity))
+    samples, after = chain(audio.samples, audio.rate, timings)
+    _write(target, Audio(samples, audio.rate), subtype)
+    return MadeToStutter(str(chain), timings.text, after.surface, audio.duration, len(samples) / audio.rate)
+
+
+def _other_file(source: str | Path, target: str | Path) -> Path:
+    """Return the file to write, which must be audio, and not the recording itself."""
     source, target = Path(source), file_in(target, source)
     if target.suffix.lower() not in _ENDINGS:
         raise VoxauditError(f"{target}: name a {' or '.join(_ENDINGS)} file, or a folder that exists")
     if source.exists() and target.exists() and target.samefile(source):
         raise VoxauditError(f"{target}: this is the recording itself; name another file")
-    audio = read(source)
-    perturbed = scenario.apply(audio, seed=seed, utterance=source.stem)
-    _write(target, perturbed, subtype)
-    return scenario.achieved(audio, seed=seed, utterance=source.stem)
+    return target
 
 
 def file_in(target: str | Path, source: str | Path) -> Path:

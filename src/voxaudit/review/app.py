@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from voxaudit.audits.stutter.queue import LABELS, QUEUE
+from voxaudit.audits.stutter.folder import LABELS, QUEUE
 from voxaudit.audits.stutter.taxonomy import KINDS
 from voxaudit.errors import VoxauditError
 from voxaudit.review.cases import PAGE, SIDES, Filters, Source

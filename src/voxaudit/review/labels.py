@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.stutter.queue import LABELS, QUEUE, false_positive_rate, read_labels
+from voxaudit.audits.stutter.folder import LABELS, QUEUE, false_positive_rate, read_labels
 from voxaudit.errors import VoxauditError
 from voxaudit.review.store import SOURCES, STORE, STUTTER, Given, LabelStore
 from voxaudit.run.lock import hold

@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from voxaudit.audits.stutter.queue import LABELS
+from voxaudit.audits.stutter.folder import LABELS
 from voxaudit.audits.stutter.taxonomy import KINDS
 from voxaudit.errors import VoxauditError
 from voxaudit.report.invisible import printable

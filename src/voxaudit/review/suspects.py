@@ -8,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from voxaudit.audits.stutter.queue import QUEUE
-from voxaudit.audits.stutter.recordings import Replay, read_recordings
+from voxaudit.audits.stutter.folder import QUEUE, Replay, read_recordings
 from voxaudit.audits.stutter.taxonomy import KINDS
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.review.cases import CHANGED, ORIGINAL, Facets, Filters, Page, Sound, word_diff

@@ -1,7 +1,93 @@
 """Can people who stutter use it? A search for stuttered test cases, an oracle and the kinds of fault (ASTER)."""
 
-from voxaudit.audits.stutter.audit import Stutter, stutter
-from voxaudit.audits.stutter.search import Settings
-from voxaudit.audits.stutter.taxonomy import find_faults
+from __future__ import annotations
 
-__all__ = ["Settings", "Stutter", "find_faults", "stutter"]
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+from voxaudit.registry import lazy_attributes
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return what a report asks of a run: what the audit in its folder found, where one was made."""
+    from voxaudit.audits.hearing import finished
+    from voxaudit.audits.stutter.folder import KEPT
+
+    folder = finished(scores, "stutter")
+    return [{}] if folder is not None and any((folder / file).is_file() for file in KEPT) else []
+
+
+AUDIT = Audit(
+    name="stutter",
+    title="People who stutter",
+    summary="can people who stutter use it? a search for stuttered speech that is misheard",
+    function="voxaudit.audits.stutter.audit:stutter",
+    example="voxaudit stutter manifest.csv --recognizers moonshine,pocketsphinx --budget 20 --out runs/stutter\n"
+    "  voxaudit stutter runs/stutter",
+    source="CORPUS",
+    source_help="a corpus to hear; or the folder of a finished stutter audit, or of a run with one, to read it again",
+    options={
+        "budget": Option("new cases per utterance", "count", "N", least=1, most=10_000),
+        "kinds": Option(
+            "the kinds of stuttering: block, prolongation, sound_repetition, word_repetition, interjection"
+            " (default: all)",
+            "names",
+            "KIND,...",
+        ),
+        "utterances": Option(
+            "hear only so many, of as many speakers and groups as possible", "count", "N", least=1
+        ),
+        "attributes": Option(
+            "groups of these take turns where only some utterances are heard", "names", "COLUMN,..."
+        ),
+        "selection": Option(
+            "seeds of further cases: the Pareto front (moo), or all of them (random)",
+            choices=("moo", "random"),
+        ),
+        "severity": Option(
+            "how strong each moment of stuttering is, 1 to 4 (default: any)", "count", "N", least=1, most=4
+        ),
+        "threshold": Option(
+            "an answer less similar than this to the one without stuttering is suspicious", "number", "X"
+        ),
+        "dose": Option(
+            "also measure the error rate at these stuttered moments per 100 words, such as 0,5,10,20,40",
+            "numbers",
+            "RATE,...",
+        ),
+        "mixture": Option(
+            "shares of the kinds in a dose: alike, or as published for people who stutter",
+            choices=("even", "sep28k", "fluencybank"),
+        ),
+        "embeddings": Option(
+            "how similar texts are: minilm, or a sentence-transformers model", metavar="MODEL"
+        ),
+        "timings": Option(
+            "timings by another aligner: a folder of TextGrids, a CTM or a lhotse file (default: PocketSphinx aligns)",
+            "file",
+            "PATH",
+        ),
+        "filler_voice": Option(
+            "where a recording has no filler of its own, interject one of a synthetic voice (extra `speak`)",
+            "flag",
+        ),
+        "only_agreed": Option("only recordings that all recognizers hear as their text", "flag"),
+        "labels": Option("a labeled suspicious.jsonl (default: the one in the folder)", "file", "FILE"),
+    },
+    questions=questions,
+    asks_run=False,
+)
+
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "Settings": "voxaudit.audits.stutter.search",
+        "Stutter": "voxaudit.audits.stutter.audit",
+        "find_faults": "voxaudit.audits.stutter.taxonomy",
+        "stutter": "voxaudit.audits.stutter.audit",
+    },
+)

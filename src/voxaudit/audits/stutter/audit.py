@@ -1,211 +1,252 @@
-"""The stutter audit: align, search, hear, score, classify. Everything lands in one folder and resumes there."""
+"""The stutter audit: align, search, hear, score, classify; then what is said of it.
+
+Everything lands in one folder and resumes there. The answer is made from what the folder holds, so that it is the same
+when it is heard and whenever it is read again.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from functools import cached_property
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from voxaudit.align import Timings, align_corpus
-from voxaudit.audits.stutter.search import NORMALIZER, Recording, Settings
-from voxaudit.audits.stutter.scoring import Dose, dose_response
+from voxaudit.align import Timings, align_corpus, read_alignments
+from voxaudit.answer import (
+    Answer,
+    Cell,
+    Curves,
+    Figure,
+    Finding,
+    Forest,
+    ForestRow,
+    Note,
+    Series,
+    Table,
+    Tables,
+    Verdict,
+    command_line,
+    finding_id,
+    number_or_none,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.hearing import choose_utterances, corpus_to_hear, finished
+from voxaudit.audits.scores import Scores, is_run
 from voxaudit.audits.stutter.folder import (
+    FOUND,
+    KEPT,
     QUEUE,
     Suspicious,
     false_positive_rate,
     fault_counts,
+    forget_refusal,
     read_labels,
+    read_refusal,
     suspicious_cases,
     write_queue,
+    write_recordings,
 )
-from voxaudit.audits.stutter.folder import write_recordings
-from voxaudit.audits.stutter.folder import forget_refusal
-from voxaudit.audits.stutter.scoring import Change, all_rates, by_kind, change, rates, trial_table
-from voxaudit.audits.stutter.search import Found, Progress, search
+from voxaudit.audits.stutter.scoring import Cost, DosePoint, by_kind, cost, dose_response, trial_table
+from voxaudit.audits.stutter.search import NORMALIZER, Found, Recording, Settings, search
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
-from voxaudit.perturb.stutter import Clip
+from voxaudit.perturb.stutter import KINDS, Clip
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
-from voxaudit.recognize import AnswersById, Recognizer, require
+from voxaudit.recognize import AnswersById, Recognizer
+from voxaudit.run import Run
+from voxaudit.run.folder import open_run
+from voxaudit.run.progress import Progress
+from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.run.session import Session
-from voxaudit.score.meaning import Meaning, encoder
+from voxaudit.score.meaning import MINILM, Meaning, encoder
 from voxaudit.score.normalize import normalizer
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.multiplicity import holm
 from voxaudit.tables import write_atomically
+from voxaudit.wording import counted, in_points, listed, p_value, percent, percent_interval, spoken
 
-Say = Callable[[str], None]
+NAME, TITLE, ABOUT = "stutter", "People who stutter", "stuttered speech"
+ALL_KINDS = "all kinds"
+LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class Stutter:
-    """What a stutter audit found.
+    """What a stutter audit found, as `stutter.json` keeps it.
 
-    `table` has one row per trial (an original has an empty chain); `suspicious` are the cases for people to judge,
-    least similar first; `skipped` says why a recording was left out; `dose` is the response to the rate of stuttering.
+    `recognizers` has what all cases together cost, `kinds` what cases with one kind of stuttering only do. `cases` are
+    the different ones; a chain that was drawn twice counts twice in the costs. `suspicious` are the cases for people
+    to judge, least similar first; `skipped` says why a recording was left out; `dose` is the response to the rate of
+    stuttering.
     """
 
     settings: Settings
-    table: pl.DataFrame
-    suspicious: list[Suspicious]
+    utterances: int
+    cases: int
+    recognizers: Mapping[str, Cost]
+    kinds: Mapping[str, Mapping[str, Cost]]
+    suspicious: tuple[Suspicious, ...]
+    dose: tuple[DosePoint, ...]
     skipped: Mapping[str, str]
-    dose: Dose | None
-    labels: Mapping[str, str]
-    trials_heard: int
-
-    @cached_property
-    def findings(self) -> dict[str, Any]:
-        """The findings as plain values, as `--json` prints them. Rates are shares; similarity is -1 to 1."""
-        return {
-            "settings": asdict(self.settings) | {"normalizer": normalizer(NORMALIZER).id},
-            "utterances": self.table["utterance"].n_unique(),
-            "cases": self.table.filter(pl.col("chain") != "").select("utterance", "chain").unique().height,
-            "recognizers": {name: _recognizer(part) for name, part in self._parts()},
-            "kinds": self._kinds(),
-            "suspicious": [
-                {
-                    "utterance": one.utterance,
-                    "recognizer": one.recognizer,
-                    "chain": one.chain,
-                    "intended": one.intended,
-                    "surface": one.surface,
-                    "transcripts": {"original": one.original, "case": one.transcript},
-                    "similarity": one.similarity,
-                    "fault": one.fault,
-                    "span": one.span,
-                }
-                for one in self.suspicious
-            ],
-            "faults": fault_counts(self.suspicious),
-            "faults_by_recognizer": {
-                name: fault_counts(one for one in self.suspicious if one.recognizer == name)
-                for name, _ in self._parts()
-            },
-            "labels": false_positive_rate(self.labels.values()),
-            "dose": None if self.dose is None else self.dose.to_list(),
-            "skipped": dict(self.skipped),
-        }
-
-    def _parts(self) -> list[tuple[str, pl.DataFrame]]:
-        names = self.table["recognizer"].unique(maintain_order=True).to_list()
-        return [(name, self.table.filter(pl.col("recognizer") == name)) for name in names]
-
-    def _kinds(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for kind, part in by_kind(self.table, self.settings.kinds).items():
-            found[kind] = {
-                name: _recognizer(own)
-                for name, _ in self._parts()
-                if not (own := part.filter(pl.col("recognizer") == name)).is_empty()
-            }
-        return found
 
 
-@takes_options(*ON_DEMAND)
+@asks(NAME)
+@takes_options("progress", *ON_DEMAND)
 def stutter(
-    corpus: Corpus,
-    recognizers: Mapping[str, Recognizer],
+    source: Any,
+    recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike] = ("moonshine", "pocketsphinx"),
     *,
-    out: str | Path,
-    settings: Settings = Settings(),  # noqa: B008 (frozen)
-    doses: Sequence[float] = (),
+    out: str | Path | None = None,
+    utterances: int | None = None,
+    attributes: Sequence[str] = (),
+    budget: int = 50,
+    kinds: Sequence[str] = tuple(KINDS),
+    selection: str = "moo",
+    severity: int | None = None,
+    threshold: float = 0.8,
+    dose: Sequence[float] = (),
     mixture: str = "sep28k",
+    embeddings: str = MINILM,
+    timings: str | Path | Mapping[str, Timings | str] | None = None,
     clips: Sequence[Clip] = (),
-    options: RunOptions | None = None,
-    timings: Mapping[str, Timings | str] | None = None,
-    labels: str | Path | None = None,
+    filler_voice: bool = False,
     only_agreed: bool = False,
-    progress: Progress | None = None,
-    say: Say | None = None,
+    labels: str | Path | None = None,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    skip_bad_rows: bool = False,
+    options: RunOptions | None = None,
     **given: Any,
-) -> Stutter:
-    """Audit recognizers with stuttered speech made from a corpus (ASTER).
+) -> Answer:
+    """Say whether people who stutter can use the recognizers, by stuttered speech made from a corpus (ASTER).
 
-    Recordings without a reference text are aligned with what the first recognizer heard. `timings` are those of
-    another aligner (`read_alignments`), by utterance id or by the name of a whole recording's file. `doses` are rates
-    of stuttering (events per 100 words) to measure a dose response at, with the kinds in the shares of `mixture`.
-    `only_agreed` takes only recordings that all recognizers hear alike, as the paper does. The folder `out` holds the
-    store, `cases.parquet`, `suspicious.jsonl` (the review queue), `recordings.parquet` (what makes the cases' audio
-    again) and `stutter.json`; the same call again hears nothing twice.
+    `source` is a corpus, or the path of one: it is made to stutter and heard, and the folder `out` holds the store,
+    `cases.parquet`, `suspicious.jsonl` (the review queue), `recordings.parquet` (what makes the cases' audio again) and
+    `stutter.json`; the same call again hears nothing twice. A finished audit's folder, or a run with one in its folder
+    `stutter`, is read again and nothing is heard.
+
+    Of each of the `utterances` (all of them; else so many, of as many speakers and groups of the `attributes` as
+    possible), `budget` new cases are made by the search of Liu et al. 2023, Algorithm 1, with the `kinds` of
+    stuttering at the `severity` 1 to 4 (None: the paper's whole range). `selection` keeps the Pareto front (`moo`) or
+    everything (`random`) as seeds of further cases. A transcript less similar than `threshold` (0 to 1) to what the
+    recognizer said of the original is suspicious. `dose` are rates of stuttering (moments per 100 words) to measure
+    the error rate at, with the kinds in the shares of `mixture`. Recordings without a reference text are aligned with
+    what the first recognizer heard; `timings` are those of another aligner, by utterance id or by the name of a whole
+    recording's file, or the path of its files. `clips` are fillers for recordings that have none of their own, besides
+    those of a synthetic voice (`filler_voice`). `only_agreed` takes only recordings that all recognizers hear as their
+    text, as the paper does. `labels` is a review queue that people labeled (default: the one in the folder).
+
+    The cost of a recognizer is the change of its pooled word error rate against what the person means, recordings
+    paired with their own originals; the interval resamples speakers, the p-value flips the signs of whole speakers, and
+    Holm's correction is for the recognizers asked together. A cost is shown where both agree. The options of
+    `RunOptions` can be given together as `options`, and some by their names (`workers=2`).
     """
-    options = RunOptions.of(options, **{"seed": settings.seed, **given})
+    settings = Settings(budget, tuple(kinds), selection, 0, threshold, severity, embeddings)
+    folder = finished(source, NAME, *KEPT)
+    if folder is not None:
+        if out is not None or settings != Settings() or dose or utterances is not None:
+            raise VoxauditError(
+                "a finished audit is read again, nothing is heard: give a corpus to hear one", see=("out",)
+            )
+        return _answer(folder, labels, _heard_in_the_run(source))
+    options = RunOptions.of(options, **given)
     options.require_on_demand()
-    tell = say or (lambda _: None)
-    for name, recognizer in recognizers.items():
+    settings = Settings(budget, tuple(kinds), selection, options.seed, threshold, severity, embeddings)
+    if any(not 0 <= rate <= 500 for rate in dose):
+        raise VoxauditError("a dose is from 0 to 500 stuttered moments per 100 words", see=("dose",))
+    if out is None:
+        raise VoxauditError("name a folder for what is found", see=("out",))
+    brought = read_alignments(timings) if isinstance(timings, str | Path) else timings or {}
+    engines = _listening(recognizers)
+    corpus = corpus_to_hear(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
+    if utterances is not None:
+        corpus = choose_utterances(corpus, utterances, attributes=attributes, seed=options.seed)
+    folder = Path(out)
+    # A mistake in somebody's labels is told before the search, not after it.
+    for queue in (labels, folder / QUEUE if (folder / QUEUE).exists() else None):
+        if queue is not None:
+            read_labels(queue)
+    fillers = (*clips, *(_filler_clips() if filler_voice else ()))
+    _hear(corpus, engines, folder, settings, dose, mixture, fillers, brought, only_agreed, options)
+    answer = _answer(folder, labels, ())
+    beside = "RUN" if folder.name == NAME and is_run(folder.absolute().parent) else folder.name
+    return _signed(answer, command_line(NAME, [beside], {}), folder)
+
+
+def _signed(answer: Answer, command: str, folder: Path) -> Answer:
+    """Return the answer with the command that reads it again, and where everything is."""
+    note = Note(
+        "written",
+        f"written to {folder}: cases.parquet, {QUEUE} (for people to label), {FOUND}",
+        {"folder": str(folder)},
+    )
+    findings = tuple(replace(one, command=command) for one in answer.findings)
+    return replace(answer, findings=findings, notes=(*answer.notes, note))
+
+
+def _listening(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike]) -> dict[str, Recognizer]:
+    engines = named_recognizers(recognizers)
+    for name, recognizer in engines.items():
         if isinstance(recognizer, AnswersById):
             raise VoxauditError(
                 f"recognizer '{name}' only looks up transcripts; a search needs one that listens"
             )
-        require(recognizer)
-    if not recognizers:
-        raise VoxauditError("no recognizer given. `voxaudit list recognizers` shows what there is")
-    folder = Path(out)
-    # A mistake in somebody's labels is told before the search, not after it.
-    if labels is not None:
-        read_labels(labels)
-    if (folder / QUEUE).exists():
-        read_labels(folder / QUEUE)
+    return engines
+
+
+def _hear(
+    corpus: Corpus,
+    recognizers: Mapping[str, Recognizer],
+    folder: Path,
+    settings: Settings,
+    doses: Sequence[float],
+    mixture: str,
+    clips: Sequence[Clip],
+    brought: Mapping[str, Timings | str],
+    only_agreed: bool,
+    options: RunOptions,
+) -> None:
+    """Make the corpus stutter, hear it, and leave what was found in the folder."""
     meaning = Meaning(encoder(settings.embeddings))
-    recordings, skipped = _recordings(corpus, recognizers, folder, options, timings or {})
+    recordings, skipped = _recordings(corpus, recognizers, folder, options, brought)
     if not recordings:
         first = next(iter(skipped.values()), "the corpus is empty")
         raise VoxauditError(f"{corpus.source or corpus.name}: no recording can be stuttered ({first})")
-    tell(f"{len(recordings)} of {len(corpus)} recordings aligned")
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings}, tuple(clips))
-    with Session(folder, recognizers, scenarios, options) as session:
+    with (
+        Session(folder, recognizers, scenarios, options) as session,
+        Progress(options.progress) as bars,
+    ):
         if only_agreed:
             recordings = _agreed(recordings, session, skipped)
-            tell(f"{len(recordings)} recordings are heard alike by all recognizers")
-        found = search(recordings, session, meaning, settings, clips=clips, progress=progress)
-        dose = (
-            dose_response(
-                recordings,
-                session,
-                doses,
-                mixture,
-                seed=settings.seed,
-                severity=settings.severity,
-                clips=clips,
-            )
-            if doses
-            else None
+        bars.begin("stuttered cases", len(recordings) * settings.budget)
+        found = search(
+            recordings,
+            session,
+            meaning,
+            settings,
+            clips=clips,
+            progress=lambda count: bars.advance(count, heard=True),
         )
-        heard = session.heard
+        dose = dose_response(
+            recordings,
+            session,
+            doses,
+            mixture,
+            seed=settings.seed,
+            severity=settings.severity,
+            clips=clips,
+        )
     write_recordings(folder, recordings, clips)
-    return _finish(folder, recordings, found, skipped, settings, dose, labels, heard)
-
-
-def _finish(
-    folder: Path,
-    recordings: Sequence[Recording],
-    found: Found,
-    skipped: Mapping[str, str],
-    settings: Settings,
-    dose: Dose | None,
-    labels: str | Path | None,
-    heard: int,
-) -> Stutter:
-    normalize = normalizer(NORMALIZER)
-    texts = {r.utterance.id: normalize(r.text) for r in recordings}
-    originals = {id_: dict(said) for id_, said in found.originals.items()}
-    table = trial_table(found.cases, originals, texts)
-    if table.is_empty():
-        reason = next(iter(found.skipped.values()), "every case failed")
-        raise VoxauditError(f"no stuttered case could be heard ({reason})")
-    suspects = suspicious_cases(found.cases, originals, settings.threshold)
-    queue = write_queue(folder, suspects)
-    given = read_labels(labels or queue)
-    audit = Stutter(settings, table, suspects, {**skipped, **found.skipped}, dose, given, heard)
-    write_atomically(folder / "cases.parquet", table.write_parquet)
-    document = json.dumps(audit.findings, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / "stutter.json", lambda path: path.write_text(document, encoding="utf-8"))
-    forget_refusal(folder)
-    return audit
+    _write(folder, recordings, found, {**skipped, **found.skipped}, settings, dose)
 
 
 def _recordings(
@@ -269,30 +310,437 @@ def _agreed(recordings: Sequence[Recording], session: Session, skipped: dict[str
         else:
             skipped[recording.utterance.id] = "the recognizers do not all hear the original as its text"
     if not kept:
-        raise VoxauditError("no recording is heard alike by all recognizers; leave --only-agreed out")
+        raise VoxauditError("no recording is heard alike by all recognizers", see=("only_agreed",))
     return kept
 
 
-def _recognizer(table: pl.DataFrame) -> dict[str, Any]:
-    """Return the rates of one recognizer before and after, and how sure the difference is."""
-    after, before = table.filter(pl.col("chain") != ""), table.filter(pl.col("chain") == "")
-    plain, original = rates(after), rates(before)
-    kept = rates(after.filter("kept"))
-    moved = change(table)
-    return {
-        "wer": plain.wer,
-        "mer": plain.mer,
-        "wil": plain.wil,
-        "wer_original": original.wer,
-        "mer_original": original.mer,
-        "wil_original": original.wil,
-        "wer_selected": kept.wer,
-        "mer_selected": kept.mer,
-        "wil_selected": kept.wil,
-        "against": {
-            target: {f"fillers_{fillers}": asdict(one) for fillers, one in ways.items()}
-            for target, ways in all_rates(after).items()
-        },
-        "cases": after.height,
-        **(dict.fromkeys(field.name for field in fields(Change)) if moved is None else asdict(moved)),
+def _filler_clips() -> tuple[Clip, ...]:
+    from voxaudit.speak.base import Voice, speak
+
+    return tuple(Clip(text, speak(Voice(), text)) for text in ("um", "uh"))
+
+
+def _write(
+    folder: Path,
+    recordings: Sequence[Recording],
+    found: Found,
+    skipped: Mapping[str, str],
+    settings: Settings,
+    dose: Sequence[DosePoint],
+) -> None:
+    normalize = normalizer(NORMALIZER)
+    texts = {r.utterance.id: normalize(r.text) for r in recordings}
+    originals = {id_: dict(said) for id_, said in found.originals.items()}
+    table = trial_table(found.cases, originals, texts)
+    if table.is_empty():
+        reason = next(iter(found.skipped.values()), "every case failed")
+        raise VoxauditError(f"no stuttered case could be heard ({reason})")
+    suspects = suspicious_cases(found.cases, originals, settings.threshold)
+    write_queue(folder, suspects)
+    document = {
+        "settings": asdict(settings) | {"normalizer": normalizer(NORMALIZER).id},
+        "utterances": table["utterance"].n_unique(),
+        "cases": table.filter(pl.col("chain") != "").select("utterance", "chain").unique().height,
+        "recognizers": _costs_of(table),
+        "kinds": {kind: _costs_of(part) for kind, part in by_kind(table, settings.kinds).items()},
+        "suspicious": [
+            {
+                "utterance": one.utterance,
+                "recognizer": one.recognizer,
+                "chain": one.chain,
+                "intended": one.intended,
+                "surface": one.surface,
+                "transcripts": {"original": one.original, "case": one.transcript},
+                "similarity": one.similarity,
+                "fault": one.fault,
+                "span": one.span,
+            }
+            for one in suspects
+        ],
+        "dose": [asdict(point) for point in dose] or None,
+        "skipped": dict(skipped),
     }
+    write_atomically(folder / "cases.parquet", table.write_parquet)
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
+    forget_refusal(folder)
+
+
+def _costs_of(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    names = table["recognizer"].unique(maintain_order=True).to_list()
+    return {name: asdict(cost(table.filter(pl.col("recognizer") == name))) for name in names}
+
+
+# What is said of it.
+
+
+def _heard_in_the_run(source: Any) -> list[str]:
+    """Return the recognizers of the run that the audit belongs to."""
+    if isinstance(source, Scores):
+        return source.recognizers
+    run = source if isinstance(source, Run) else open_run(source) if is_run(source) else None
+    return [] if run is None else list(run.config["recognizers"])
+
+
+def _answer(folder: Path, labels: str | Path | None, recognizers: Sequence[str]) -> Answer:
+    """Return what the folder says; damaged content, and a reason in place of findings, are refusals."""
+    reason = read_refusal(folder)
+    if reason is not None:
+        raise refuse("not_made", reason, about=ABOUT)
+    path, queue = folder / FOUND, folder / QUEUE
+    if not path.is_file():
+        raise refuse(
+            "not_asked",
+            "no stutter audit was made of this run",
+            about=ABOUT,
+            remedy="add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or"
+            " let the audit of a corpus write to the folder `stutter` in the run's",
+        )
+    try:
+        found = _read(json.loads(path.read_text(encoding="utf-8")))
+        given = read_labels(labels or queue) if labels or queue.is_file() else {}
+        return _said(found, given, recognizers)
+    except VoxauditError as error:
+        raise refuse("unreadable", str(error), about=ABOUT) from error
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        pl.exceptions.PolarsError,
+    ) as error:
+        what = f"{path}: not the findings of a stutter audit ({one_line(repr(error), 120)})"
+        raise refuse("unreadable", what, about=ABOUT) from error
+
+
+def _read(document: Mapping[str, Any]) -> Stutter:
+    settings = {one.name: document["settings"][one.name] for one in fields(Settings)}
+    return Stutter(
+        settings=Settings(**{**settings, "kinds": tuple(settings["kinds"])}),
+        utterances=document["utterances"],
+        cases=document["cases"],
+        recognizers={name: _cost(one) for name, one in document["recognizers"].items()},
+        kinds={
+            kind: {name: _cost(one) for name, one in by.items()} for kind, by in document["kinds"].items()
+        },
+        suspicious=tuple(
+            Suspicious(
+                utterance=one["utterance"],
+                recognizer=one["recognizer"],
+                chain=one["chain"],
+                intended=one["intended"],
+                surface=one["surface"],
+                transcript=one["transcripts"]["case"],
+                original=one["transcripts"]["original"],
+                similarity=one["similarity"],
+                fault=one["fault"],
+                span=None if one["span"] is None else tuple(one["span"]),
+            )
+            for one in document["suspicious"]
+        ),
+        dose=tuple(DosePoint(**one) for one in document["dose"] or ()),
+        skipped=dict(document["skipped"]),
+    )
+
+
+def _cost(document: Mapping[str, Any]) -> Cost:
+    return Cost(**{one.name: document[one.name] for one in fields(Cost)})
+
+
+def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str]) -> Answer:
+    rows = _costs(found)
+    # A chain that was drawn twice counts twice, as in the rates.
+    cases = max((one.cases for one in found.recognizers.values()), default=found.cases)
+    points = found.dose
+    return Answer(
+        NAME,
+        TITLE,
+        question={
+            **asdict(found.settings),
+            "recognizers": list(found.recognizers),
+            "dose": sorted({point.rate for point in points}),
+            "mixture": points[0].mixture if points else None,
+        },
+        lead=f"{counted(found.utterances, 'utterance')} were made to stutter, {counted(cases, 'case')} in all (blocks,"
+        " prolongations, repetitions, interjections). Errors are counted against what the person means to say.",
+        findings=(*_findings(rows), *_oracle(found, labels)),
+        tables=Tables((_cost_table(rows), *_dose_table(points), *_case_tables(found))),
+        figures=(_cost_figure(rows), *_dose_figure(points)),
+        notes=(*_example(found), *_no_part(found, recognizers), *_left_out(found)),
+        detail=found,
+    )
+
+
+def _costs(found: Stutter) -> list[dict[str, Any]]:
+    """Return what stuttering costs, all cases first, then cases of one kind; each of the two is a family (Holm)."""
+    families = {
+        "recognizers": [(ALL_KINDS, name, one) for name, one in found.recognizers.items()],
+        "kinds": [(kind, name, one) for kind, by in found.kinds.items() for name, one in by.items()],
+    }
+    rows = []
+    for family, members in families.items():
+        told = [row for row in members if row[2].cases and row[2].werd is not None]
+        for (kind, name, one), p in zip(told, holm([row[2].p for row in told]), strict=True):
+            numbers = {key: value for key, value in asdict(one).items() if key != "against"}
+            judged = {"p_adjusted": p, "family": family, "verdict": _verdict(one, p)}
+            rows.append({"recognizer": name, "kind": spoken(kind), **numbers, **judged})
+    return rows
+
+
+def _verdict(one: Cost, p_adjusted: float | None) -> Verdict:
+    """Say whether a cost is shown: by its interval, and by its p-value, adjusted for what it was asked beside."""
+    if one.low is None or one.high is None or p_adjusted is None:
+        return "refused"
+    return "shown" if not one.low <= 0.0 <= one.high and p_adjusted <= LEVEL else "not_shown"
+
+
+def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
+    findings = []
+    for row in rows:
+        if row["kind"] != ALL_KINDS:
+            continue
+        name, verdict, low, high = (row[key] for key in ("recognizer", "verdict", "low", "high"))
+        unsure = verdict == "refused"
+        findings.append(
+            Finding(
+                id=finding_id(NAME, name, "werd"),
+                measure="werd",
+                verdict=verdict,
+                sentence=_sentence(row),
+                estimate=number_or_none(row["werd"]),
+                low=number_or_none(low),
+                high=number_or_none(high),
+                p=number_or_none(row["p"]),
+                p_adjusted=number_or_none(row["p_adjusted"]),
+                family=row["family"],
+                recognizer=name,
+                speakers=row["speakers"],
+                utterances=row["utterances"],
+                excludes=max(low, high, key=abs) if verdict == "not_shown" else None,
+                code=("too_few_speakers" if row["speakers"] < FEWEST_SPEAKERS else "no_speakers")
+                if unsure
+                else None,
+                headline=True,
+            )
+        )
+    return findings
+
+
+def _sentence(row: Mapping[str, Any]) -> str:
+    change, low, high, people = row["werd"], row["low"], row["high"], counted(row["speakers"], "speaker")
+    cases = counted(row["cases"], "made case")
+    said = (
+        f"When speech stutters, {row['recognizer']} gets {percent(row['wer'])} of the words wrong instead of"
+        f" {percent(row['wer_original'])}"
+    )
+    if row["verdict"] == "refused":
+        why = (
+            f"with {people}, fewer than {FEWEST_SPEAKERS}"
+            if row["speakers"] < FEWEST_SPEAKERS
+            else "without known speakers"
+        )
+        return f"{said}: {in_points(abs(change))} {_more(change)}; how sure that is cannot be said {why} ({cases})."
+    ends = sorted((low, high) if change >= 0 else (-low, -high))
+    sure = ""
+    if row["verdict"] == "not_shown":
+        sure = ", so no cost is shown"
+        if not low <= 0.0 <= high:
+            sure = f", but {p_value(row['p_adjusted'])} after Holm's correction, so no cost is shown"
+    return f"{said}: {in_points(abs(change), *ends)} {_more(change)}{sure} ({cases} of {people})."
+
+
+def _more(change: float) -> str:
+    return "more" if change >= 0 else "fewer"
+
+
+def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:
+    """Return how often a suspicious case was no fault, by the labels people gave."""
+    id_, measure = finding_id(NAME, "false_positives"), "false_positive_rate"
+    rate = false_positive_rate(labels.values())
+    if rate["labeled"]:
+        said = percent_interval(rate["rate"], rate["low"], rate["high"])
+        sentence = f"Of {rate['labeled']} suspicious cases that people judged, {said} were no fault of the recognizer."
+        return [
+            Finding(
+                id_, measure, "measured", sentence, rate["rate"], rate["low"], rate["high"], utterances=None
+            )
+        ]
+    if not found.suspicious:
+        return []
+    sentence = (
+        f"No person has judged the {counted(len(found.suspicious), 'suspicious case')} yet: how many are false alarms"
+        " is not known. `voxaudit review` plays them."
+    )
+    return [Finding(id_, measure, "refused", sentence, code="not_judged")]
+
+
+def _cost_table(rows: list[dict[str, Any]]) -> Table:
+    return tabulate(
+        "costs",
+        "What stuttering costs: all cases together, then cases with one kind of stuttering only",
+        rows,
+        [
+            ("recognizer",),
+            ("kind",),
+            ("wer_original", "WER before", "percent"),
+            ("wer", "WER after", "percent"),
+            ("werd", "change", "points", "low", "high"),
+            ("p", "p", "p"),
+            ("p_adjusted", "p adjusted", "p"),
+            ("verdict", "cost"),
+            ("cases", "cases", "count"),
+            ("speakers", "speakers", "count"),
+        ],
+        note="p is adjusted (Holm) for the recognizers together, and for all rows with one kind of stuttering together."
+        f" With fewer than {FEWEST_SPEAKERS} speakers there is no interval.",
+    )
+
+
+def _cost_figure(rows: list[dict[str, Any]]) -> Figure:
+    drawn = tuple(
+        ForestRow(
+            f"{row['recognizer']}, {row['kind']}",
+            Cell(*(number_or_none(row[key]) for key in ("werd", "low", "high"))),
+            row["verdict"] == "shown",
+            f"{row['cases']} cases, {row['speakers']} speakers",
+        )
+        for row in rows
+        if row["kind"] == ALL_KINDS or row["verdict"] != "refused"
+    )
+    alt = (
+        "Change of the word error rate from the original to the stuttered recordings with its interval, by recognizer"
+        " and by kind of stuttering."
+    )
+    axis = "change of the word error rate, in percentage points"
+    return Figure("costs", "What stuttering costs", alt, Forest(drawn, axis, 0.0, False), "costs")
+
+
+def _dose_table(points: Sequence[DosePoint]) -> list[Table]:
+    if not points:
+        return []
+    columns = [
+        ("recognizer",),
+        ("rate", "asked, per 100 words", "number"),
+        ("events", "put in, per 100 words", "number"),
+        ("wer", "WER", "percent", "low", "high"),
+        ("words", "words", "count"),
+        ("speakers", "speakers", "count"),
+    ]
+    title = f"Errors by amount of stuttering ({points[0].mixture} mixture)"
+    names = list(dict.fromkeys(point.recognizer for point in points))
+    rows = sorted(points, key=lambda point: (names.index(point.recognizer), point.rate))
+    return [tabulate("dose", title, [asdict(point) for point in rows], columns)]
+
+
+def _dose_figure(points: Sequence[DosePoint]) -> list[Figure]:
+    rates = sorted({point.rate for point in points})
+    if len(rates) < 2:
+        return []
+    at = {(point.recognizer, point.rate): Cell(point.wer, point.low, point.high) for point in points}
+    names = dict.fromkeys(point.recognizer for point in points)
+    series = tuple(Series(name, tuple(at.get((name, rate)) for rate in rates)) for name in names)
+    panel = ("all kinds of stuttering", tuple(f"{rate:g}" for rate in rates), series)
+    curves = Curves((panel,), "word error rate", "stuttered moments per 100 words")
+    alt = "Word error rate against the number of stuttered moments per 100 words, a line for each recognizer."
+    return [Figure("dose", "Errors by amount of stuttering", alt, curves, "dose")]
+
+
+def _case_tables(found: Stutter) -> list[Table]:
+    faults = [
+        {"fault": spoken(fault), "recognizer": name, "cases": count}
+        for name in found.recognizers
+        for own in [[one for one in found.suspicious if one.recognizer == name]]
+        for fault, count in {
+            **fault_counts(own),
+            "none: right, the original's was not": sum(one.fault is None for one in own),
+        }.items()
+    ]
+    scored = [
+        {"recognizer": name, "against": target, "fillers": fillers.removeprefix("fillers_"), **rates}
+        for name, one in found.recognizers.items()
+        for target, ways in one.against.items()
+        for fillers, rates in ways.items()
+    ]
+    cases = [
+        {
+            **{key: value for key, value in asdict(one).items() if key not in ("faults", "span")},
+            "fault": spoken(one.fault or "none"),
+        }
+        for one in sorted(found.suspicious, key=lambda one: one.similarity)
+    ]
+    below = f"{found.settings.threshold:g}"
+    return [
+        tabulate(
+            "faults",
+            f"Suspicious answers (similarity below {below}) by kind of fault",
+            faults,
+            [("recognizer",), ("fault", "kind of fault"), ("cases", "suspicious cases", "count")],
+        ),
+        tabulate(
+            "scoring",
+            "Stuttered cases scored in other ways",
+            scored,
+            [
+                ("recognizer",),
+                ("against", "against the text"),
+                ("fillers",),
+                ("wer", "WER", "percent"),
+                ("mer", "MER", "percent"),
+                ("wil", "WIL", "percent"),
+                ("words", "words", "count"),
+            ],
+            folded=True,
+        ),
+        tabulate(
+            "suspicious",
+            "Suspicious cases, the least similar first",
+            cases,
+            [
+                ("recognizer",),
+                ("intended", "meant"),
+                ("surface", "said"),
+                ("original", "heard in the original"),
+                ("transcript", "heard stuttered"),
+                ("similarity", "similarity (1: the same)", "number"),
+                ("fault", "kind of fault"),
+            ],
+            folded=True,
+        ),
+    ]
+
+
+def _example(found: Stutter) -> list[Note]:
+    """Return what became of one case: the fewest words too many, and an original that was heard right."""
+    rule = normalizer(NORMALIZER)
+    fitting = [
+        one for one in found.suspicious if rule(one.original or "") == rule(one.intended) != rule(one.surface)
+    ]
+    if not fitting:
+        return []
+    one = min(fitting, key=lambda one: len(one.surface.split()) - len(one.intended.split()))
+    said = (
+        f"is heard by {one.recognizer} as “{one.transcript}”"
+        if one.transcript
+        else f"is not heard by {one.recognizer} at all"
+    )
+    text = (
+        f"for example, somebody who means “{one.intended}” and says “{one.surface}” {said}; without the stuttering"
+        " every word is right"
+    )
+    return [Note("example", text, {"utterance": one.utterance, "chain": one.chain})]
+
+
+def _no_part(found: Stutter, recognizers: Sequence[str]) -> list[Note]:
+    absent = [name for name in recognizers if name not in found.recognizers]
+    text = f"not part of this audit: {listed(absent)}"
+    return [Note("no_part", text, {"recognizers": absent})] if absent else []
+
+
+def _left_out(found: Stutter) -> list[Note]:
+    reasons = Counter(found.skipped.values()).most_common(5)
+    return [
+        Note("left_out", f"left out: {counted(count, 'utterance')} ({why})", {"reason": why, "count": count})
+        for why, count in reasons
+    ]

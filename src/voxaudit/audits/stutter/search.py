@@ -9,7 +9,7 @@ from itertools import combinations
 from voxaudit.align import Timings
 from voxaudit.audio import Audio, AudioError, read
 from voxaudit.corpus import Utterance
-from voxaudit.errors import VoxauditError, one_line
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN, trial_generator
 from voxaudit.perturb.stutter import (
     KINDS,
@@ -18,10 +18,10 @@ from voxaudit.perturb.stutter import (
     Clip,
     StutterError,
     applicable,
+    check_kinds,
     sample_operation,
 )
 from voxaudit.recognize import Transcript
-from voxaudit.registry import suggest
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import MINILM, Meaning
 from voxaudit.score.normalize import Normalizer, normalizer
@@ -63,18 +63,6 @@ class Settings:
         if not 0.0 < self.threshold <= 1.0:
             raise VoxauditError(f"the threshold must be above 0 and at most 1, not {self.threshold:g}")
         check_kinds(self.kinds)
-
-
-def check_kinds(kinds: Sequence[str]) -> None:
-    """Raise one line unless these are kinds of stuttering, one at least."""
-    there = f"Available: {', '.join(KINDS)}"
-    for name in kinds:
-        if name not in KINDS:
-            raise VoxauditError(
-                f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(KINDS))} {there}"
-            )
-    if not kinds:
-        raise VoxauditError(f"no kind of stuttering chosen. {there}")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,14 @@ from voxaudit.perturb.stutter.chain import KINDS, Chain, parse_operation
 from voxaudit.perturb.stutter.interjection import Interjection, fillers
 from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
-from voxaudit.perturb.stutter.sample import MIXTURES, SEVERITIES, applicable, sample_chain, sample_operation
+from voxaudit.perturb.stutter.sample import (
+    MIXTURES,
+    SEVERITIES,
+    applicable,
+    check_kinds,
+    sample_chain,
+    sample_operation,
+)
 
 __all__ = [
     "KINDS",
@@ -23,6 +30,7 @@ __all__ = [
     "StutterError",
     "WordRepetition",
     "applicable",
+    "check_kinds",
     "fillers",
     "parse_operation",
     "sample_chain",
