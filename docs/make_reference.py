@@ -15,7 +15,7 @@ from typing import Any
 
 import voxaudit.report
 from voxaudit.cli.main import COMMANDS
-from voxaudit.config import _SECTIONS, GATES
+from voxaudit.config import GATES, NAMED, ORDER, SECTIONS
 from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score.quality.measure import _schema
@@ -123,38 +123,14 @@ FINDING = {
     "headline": "true: in the summary",
 }
 
-SETTINGS = {
-    "corpus.path": "manifest or folder, relative to this file",
-    "corpus.format": "where it is not found out (`voxaudit list corpora`)",
-    "corpus.columns": "ours = the corpus's name",
-    "corpus.attributes": "the groups to compare",
-    "corpus.where": "clauses that choose utterances",
-    "corpus.skip_bad_rows": "leave bad rows out instead of stopping",
-    "corpus.speak": "in `[corpora.synthetic]` only: read the texts aloud",
-    "corpora": "`[corpora.ROLE]`: further corpora, heard as they are ([scenarios](scenarios.md))",
-    "recognizers": "`[recognizers.NAME]`: `engine` and its settings ([recognizers](recognizers.md))",
-    "suites": 'your own lists of scenarios: `mine = ["echo:2", "telephone"]`',
-    "scenarios.use": "suites and scenario ids",
-    "sources": "folders of noise or rooms by perturbation ([sources](sources.md))",
-    "run.out": "the run's folder",
-    "run.seed": "of everything random",
-    "run.workers": "recognizer processes",
-    "run.timeout": "seconds a recognizer may take for one utterance",
-    "run.retries": "further attempts after a failure",
-    "run.cache": "reuse transcripts of other runs on this machine",
-    "run.executor": "`local` or `ray` ([distributed](distributed.md))",
-    "run.ray_address": "the Ray cluster",
-    "run.replica_cpus": "processors of a recognizer on Ray",
-    "run.replica_gpus": "graphics processors of a recognizer on Ray",
-    "run.publish": "where the finished tables and report are copied",
-    "stutter.utterances": "`[stutter]`: with a section of this name the run also searches for stuttered speech that is"
-    " misheard; utterances to start from",
-    "stutter.budget": "new cases an utterance",
-    "stutter.dose": "also measure the response to these rates, in events per 100 words",
-    "stutter.threshold": "less similar is suspicious",
-    "score.normalizer": "`voxaudit list normalizers`",
-    "gates": "what must hold ([gates](report.md#gates))",
+PAGES = {
+    "corpora": "scenarios.md",
+    "recognizers": "recognizers.md",
+    "sources": "sources.md",
+    "run.executor": "distributed.md",
+    "gates": "report.md#gates",
 }
+"""Where more is said about a setting."""
 
 EXITS = {
     "0": "fine; for gates and comparisons: passed, nothing got worse",
@@ -198,7 +174,7 @@ def reference() -> str:
         "## Commands\n\n`voxaudit --version` prints the version, `voxaudit COMMAND --help` what stands here.\n",
         *(_command(name) for name in COMMANDS),
         "## audit.toml\n\nRelative paths are relative to the file; an unknown key is an error.\n",
-        _table("setting", _checked("audit.toml", _settings(), SETTINGS)),
+        _table("setting", _settings()),
         "Gates (`[gates]` or `[gates.RECOGNIZER]`), and what of an estimate each is judged by, the usual one first:\n",
         _table("gate", {name: ", ".join(f"`{one}`" for one in bounds) for name, bounds in GATES.items()}),
         "`baseline`: the folder of a run than which nothing may be significantly worse.\n",
@@ -233,12 +209,19 @@ def _groups() -> list[str]:
     return list(QUALITY_GROUPS)
 
 
-def _settings() -> list[str]:
-    return [
-        f"{section}.{key}" if key else section
-        for section, keys in _SECTIONS.items()
-        for key in (keys or {"": None})
-    ]
+def _settings() -> dict[str, str]:
+    found = {}
+    for section in ORDER:
+        if section in NAMED:
+            found[section] = NAMED[section]
+        for name, one in SECTIONS.get(section, {}).items():
+            kind = ", ".join(part for part in (one.types, one.range) if part)
+            kind = " or ".join(f"`{choice}`" for choice in one.choices) or kind
+            default = f"; default: {one.default_said}" if one.default_said else ""
+            found[f"{section}.{name}"] = f"{one.meaning} ({kind}{default})"
+    for name, page in PAGES.items():
+        found[name] += f", see [{page.partition('.')[0]}]({page})"
+    return found
 
 
 def _checked(what: str, declared: Iterable[str], meanings: Mapping[str, str]) -> dict[str, str]:

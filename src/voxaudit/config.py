@@ -148,6 +148,20 @@ NAMED: dict[str, str] = {
 }
 """The sections whose keys are names."""
 
+ORDER = (
+    "corpus",
+    "corpora",
+    "recognizers",
+    "suites",
+    "scenarios",
+    "sources",
+    "run",
+    "score",
+    "stutter",
+    "gates",
+)
+"""All sections, as a reader meets them."""
+
 
 def load_config(path: str | Path) -> AuditConfig:
     """Read `audit.toml`. Relative paths in it are relative to its folder; mistakes raise one line."""
@@ -196,6 +210,7 @@ def config_schema() -> dict[str, Any]:
     own = {name: gate for name, gate in gates.items() if name not in WHOLE_RUN}
     texts = {"type": "array", "items": {"type": "string"}}
     settings = {"type": "object", "properties": {"engine": {"type": "string"}}}
+    one_gate = {"type": "object", "properties": own, "additionalProperties": False}
     named: dict[str, dict[str, Any]] = {
         "corpora": {"properties": {"synthetic": aloud}, "additionalProperties": corpus},
         "recognizers": {"minProperties": 1, "additionalProperties": settings},
@@ -203,8 +218,13 @@ def config_schema() -> dict[str, Any]:
         "sources": {"additionalProperties": {"type": "string"}},
         "gates": {
             "properties": {**gates, "baseline": {"type": "string"}},
-            "additionalProperties": {"type": "object", "properties": own, "additionalProperties": False},
+            "additionalProperties": one_gate,
         },
+    }
+    sections = {
+        **{name: _section_schema(name) for name in SECTIONS},
+        **{name: {"type": "object", "description": NAMED[name], **one} for name, one in named.items()},
+        "corpus": corpus,
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -212,11 +232,7 @@ def config_schema() -> dict[str, Any]:
         "description": "What voxaudit audits. Relative paths are relative to the file.",
         "type": "object",
         "required": ["corpus", "recognizers"],
-        "properties": {
-            "corpus": corpus,
-            **{name: _section_schema(name) for name in SECTIONS if name != "corpus"},
-            **{name: {"type": "object", "description": NAMED[name], **one} for name, one in named.items()},
-        },
+        "properties": {name: sections[name] for name in ORDER},
         "additionalProperties": False,
     }
 
@@ -349,9 +365,9 @@ def _sources(document: Mapping[str, Any], path: Path) -> dict[str, str]:
 def _check(document: Mapping[str, Any], path: Path) -> None:
     """Raise one line where a section is unknown, or a key of one, or a value cannot be what it is."""
     for section, content in document.items():
-        if section not in SECTIONS and section not in NAMED:
+        if section not in ORDER:
             raise VoxauditError(
-                f"{path}: unknown section [{one_line(section, 60)}].{suggest(section, [*SECTIONS, *NAMED])}"
+                f"{path}: unknown section [{one_line(section, 60)}].{suggest(section, list(ORDER))}"
             )
         if not isinstance(content, dict):
             raise VoxauditError(f"{path}: {section} must be a section, [{section}]")

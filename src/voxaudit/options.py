@@ -66,7 +66,7 @@ class Option:
                     "."
                 )
             if isinstance(item, Real) and not isinstance(item, bool) and not self._within(float(item)):
-                return f"must be {self.range}, not {item:g}"
+                return f"must be {self.range}, not {float(item):.12g}"
         return None
 
     def _within(self, number: float) -> bool:
@@ -83,13 +83,14 @@ class Option:
         kinds = [kind for kind in self.kinds if kind is not NoneType]
         if Path in kinds:  # a path may be written as text
             kinds = [kind for kind in kinds if kind is not str]
-        return " or ".join(map(_kind_name, kinds))
+        said = " or ".join(map(_kind_name, kinds))
+        return said if len(kinds) == 1 else said.replace("true or false", "true, false")
 
     @property
     def range(self) -> str:
         """The numbers it may be, in words; empty where any will do."""
         if self.at_least is not None and self.at_most is not None:
-            return f"from {self.at_least:g} to {self.at_most:,g}"
+            return f"from {self.at_least:g} to {self.at_most:,}"
         if self.above is not None:
             return f"above {self.above:g}"
         return f"at least {self.at_least:g}" if self.at_least is not None else ""
@@ -97,10 +98,10 @@ class Option:
     @property
     def default_said(self) -> str:
         """The default in words; empty where there is none or it goes without saying."""
-        if self.required or self.default in ("", (), {}):
-            return ""
-        if self.default is None:
+        if self.required or self.default is None:
             return self.unset
+        if self.default in ("", (), {}):
+            return ""
         if isinstance(self.default, bool):
             return str(self.default).lower()
         if isinstance(self.default, tuple):
@@ -167,7 +168,11 @@ class RunOptions:
 
     seed: int = option(0, "seed of everything random", at_least=0, metavar="N")
     workers: int | None = option(
-        None, "recognizer processes; on Ray: replicas", at_least=1, unset="one per core", metavar="N"
+        None,
+        "recognizer processes (on Ray: replicas)",
+        at_least=1,
+        unset="one per core (on Ray: as many as fit)",
+        metavar="N",
     )
     timeout: float = option(
         120.0, "seconds a recognizer may take for one utterance", above=0, metavar="SECONDS"
@@ -175,7 +180,7 @@ class RunOptions:
     retries: int = option(1, "further attempts after a failure", at_least=0, metavar="N")
     cache: bool | str | Path = option(
         True,
-        "reuse transcripts of other runs on this machine; or the folder to keep them in",
+        "reuse transcripts of other runs on this machine; a path: the folder they are in",
         off="do not use transcripts of other runs",
     )
     retry_failed: bool = option(False, "hear trials again that failed before", places=("command",))
@@ -198,8 +203,8 @@ class RunOptions:
     executor: str = option("local", "hear on this machine or on a Ray cluster", choices=("local", "ray"))
     ray_address: str | None = option(
         None,
-        "the Ray cluster: auto, host:port or ray://host:port; given alone, the executor is ray",
-        unset="the one Ray finds, else one on this machine",
+        "the Ray cluster: auto, host:port or ray://host:port; without an executor, that is ray then",
+        unset="the one Ray finds",
         metavar="ADDRESS",
     )
     replica_cpus: float = option(1.0, "processors that a replica takes on Ray", at_least=0, metavar="N")
