@@ -90,7 +90,9 @@ def print_report(report: Report) -> None:
     from rich.console import Console
 
     console = Console(width=10**6, highlight=False)
-    for table in (table for chapter in report.chapters for table in chapter.all_tables if table.id == "rates"):
+    for table in (
+        table for chapter in report.chapters for table in chapter.all_tables if table.id == "rates"
+    ):
         _say(console, table.title, "bold")
         console.print(_table_grid(table, _screen()))
         if table.frame.height > MOST_ROWS:

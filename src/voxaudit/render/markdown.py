@@ -1,0 +1,183 @@
+"""`summary.md`: what fits a pull request or a model card, with Hugging Face's metadata on top."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+import polars as pl
+
+from voxaudit.answer import Finding, Table
+from voxaudit.perturb import CLEAN
+from voxaudit.render.document import Report, sentence_of
+from voxaudit.render.invisible import printable
+from voxaudit.render.numbers import cell_text, headings
+
+MOST_ROWS = 40
+"""Rows of a table in the summary."""
+
+SUMMARIZED = ("accuracy", "robustness", "disparity", "compare")
+"""Audits of which the first table is in the summary."""
+
+WORST = 3
+"""Scenarios of a recognizer that are named where there are too many for a table."""
+
+
+def to_markdown(report: Report) -> str:
+    """Return the summary: metadata, sentences, gates and compact tables."""
+    facts = "; ".join(f"{what} {value}" for what, value in report.facts)
+    lines = [
+        *_model_index(report),
+        f"# {escape(report.title)}",
+        "",
+        f"{escape(report.subtitle.rstrip('.'))}.",
+        "",
+        *(f"- {escape(sentence)}" for sentence in map(sentence_of, report.summary)),
+        "",
+        *_gates(report),
+        *_tables(report),
+        f"{escape(facts)}. Intervals are 95 %; speakers are the sample.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _gates(report: Report) -> list[str]:
+    if not report.gates:
+        return []
+    words = {True: "pass", False: "FAIL"}
+    rows = [
+        (gate.name, words[gate.passed] if gate.judged else "cannot be judged: FAIL", gate.sentence)
+        for gate in report.gates
+    ]
+    return ["## Gates", "", *_lines(("gate", "result", "what was found"), rows), ""]
+
+
+def _tables(report: Report) -> list[str]:
+    """Return the first table of each answer that belongs into a summary; of long ones what tells most."""
+    lines: list[str] = []
+    for answer in (answer for chapter in report.chapters for answer in chapter.answers):
+        tables = [table for table in answer.tables.shown if not table.folded and table.frame.height]
+        if answer.audit in SUMMARIZED and tables:
+            table = tables[0]
+            frame, which = _telling(table.frame)
+            all_ = f" ({which}; all {table.frame.height:,} rows are in findings.json)" if which else ""
+            lines += [f"## {escape(table.title)}{all_}", "", *_table(replace(table, frame=frame)), ""]
+    return lines
+
+
+def _telling(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Return the rows that a summary has room for, and which they are where they are not all."""
+    if frame.height <= MOST_ROWS:
+        return frame, ""
+    if not {"recognizer", "scenario", "wer"} <= set(frame.columns):
+        return frame.head(MOST_ROWS), f"the first {MOST_ROWS}"
+    clean = pl.col("scenario") == CLEAN
+    if "group" in frame.columns and frame["group"].null_count() < frame.height:
+        return frame.filter(clean).head(MOST_ROWS), "clean speech"
+    rank = pl.when(~clean).then(pl.col("wer")).rank("ordinal", descending=True).over("recognizer")
+    worst = clean | (rank <= WORST).fill_null(False)
+    order = frame["recognizer"].unique(maintain_order=True).to_list()
+    rows = (
+        frame.filter(worst)
+        .with_columns(_who=pl.col("recognizer").cast(pl.Enum(order)).to_physical(), _clean=~clean)
+        .sort("_who", "_clean", "wer", descending=[False, False, True])
+        .drop("_who", "_clean")
+    )
+    return rows.head(MOST_ROWS), "clean speech and the worst scenarios"
+
+
+def _table(table: Table) -> list[str]:
+    heads = headings(table.columns)
+    rows = [
+        [cell_text(value, column, plain=True) for value, column in zip(row, table.columns, strict=True)]
+        for row in table.rows
+    ]
+    return _lines(heads, rows)
+
+
+def _lines(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    names = list(heads)
+    lines = ["| " + " | ".join(map(_inline, names)) + " |", "|" + "---|" * len(names)]
+    return lines + ["| " + " | ".join(map(_inline, row)) + " |" for row in rows]
+
+
+def escape(text: str) -> str:
+    """Return text that stays text in Markdown, on one line: no markup, no mention of anybody, no link.
+
+    A mark that would begin a list, a heading or a quotation at the start of a line is none there either.
+    """
+    return re.sub(
+        r"^([-+]|#+|=+)(?=\s|$)", r"\\\1", re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", _inline(text))
+    )
+
+
+def _inline(text: str) -> str:
+    flat = " ".join(printable(text, " ").split())
+    flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    flat = re.sub(r"([\\`*\[\]|~])", r"\\\1", flat)
+    # Underscores inside a word are no emphasis: names of scenarios stay readable.
+    flat = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", flat)
+    flat = re.sub(r"#(?=\w)", "&#35;", flat)
+    flat = re.sub(r"(?<!\w)@(?=\w)", "&#64;", flat)
+    flat = re.sub(r"(?i)(https?|ftp|mailto):(?=\S)", r"\1&#58;", flat)
+    return re.sub(r"(?i)\bwww\.", "www&#46;", flat)
+
+
+def _model_index(report: Report) -> list[str]:
+    """Return the metadata of a Hugging Face model card: word error rates in percent."""
+    results: dict[str, list[tuple[str, float]]] = {}
+    for finding in report.findings:
+        label = _sensible(finding)
+        if label is not None and finding.recognizer is not None and finding.estimate is not None:
+            results.setdefault(finding.recognizer, []).append((label, 100 * finding.estimate))
+    if not results:
+        return []
+    dataset = _yaml(str(report.config.get("corpus", {}).get("name", "corpus")))
+    lines = ["---", "model-index:"]
+    for name, values in results.items():
+        lines += [f"- name: {_yaml(name)}", "  results:"]
+        for label, value in values:
+            lines += [
+                "  - task:",
+                "      type: automatic-speech-recognition",
+                "      name: Automatic Speech Recognition",
+                "    dataset:",
+                f"      name: {dataset}",
+                f"      type: {dataset}",
+                f"      config: {_yaml(label)}",
+                "    metrics:",
+                "    - type: wer",
+                f"      name: {_yaml(f'WER ({label})')}",
+                f"      value: {value:.2f}",
+            ]
+    return [*lines, "---", ""]
+
+
+def _sensible(finding: Finding) -> str | None:
+    """Return what a word error rate is of, where it belongs into the metadata: clean speech and all disturbances."""
+    if finding.measure != "wer":
+        return None
+    if finding.audit == "accuracy" and finding.scenario == CLEAN:
+        return CLEAN
+    return (
+        "mean of all disturbances"
+        if finding.audit == "robustness" and finding.scenario == "overall"
+        else None
+    )
+
+
+def _yaml(text: str) -> str:
+    """Return a double-quoted YAML string, whatever is in it."""
+    return '"' + "".join(map(_yaml_character, text)) + '"'
+
+
+def _yaml_character(character: str) -> str:
+    code = ord(character)
+    if character in '"\\':
+        return f"\\{character}"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    if character.isprintable():
+        return character
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

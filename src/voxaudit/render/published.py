@@ -1,0 +1,189 @@
+"""What a report tells about the machine it was made on: nothing. Files are named, the folders above them are not.
+Nor are hosts of one's own network.
+
+A report is made to be shown to others. Where somebody's recordings, models and home lie is of no use to them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+from urllib.parse import urlsplit
+
+import polars as pl
+
+from voxaudit.answer import Answer, Figure, Finding, Note, Refusal, Table, Tables
+from voxaudit.recognize.services.address import is_private
+from voxaudit.render.document import Case, Chapter, Report
+
+Words = Callable[[str], str]
+"""Returns a text without the folders in it."""
+
+_PART = r"[^\s/\\'\"`<>|;,:()\[\]{}\u201c\u201d]+"
+# An address of the web; or an absolute path of two names at least (Windows has further beginnings: \\server\share,
+# \\?\C:), or one that climbs out of a folder, in running text. A slash in a word is none.
+_PLACE = re.compile(
+    r"(?P<address>https?://[^\s'\"`<>|]+)"
+    r"|(?<![\w./\\~-])(?:file://|\\\\[?.](?:\\(?=[A-Za-z]:))?|(?<!:)[/\\](?=[/\\]\w))?"
+    rf"(?:(?:~[\w.-]*|[A-Za-z]:)?(?:[/\\]{_PART}){{2,}}|~[\w.-]*[/\\]{_PART}|\.\.(?:[/\\]{_PART})+)[/\\]?"
+)
+_CLIMB = r"(?<![\w./\\])(?:\.\.[/\\])*(?:\.\.)?"
+"""What may stand before a folder that a relative path leads to."""
+
+
+def published(report: Report, roots: Iterable[str | Path] = ()) -> Report:
+    """Return a report without folders of this machine; below `roots`, paths are relative to them."""
+    words = without_folders(roots)
+    return replace(
+        report,
+        title=words(report.title),
+        subtitle=words(report.subtitle),
+        summary=tuple(
+            words(item) if isinstance(item, str) else _finding(item, words) for item in report.summary
+        ),
+        chapters=tuple(_chapter(chapter, words) for chapter in report.chapters),
+        gates=tuple(replace(gate, sentence=words(gate.sentence)) for gate in report.gates),
+        facts=tuple((name, words(value)) for name, value in report.facts),
+        config=_plain(report.config, words),
+    )
+
+
+def without_folders(roots: Iterable[str | Path] = ()) -> Words:
+    """Return what takes folders out of a text: a value that is a path keeps its name, so does a path in a sentence."""
+    # Both may have a space in their name, which no pattern could tell from a sentence.
+    below = [_CLIMB + re.escape(root) + r"[/\\]" for root in _folders(roots)]
+    home = [_CLIMB + re.escape(root) + r"(?![\w.-])" for root in _folders(_home())]
+
+    def words(text: str) -> str:
+        if "/" not in text and "\\" not in text:
+            return text
+        for pattern in below:
+            text = re.sub(pattern, "", text)
+        for pattern in home:
+            text = re.sub(pattern, "~", text)
+        return _PLACE.sub(_name, text)
+
+    return words
+
+
+def _folders(roots: Iterable[str | Path]) -> list[str]:
+    """Return those of some folders that are absolute, the deepest first."""
+    names = {
+        str(root).rstrip("/\\")
+        for root in roots
+        if PurePosixPath(str(root)).is_absolute() or PureWindowsPath(str(root)).is_absolute()
+    }
+    return sorted((name for name in names if len(name) > 1), key=len, reverse=True)
+
+
+def _home() -> list[Path]:
+    try:
+        return [Path.home()]
+    except RuntimeError:  # a user without a home
+        return []
+
+
+def _name(found: re.Match[str]) -> str:
+    if found["address"]:
+        return _without_host(found["address"])
+    return re.split(r"[/\\]", found[0].rstrip("/\\"))[-1]
+
+
+def _without_host(address: str) -> str:
+    """Return an address as it is; of one in one's own network no host."""
+    try:
+        private, path = is_private(address), urlsplit(address).path
+    except ValueError:
+        return "(address)"
+    return f"(private address){path}" if private else address
+
+
+def _value(text: str, words: Words) -> str:
+    """Return a value of the configuration: of a path its name."""
+    whole = PureWindowsPath(text) if "\\" in text else PurePosixPath(text)
+    shorter = words(text)
+    if whole.is_absolute() and shorter == text:
+        return whole.name or "."
+    return shorter
+
+
+def _plain(value: Any, words: Words) -> Any:
+    if isinstance(value, str):
+        return _value(value, words)
+    if isinstance(value, Mapping):
+        return {key: _plain(item, words) for key, item in value.items() if key != "folder"}
+    if isinstance(value, list | tuple):
+        return [_plain(item, words) for item in value]
+    return value
+
+
+def _chapter(chapter: Chapter, words: Words) -> Chapter:
+    return replace(
+        chapter,
+        answers=tuple(_answer(answer, words) for answer in chapter.answers),
+        lead=tuple(map(words, chapter.lead)),
+        cases=tuple(_case(case, words) for case in chapter.cases),
+        tables=tuple(_table(table, words) for table in chapter.tables),
+        notes=tuple(_note(note, words) for note in chapter.notes),
+        refusals=tuple(_refusal(refusal, words) for refusal in chapter.refusals),
+    )
+
+
+def _answer(answer: Answer, words: Words) -> Answer:
+    return replace(
+        answer,
+        title=words(answer.title),
+        question=_plain(answer.question, words),
+        findings=tuple(_finding(finding, words) for finding in answer.findings),
+        tables=Tables(_table(table, words) for table in answer.tables.shown),
+        figures=tuple(_figure(figure, words) for figure in answer.figures),
+        notes=tuple(_note(note, words) for note in answer.notes),
+        refusals=tuple(_refusal(refusal, words) for refusal in answer.refusals),
+        lead=words(answer.lead),
+    )
+
+
+def _finding(finding: Finding, words: Words) -> Finding:
+    return replace(finding, sentence=words(finding.sentence), command=words(finding.command))
+
+
+def _figure(figure: Figure, words: Words) -> Figure:
+    return replace(figure, title=words(figure.title), alt=words(figure.alt))
+
+
+def _note(note: Note, words: Words) -> Note:
+    return replace(note, text=words(note.text), facts=_plain(note.facts, words))
+
+
+def _refusal(refusal: Refusal, words: Words) -> Refusal:
+    return replace(
+        refusal,
+        about=words(refusal.about),
+        text=words(refusal.text),
+        facts=_plain(refusal.facts, words),
+        remedy=words(refusal.remedy),
+    )
+
+
+def _table(table: Table, words: Words) -> Table:
+    """Return a table whose texts hold no folder; most hold no slash, and stay as they are."""
+    frame = table.frame
+    changed = []
+    for column in frame.select(pl.col(pl.String)):
+        known = column.unique().drop_nulls().to_list()
+        new = {text: shorter for text in known if (shorter := words(text)) != text}
+        if new:
+            changed.append(column.replace(list(new), list(new.values())))
+    return replace(
+        table,
+        title=words(table.title),
+        note=words(table.note),
+        frame=frame.with_columns(changed) if changed else frame,
+    )
+
+
+def _case(case: Case, words: Words) -> Case:
+    return replace(case, utterance=words(case.utterance))
