@@ -130,10 +130,10 @@ def _compare(generator: np.random.Generator, setting: Setting, ratio: float) -> 
     moved = mean_one(REACTION, generator.standard_normal(len(people.group)))
     after = scores(generator, people, heard, lambda *_: ratio * moved)
     found = compare(before, after, attributes=["group"], seed=int(generator.integers(1 << 31)))
-    verdicts = [None if one.verdict == "undecided" else one.verdict for one in found.slices]
+    slices = [None if one.verdict == "refused" else one for one in found.detail.slices]
     return {
-        "compare.change": [None if one is None else one in ("worse", "better") for one in verdicts],
-        "compare.worse": [None if one is None else one == "worse" for one in verdicts],
+        "compare.change": [None if one is None else one.verdict == "shown" for one in slices],
+        "compare.worse": [None if one is None else one.worse for one in slices],
     }
 
 

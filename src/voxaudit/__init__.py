@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from voxaudit.audits.accuracy.audit import accuracy as accuracy
     from voxaudit.audits.breaking import breaking_points as breaking_points
-    from voxaudit.audits.compare import compare as compare
+    from voxaudit.audits.compare.audit import compare as compare
     from voxaudit.audits.differential import differential as differential
     from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.localize import localize as localize
@@ -47,7 +47,7 @@ _HOMES = {
     "accuracy": "voxaudit.audits.accuracy.audit",
     "breaking_points": "voxaudit.audits.breaking",
     "build_report": "voxaudit.report.build",
-    "compare": "voxaudit.audits.compare",
+    "compare": "voxaudit.audits.compare.audit",
     "count_words": "voxaudit.score",
     "differential": "voxaudit.audits.differential",
     "disparity": "voxaudit.audits.disparity.audit",

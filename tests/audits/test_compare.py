@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from voxaudit.audits.compare import compare
+from voxaudit.audits.compare import REGRESSIONS, compare, gate
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 
@@ -68,48 +68,71 @@ def planted(table, times=1.0, plus=0.08):
     return table.with_columns(new=pl.when(pl.col("gender") == "f").then(worse).otherwise(pl.col("base")))
 
 
+def slices(answer):
+    return {one.label: one for one in answer.detail.slices}
+
+
 def test_rates_and_differences_are_ratios_of_sums():
     table = pool()
-    found = compare(*sides(table), attributes=["gender"])
-    whole = found.slices[0]
-    assert (whole.scenario, whole.attribute) == (None, None)
-    assert whole.wer_base == pytest.approx(table["base"].sum() / table["words"].sum())
+    answer = compare(*sides(table), attributes=["gender"])
+    found = slices(answer)
+    assert list(found) == ["all trials", "clean", "gaussian_noise:2", "rir:2", "f (gender)", "m (gender)"]
+    whole = found["all trials"]
+    assert whole.wer_before == pytest.approx(table["base"].sum() / table["words"].sum())
     assert whole.difference == pytest.approx((table["new"] - table["base"]).sum() / table["words"].sum())
-    women = next(one for one in found.slices if one.group == "f")
     part = table.filter(pl.col("gender") == "f")
-    assert women.wer_new == pytest.approx(part["new"].sum() / part["words"].sum())
-    assert women.speakers == part["person"].n_unique()
-    assert {one.label for one in found.slices} == {
-        *("all trials", "clean", "gaussian_noise:2", "rir:2", "gender f", "gender m")
-    }
+    assert found["f (gender)"].wer_after == pytest.approx(part["new"].sum() / part["words"].sum())
+    assert found["f (gender)"].speakers == part["person"].n_unique()
+    # The finding, the table and the sentence have the same numbers.
+    finding = answer.finding("compare/asr/gender/f/wer_difference")
+    row = answer.tables["slices"].row(by_predicate=pl.col("group") == "f", named=True)
+    assert (finding.estimate, finding.low, finding.high) == (row["difference"], row["low"], row["high"])
+    assert (finding.p, finding.p_adjusted) == (row["p"], row["p_adjusted"])
+    assert f"{100 * finding.estimate:+.1f} percentage points" in finding.sentence
+    assert finding.p <= finding.p_adjusted
+    assert finding.family == "slices"
 
 
-def test_a_run_against_itself_is_a_tie_everywhere():
+def test_a_run_against_itself_shows_no_change_anywhere():
     base, _ = sides(pool())
-    found = compare(base, base, attributes=["gender"])
-    assert {one.verdict for one in found.slices} == {"tie"}
-    assert {one.difference for one in found.slices} == {0.0}
+    answer = compare(base, base, attributes=["gender"])
+    assert {one.verdict for one in answer.detail.slices} == {"not_shown"}
+    assert {one.difference for one in answer.detail.slices} == {0.0}
+    assert answer.finding(REGRESSIONS).estimate == 0.0
+    assert gate(answer) is None
 
 
 def test_a_planted_regression_in_one_group_is_found_and_named():
-    found = compare(*sides(planted(pool())), attributes=["gender"])
-    named = {one.label for one in found.regressions}
-    assert "gender f" in named
-    assert "gender m" not in named
-    assert not found.improvements
+    answer = compare(*sides(planted(pool())), attributes=["gender"])
+    worse = {label for label, one in slices(answer).items() if one.worse}
+    assert "f (gender)" in worse
+    assert "m (gender)" not in worse
+    assert not answer.detail.improvements
+    counting = answer.finding(REGRESSIONS)
+    assert counting.estimate == len(worse) == 5
+    assert counting.sentence.startswith("5 of 6 slices got significantly worse: asr on f (gender), +7.3 ")
+    assert gate(answer) == counting.sentence
+    # The largest change is the first that is said.
+    assert answer.findings[1].sentence.startswith(
+        "asr got worse on f (gender): WER 34.4 % before and 41.7 % after"
+    )
 
 
 def test_the_other_way_round_is_an_improvement():
     base, new = sides(planted(pool()))
-    found = compare(new, base, attributes=["gender"])
-    assert "gender f" in {one.label for one in found.improvements}
-    assert not found.regressions
+    answer = compare(new, base, attributes=["gender"])
+    assert slices(answer)["f (gender)"].better
+    assert answer.finding(REGRESSIONS).estimate == 0.0
+    assert "asr got better on f (gender)" in answer.finding("compare/asr/gender/f/wer_difference").sentence
 
 
 def test_nothing_changed_is_called_worse_at_the_nominal_rate():
     rng = np.random.default_rng(7)
     table = pool()
-    runs = [compare(*drawn(table, rng), attributes=["gender"], alpha=ALPHA, seed=seed) for seed in range(200)]
+    runs = [
+        compare(*drawn(table, rng), attributes=["gender"], alpha=ALPHA, seed=seed).detail
+        for seed in range(200)
+    ]
     worse = sum(bool(found.regressions) for found in runs)
     either = sum(bool(found.regressions or found.improvements) for found in runs)
     # 99.9 % limits of 200 fair draws at 2.5 and 5 %.
@@ -117,27 +140,105 @@ def test_nothing_changed_is_called_worse_at_the_nominal_rate():
     assert 1 <= either <= 21
 
 
-def test_fewer_than_six_speakers_are_undecided_not_ties():
+def test_alike_needs_a_margin_and_data_that_keep_within_it():
+    table = pool()
+    base, new = sides(table.with_columns(new=pl.col("base") + (pl.col("number") == 0).cast(pl.Int64)))
+    without, wide, narrow = (compare(base, new, margin=margin) for margin in (0.0, 0.1, 0.005))
+    assert {one.verdict for one in without.detail.slices} == {"shown"}
+    assert {one.verdict for one in wide.detail.slices} == {"alike"}
+    assert (
+        "alike on clean within 10 percentage points"
+        in wide.finding("compare/asr/clean/wer_difference").sentence
+    )
+    assert "alike" not in {one.verdict for one in narrow.detail.slices}
+
+
+def test_a_change_as_large_as_the_margin_is_rarely_called_alike():
+    rng = np.random.default_rng(3)
+    table = pool()
+    claims = []
+    for seed in range(200):
+        base, new = drawn(table, rng)
+        # The new side has the margin's 5 errors in a hundred words more, on top of changes by chance.
+        more = pl.col("substitutions") + (5 * pl.col("words").cum_sum() // 100).diff().fill_null(0)
+        found = compare(base, new.with_columns(substitutions=more), margin=0.05, seed=seed).detail
+        claims.append(any(one.verdict == "alike" for one in found.slices))
+    # The 99.9 % limit of 200 draws at 5 %.
+    assert sum(claims) <= 21
+
+
+def test_fewer_than_six_speakers_are_refused():
     table = planted(pool()).filter(pl.col("person") < 5)
-    found = compare(*sides(table))
-    assert {one.verdict for one in found.slices} == {"undecided"}
-    assert not found.regressions
-    assert "too few" in found.notes[0]
+    answer = compare(*sides(table))
+    assert {one.verdict for one in answer.detail.slices} == {"refused"}
+    assert {one.code for one in answer.findings} == {"too_few_speakers"}
+    assert answer.finding(REGRESSIONS).estimate is None
+    [refusal] = answer.refusals
+    assert refusal.code == "too_few_speakers"
+    assert refusal.facts == {"slices": 4, "of": 4, "speakers": 5, "needed": 6}
+    assert gate(answer) is None
 
 
 def test_only_shared_trials_are_compared_and_the_others_counted():
     base, new = sides(pool())
-    found = compare(base.filter(pl.col("scenario") != "rir:2"), new.filter(pl.col("speaker") != "s0"))
-    assert (
-        found.only_base == base.filter((pl.col("speaker") == "s0") & (pl.col("scenario") != "rir:2")).height
-    )
-    assert found.only_new == new.filter((pl.col("speaker") != "s0") & (pl.col("scenario") == "rir:2")).height
-    assert {one.scenario for one in found.slices} == {None, "clean", "gaussian_noise:2"}
+    answer = compare(base.filter(pl.col("scenario") != "rir:2"), new.filter(pl.col("speaker") != "s0"))
+    only_base = base.filter((pl.col("speaker") == "s0") & (pl.col("scenario") != "rir:2")).height
+    only_new = new.filter((pl.col("speaker") != "s0") & (pl.col("scenario") == "rir:2")).height
+    facts = next(note.facts for note in answer.notes if note.code == "pairs")
+    assert (facts["only_before"], facts["only_after"]) == (only_base, only_new)
+    assert {one.scenario for one in answer.detail.slices} == {None, "clean", "gaussian_noise:2"}
 
 
 def test_one_recognizer_each_is_compared_whatever_the_names():
-    found = compare(*sides(pool(), ("v1", "v2")))
-    assert found.recognizers == {"v1": "v2"}
+    answer = compare(*sides(pool(), ("v1", "v2")))
+    assert answer.detail.recognizers == {"v1": "v2"}
+    finding = answer.finding("compare/v2/wer_difference")
+    assert (finding.recognizer, finding.against) == ("v2", "v1")
+
+
+def test_renamed_recognizers_belong_together_and_the_others_by_name():
+    base, new = sides(pool(speakers=8))
+
+    def both(table, other):
+        return pl.concat([table, table.with_columns(recognizer=pl.lit(other))])
+
+    answer = compare(both(base, "old"), both(new, "new"), renamed={"old": "new"})
+    assert answer.detail.recognizers == {"old": "new", "asr": "asr"}
+    alone = compare(both(base, "old"), both(new, "new"), renamed={"old": "new"}, recognizer="new")
+    assert alone.detail.recognizers == {"old": "new"}
+    assert alone.findings[0].command == "voxaudit compare BEFORE AFTER --renamed old=new --recognizer new"
+
+
+def test_filters_choose_trials_on_both_sides():
+    base, new = sides(pool())
+    answer = compare(base, new, scenario="clean", where=["gender=f"])
+    kept = base.filter((pl.col("scenario") == "clean") & (pl.col("gender") == "f"))
+    assert answer.detail.trials == kept.height
+    assert [one.label for one in answer.detail.slices] == ["all trials"]
+
+
+def test_an_attribute_that_cannot_be_compared_is_refused_and_the_rest_answered():
+    base, new = sides(pool())
+    new = new.with_columns(same=pl.lit("x"), many="utterance")
+    answer = compare(base, new, attributes=["same", "many", "gender"])
+    assert {(one.about, one.code) for one in answer.refusals} == {
+        ("same", "one_group"),
+        ("many", "too_many_groups"),
+    }
+    assert {one.attribute for one in answer.detail.slices} == {None, "gender"}
+
+
+def test_any_form_of_a_table_is_compared(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    base, new = sides(planted(pool()))
+    new.write_csv(tmp_path / "new.csv")
+    expected = compare(base, new, attributes=["gender"]).findings
+    columns = {name: base[name].to_list() for name in base.columns}
+    assert (
+        compare(pandas.DataFrame(columns), tmp_path / "new.csv", attributes=["gender"]).findings == expected
+    )
+    errors = new.with_columns(errors="substitutions").drop("substitutions", "deletions", "insertions")
+    assert compare(base, errors, attributes=["gender"]).findings == expected
 
 
 @pytest.mark.parametrize(
@@ -147,10 +248,10 @@ def test_one_recognizer_each_is_compared_whatever_the_names():
         (lambda t: t.with_columns(words=pl.col("words") + 1), "other reference words"),
         (lambda t: pl.concat([t, t]), "twice"),
         (lambda t: t.with_columns(utterance=pl.lit("?") + pl.col("utterance")), "share no trial"),
-        (lambda t: t.drop("words"), "no column 'words'"),
+        (lambda t: t.drop("words"), "the table after: no column 'words'"),
         (
             lambda t: t.with_columns(recognizer=pl.lit("a")).vstack(t.with_columns(recognizer=pl.lit("b"))),
-            "belong",
+            "belong together: asr=a",
         ),
     ],
 )
@@ -159,16 +260,16 @@ def test_what_cannot_be_compared_is_said_in_one_line(spoil, message):
     with pytest.raises(VoxauditError, match=message) as caught:
         compare(base, spoil(new))
     assert "\n" not in str(caught.value)
+    assert "--" not in str(caught.value)
 
 
 def test_a_slice_without_words_has_no_rate():
     table = pool(speakers=8).with_columns(
         words=pl.when(pl.col("scenario") == "rir:2").then(0).otherwise(pl.col("words"))
     )
-    found = compare(*sides(table))
-    silent = next(one for one in found.slices if one.scenario == "rir:2")
-    assert silent.wer_base is None
-    assert silent.verdict == "undecided"
+    silent = slices(compare(*sides(table)))["rir:2"]
+    assert silent.wer_before is None
+    assert silent.verdict == "refused"
 
 
 def test_the_command_passes_itself_and_stops_a_regression(tmp_path, capsys):
@@ -177,18 +278,23 @@ def test_the_command_passes_itself_and_stops_a_regression(tmp_path, capsys):
     new.write_csv(tmp_path / "new.csv")
     paths = [str(tmp_path / "base.parquet"), str(tmp_path / "new.csv")]
     assert main(["compare", paths[0], paths[0], "--attributes", "gender"]) == 0
-    assert "tie" in capsys.readouterr().out
+    assert "Nothing is shown to have got worse in 6 slices." in capsys.readouterr().out
     out = tmp_path / "out"
     assert main(["compare", *paths, "--attributes", "gender", "--out", str(out)]) == 1
     said = capsys.readouterr()
-    assert "gate failed: no significant regression: asr got worse on" in said.err
-    assert "got worse on f (gender): WER" in said.err
-    assert "change, interval and noise in percentage points" in said.out
+    assert "gate failed: 5 of 6 slices got significantly worse: asr on f (gender), +7.3" in said.err
+    assert "asr got worse on f (gender): WER" in said.out
+    assert "change, points" in said.out
     case = ElementTree.parse(out / "junit.xml").getroot().find(".//testcase")
     assert case is not None
     assert "f (gender)" in case.find("failure").get("message")
     assert "f (gender)" in (out / "summary.md").read_text(encoding="utf-8")
-    assert "gender f" in (out / "report.html").read_text(encoding="utf-8")
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "f (gender)" in page
+    assert str(tmp_path) not in page
+    findings = json.loads((out / "findings.json").read_text(encoding="utf-8"))
+    assert findings["gates"][0]["finding"] == "compare/regressions"
+    assert findings["passed"] is False
 
 
 def test_json_is_one_document(tmp_path, capsys):
@@ -197,8 +303,10 @@ def test_json_is_one_document(tmp_path, capsys):
     new.write_parquet(tmp_path / "b.parquet")
     main(["compare", str(tmp_path / "a.parquet"), str(tmp_path / "b.parquet"), "--json"])
     document = json.loads(capsys.readouterr().out)
-    assert document["pairs"] == base.height
-    assert {"recognizer", "difference", "noise", "p", "verdict"} <= set(document["slices"][0])
+    assert document["notes"][0]["facts"]["trials"] == base.height
+    assert (document["question"]["before"], document["question"]["after"]) == ("a.parquet", "b.parquet")
+    names = document["tables"][0]["names"]
+    assert {"recognizer", "difference", "low", "high", "noise", "p", "p_adjusted", "verdict"} <= set(names)
 
 
 def test_mistakes_on_the_command_line_are_one_line(tmp_path, capsys):
@@ -206,9 +314,9 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path, capsys):
     path = str(tmp_path / "a.parquet")
     base.write_parquet(path)
     for extra, message in (
-        (["--recognizers", "asr"], "OLD=NEW"),
-        (["--recognizers", "asrr=asr"], "Did you mean"),
-        (["--alpha", "2"], "alpha"),
+        (["--renamed", "asr"], "takes NAME=VALUE"),
+        (["--renamed", "asrr=asr"], "Did you mean: asr? There: asr (see --renamed)"),
+        (["--alpha", "2"], "alpha must lie between 0 and 1"),
         (["--margin", "-1"], "margin"),
         (["--attributes", "gendre"], "gender"),
     ):
@@ -220,6 +328,6 @@ def test_mistakes_on_the_command_line_are_one_line(tmp_path, capsys):
 
 def test_a_run_without_scored_trials_is_one_line():
     base, new = sides(pool(speakers=8))
-    for pair, side in (((base.clear(), new), "base"), ((base, new.clear()), "new")):
-        with pytest.raises(VoxauditError, match=f"the {side} run has no scored trial"):
+    for pair, side in (((base.clear(), new), "before"), ((base, new.clear()), "after")):
+        with pytest.raises(VoxauditError, match=f"the table {side}: no scored trial"):
             compare(*pair)

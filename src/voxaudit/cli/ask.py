@@ -33,7 +33,7 @@ def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
             f"source_{index}",
             metavar=name,
             nargs="+" if audit.several else None,
-            help=audit.source_help if index == 0 else argparse.SUPPRESS,
+            help=audit.source_help if index == 0 else None,
         )
     for name, (option, parameter) in audit.arguments.items():
         _add(parser, name, option, parameter)
@@ -91,7 +91,7 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option, parameter: 
         return
     readers: dict[str, Callable[[str], Any]] = {
         # The settings of a recognizer or a scenario have commas of their own.
-        "names": recognizer_list if name in ("recognizers", "scenario", "scenarios") else names,
+        "names": recognizer_list if name in ("recognizers", "scenario", "scenarios", "exclude") else names,
         "numbers": number_list,
         "pairs": pairs,
         "count": partial(_number, whole=True, option=option),

@@ -32,6 +32,7 @@ AUDIT = Audit(
     function="voxaudit.audits.compare.audit:compare",
     example="voxaudit compare runs/v1 runs/v2 --attributes gender,accent --out runs/v1-v2",
     options={
+        "attributes": Option("attributes whose groups are slices of their own", "names", "COLUMN,..."),
         "renamed": Option(
             "recognizers that have another name after: OLD=NEW (default: those of one name belong together)",
             "pairs",

@@ -184,7 +184,7 @@ def compare(
     notes = [
         _shared_note(found),
         *differences_of_runs(old.run, new.run, found.recognizers),
-        *(Note("filter", text) for text in new.notes),
+        *(Note("filter", text) for text in dict.fromkeys((*old.notes, *new.notes))),
     ]
     return Answer(
         audit="compare",
@@ -300,7 +300,9 @@ def _regressions(found: Comparison) -> Finding:
     elif worse:
         named_ = "; ".join(f"{one.recognizer} on {one.label}, {_points(one)}" for one in worse[:3])
         more = f"; and {len(worse) - 3} more" if len(worse) > 3 else ""
-        sentence = f"{len(worse)} of {counted(found.judged, 'slice')} got significantly worse: {named_}{more}."
+        sentence = (
+            f"{len(worse)} of {counted(found.judged, 'slice')} got significantly worse: {named_}{more}."
+        )
     else:
         sentence = f"Nothing is shown to have got worse in {counted(found.judged, 'slice')}."
     return Finding(
@@ -348,10 +350,8 @@ def _sentence(one: Slice, found: Comparison) -> str:
     rates = f"WER {percent(one.wer_before)} before and {percent(one.wer_after)} after, {_points(one)}"
     if one.verdict == "refused":
         people = counted(one.speakers, "speaker")
-        return (
-            f"Whether {one.recognizer} changed on {one.label} cannot be judged: {people}, too few to ever show it."
-        )
-    sure = f"{p_value(one.p_adjusted)} with {counted(found.judged, 'slice')} taken together"
+        return f"Whether {one.recognizer} changed on {one.label} cannot be judged: {people}, too few to ever show it."
+    sure = f"{p_value(one.p_adjusted)}, {counted(found.judged, 'slice')} taken together"
     if one.verdict == "shown":
         return f"{one.recognizer} got {one.outcome} on {one.label}: {rates}, {sure}."
     if one.verdict == "alike":
@@ -363,8 +363,13 @@ def _points(one: Slice) -> str:
     """Return the change with its sign: `+1.2 percentage points (+0.3 to +2.1)`."""
     if one.difference is None:
         return "no words"
-    limits = "" if one.low is None or one.high is None else f" ({100 * one.low:+.1f} to {100 * one.high:+.1f})"
-    return f"{100 * one.difference:+.1f} percentage points{limits}"
+    limits = "" if one.low is None or one.high is None else f" ({_signed(one.low)} to {_signed(one.high)})"
+    return f"{_signed(one.difference)} percentage points{limits}"
+
+
+def _signed(fraction: float) -> str:
+    text = f"{100 * fraction:+.1f}"
+    return "0.0" if text[1:] == "0.0" else text
 
 
 def _margin(found: Comparison) -> str:

@@ -35,10 +35,13 @@ class Pairs:
     only_after: int
 
 
-def match_recognizers(before: Sequence[str], after: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
+def match_recognizers(
+    before: Sequence[str], after: Sequence[str], given: Mapping[str, str]
+) -> dict[str, str]:
     """Return which recognizer before is compared with which after.
 
-    Those of the same name belong together; two runs with one each are compared whatever the names; else `given` says.
+    `given` says it for some; the others of the same name belong together; two runs with one each are compared whatever
+    the names.
     """
     if given:
         for names, there, side in ((given, before, "before"), (given.values(), after, "after")):
@@ -53,9 +56,9 @@ def match_recognizers(before: Sequence[str], after: Sequence[str], given: Mappin
             raise VoxauditError(
                 "a recognizer after is compared with two before; compare them one by one", see=("renamed",)
             )
-        return dict(given)
-    if same := [name for name in before if name in after]:
-        return {name: name for name in same}
+    same = [name for name in before if name in after and name not in (*given, *given.values())]
+    if given or same:
+        return {**given, **{name: name for name in same}}
     if len(before) == len(after) == 1:
         return {before[0]: after[0]}
     raise VoxauditError(
