@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.accuracy.audit import accuracy as accuracy
     from voxaudit.audits.breaking import breaking_points as breaking_points
     from voxaudit.audits.compare.audit import compare as compare
-    from voxaudit.audits.differential import differential as differential
+    from voxaudit.audits.differential.audit import differential as differential
     from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.localize import localize as localize
     from voxaudit.audits.parity import parity as parity
@@ -49,7 +49,7 @@ _HOMES = {
     "build_report": "voxaudit.report.build",
     "compare": "voxaudit.audits.compare.audit",
     "count_words": "voxaudit.score",
-    "differential": "voxaudit.audits.differential",
+    "differential": "voxaudit.audits.differential.audit",
     "disparity": "voxaudit.audits.disparity.audit",
     "load_config": "voxaudit.config",
     "localize": "voxaudit.audits.localize",

@@ -110,6 +110,7 @@ REMEDIES: dict[str, str] = {
     "no_references": "give the corpus reference texts and run it again: nothing is heard twice",
     "no_speakers": "name the speakers in the corpus, five or more",
     "one_speaker": "record more speakers of these groups",
+    "speakers_in_several_groups": "compare an attribute that is the same in all recordings of a speaker",
     "too_few_speakers": "record more speakers of these groups",
     "too_few_errors": "more speech of these groups, or harder speech",
     "no_clean_speech": "let `clean` be among the scenarios and run the audit again",

@@ -62,6 +62,14 @@ OPTIONS: dict[str, Option] = {
         "COLUMN,...",
     ),
     "by": Option("answer for every combination of these columns", "names", "COLUMN,..."),
+    "exclude": Option("leave these scenarios out, or whole perturbations: scale:0.6,hp", "names", "ID,..."),
+    "fdr": Option(
+        "false-discovery rate: the share of false claims among those made that is put up with",
+        "number",
+        "RATE",
+        least=0.0001,
+        most=0.5,
+    ),
     "seed": Option("seed of what is drawn at random", "count", "N", least=0),
     "resamples": Option("random draws", "count", "N", least=0),
     "confidence": Option("level of the intervals", "number", "LEVEL", least=0.5, most=0.9999),
@@ -143,6 +151,7 @@ class Audit:
 _BUILT_IN = (
     "accuracy",
     "disparity",
+    "differential",
     "stutter",
     "compare",
     # one name per line, in the order of a report's chapters

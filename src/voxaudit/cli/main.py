@@ -38,7 +38,6 @@ COMMANDS = {
     "quality": "how good the audio of each scenario sounds, and how difficult that makes it",
     "robustness": "what disturbed speech costs a recognizer: severity curves, groups, ranks",
     "parity": "compare groups speaker by speaker; say what the data cannot show",
-    "differential": "groups that disturbed speech hurts more; no references needed",
     "localize": "the words that get lost, for whom, when speech is disturbed; no references needed",
     "attack": "how little noise, chosen by an adversary, makes a recognizer fail?",
     "sequential": "hear no more than is needed: stop each cell when its answer is settled",

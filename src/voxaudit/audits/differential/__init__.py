@@ -1,19 +1,48 @@
 """Differential: fairness testing without reference texts (Rajan et al. 2022), and which violations survive a test."""
 
-from voxaudit.audits.differential.agreement import Agreement
-from voxaudit.audits.differential.audit import TAUS, differential
-from voxaudit.audits.differential.findings import Chance, Findings, View, merged
-from voxaudit.audits.differential.ratings import Ratings, published_ratings, read_ratings
+from __future__ import annotations
 
-__all__ = [
-    "TAUS",
-    "Agreement",
-    "Chance",
-    "Findings",
-    "Ratings",
-    "View",
-    "differential",
-    "merged",
-    "published_ratings",
-    "read_ratings",
-]
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
+    """Return what a report asks: every attribute that was named, each with a family of its own."""
+    return [{"attribute": name} for name in attributes]
+
+
+AUDIT = Audit(
+    name="differential",
+    title="Groups under disturbance, without reference texts",
+    summary="groups that disturbed speech hurts more; no references needed",
+    function="voxaudit.audits.differential.audit:differential",
+    example="voxaudit differential RUN --attribute gender --exclude scale:0.6,scale:0.5",
+    questions=questions,
+    source_help="a run's folder, a table of transcripts, or a table of distances (csv, tsv, jsonl, parquet)",
+    options={
+        "attribute": Option("the column of the groups (default for distances: group)", metavar="COLUMN"),
+        "tau": Option(
+            "tolerances in word distance (default: 0.01,0.05,0.1,0.15; the middle two where the grid is large)",
+            kind="numbers",
+            metavar="T,...",
+        ),
+        "min_comprehensibility": Option(
+            "only scenarios that people rated so or more, of 10 (published ratings, or your own)",
+            kind="number",
+            metavar="X",
+        ),
+        "ratings": Option(
+            "ratings of your own: a table with perturbation, setting, rating", kind="file", metavar="FILE"
+        ),
+        "wer": Option(
+            "ask the same of word error rates where reference texts exist, and how far the two agree",
+            kind="flag",
+        ),
+        "full": Option("with tables of every violation and of every distance behind them", kind="flag"),
+    },
+)

@@ -1,35 +1,60 @@
-"""The differential audit: fairness testing without reference texts (Rajan et al. 2022), with error rates that hold."""
+"""Differential: the question, the decision and the words (Rajan et al. 2022, with error rates that hold)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.differential.agreement import agree
-from voxaudit.audits.differential.disagreement import measure_disagreement
-from voxaudit.audits.differential.distances import NO_SPEAKERS, is_distances, read_grids
-from voxaudit.audits.differential.findings import VIOLATION_SCHEMA, Chance, Findings, View
-from voxaudit.audits.differential.intervals import gap_intervals
-from voxaudit.audits.differential.permutation import chance_totals
-from voxaudit.audits.differential.ratings import Ratings, published_ratings
-from voxaudit.audits.differential.selection import select
-from voxaudit.audits.differential.sources import open_source
-from voxaudit.audits.differential.sums import FloatArray, SpeakerSums, check_taus
-from voxaudit.audits.differential.testing import Tested, judge_violations
-from voxaudit.audits.differential.violations import Grid, Places, find_violations
-from voxaudit.audits.inputs import is_run
+from voxaudit.answer import (
+    Answer,
+    Cell,
+    Figure,
+    Finding,
+    Forest,
+    ForestRow,
+    Note,
+    Refusal,
+    Table,
+    Tables,
+    Verdict,
+    finding_id,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.differential.measure import measure_disagreement
+from voxaudit.audits.differential.ratings import Ratings, published_ratings, read_ratings, select
+from voxaudit.audits.differential.result import Chance, Differential, View, agree
+from voxaudit.audits.differential.sums import FloatArray, Grid, SpeakerSums, is_distances, read_grids
+from voxaudit.audits.differential.testing import (
+    Places,
+    Tested,
+    chance_totals,
+    find_violations,
+    gap_intervals,
+    judge_violations,
+)
+from voxaudit.audits.scores import Names, Source, Transcripts
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import show_setting
+from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
-from voxaudit.tables import read_table
+from voxaudit.wording import counted, listed, p_value
 
 TAUS = (0.01, 0.05, 0.1, 0.15)
 """The tolerances of the paper."""
+
+MOST_QUESTIONS = 10_000
+"""Questions (groups x pairs of recognizers x scenarios x tolerances) that are tested one by one; of a larger grid the
+middle two tolerances are asked."""
 
 RESAMPLES = 2000
 SHUFFLES = 999
@@ -37,118 +62,209 @@ SHUFFLES = 999
 UNLIKE_CLEAN = 0.2
 """Groups whose clean distances differ by more than this are not compared without a word about it."""
 
+MOST_FOREST = 24
+"""Surviving gaps that are drawn."""
 
+LEAD = (
+    "Where two recognizers drift further apart under a disturbance for one group than for another, by more than a"
+    " tolerance, AequeVox's rule counts a violation (Rajan et al. 2022). The rule counts violations where groups mean"
+    " nothing, too: `by chance` is what it finds when speakers change groups at random, and only what survives a test"
+    " with false-discovery control is a finding. To drift apart is not to make more errors: a group that both"
+    " recognizers get wrong in clean speech has little room to."
+)
+
+
+# The question
+
+
+@asks("differential")
 def differential(
-    table: str | Path | pl.DataFrame,
-    attribute: str | None = None,
+    source: Source,
     *,
-    taus: Sequence[float] = TAUS,
-    exclude: Iterable[str] = (),
+    attribute: str | None = None,
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    tau: Sequence[float] = (),
+    exclude: Sequence[str] = (),
     min_comprehensibility: float | None = None,
-    ratings: Ratings | None = None,
-    corpus: str | None = None,
-    speaker: str = "speaker",
-    clean: str | None = None,
+    ratings: str | Path | Ratings | None = None,
     normalizer: str = "basic",
+    wer: bool = False,
+    full: bool = False,
     fdr: float = 0.05,
     confidence: float = 0.95,
     seed: int = 0,
-) -> list[Findings]:
+) -> Answer:
     """Ask of every two groups whether disturbed speech drives recognizers further apart in one than in the other.
 
-    `table` is a run's folder, transcripts (utterance, scenario, recognizer, text, speaker, reference where known, and
-    the column `attribute`), or distances (pair, perturbation, setting, distance, the column `attribute` or `group`,
-    perhaps corpus; AequeVox's names of columns will do). Returns one `Findings` a corpus; transcripts are one corpus.
+    `source` holds transcripts of two recognizers or more (utterance, scenario, recognizer, text, speaker, the column
+    `attribute`), or distances that somebody measured (pair, perturbation, setting, distance, the column `attribute` or
+    `group`, perhaps corpus: each is answered by itself; AequeVox's names of columns will do).
 
-    `exclude` holds scenarios (`scale:0.6`) or perturbations; `min_comprehensibility` keeps scenarios that people rated
-    so (1 to 10, the published ratings unless `ratings` are given). `fdr` bounds the expected share of false claims
-    among the significant violations. Same input and `seed`, same answer.
+    The degradation of a group is `D(g) = d(g, disturbed) - d(g, clean)`, d being word edits between two recognizers
+    over the words of the longer transcript; group g has a violation against h where `D(g) - D(h) > tau` (Rajan et al.
+    2022, Algorithm 1). Every violation is tested by moving whole speakers between groups; `fdr` bounds the expected
+    share of false claims among those that survive (Benjamini and Hochberg over all questions of the grid).
+
+    `scenario` chooses disturbed scenarios, `exclude` leaves some out (`scale:0.6`, or a whole perturbation), and
+    `min_comprehensibility` keeps those that people rated so (1 to 10; published ratings unless `ratings` are given).
+    With `wer`, the same is asked of word error rates. `detail` holds a `Differential` per corpus.
+
+    >>> import polars as pl
+    >>> rows = [("Original", "g", 0.1), ("Original", "h", 0.1), ("Noise", "g", 0.5), ("Noise", "h", 0.2)]
+    >>> table = pl.DataFrame(rows, schema=["perturbation", "group", "distance"], orient="row")
+    >>> answer = differential(table.with_columns(pair=pl.lit("A_B"), setting=2), tau=[0.25, 0.35])
+    >>> answer.tables["groups"].select("group", "violations").rows()
+    [('g', 1), ('h', 0)]
     """
-    steps = check_taus(tuple(taus))
-    for name, value in (("fdr", fdr), ("confidence", confidence)):
-        if not 0.0 < value < 1.0:
-            raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}")
-    if seed < 0:
-        raise VoxauditError(f"the seed must be 0 or more, not {seed}")
-    if ratings is not None and min_comprehensibility is None:
-        raise VoxauditError(
-            "ratings of your own are used with --min-comprehensibility: say how much is enough"
-        )
-    if min_comprehensibility is not None and not isfinite(min_comprehensibility):
-        raise VoxauditError(f"the least comprehensibility must be a number, not {min_comprehensibility}")
-    rated = ratings or (published_ratings() if min_comprehensibility is not None else None)
-    exclude = tuple(exclude)
-    given = _distances(table)
-    if given is not None:
-        where = "the table" if isinstance(table, pl.DataFrame) else table
-        grids = read_grids(given, where, attribute=attribute or "group", corpus=corpus)
-        return [
-            _from_grid(name, attribute or "group", grid, steps, exclude, min_comprehensibility, rated, fdr)
-            for name, grid in grids.items()
-        ]
-    if corpus is not None:
-        raise VoxauditError("--corpus chooses among the corpora of a table of distances; this is none")
-    if attribute is None:
-        raise VoxauditError("name the column of the groups to compare, e.g. --attribute gender")
-    rule = find_normalizer(normalizer)
-    measured = measure_disagreement(open_source(table, attribute, speaker=speaker, clean=clean), rule)
-    kept, dropped = select(measured.between.scenarios, exclude, min_comprehensibility, rated)
-    between = measured.between.with_scenarios(kept)
-    view = ask(between, steps, fdr=fdr, confidence=confidence, seed=seed)
-    truth = measured.against_truth
-    wer = (
-        None
-        if truth is None
-        else ask(truth.with_scenarios(kept), steps, fdr=fdr, confidence=confidence, seed=seed)
+    asked = _Asked(
+        _checked_taus(tuple(tau)),
+        tuple(exclude),
+        min_comprehensibility,
+        _rated(ratings, min_comprehensibility),
+        find_normalizer(normalizer),
+        wer,
+        fdr,
+        confidence,
+        seed,
     )
-    agreement = None
-    if truth is not None and wer is not None:
-        agreement = agree(
-            _grid(between),
-            _grid(truth.with_scenarios(kept)),
-            steps,
-            view.counts()["totals"],
-            wer.counts()["totals"],
-            (view.claimed(), wer.claimed()) if view.tested else None,
-        )
-    return [
-        Findings(
-            "",
-            attribute,
-            view,
-            wer,
-            agreement,
-            None if between.untestable else dict(zip(between.groups, between.sizes(), strict=True)),
-            rule.id,
-            fdr,
-            {**measured.left_out, **dropped},
-            _refusals(view, between.untestable),
-            (*_silences(between), *_little_room(view)),
-        )
-    ]
+    read = Transcripts.of(
+        source,
+        recognizer=recognizer,
+        scenario=scenario,
+        corpus=corpus,
+        language=language,
+        where=where,
+        columns=columns,
+    )
+    if is_distances(read.names):
+        attribute = attribute or "group"
+        grids = read_grids(read.scores().frame, read.where, attribute=attribute)
+        found = [_from_grid(name, attribute, grid, asked) for name, grid in grids.items()]
+    elif attribute is None:
+        raise refuse("no_attribute", "the column of the groups to compare is not named", see=("attribute",))
+    else:
+        found = [_from_transcripts(read, attribute, asked)]
+    notes = [Note("selected", text) for text in read.notes]
+    return _answer(found, attribute, notes, full)
 
 
-def _little_room(view: View) -> tuple[str, ...]:
-    """Say where groups start from very different distances: who is near the ceiling cannot drift much further."""
-    clean = view.degradations.filter(pl.col("original").is_not_null())
-    notes = []
-    for (pair,), part in clean.group_by("pair", maintain_order=True):
-        apart = dict(part.group_by("group", maintain_order=True).agg(pl.col("original").first()).iter_rows())
-        if apart and max(apart.values()) - min(apart.values()) > UNLIKE_CLEAN:
-            far, near = max(apart, key=apart.__getitem__), min(apart, key=apart.__getitem__)
-            notes.append(
-                f"on clean speech {pair} are already {100 * apart[far]:.0f} % apart for {far} and"
-                f" {100 * apart[near]:.0f} % for {near}: {far} has less room to drift further, so fewer violations of"
-                " it do not mean that disturbance hurts it less"
-            )
-    return tuple(notes)
+@dataclass(frozen=True)
+class _Asked:
+    taus: tuple[float, ...]
+    """Empty where the default holds."""
+    exclude: tuple[str, ...]
+    minimum: float | None
+    ratings: Ratings | None
+    rule: Normalizer
+    wer: bool
+    fdr: float
+    confidence: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, value in (("fdr", self.fdr), ("confidence", self.confidence)):
+            if not 0.0 < value < 1.0:
+                raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}")
+        if self.seed < 0:
+            raise VoxauditError(f"the seed must be 0 or more, not {self.seed}")
+
+
+def _checked_taus(taus: tuple[float, ...]) -> tuple[float, ...]:
+    """Return tolerances in rising order, each once; a negative one raises one line."""
+    ordered = tuple(sorted(taus))
+    text = ", ".join(f"{tau:g}" for tau in taus)
+    if not all(0.0 <= tau < 1.0 for tau in ordered):
+        raise VoxauditError(f"tau takes numbers from 0 up to 1, not '{text}'", see=("tau",))
+    if any(a == b for a, b in pairwise(ordered)):
+        raise VoxauditError(f"a tau is named twice in '{text}'", see=("tau",))
+    return ordered
+
+
+def _rated(ratings: str | Path | Ratings | None, minimum: float | None) -> Ratings | None:
+    if ratings is not None and minimum is None:
+        raise VoxauditError(
+            "ratings of your own are used to leave scenarios out: say how comprehensible is enough",
+            see=("min_comprehensibility",),
+        )
+    if minimum is not None and not isfinite(minimum):
+        raise VoxauditError(
+            f"the least comprehensibility must be a number, not {minimum}", see=("min_comprehensibility",)
+        )
+    if ratings is None:
+        return None if minimum is None else published_ratings()
+    return ratings if isinstance(ratings, Ratings) else read_ratings(ratings)
+
+
+# The decision
+
+
+def _from_transcripts(read: Transcripts, attribute: str, asked: _Asked) -> Differential:
+    measured = measure_disagreement(read, attribute, asked.rule, truth=asked.wer)
+    kept, dropped = select(measured.between.scenarios, asked.exclude, asked.minimum, asked.ratings)
+    between = measured.between.with_scenarios(kept)
+    taus = asked.taus or _default_taus(between)
+    options: dict[str, Any] = {"fdr": asked.fdr, "confidence": asked.confidence, "seed": asked.seed}
+    view = ask(between, taus, **options)
+    wer = agreement = None
+    if asked.wer:
+        if measured.against_truth is None:
+            text = "no utterance has a reference text, so nothing can be said about word error rates"
+            raise refuse("no_references", text, about=attribute, see=("wer",))
+        truth = measured.against_truth.with_scenarios(kept)
+        wer = ask(truth, taus, **options)
+        claimed = (view.claimed(), wer.claimed()) if view.tested else None
+        agreement = agree(between.grid(), truth.grid(), taus, view.totals(), wer.totals(), claimed)
+    return Differential(
+        "",
+        attribute,
+        view,
+        asked.fdr,
+        None if between.untestable else dict(zip(between.groups, between.sizes(), strict=True)),
+        asked.rule.id,
+        wer,
+        agreement,
+        {**measured.left_out, **dropped},
+        _refusals(attribute, view, between),
+        (*_fewer_taus(taus, asked), *_silences(between), *_little_room(view)),
+    )
+
+
+def _from_grid(corpus: str, attribute: str, grid: Grid, asked: _Asked) -> Differential:
+    if asked.wer:
+        raise VoxauditError(
+            "a table of distances has no texts: nothing can be said about word error rates", see=("wer",)
+        )
+    kept, dropped = select(grid.scenarios, asked.exclude, asked.minimum, asked.ratings)
+    chosen, taus = grid.with_scenarios(kept), asked.taus or TAUS
+    found = find_violations(chosen, taus)
+    nothing = np.full(len(found), np.nan)
+    untested = Tested(nothing, nothing, np.zeros(len(found), dtype=np.bool_), 0, ())
+    view = _view(chosen, found, taus, untested, (None, None), _degradations(chosen, None, None), None)
+    refusal = Refusal(
+        "no_speakers",
+        ": ".join(filter(None, (corpus, attribute))),
+        "a table of distances has no speakers: only the paper's rule can be applied, and no test",
+        remedy="give transcripts, with a column `speaker`",
+    )
+    return Differential(corpus, attribute, view, asked.fdr, left_out=dropped, refusals=(refusal,))
+
+
+def _default_taus(sums: SpeakerSums) -> tuple[float, ...]:
+    groups, scenarios = len(sums.groups), len(sums.scenarios) + 1
+    cells = groups * (groups - 1) * len(sums.pairs) * scenarios
+    return TAUS if cells * len(TAUS) <= MOST_QUESTIONS else TAUS[1:3]
 
 
 def ask(
     sums: SpeakerSums, taus: tuple[float, ...], *, fdr: float = 0.05, confidence: float = 0.95, seed: int = 0
 ) -> View:
     """Apply Algorithm 1 to sums per speaker, and test every violation where speakers are known."""
-    grid = _grid(sums)
+    grid = sums.grid()
     found = find_violations(grid, taus)
     tested = judge_violations(sums, grid, found, taus, fdr=fdr, seed=seed)
     low = high = None
@@ -171,55 +287,6 @@ def ask(
     return _view(grid, found, taus, tested, (low, high), _degradations(grid, disturbed, clean), chance)
 
 
-def _distances(table: str | Path | pl.DataFrame) -> pl.DataFrame | None:
-    """Return a table of distances, or None where the table holds something else."""
-    if isinstance(table, pl.DataFrame):
-        return table if is_distances(table.columns) else None
-    if is_run(table):
-        return None
-    path = Path(table)
-    if path.suffix.lower() == ".parquet" and path.is_file():
-        try:
-            columns = pl.scan_parquet(path).collect_schema().names()
-        except pl.exceptions.PolarsError:
-            return None  # no Parquet file after all: the reader of transcripts says so
-        return read_table(path) if is_distances(columns) else None
-    if path.suffix.lower() in (".csv", ".tsv") and path.is_file():
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            if "distance" not in lines.readline():
-                return None  # not read twice: transcripts can be long
-    read = read_table(path)
-    return read if is_distances(read.columns) else None
-
-
-def _from_grid(
-    corpus: str,
-    attribute: str,
-    grid: Grid,
-    taus: tuple[float, ...],
-    exclude: tuple[str, ...],
-    minimum: float | None,
-    ratings: Ratings | None,
-    fdr: float,
-) -> Findings:
-    kept, dropped = select(grid.scenarios, exclude, minimum, ratings)
-    chosen = Grid(
-        grid.groups,
-        grid.pairs,
-        tuple(grid.scenarios[place] for place in kept),
-        grid.degradations[:, :, kept],
-    )
-    found = find_violations(chosen, taus)
-    nothing = np.full(len(found), np.nan)
-    untested = Tested(nothing, nothing, np.zeros(len(found), dtype=np.bool_), 0, ())
-    view = _view(chosen, found, taus, untested, (None, None), _degradations(chosen, None, None), None)
-    return Findings(corpus, attribute, view, None, None, None, None, fdr, dropped, (NO_SPEAKERS,), ())
-
-
-def _grid(sums: SpeakerSums) -> Grid:
-    return Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations())
-
-
 def _view(
     grid: Grid,
     found: Places,
@@ -234,29 +301,31 @@ def _view(
 
     at = (found.group, found.against, found.pair, found.scenario)
     low, high = (np.full(len(found), np.nan) if side is None else side[at] for side in limits)
-    columns = {
-        "group": names(grid.groups, found.group),
-        "against": names(grid.groups, found.against),
-        "pair": names(grid.pairs, found.pair),
-        "scenario": names([c.id for c in grid.scenarios], found.scenario),
-        "perturbation": names([c.perturbation for c in grid.scenarios], found.scenario),
-        "setting": names([show_setting(c.setting) for c in grid.scenarios], found.scenario),
-        "tau": np.asarray(taus)[found.tau],
-        "gap": found.gap,
-        **{
-            name: pl.Series(values, dtype=pl.Float64).fill_nan(None)
-            for name, values in (("ci_low", low), ("ci_high", high), ("p", tested.p), ("q", tested.q))
+    numbers = {"low": low, "high": high, "p": tested.p, "p_adjusted": tested.q}
+    violations = pl.DataFrame(
+        {
+            "group": names(grid.groups, found.group),
+            "against": names(grid.groups, found.against),
+            "pair": names(grid.pairs, found.pair),
+            "scenario": names([c.id for c in grid.scenarios], found.scenario),
+            "perturbation": names([c.perturbation for c in grid.scenarios], found.scenario),
+            "setting": names([show_setting(c.setting) for c in grid.scenarios], found.scenario),
+            "tau": pl.Series(np.asarray(taus, dtype=np.float64)[found.tau], dtype=pl.Float64),
+            "gap": pl.Series(found.gap, dtype=pl.Float64),
+            **{name: pl.Series(v, dtype=pl.Float64).fill_nan(None) for name, v in numbers.items()},
+            "verdict": np.where(
+                np.isnan(tested.p), "refused", np.where(tested.significant, "shown", "not_shown")
+            ).tolist(),
         },
-    }
-    verdicts = pl.when(pl.col("p").is_not_null()).then(pl.Series("verdict", tested.significant))
-    violations = pl.DataFrame(columns).with_columns(significant=verdicts)
+        schema_overrides={"verdict": pl.String},
+    )
     return View(
         grid.groups,
         grid.pairs,
         grid.scenarios,
         taus,
         degradations,
-        violations.select(pl.col(name).cast(kind) for name, kind in VIOLATION_SCHEMA.items()),
+        violations,
         tested.family,
         tested.comparisons,
         chance,
@@ -265,7 +334,7 @@ def _view(
 
 def _degradations(grid: Grid, disturbed: FloatArray | None, clean: FloatArray | None) -> pl.DataFrame:
     rows = [(g, p, c) for g in grid.groups for p in grid.pairs for c in grid.scenarios]
-    parts = {"distance": disturbed, "original": clean, "degradation": grid.degradations}
+    parts = {"distance": disturbed, "clean": clean, "degradation": grid.degradations}
     return pl.DataFrame(
         {
             "group": [g for g, _, _ in rows],
@@ -281,23 +350,408 @@ def _degradations(grid: Grid, disturbed: FloatArray | None, clean: FloatArray | 
     )
 
 
-def _refusals(view: View, untestable: str | None) -> tuple[str, ...]:
-    if untestable:
-        return (f"no p-values: {untestable}",)
-    return tuple(
-        f"{comparison.group} and {comparison.against} are not tested: {comparison.refusal}"
-        for comparison in view.comparisons
-        if comparison.refusal
+def _refusals(attribute: str, view: View, sums: SpeakerSums) -> tuple[Refusal, ...]:
+    """Say why violations are counted but not tested; one refusal for all groups that have too few speakers."""
+    if sums.untestable is not None:
+        why = sums.untestable
+        return (Refusal(why.code, attribute, f"no p-values: {why.text}", why.facts),)
+    few = {
+        group: size for group, size in zip(sums.groups, sums.sizes(), strict=True) if size < FEWEST_SPEAKERS
+    }
+    if not few:
+        return ()
+    names = listed(f"{group} ({counted(size, 'speaker')})" for group, size in few.items())
+    text = (
+        f"violations of and against {names} are counted but not tested: a test needs {FEWEST_SPEAKERS} speakers in"
+        " each group"
     )
+    return (Refusal("too_few_speakers", attribute, text, {"speakers": few, "needed": FEWEST_SPEAKERS}),)
 
 
-def _silences(sums: SpeakerSums) -> tuple[str, ...]:
+def _fewer_taus(taus: tuple[float, ...], asked: _Asked) -> Iterator[Note]:
+    if asked.taus or len(taus) == len(TAUS):
+        return
+    text = (
+        f"of the paper's four tolerances two are asked ({', '.join(f'{tau:g}' for tau in taus)}): with all four there"
+        f" would be more than {MOST_QUESTIONS:,} questions"
+    )
+    yield Note("tolerances", text, {"tau": list(taus)}, see=("tau",))
+
+
+def _silences(sums: SpeakerSums) -> Iterator[Note]:
     """Say where both recognizers heard nothing in a whole group, so that there is no distance."""
     missing = np.argwhere(~np.isfinite(sums.degradations()))
-    if not len(missing):
-        return ()
-    group, pair, scenario = (int(place) for place in missing[0])
-    return (
-        f"{len(missing)} distance(s) do not exist because both recognizers returned no words, or nothing at all, for a"
-        f" whole group: first {sums.groups[group]}, {sums.pairs[pair]}, {sums.scenarios[scenario].id}; not compared",
+    if len(missing):
+        group, pair, scenario = (int(place) for place in missing[0])
+        first = f"{sums.groups[group]}, {sums.pairs[pair]}, {sums.scenarios[scenario].id}"
+        yield Note(
+            "no_words",
+            f"{counted(len(missing), 'distance')} cannot be computed and {'is' if len(missing) == 1 else 'are'} not"
+            " compared: both recognizers returned no words, or nothing at all, for a whole group (first:"
+            f" {first})",
+            {"distances": len(missing)},
+        )
+
+
+def _little_room(view: View) -> Iterator[Note]:
+    """Say where groups start from very different distances: who is near the ceiling cannot drift much further."""
+    clean = view.degradations.filter(pl.col("clean").is_not_null())
+    for (pair,), part in clean.group_by("pair", maintain_order=True):
+        apart = dict(part.group_by("group", maintain_order=True).agg(pl.col("clean").first()).iter_rows())
+        if apart and max(apart.values()) - min(apart.values()) > UNLIKE_CLEAN:
+            far, near = max(apart, key=apart.__getitem__), min(apart, key=apart.__getitem__)
+            yield Note(
+                "unlike_clean",
+                f"on clean speech {pair} are already {100 * apart[far]:.0f} % apart for {far} and"
+                f" {100 * apart[near]:.0f} % for {near}: {far} has less room to drift further, so fewer violations of"
+                " it do not mean that disturbance hurts it less",
+                {"pair": pair, "clean": apart},
+            )
+
+
+# The words
+
+
+def _answer(found: Sequence[Differential], attribute: str, notes: list[Note], full: bool) -> Answer:
+    for one in found:
+        notes += one.notes
+        notes += [
+            Note("left_out", f"left out: {count:,} {what}", {"what": what, "count": count})
+            for what, count in (one.left_out or {}).items()
+        ]
+    taus = found[0].view.taus
+    return Answer(
+        audit="differential",
+        title=f"Groups of {attribute} under disturbance, without reference texts",
+        question={"attribute": attribute, "tau": list(taus)},
+        findings=tuple(finding for one in found for finding in _findings(one)),
+        tables=Tables(_tables(found, full)),
+        figures=tuple(_figures(found)),
+        notes=tuple(notes),
+        refusals=tuple(refusal for one in found for refusal in one.refusals),
+        lead=LEAD,
+        detail=tuple(found),
     )
+
+
+def _findings(found: Differential) -> Iterator[Finding]:
+    """Yield how many comparisons survive, in all (what a gate judges), then for each group that has any."""
+    view, attribute = found.view, found.attribute
+    cells, totals = view.surviving, view.totals()
+    if not view.tested:
+        refusal = found.refusals[0]
+        sentence = f"No conclusion about {attribute} without reference texts: {refusal.text}."
+        yield _finding(found, None, "refused", sentence, None, headline=True, code=refusal.code)
+        return
+    expected = (
+        "" if view.chance is None else f", {sum(c.mean for c in view.chance.values()):.0f} expected by chance"
+    )
+    rule = f"{counted(sum(totals.values()), 'violation')} by the plain rule{expected}"
+    if cells.is_empty():
+        sentence = (
+            "Without reference texts: disturbed speech is not shown to drive recognizers further apart for one group"
+            f" of {attribute} than for another ({rule}; none survives a false-discovery rate of {100 * found.fdr:g} %)."
+        )
+        yield _finding(found, None, "not_shown", sentence, 0, headline=True, rows=view.violations)
+        return
+    pairs = len(view.pairs) * len(view.scenarios)
+    asked = pairs * len(view.groups) * (len(view.groups) - 1) // 2
+    sentence = (
+        f"Without reference texts: in {cells.height} of {counted(asked, 'comparison')} of groups of {attribute},"
+        " disturbed speech drives recognizers further apart for one group than for the other, at a false-discovery"
+        f" rate of {100 * found.fdr:g} % ({rule})."
+    )
+    yield _finding(found, None, "shown", sentence, cells.height, headline=False, rows=cells)
+    for (name,), own in cells.group_by("group", maintain_order=True):
+        group = str(name)
+        chance = None if view.chance is None else view.chance[group]
+        expected = "" if chance is None else f"; {chance.mean:.0f} expected by chance, {p_value(chance.p)}"
+        against = own["against"].unique(maintain_order=True).to_list()
+        sentence = (
+            f"Without reference texts: disturbed speech drives recognizers further apart for {group} ({attribute}) than"
+            f" for {listed(against)} in {own.height} of {counted(pairs * len(against), 'comparison')}, at a"
+            f" false-discovery rate of {100 * found.fdr:g} % ({counted(totals[group], 'violation')} by the plain"
+            f" rule{expected})."
+        )
+        yield _finding(found, group, "shown", sentence, own.height, headline=True, rows=own)
+
+
+def _finding(
+    found: Differential,
+    group: str | None,
+    verdict: Verdict,
+    sentence: str,
+    count: int | None,
+    *,
+    headline: bool,
+    code: str | None = None,
+    rows: pl.DataFrame | None = None,
+) -> Finding:
+    surest = None if rows is None else rows.sort("p_adjusted", "p", nulls_last=True, maintain_order=True)
+    tested = surest is not None and surest.height and surest["p"][0] is not None
+    measure = "group_violations" if group else "violations"
+    return Finding(
+        id=finding_id("differential", found.corpus or None, found.attribute, group, measure),
+        measure=measure,
+        verdict=verdict,
+        sentence=sentence,
+        estimate=count,
+        unit="count",
+        p=surest["p"][0] if surest is not None and tested else None,
+        p_adjusted=surest["p_adjusted"][0] if surest is not None and tested else None,
+        family="comparisons" if verdict != "refused" else None,
+        corpus=found.corpus or None,
+        attribute=found.attribute,
+        group=group,
+        speakers=None
+        if found.speakers is None
+        else found.speakers[group]
+        if group
+        else sum(found.speakers.values()),
+        code=code,
+        headline=headline,
+    )
+
+
+def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
+    first = found[0]
+    names = [("corpus",)] if len(found) > 1 else []
+    tested = any(one.view.tested for one in found)
+    yield _groups(found, names)
+    yield _survivors(found, names, first)
+    yield tabulate(
+        "counts",
+        "Where violations are",
+        _stacked(found, [one.view.counts().filter(pl.col("by") != "all") for one in found]),
+        [
+            *names,
+            ("by", "counted by"),
+            ("value", "which"),
+            ("group",),
+            ("violations", "violations (plain rule)", "count"),
+            ("surviving", "survive the test", "count"),
+        ],
+        # Where nothing could be tested, the rule's counts are all there is.
+        folded=tested,
+    )
+    if first.wer is not None and first.agreement is not None:
+        yield from _beside_wer(first)
+    yield tabulate(
+        "comparisons",
+        "How groups were compared",
+        _stacked(found, [_records([asdict(c) for c in one.view.comparisons]) for one in found]),
+        [
+            *names,
+            ("group",),
+            ("against",),
+            ("speakers", "", "count"),
+            ("speakers_against", "speakers against", "count"),
+            ("permutations", "ways of dealing the speakers", "count"),
+            ("smallest_p", "smallest p there can be", "p"),
+            ("refusal", "not tested because"),
+        ],
+        folded=True,
+    )
+    if full:
+        yield _violations(found, names)
+        yield tabulate(
+            "distances",
+            "How far recognizers are apart",
+            _stacked(found, [one.view.degradations for one in found]),
+            [
+                *names,
+                ("group",),
+                ("pair",),
+                ("scenario",),
+                ("distance", "", "percent"),
+                ("clean", "on clean speech", "percent"),
+                ("degradation", "", "points"),
+            ],
+            folded=True,
+        )
+
+
+def _records(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    kinds: dict[str, type[pl.DataType]] = {
+        **dict.fromkeys(("group", "against"), pl.String),
+        **dict.fromkeys(("speakers", "speakers_against", "permutations"), pl.Int64),
+        "exact": pl.Boolean,
+        "smallest_p": pl.Float64,
+        "refusal": pl.String,
+    }
+    return pl.DataFrame(rows, schema=kinds)
+
+
+def _stacked(found: Sequence[Differential], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the tables of several corpora as one, with a column that says which it is."""
+    if len(found) == 1:
+        return frames[0]
+    return pl.concat(
+        [
+            frame.select(pl.lit(one.corpus).alias("corpus"), pl.all())
+            for one, frame in zip(found, frames, strict=True)
+        ]
+    )
+
+
+def _groups(found: Sequence[Differential], names: Sequence[tuple[str]]) -> Table:
+    rows = []
+    for one in found:
+        view, survived = one.view, one.view.totals("surviving")
+        for group, violations in view.totals().items():
+            chance = None if view.chance is None else view.chance[group]
+            rows.append(
+                {
+                    "corpus": one.corpus or None,
+                    "attribute": one.attribute,
+                    "group": group,
+                    "speakers": None if one.speakers is None else one.speakers[group],
+                    "violations": violations,
+                    "by_chance": None if chance is None else chance.mean,
+                    "by_chance_high": None if chance is None else chance.upper,
+                    "p": None if chance is None else chance.p,
+                    "surviving": survived[group] if view.tested else None,
+                }
+            )
+    view = found[0].view
+    note = (
+        f"{counted(len(view.pairs), 'pair')} of recognizers, {counted(len(view.scenarios), 'scenario')}, tolerances"
+        f" {', '.join(f'{100 * tau:g}' for tau in view.taus)} percentage points; a gap counts once for each tolerance"
+        " that it exceeds."
+    )
+    if view.tested:
+        note += (
+            f" Of what survives, about {100 * found[0].fdr:g} % at most is by chance (false-discovery rate over"
+            f" {view.family:,} questions)."
+        )
+    return tabulate(
+        "groups",
+        f"Violations by {found[0].attribute}",
+        rows,
+        [
+            *names,
+            ("group",),
+            ("speakers", "", "count"),
+            ("violations", "violations (plain rule)", "count"),
+            ("by_chance", "by chance: mean", "number"),
+            ("by_chance_high", "by chance: 95th percentile", "number"),
+            ("p", "p of the total", "p"),
+            ("surviving", "survive the test", "count"),
+        ],
+        note=note,
+    )
+
+
+def _survivors(found: Sequence[Differential], names: Sequence[tuple[str]], first: Differential) -> Table:
+    return tabulate(
+        "surviving",
+        f"Violations by {first.attribute} that survive",
+        _stacked(found, [one.view.surviving for one in found]),
+        [
+            *names,
+            ("group",),
+            ("against",),
+            ("pair",),
+            ("scenario",),
+            ("gap", "gap", "points", "low", "high"),
+            ("tau", "beyond tau", "number"),
+            ("p", "p", "p"),
+            ("p_adjusted", "p, corrected", "p"),
+        ],
+        note="The gap is how much further apart two recognizers drift for the group than for the other, in percentage"
+        " points; it survives at the largest tolerance beyond which the p-value, corrected for all questions, is small"
+        " enough.",
+    )
+
+
+def _violations(found: Sequence[Differential], names: Sequence[tuple[str]]) -> Table:
+    return tabulate(
+        "violations",
+        "Every violation",
+        _stacked(found, [one.view.violations for one in found]),
+        [
+            *names,
+            ("group",),
+            ("against",),
+            ("pair",),
+            ("scenario",),
+            ("tau", "beyond tau", "number"),
+            ("gap", "gap", "points", "low", "high"),
+            ("p", "p", "p"),
+            ("p_adjusted", "p, corrected", "p"),
+            ("verdict",),
+        ],
+        folded=True,
+    )
+
+
+def _beside_wer(found: Differential) -> Iterator[Table]:
+    wer, agreement = found.wer, found.agreement
+    assert wer is not None
+    assert agreement is not None
+    survived = wer.totals("surviving")
+    yield tabulate(
+        "wer",
+        "The same question with word error rates",
+        [
+            {
+                "group": group,
+                "violations": violations,
+                "surviving": survived[group] if wer.tested else None,
+                "by_chance": None if wer.chance is None else wer.chance[group].mean,
+                "p": None if wer.chance is None else wer.chance[group].p,
+                "rank_correlation": agreement.spearman_degradation[group],
+            }
+            for group, violations in wer.totals().items()
+        ],
+        [
+            ("group",),
+            ("violations", "violations (plain rule)", "count"),
+            ("by_chance", "by chance: mean", "number"),
+            ("p", "p of the total", "p"),
+            ("surviving", "survive the test", "count"),
+            ("rank_correlation", "rank correlation of degradations", "ratio"),
+        ],
+    )
+    overlaps = {f"beyond {tau}": overlap for tau, overlap in agreement.overlap.items()}
+    if agreement.significant is not None:
+        overlaps["survive the test"] = agreement.significant
+    gaps = "-" if agreement.spearman is None else f"{agreement.spearman:.2f}"
+    yield tabulate(
+        "agreement",
+        "Do the two agree?",
+        [{"cells": name, **asdict(overlap)} for name, overlap in overlaps.items()],
+        [
+            ("cells", "cells flagged"),
+            ("both", "", "count"),
+            ("only_differential", "only without references", "count"),
+            ("only_wer", "only by WER", "count"),
+            ("neither", "", "count"),
+            ("kappa", "kappa", "ratio"),
+        ],
+        note=f"The rank correlation of {counted(agreement.cells, 'gap')} is {gaps}. A cell is two groups, a pair of"
+        " recognizers and a scenario; its WER is the mean of the two recognizers'.",
+    )
+
+
+def _figures(found: Sequence[Differential]) -> Iterator[Figure]:
+    rows = [
+        ForestRow(
+            f"{row['group']} against {row['against']}: {row['scenario']}"
+            + (f", {row['pair']}" if len(one.view.pairs) > 1 else ""),
+            Cell(row["gap"], row["low"], row["high"]),
+            shown=True,
+            note=f"beyond {100 * row['tau']:g} points",
+        )
+        for one in found
+        for row in one.view.surviving.head(MOST_FOREST).to_dicts()
+    ]
+    if rows:
+        attribute = found[0].attribute
+        yield Figure(
+            "gaps",
+            f"{attribute}: how much further recognizers drift apart, where it survives the test",
+            f"The {len(rows)} largest gaps by {attribute} that survive, with their intervals.",
+            Forest(tuple(rows), "further apart than for the other group", no_difference=0.0, log=False),
+            "surviving",
+        )

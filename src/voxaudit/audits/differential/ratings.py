@@ -1,17 +1,17 @@
-"""How comprehensible disturbed speech is to people: mean ratings by perturbation and setting."""
+"""Which scenarios are asked about: all, all but some, or those that people still understand by their ratings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
 import polars as pl
 
-from voxaudit.audits.inputs import with_own_names
+from voxaudit.audits.scores import own_names
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.scenario_id import read_setting
+from voxaudit.perturb.scenario_id import ScenarioId, places_excluded, read_setting
 from voxaudit.tables import read_table, require_columns
 
 
@@ -28,7 +28,7 @@ class Ratings:
 
 def read_ratings(path: str | Path) -> Ratings:
     """Read ratings from a table with the columns perturbation, setting, rating; several of one cell are averaged."""
-    table = with_own_names(read_table(path))
+    table = own_names(read_table(path))
     require_columns(table, ("perturbation", "setting", "rating"), path)
     rating = table["rating"].cast(pl.Float64, strict=False)
     bad = (rating.is_null() | rating.is_nan()).arg_true()
@@ -46,3 +46,40 @@ def published_ratings() -> Ratings:
     """Return the mean ratings of the 197 participants of Rajan et al. (2022), Table 10, and of Amp 2.0."""
     with as_file(files(__package__).joinpath("ratings.csv")) as path:
         return read_ratings(path)
+
+
+def select(
+    scenarios: Sequence[ScenarioId],
+    exclude: Iterable[str] = (),
+    minimum: float | None = None,
+    ratings: Ratings | None = None,
+) -> tuple[list[int], Mapping[str, int]]:
+    """Return the places of the scenarios that are asked about, and how many were left out for which reason.
+
+    `exclude` holds scenarios, or perturbations alone (see `places_excluded`). With `minimum`, only scenarios rated at
+    least so comprehensible stay, and those without a rating go.
+    """
+    excluded = places_excluded([(one.perturbation, one.setting) for one in scenarios], exclude)
+    left_out = {"scenarios excluded by name": len(excluded)} if excluded else {}
+    kept: list[int] = []
+    for place, scenario in enumerate(scenarios):
+        if place in excluded:
+            continue
+        reason = None
+        if minimum is not None and ratings is not None:
+            rating = ratings.of(scenario.perturbation, scenario.setting)
+            if rating is None:
+                reason = "scenarios without a comprehensibility rating"
+            elif rating < minimum:
+                reason = f"scenarios rated under {minimum:g}"
+        if reason is None:
+            kept.append(place)
+        else:
+            left_out[reason] = left_out.get(reason, 0) + 1
+    if not kept:
+        why = "; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "there are none"
+        raise VoxauditError(
+            f"no disturbed scenario is left to compare ({why})",
+            see=("exclude", "min_comprehensibility", "ratings"),
+        )
+    return kept, left_out
