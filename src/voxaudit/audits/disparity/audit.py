@@ -130,22 +130,20 @@ def disparity(
         notes.append(Note("text", said))
     names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
     fits: list[Fit] = []
+    plain: list[Fit] = []
     refusals: list[Refusal] = []
+    options = _Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
     for name in names:
         try:
             question = Question(
                 scores.column(name), tuple(controls), split, interaction, random or _all_known(scores)
             )
-            found, said_of = _fits(
-                scores,
-                question,
-                against,
-                interaction_against,
-                extra,
-                _Options(Settings(random=random, nodes=nodes), interval, resamples, seed),
-            )
+            found, said_of = _fits(scores, question, against, interaction_against, extra, options)
             fits += _adjusted([replace(fit, attribute=name) for fit in found])
             notes += said_of
+            if hold_text is not None:
+                found, _ = _fits(scores, question, against, None, (), replace(options, resamples=0))
+                plain += _adjusted([replace(fit, attribute=name) for fit in found])
         except RefusedError as error:
             if len(names) == 1:
                 raise
@@ -155,7 +153,7 @@ def disparity(
     if all(fit.refusal for fit in fits) and len(names) == 1:
         assert fits[0].refusal is not None
         raise RefusedError(replace(fits[0].refusal, about=scores.where))
-    return _answer(Disparity(interval, tuple(fits)), split, notes, refusals, hold_text)
+    return _answer(Disparity(interval, tuple(fits)), split, notes, refusals, plain)
 
 
 def _split(scores: Scores, by: Sequence[str] | None) -> tuple[str, ...]:
@@ -501,7 +499,7 @@ def _answer(
     split: tuple[str, ...],
     notes: Sequence[Note],
     refusals: Sequence[Refusal],
-    hold_text: str | None,
+    plain: Sequence[Fit],
 ) -> Answer:
     findings = [finding for fit in result.fits for finding in _findings(fit)]
     findings += _worst(result.fits, split, refusals)
@@ -509,6 +507,7 @@ def _answer(
         table
         for table in (
             _groups_table(result.fits, split),
+            _text_table(plain, result.fits, split),
             _interaction_table(result.fits, split),
             _baseline_table(result.fits, split),
             _controls_table(result.fits, split),
@@ -523,7 +522,7 @@ def _answer(
     ]
     return Answer(
         audit="disparity",
-        title=f"Errors by {listed(asked)}" + (f", {hold_text} held fixed" if hold_text else ""),
+        title=f"Errors by {listed(asked)}" + (", what is said held fixed" if plain else ""),
         findings=tuple(findings),
         tables=tables,  # type: ignore[arg-type]
         figures=tuple(_figures(result.fits, split)),
@@ -719,13 +718,16 @@ def _worst(fits: Sequence[Fit], split: tuple[str, ...], refused: Sequence[Refusa
 
 def _cautions(fits: Sequence[Fit]) -> list[Note]:
     """Return what to know about the fits, each thing once with the parts it holds for."""
-    merged: dict[str, tuple[Note, list[str]]] = {}
+    merged: dict[tuple[str, ...], tuple[Note, list[str]]] = {}
     for fit in fits:
         for note in fit.cautions:
-            merged.setdefault(note.text, (note, []))[1].append(_part(fit).rstrip(": "))
+            # What differs in its figures alone is one caution: that of the first part it holds for.
+            names = (str(value) for value in note.facts.values() if isinstance(value, str))
+            key = (fit.attribute, note.code, *names)
+            merged.setdefault(key, (note, []))[1].append(_part(fit).rstrip(": "))
     several = len({tuple(fit.by.values()) for fit in fits}) > 1
     return [
-        replace(note, text=f"{note.text} ({listed(dict.fromkeys(parts))})") if several else note
+        replace(note, text=f"{note.text} ({listed(dict.fromkeys(parts), 3)})") if several else note
         for note, parts in merged.values()
     ]
 
@@ -788,6 +790,33 @@ def _kinds(effect: Effect | None) -> dict[str, float | None]:
         for name in ("low", "high", "p"):
             found[f"{kind}_{name}"] = None if one is None else number_or_none(getattr(one, name))
     return found
+
+
+def _text_table(plain: Sequence[Fit], fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    rows = []
+    for before, after in zip(plain, fits, strict=False):
+        held = {effect.group: effect for effect in after.effects}
+        for effect in before.effects:
+            then = held.get(effect.group)
+            row = {
+                **before.by,
+                "attribute": before.attribute,
+                "group": effect.group,
+                "against": before.against,
+            }
+            for name, one in (("as_it_is", effect), ("text_held_fixed", then)):
+                row[name] = None if one is None else number_or_none(one.ratio)
+                row[f"{name}_low"] = None if one is None else number_or_none(one.low)
+                row[f"{name}_high"] = None if one is None else number_or_none(one.high)
+            rows.append(row)
+    columns = [
+        *_columns(split),
+        ("group",),
+        ("against",),
+        *((name, "", "ratio", f"{name}_low", f"{name}_high") for name in ("as_it_is", "text_held_fixed")),
+    ]
+    note = "A gap that stays is not explained by the text as measured here; that does not make it one of acoustics."
+    return tabulate("text", "What stays when the text is held fixed", rows, columns, note=note)
 
 
 def _interaction_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
