@@ -169,9 +169,9 @@ class RunOptions:
     seed: int = option(0, "seed of everything random", at_least=0, metavar="N")
     workers: int | None = option(
         None,
-        "recognizer processes (on Ray: replicas)",
+        "recognizer processes, or replicas on Ray",
         at_least=1,
-        unset="one per core (on Ray: as many as fit)",
+        unset="one per core; on Ray: as many as fit",
         metavar="N",
     )
     timeout: float = option(

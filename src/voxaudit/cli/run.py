@@ -38,7 +38,6 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.cli.arguments import as_asked
     from voxaudit.cli.report import show
     from voxaudit.config import load_config
-    from voxaudit.pipeline import run_audit
 
     config = as_asked(load_config(args.config), args)
     if args.dry_run:
@@ -47,6 +46,8 @@ def run(args: argparse.Namespace) -> int:
         from voxaudit.cli.sequential import hear
 
         return hear(config, args)
+    from voxaudit.pipeline import run_audit
+
     audit = run_audit(config)
     return show(audit.report, audit.run.folder, audit.files, as_json=args.json)
 
