@@ -49,7 +49,7 @@ def test_all_problems_are_raised_at_once_with_their_rows_and_the_remedy(bad):
         "3 starts are not numbers of seconds from 0 on (rows 5, 9, 10: 'soon', '-1', 'inf'); "
         "4 durations are not numbers of seconds above 0 (rows 5, 6, 9 and 1 more: '-1', 'nan', '0', ...); "
         "1 duplicate id (rows 2 and 5: 'a'). "
-        "Mend them, or leave the bad rows out with --skip-bad-rows (in Python: skip_bad_rows=True)"
+        "Fix them, or leave the bad rows out with the setting `skip_bad_rows`"
     )
     found = {problem.kind: problem for problem in caught.value.problems}
     assert {kind for kind, problem in found.items() if not problem.fatal} == {
@@ -143,7 +143,7 @@ def test_no_speaker_and_no_text_are_notes_said_once(wavs):
         ("no_speaker", False),
         ("no_text", False),
     ]
-    assert "--columns speaker=COLUMN" in corpus.problems[0].message
+    assert "the setting `columns`: speaker=COLUMN" in corpus.problems[0].message
     (root / "m.csv").write_text("path,speaker,text\na.wav,,\nb.wav,,\n")
     corpus = read_corpus(root / "m.csv")
     assert [problem.message.split(":")[0] for problem in corpus.problems] == [

@@ -327,7 +327,7 @@ def test_a_plain_folder(wavs):
     assert corpus.attributes == []
     assert [problem.kind for problem in corpus.problems] == ["no_metadata", "no_speaker", "no_text"]
     assert not any(problem.fatal for problem in corpus.problems)
-    assert "--columns" not in messages(corpus)
+    assert "`columns`" not in messages(corpus)
 
 
 def test_folders_as_labels(wavs):

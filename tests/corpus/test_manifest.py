@@ -108,7 +108,7 @@ def test_no_audio_column_is_one_line(wavs):
     root = wavs("a.wav")
     (root / "m.csv").write_text("where,text\na.wav,x\n")
     with pytest.raises(
-        CorpusError, match=r"m\.csv: no column looks like .*--columns audio=COLUMN.*where, text"
+        CorpusError, match=r"m\.csv: no column looks like .*the setting `columns`: audio=COLUMN.*where, text"
     ):
         read_corpus(root / "m.csv")
 
@@ -257,11 +257,11 @@ def test_what_is_not_there_or_not_known(wavs, tmp_path: Path):
         read_corpus("a\0b")
     (root / "notes.txt").write_text("hello")
     with pytest.raises(
-        CorpusError, match=r"notes\.txt: this file is no corpus that voxaudit knows. Formats: librispeech"
+        CorpusError, match=r"notes\.txt: this file is not a corpus that voxaudit knows. Formats: librispeech"
     ):
         read_corpus(root / "notes.txt")
     with pytest.raises(CorpusError, match="a manifest ends in one of"):
         read_corpus(root / "notes.txt", format="manifest")
     (root / "empty").mkdir()
-    with pytest.raises(CorpusError, match="this folder is no corpus"):
+    with pytest.raises(CorpusError, match="this folder is not a corpus"):
         read_corpus(root / "empty")

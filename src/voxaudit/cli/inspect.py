@@ -129,7 +129,7 @@ def _show(summary: dict[str, Any]) -> None:
         mark = "[red]problem[/red]" if problem["fatal"] else "[yellow]note[/yellow]"
         console.print(f"{mark}  {escape(printable(problem['message']))}", soft_wrap=True)
     if not summary["usable"] and summary["utterances"]:
-        console.print("\nNot usable as it is. Mend the rows, or leave them out with --skip-bad-rows.")
+        console.print("\nNot usable as it is. Fix the rows, or leave them out with --skip-bad-rows.")
 
 
 def _left_out(skipped: int) -> str:

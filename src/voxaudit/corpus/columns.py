@@ -131,7 +131,7 @@ def _ambiguous(ours: str, found: Sequence[str]) -> Problem:
     names = (
         f"{', '.join(map(repr, found[:-1]))} and {found[-1]!r} could {'both' if len(found) == 2 else 'all'}"
     )
-    choice = f"read {found[0]!r}, the rest as attributes (choose with --columns {ours}=COLUMN)"
+    choice = f"read {found[0]!r}, the rest as attributes (choose in the setting `columns`: {ours}=COLUMN)"
     return Problem("ambiguous_column", f"columns {names} be the {ours}; {choice}", False)
 
 

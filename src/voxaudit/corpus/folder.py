@@ -36,7 +36,8 @@ def rows(path: Path) -> Rows:
     if found:
         table = table.with_columns(strings("label", found))
         message += (
-            "; its sub folders are read as attribute 'label' (if they are speakers: --columns speaker=label)"
+            "; its subfolders are read as attribute 'label' (if they are speakers, name them in the setting"
+            " `columns`: speaker=label)"
         )
         if all(file.split("/")[0] in SPLITS for file in files):
             table = table.with_columns(strings("split", [file.split("/")[0] for file in files]))

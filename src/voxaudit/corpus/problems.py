@@ -12,7 +12,7 @@ KEPT = 20
 """How many rows a `Problem` names."""
 
 NO_ROWS = "no_rows"
-REMEDY = "Mend them, or leave the bad rows out with --skip-bad-rows (in Python: skip_bad_rows=True)"
+REMEDY = "Fix them, or leave the bad rows out with the setting `skip_bad_rows`"
 
 
 def row_problem(

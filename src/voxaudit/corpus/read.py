@@ -377,7 +377,7 @@ def _missing_columns(plan: Plan, work: pl.DataFrame) -> list[Problem]:
             hint = (
                 ""
                 if ours in plan.fields or not plan.attributes
-                else f" (name it with --columns {ours}=COLUMN)"
+                else f" (name it in the setting `columns`: {ours}=COLUMN)"
             )
             found.append(Problem(f"no_{ours}", f"{what}: {consequence}{hint}", False))
     return found
@@ -405,8 +405,8 @@ def _nothing(rows: Rows, height: int) -> Problem:
 def _no_audio(where: str, present: Sequence[str]) -> CorpusError:
     names = ", ".join(present)
     return CorpusError(
-        f"{where}: no column looks like the path of the audio; name it with --columns audio=COLUMN"
-        f" (in Python: columns={{'audio': ...}}). Columns there: {names[:500]}"
+        f"{where}: no column looks like the path of the audio; name it in the setting `columns`:"
+        f" audio=COLUMN. Columns there: {names[:500]}"
     )
 
 

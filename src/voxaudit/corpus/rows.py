@@ -184,7 +184,7 @@ def detect_format(path: Path) -> tuple[Reader, list[Problem]]:
             )
     what = "folder" if path.is_dir() else "file"
     raise CorpusError(
-        f"{path}: this {what} is no corpus that voxaudit knows. Formats: {', '.join(FORMATS.names())};"
-        " name one with --format (in Python: format=), see docs/corpora.md",
+        f"{path}: this {what} is not a corpus that voxaudit knows. Formats: {', '.join(FORMATS.names())};"
+        " name one in the setting `format`, see docs/corpora.md",
         tuple(notes),
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-_ATTACK = "an attack on a recognizer that gives gradients: `voxaudit attack --method pgd`"
+_ATTACK = "an attack on a recognizer that gives gradients: the audit `attack` with the method `pgd`"
 _UNIVERSAL = (
-    "a saved perturbation, from an attack on a recognizer that gives gradients (`voxaudit attack --method universal`):"
+    "a saved perturbation, from an attack on a recognizer that gives gradients (the audit `attack`, method `universal`):"
     " universal = FILE or FOLDER in [sources]"
 )
 

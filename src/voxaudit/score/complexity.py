@@ -24,9 +24,7 @@ MEASURES = ("text_words", "unknown_words", "word_frequency", "perplexity_bits")
 """Columns of the result: words; share of words outside the dictionary; mean log10 of the words' frequency per
 million; log2 of the perplexity a word."""
 
-NO_DICTIONARY = (
-    "no dictionary: give a word list with --dictionary, or for English install 'voxaudit[pocketsphinx]'"
-)
+NO_DICTIONARY = "no dictionary: give a word list in the setting `dictionary`, or for English install 'voxaudit[pocketsphinx]'"
 NOT_ENGLISH = "too many words are not in the English dictionary: give a word list of the texts' language"
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")

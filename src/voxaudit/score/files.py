@@ -138,7 +138,7 @@ def _by_id(said: _Source, heard: _Source, missing: Missing) -> Pairs:
     grid = [column for column in GRID if column in heard.table.columns and column not in said.table.columns]
     problems = [*_repeated(said, [_ID], "reference"), *_repeated(heard, [_ID, *grid], "hypothesis")]
     if problems:
-        raise VoxauditError(f"{'; '.join(problems)}. Ids must be unique; name another column with --id")
+        raise VoxauditError(f"{'; '.join(problems)}. Ids must be unique; name another column", see=("id",))
     cells = heard.table.select(grid).unique(maintain_order=True) if grid else None
     expected = said.table if cells is None else said.table.join(cells, how="cross")
     extra = [column for column in heard.table.columns if column not in (*said.table.columns, *grid)]
@@ -149,7 +149,8 @@ def _by_id(said: _Source, heard: _Source, missing: Missing) -> Pairs:
     if len(unknown) == heard.table.height:
         raise VoxauditError(
             f"{heard.path}: no id is one of {said.path}'s ({quote(unknown[0])} against"
-            f" {quote(said.table[_ID][0])}); name the columns to match with --id"
+            f" {quote(said.table[_ID][0])}); name the column that matches them",
+            see=("id",),
         )
     if len(unknown):
         notes.append(f"{len(unknown)} hypotheses have no reference and are not scored ({_some(unknown)})")
@@ -167,8 +168,9 @@ def _decided(frame: pl.DataFrame, path: Path, missing: Missing, notes: list[str]
         which = f"{unheard.sum()} of {frame.height} references have no hypothesis ({_some(frame[_ID].filter(unheard))})"
         if missing == "error":
             raise VoxauditError(
-                f"{path}: {which}; add them, or choose --missing empty (their words count as deletions)"
-                " or --missing skip (they are left out)"
+                f"{path}: {which}; add them, or choose 'empty' (their words count as deletions)"
+                " or 'skip' (they are left out)",
+                see=("missing",),
             )
         notes.append(f"{which}: {'counted as deletions' if missing == 'empty' else 'left out'}")
         frame = (
@@ -188,7 +190,7 @@ def _source(
         return _Source(path, read_timed(path).rename({"id": _ID, "text": text_name}))
     table = _table(path)
     words = _column(path, table.columns, what, text, names)
-    # A column given with --id may be the other file's; here the usual names serve then.
+    # A column given as `id` may be the other file's; here the usual names serve then.
     key = id if id in table.columns else _column(path, table.columns, "id", None, ID_NAMES)
     keys = table[key].cast(pl.String)
     empty = (keys.is_null() | (keys.str.strip_chars() == "")).arg_true()
@@ -242,8 +244,9 @@ def _column(path: Path, columns: Sequence[str], what: str, chosen: str | None, n
     found = _find(columns, names)
     if found is None:
         raise VoxauditError(
-            f"{path}: which column is the {what}? Name it with --{what} COLUMN."
-            f" Columns there: {one_line(', '.join(columns), 300)}"
+            f"{path}: which column is the {what}? Name it."
+            f" Columns there: {one_line(', '.join(columns), 300)}",
+            see=(what,),
         )
     return found
 

