@@ -7,7 +7,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from voxaudit.answer import Answer, Finding, Refusal, Table
 from voxaudit.errors import arguments_named
@@ -90,13 +93,14 @@ def print_report(report: Report) -> None:
     from rich.console import Console
 
     console = Console(width=10**6, highlight=False)
-    for table in (
-        table for chapter in report.chapters for table in chapter.all_tables if table.id == "rates"
-    ):
-        _say(console, table.title, "bold")
-        console.print(_table_grid(table, _screen()))
-        if table.frame.height > MOST_ROWS:
-            _say(console, f"  The first {MOST_ROWS} of {table.frame.height:,} rows; all are in the report.\n")
+    rates = [table for chapter in report.chapters for table in chapter.all_tables if table.id == "rates"]
+    for number, table in enumerate(rates):
+        clean = number > 0 and "scenario" in table.frame.columns  # of groups, clean speech is enough here
+        shown = replace(table, frame=table.frame.filter(pl.col("scenario") == "clean")) if clean else table
+        _say(console, f"{table.title} on clean speech" if clean else table.title, "bold")
+        console.print(_table_grid(shown, _screen()))
+        if shown.frame.height > MOST_ROWS:
+            _say(console, f"  The first {MOST_ROWS} of {shown.frame.height:,} rows; all are in the report.\n")
     for item in report.summary:
         _say(console, f"- {sentence_of(item)}")
     refusals = [one for chapter in report.chapters for one in chapter.all_refusals if one.code != "not_asked"]
