@@ -71,7 +71,9 @@ def _recognizer(findings: Sequence[Finding], name: str, kind: str, gate: Gate) -
         return _cannot(id_, f"{said}, without {side}", gate.limit, finding)
     passed = not value > gate.limit
     bound = "" if gate.bound == "point" else f" (its {gate.bound} limit counts)"
-    limit = percent(gate.limit) if finding.unit == "fraction" else f"{gate.limit:g}"
+    limit = f"{gate.limit:g}"
+    if finding.unit == "fraction":  # a difference of rates is in points, which have no sign of their own
+        limit = f"{100 * gate.limit:.1f}" if measure.endswith("nwerd") else percent(gate.limit)
     return GateResult(
         name=id_,
         passed=passed,

@@ -1,0 +1,129 @@
+"""One question, one answer: what a report says is what its commands print, to the last digit."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from voxaudit.answer import FINDING_FIELDS
+from voxaudit.cli.main import main
+from voxaudit.report.build import build_report, remembered, write_report
+from voxaudit.run import open_run
+
+COMPARED = (
+    "id",
+    "estimate",
+    "low",
+    "high",
+    "p",
+    "p_adjusted",
+    "family",
+    "verdict",
+    "sentence",
+    "speakers",
+    "words",
+)
+ACCENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "accents" / "manifest.csv"
+
+
+def findings_by_command(folder: Path) -> dict[str, dict[str, dict]]:
+    """Return the findings of a report, as findings.json has them, by the command that prints them again."""
+    document = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    by_command: dict[str, dict[str, dict]] = {}
+    for finding in document["findings"]:
+        assert finding["command"].startswith(f"voxaudit {finding['audit']} RUN"), finding["id"]
+        assert set(FINDING_FIELDS) <= set(finding)
+        by_command.setdefault(finding["command"], {})[finding["id"]] = finding
+    return by_command
+
+
+def asked_again(command: str, folder: Path, capsys) -> dict[str, dict]:
+    """Run a finding's command on the run and return the findings that it prints, by id."""
+    words = [str(folder) if word == "RUN" else word for word in shlex.split(command)[1:]]
+    assert main([*words, "--json"]) == 0, command
+    return {finding["id"]: finding for finding in json.loads(capsys.readouterr().out)["findings"]}
+
+
+def check_commands(folder: Path, capsys) -> set[str]:
+    """Ask every question of a report again on the command line; return the audits that were asked."""
+    audits = set()
+    capsys.readouterr()
+    for command, findings in findings_by_command(folder).items():
+        again = asked_again(command, folder, capsys)
+        for id_, finding in findings.items():
+            assert id_ in again, f"{command} does not print {id_}"
+            for name in COMPARED:
+                assert again[id_][name] == finding[name], f"{id_}: {name}"
+            audits.add(finding["audit"])
+    return audits
+
+
+def check_gates_and_summary(folder: Path) -> None:
+    """What gates and the first screen say is what findings say."""
+    document = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    findings = {finding["id"]: finding for finding in document["findings"]}
+    for gate in document["gates"]:
+        if gate["judged"] and gate["finding"] in findings:
+            finding = findings[gate["finding"]]
+            assert gate["estimate"] in (finding["estimate"], finding["low"], finding["high"])
+    sentences = {finding["sentence"] for finding in findings.values() if finding["headline"]}
+    assert sentences
+    said = {findings[item]["sentence"] if item in findings else item for item in document["summary"]}
+    assert said == sentences
+
+
+def test_every_finding_of_a_report_is_printed_again_by_its_command(make_run, drops, capsys):
+    run = make_run(drops)
+    write_report(build_report(run, attributes=["accent"]), run.folder)
+    audits = check_commands(run.folder, capsys)
+    assert {"accuracy", "robustness", "disparity", "parity", "differential", "localize"} <= audits
+    check_gates_and_summary(run.folder)
+
+
+def test_findings_have_one_id_each(make_run, drops):
+    report = build_report(make_run(drops), attributes=["accent"])
+    ids = [finding.id for finding in report.findings]
+    assert len(set(ids)) == len(ids)
+    assert all(finding.command for finding in report.findings)
+
+
+@pytest.mark.slow
+def test_the_demo_says_one_thing_everywhere(tmp_path, capsys):
+    pytest.importorskip("pocketsphinx", reason="needs voxaudit[demo]")
+    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
+    folder = tmp_path / "demo" / "run-synthetic"
+    assert "stutter" in check_commands(folder, capsys)
+    check_gates_and_summary(folder)
+
+
+@pytest.mark.slow
+def test_real_people_get_one_answer(tmp_path, capsys, monkeypatch):
+    """110 people who read one passage; gates of every kind beside the findings they look at."""
+    if not ACCENTS.exists():
+        pytest.skip("needs ../shared/data/accents")
+    (tmp_path / "audit.toml").write_text(
+        f"""
+[corpus]
+path = {json.dumps(str(ACCENTS))}
+attributes = ["native_language", "gender"]
+[recognizers.moonshine]
+[scenarios]
+use = ["gaussian_noise:2", "rir:2"]
+[run]
+out = "run"
+[gates]
+clean_wer = 0.5
+worst_wer = 0.9
+worst_group_ratio = {{ limit = 20, bound = "point" }}
+max_failures = 0.5
+""",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "audit.toml"]) == 0
+    assert remembered(open_run("run"))[0] == ("native_language", "gender")
+    check_commands(Path("run"), capsys)
+    check_gates_and_summary(Path("run"))
