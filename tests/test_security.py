@@ -21,7 +21,7 @@ import soundfile
 from voxaudit import files
 from voxaudit.align.pronounce import spoken_words
 from voxaudit.audio import Audio
-from voxaudit.audits.attack.listen import keep_audio
+from voxaudit.audits.attack.campaign import keep_audio
 from voxaudit.cli.main import main
 from voxaudit.cli.output import note, print_json
 from voxaudit.corpus import Corpus, chat, harmonize, read_corpus, trn

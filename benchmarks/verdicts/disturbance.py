@@ -20,13 +20,13 @@ from benchmarks.verdicts.world import (
     mean_one,
     scores,
 )
+from voxaudit.audits.robustness.curves import FALLS, GROWS
 
 from voxaudit.audits.accuracy import accuracy, surely_at_least
-from voxaudit.audits.attack.result import Tried, summarise
+from voxaudit.audits.attack.result import Tried, summarize
 from voxaudit.audits.compare import compare
 from voxaudit.audits.robustness import robustness
 from voxaudit.audits.robustness.correlates import correlate
-from voxaudit.audits.robustness.curves import FALLS, GROWS
 from voxaudit.audits.stutter.scoring import change
 
 COSTS = (1.1, 1.25, 1.5, 2.0)
@@ -203,7 +203,7 @@ def _attack(generator: np.random.Generator, setting: Setting, ratio: float) -> C
             Tried(f"u{n}", f"s{who}", said[n], clean[n], attacked[n], noise[n])
             for n, who in enumerate(people.speaker)
         ]
-        row = summarise(
+        row = summarize(
             tried,
             recognizer="one",
             method="pgd",

@@ -7,12 +7,20 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
 
-from voxaudit.audits.attack.base import AttackError, gradient, hear, pad  # noqa: E402
-from voxaudit.audits.attack.bound import measured, norm_of, radius  # noqa: E402
-from voxaudit.audits.attack.ctc import CtcModule  # noqa: E402
-from voxaudit.audits.attack.pgd import SILENT, Pgd, direction, pgd, project  # noqa: E402
-from voxaudit.audits.attack.universal import UniversalSettings, find_universal  # noqa: E402
-from voxaudit.audits.attack.victims import as_differentiable, open_victim  # noqa: E402
+from voxaudit.audits.attack import CtcModule  # noqa: E402
+from voxaudit.audits.attack.gradient import (  # noqa: E402
+    SILENT,
+    Pgd,
+    UniversalSettings,
+    direction,
+    find_universal,
+    measured,
+    norm_of,
+    pgd,
+    project,
+    radius,
+)
+from voxaudit.audits.attack.models import AttackError, as_differentiable, gradient, hear, open_victim, pad  # noqa: E402  # noqa: E402
 
 STEP = 20
 

@@ -11,13 +11,11 @@ import soundfile
 
 from voxaudit.audio import Audio, read
 from voxaudit.audits.attack.audit import attack
-from voxaudit.audits.attack.base import AttackError
-from voxaudit.audits.attack.blackbox import Search, best_of_random, search
-from voxaudit.audits.attack.bound import measured
-from voxaudit.audits.attack.noises import SearchNoise, SearchScenarios
-from voxaudit.audits.attack.plan import Plan
-from voxaudit.audits.attack.result import Tried, scenario_id, summarise
-from voxaudit.audits.attack.victims import Victim, open_victim
+from voxaudit.audits.attack.blackbox import Search, SearchNoise, SearchScenarios, best_of_random, search
+from voxaudit.audits.attack.campaign import Plan
+from voxaudit.audits.attack.gradient import measured
+from voxaudit.audits.attack.models import AttackError, Victim, open_victim
+from voxaudit.audits.attack.result import Tried, scenario_id, summarize
 from voxaudit.cli.attack import add_arguments, run
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
@@ -207,7 +205,7 @@ def test_a_row_by_hand():
         "queries": 7,
         "seconds": 1.0,
     }
-    row = summarise(tried, **settings, settings={})
+    row = summarize(tried, **settings, settings={})
     assert (row.wer_clean, row.wer_attacked, row.werd, row.wer_noise) == (0.0, 0.6, 0.6, 0.0)
     assert (row.snr_measured_median, row.snr_measured_min) == (22.0, 20.0)
     assert (row.utterances, row.speakers, row.interval_by) == (5, 5, "speaker")

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxaudit
-from voxaudit.audits.attack.bound import fit, measured, norm_of, radius
+from voxaudit.audits.attack.gradient import fit, measured, norm_of, radius
 
 
 def test_the_equations_by_hand():

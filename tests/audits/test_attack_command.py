@@ -13,9 +13,11 @@ import soundfile
 torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
 
 from voxaudit.audio import read  # noqa: E402
-from voxaudit.audits.attack.base import hear  # noqa: E402
-from voxaudit.audits.attack.bound import measured  # noqa: E402
-from voxaudit.audits.attack.victims import open_victim  # noqa: E402
+from voxaudit.audits.attack.gradient import measured  # noqa: E402
+from voxaudit.audits.attack.models import (  # noqa: E402
+    hear,
+    open_victim,
+)
 from voxaudit.audits.robustness import robustness  # noqa: E402
 from voxaudit.cli.attack import add_arguments, run  # noqa: E402
 from voxaudit.corpus import read_corpus  # noqa: E402
@@ -24,7 +26,7 @@ from voxaudit.perturb.universal import open_universal  # noqa: E402
 
 MODEL = """
 import torch
-from voxaudit.audits.attack.ctc import CtcModule
+from voxaudit.audits.attack import CtcModule
 
 class Linear(torch.nn.Module):
     def __init__(self, seed):

@@ -10,11 +10,20 @@ import pytest
 torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
 transformers = pytest.importorskip("transformers", reason="the adapters need transformers")
 
-from voxaudit.audits.attack.base import AttackError, gradient, hear, pad  # noqa: E402
-from voxaudit.audits.attack.bound import measured  # noqa: E402
-from voxaudit.audits.attack.huggingface import log_mel, open_huggingface  # noqa: E402
-from voxaudit.audits.attack.pgd import Pgd, pgd  # noqa: E402
-from voxaudit.audits.attack.victims import open_victim  # noqa: E402
+from voxaudit.audits.attack.gradient import (  # noqa: E402
+    Pgd,
+    measured,
+    pgd,
+)
+from voxaudit.audits.attack.models import (  # noqa: E402
+    AttackError,
+    gradient,
+    hear,
+    log_mel,
+    open_huggingface,
+    open_victim,
+    pad,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.attack.audit import attack
-from voxaudit.audits.attack.plan import Plan
-from voxaudit.audits.attack.victims import open_victim
+from voxaudit.audits.attack.campaign import Plan
+from voxaudit.audits.attack.models import open_victim
 from voxaudit.corpus import read_corpus
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Attacks on a real, if small, recogniser of spoken digits, trained here in about a minute."""
+"""Attacks on a real, if small, recognizer of spoken digits, trained here in about a minute."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'vo
 from digit_recognizer import TOKENS, load_digits, train  # noqa: E402
 
 from voxaudit.audits.attack.audit import attack  # noqa: E402
-from voxaudit.audits.attack.base import hear  # noqa: E402
-from voxaudit.audits.attack.bound import measured, norm_of, radius  # noqa: E402
-from voxaudit.audits.attack.pgd import Pgd, pgd  # noqa: E402
-from voxaudit.audits.attack.plan import Plan  # noqa: E402
-from voxaudit.audits.attack.universal import UniversalSettings, find_universal  # noqa: E402
-from voxaudit.audits.attack.victims import Victim  # noqa: E402
+from voxaudit.audits.attack.campaign import Plan  # noqa: E402
+from voxaudit.audits.attack.gradient import (  # noqa: E402
+    Pgd,
+    UniversalSettings,
+    find_universal,
+    measured,
+    norm_of,
+    pgd,
+    radius,
+)
+from voxaudit.audits.attack.models import (  # noqa: E402
+    Victim,
+    hear,
+)
 from voxaudit.audits.robustness import robustness  # noqa: E402
 from voxaudit.corpus import read_corpus  # noqa: E402
 from voxaudit.perturb.noise import add_at_snr  # noqa: E402
@@ -66,7 +74,7 @@ def wer(model, clips, texts) -> float:
     return errors / len(texts)
 
 
-def test_the_recogniser_is_a_good_one_on_recordings_it_has_not_heard(digits):
+def test_the_recognizer_is_a_good_one_on_recordings_it_has_not_heard(digits):
     model, _, test = digits
     assert wer(model, [one[0] for one in test], [one[1] for one in test]) < 0.05
 

@@ -8,9 +8,9 @@ from dataclasses import asdict
 
 import pytest
 
-from voxaudit.audits.attack.result import Tried, summarise
-from voxaudit.audits.stutter.queue import Suspicious, false_positive_rate, fault_counts, write_queue
-from voxaudit.audits.stutter.refused import forget_refusal, write_refusal
+from voxaudit.audits.attack.result import Tried, summarize
+from voxaudit.audits.stutter.folder import Suspicious, false_positive_rate, fault_counts, write_queue
+from voxaudit.audits.stutter.folder import forget_refusal, write_refusal
 from voxaudit.errors import VoxauditError
 from voxaudit.report.build import SYNTHETIC, build_report
 from voxaudit.report.findings import find_table
@@ -229,7 +229,7 @@ def test_an_attack_is_read(make_run, drops, tmp_path):
     ]
     options = {"recognizer": "one", "method": "pgd", "queries": 1, "seconds": 1.0, "settings": {}}
     rows = [
-        summarise(
+        summarize(
             tried,
             scenario=f"pgd:{n}",
             snr=snr,

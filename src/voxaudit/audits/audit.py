@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 OptionKind = Literal[
-    "text", "names", "clauses", "columns", "pairs", "count", "number", "numbers", "flag", "file"
+    "text", "names", "specs", "clauses", "columns", "pairs", "count", "number", "numbers", "flag", "file"
 ]
-"""How the command line reads an option: names and numbers are lists with commas, clauses can be given repeatedly,
-columns are NAME=COLUMN pairs and pairs other NAME=VALUE ones, a count is a whole number, a flag is true or false."""
+"""How the command line reads an option: names, specs (names that may have settings) and numbers are lists with commas,
+clauses can be given repeatedly, columns are NAME=COLUMN pairs and pairs other NAME=VALUE ones, a count is a whole
+number, a flag is true or false."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Option:
 
 OPTIONS: dict[str, Option] = {
     "recognizer": Option("only these recognizers", "names", "NAME,..."),
-    "scenario": Option("only these scenarios", "names", "ID,..."),
+    "scenario": Option("only these scenarios", "specs", "ID,..."),
     "corpus": Option("only these corpora", "names", "NAME,..."),
     "language": Option("only these languages", "names", "NAME,..."),
     "where": Option(
@@ -62,7 +63,7 @@ OPTIONS: dict[str, Option] = {
         "COLUMN,...",
     ),
     "by": Option("answer for every combination of these columns", "names", "COLUMN,..."),
-    "exclude": Option("leave these scenarios out, or whole perturbations: scale:0.6,hp", "names", "ID,..."),
+    "exclude": Option("leave these scenarios out, or whole perturbations: scale:0.6,hp", "specs", "ID,..."),
     "fdr": Option(
         "false-discovery rate: the share of false claims among those made that is put up with",
         "number",
@@ -74,14 +75,14 @@ OPTIONS: dict[str, Option] = {
     "resamples": Option("random draws", "count", "N", least=0),
     "confidence": Option("level of the intervals", "number", "LEVEL", least=0.5, most=0.9999),
     "recognizers": Option(
-        "the recognizers that listen; each may have settings: vosk:model=PATH", "names", "NAME,..."
+        "the recognizers that listen; each may have settings: vosk:model=PATH", "specs", "NAME,..."
     ),
     "out": Option("the folder to write to; the same again goes on where it stopped", "file", "FOLDER"),
     "format": Option(
         "the format of the corpus (`voxaudit list corpora`); found out if not given", metavar="NAME"
     ),
     "skip_bad_rows": Option("leave bad rows of the corpus out instead of stopping at them", "flag"),
-    "scenarios": Option("what is heard: scenarios and suites", "names", "ID,..."),
+    "scenarios": Option("what is heard: scenarios and suites", "specs", "ID,..."),
     "normalizer": Option("how texts are made alike (`voxaudit list normalizers`)", metavar="NAME"),
     "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
 }
@@ -150,9 +151,11 @@ class Audit:
 
 _BUILT_IN = (
     "accuracy",
+    "robustness",
     "disparity",
     "differential",
     "stutter",
+    "attack",
     "compare",
     # one name per line, in the order of a report's chapters
 )

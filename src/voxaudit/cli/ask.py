@@ -91,7 +91,8 @@ def _add(parser: argparse.ArgumentParser, name: str, option: Option, parameter: 
         return
     readers: dict[str, Callable[[str], Any]] = {
         # The settings of a recognizer or a scenario have commas of their own.
-        "names": recognizer_list if name in ("recognizers", "scenario", "scenarios", "exclude") else names,
+        "names": names,
+        "specs": recognizer_list,
         "numbers": number_list,
         "pairs": pairs,
         "count": partial(_number, whole=True, option=option),

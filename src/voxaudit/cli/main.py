@@ -36,10 +36,8 @@ COMMANDS = {
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
     # Audits that are not registered yet:
     "quality": "how good the audio of each scenario sounds, and how difficult that makes it",
-    "robustness": "what disturbed speech costs a recognizer: severity curves, groups, ranks",
     "parity": "compare groups speaker by speaker; say what the data cannot show",
     "localize": "the words that get lost, for whom, when speech is disturbed; no references needed",
-    "attack": "how little noise, chosen by an adversary, makes a recognizer fail?",
     "sequential": "hear no more than is needed: stop each cell when its answer is settled",
     "breaking": "how much disturbance a recognizer bears, and for whom",
     "power": "how many speakers a comparison of groups needs, and what yours can show",

@@ -1,1 +1,76 @@
 """Attacks on recognizers: how little noise, chosen by an adversary, is enough to make them fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+from voxaudit.registry import lazy_attributes
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+FOUND = "attack.json"
+"""What was found, in the folder of an attack."""
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return what a report asks of a run: what the attack in its folder found, where one was made."""
+    from voxaudit.audits.hearing import finished
+
+    folder = finished(scores, "attack")
+    return [{}] if folder is not None and (folder / FOUND).is_file() else []
+
+
+AUDIT = Audit(
+    name="attack",
+    title="Attacks",
+    summary="how little noise, chosen by an adversary, makes a recognizer fail?",
+    function="voxaudit.audits.attack.audit:attack",
+    example="voxaudit attack manifest.csv --recognizers hf:models/wav2vec2 --method pgd --snr 30,20 --out runs/attack\n"
+    "  voxaudit attack runs/attack",
+    source="CORPUS",
+    source_help="a corpus with reference texts; or the folder of a finished attack, or of a run with one, to read it"
+    " again",
+    options={
+        "recognizers": Option(
+            "what is attacked: file.py:object or module:object with gradients, hf:FOLDER, or (blackbox) any engine",
+            "specs",
+            "NAME,...",
+        ),
+        "method": Option(
+            "noise for each utterance by gradient, one noise for all, or by transcripts alone",
+            choices=("pgd", "universal", "blackbox"),
+        ),
+        "snr": Option("bounds on the noise: dB below the speech", "numbers", "DB,..."),
+        "target": Option("pgd: make it hear this", metavar="TEXT"),
+        "transfer": Option("recognizers that are not attacked, but hear the result", "specs", "NAME,..."),
+        "norm": Option("pgd: the norm of the bound", choices=("l2", "linf")),
+        "steps": Option("pgd: steps", "count", "N", least=1),
+        "restarts": Option("pgd: further random starts", "count", "N", least=0),
+        "dev": Option(
+            "universal: the corpus it is found on (default: half of the speakers)", "file", "CORPUS"
+        ),
+        "epochs": Option("universal: passes over that corpus", "count", "N", least=1),
+        "queries": Option("blackbox: transcripts per utterance", "count", "N", least=1),
+        "batch": Option("utterances at a time", "count", "N", least=1),
+        "utterances": Option(
+            "attack only so many, of as many speakers and groups as possible", "count", "N", least=1
+        ),
+        "attributes": Option(
+            "groups of these take turns where only some utterances are attacked", "names", "COLUMN,..."
+        ),
+    },
+    questions=questions,
+    asks_run=False,
+)
+
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "Attack": "voxaudit.audits.attack.audit",
+        "CtcModule": "voxaudit.audits.attack.models",
+        "attack": "voxaudit.audits.attack.audit",
+    },
+)

@@ -1,76 +1,175 @@
-"""The attack audit: a corpus and recognizers in, adversarial audio, transcripts and a row of rates per SNR out."""
+"""The attack audit: a corpus and recognizers in, adversarial audio, transcripts and a row of rates per SNR out.
+
+The answer is made from what the folder holds, so that it is the same when it is made and whenever it is read again.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from voxaudit.audits.attack.base import AttackError
-from voxaudit.audits.attack.campaign import Campaign
-from voxaudit.audits.attack.listen import Listener
-from voxaudit.audits.attack.plan import Plan
+from voxaudit.answer import (
+    Answer,
+    Cell,
+    Curves,
+    Figure,
+    Finding,
+    Note,
+    Series,
+    Table,
+    Tables,
+    Verdict,
+    command_line,
+    finding_id,
+    number_or_none,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.attack import FOUND
+from voxaudit.audits.attack.campaign import Campaign, Listener, Plan
+from voxaudit.audits.attack.gradient import Norm, Pgd, UniversalSettings
+from voxaudit.audits.attack.models import AttackError, VictimLike, open_victims
 from voxaudit.audits.attack.result import TRANSCRIPTS, Row, transcript_rows
-from voxaudit.audits.attack.victims import Victim
+from voxaudit.audits.audit import asks
+from voxaudit.audits.hearing import choose_utterances, corpus_to_hear, finished
+from voxaudit.audits.scores import is_run
 from voxaudit.corpus import Corpus, Utterance
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.run.folder import make_folder
+from voxaudit.run.progress import Progress
 from voxaudit.score import normalizer, score_transcripts
 from voxaudit.tables import write_atomically
+from voxaudit.wording import counted, in_points, percent
+
+NAME, TITLE, ABOUT = "attack", "Attacks", "adversarial noise"
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What was found: the rows, the transcripts, and how many utterances were left out and why."""
+    """What was found, as `attack.json` keeps it: the rows, and how many utterances were left out and why."""
 
-    rows: tuple[Row, ...]
-    transcripts: pl.DataFrame
+    attacks: tuple[Row, ...]
     left_out: Mapping[str, int]
     notes: tuple[str, ...] = ()
 
 
-@takes_options(*ON_DEMAND)
+@asks(NAME)
+@takes_options("progress", *ON_DEMAND)
 def attack(
-    corpus: Corpus,
-    victims: Sequence[Victim],
-    plan: Plan,
+    source: Any,
+    recognizers: Sequence[VictimLike] | Mapping[str, VictimLike] = (),
     *,
-    out: str | Path,
-    listeners: Sequence[Victim] = (),
-    progress: Callable[[int], None] = lambda _: None,
+    method: str = "pgd",
+    snr: Sequence[float] = (40, 30, 20, 10),
+    out: str | Path | None = None,
+    target: str | None = None,
+    transfer: Sequence[VictimLike] | Mapping[str, VictimLike] = (),
+    utterances: int | None = None,
+    attributes: Sequence[str] = (),
+    norm: Norm = "l2",
+    steps: int = 50,
+    restarts: int = 0,
+    dev: str | Path | Corpus | None = None,
+    epochs: int = 10,
+    queries: int = 200,
+    batch: int = 16,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    skip_bad_rows: bool = False,
     options: RunOptions | None = None,
     **given: Any,
-) -> Attack:
-    """Attack every recognizer in `victims` at every SNR; let the other ones and the `listeners` hear the result.
+) -> Answer:
+    """Say how little noise, chosen by an adversary, is enough to make the recognizers fail.
 
-    `out` gets the adversarial audio with a manifest, the universal perturbations, `transcripts.parquet`,
-    `scores.parquet` (with SRB's scenario ids, so that the robustness audit reads it) and `attack.json`.
+    `source` is a corpus with reference texts, or the path of one: every recognizer is attacked at every signal-to-noise
+    ratio `snr` (dB), and the other ones and those of `transfer` hear the result. The folder `out` gets the adversarial
+    audio with a manifest, the universal perturbations, `transcripts.parquet`, `scores.parquet` (with SRB's scenario
+    ids, so that the robustness audit reads it) and `attack.json`. A finished attack's folder, or a run with one in its
+    folder `attack`, is read again and nothing is heard.
+
+    `method` is `pgd` (noise for each utterance by gradient, SRB Eq. 1 to 3: `steps`, `restarts`, a bound in `norm`;
+    `target` is a text it shall hear), `universal` (one noise for all, Algorithm 1: found in `epochs` passes over `dev`,
+    without one on half of the speakers) or `blackbox` (by `queries` transcripts per utterance; any recognizer).
+    `recognizers` are names (`hf:FOLDER`, `file.py:object`, an engine), models with gradients (`Differentiable`) or
+    recognizers. `utterances` attacks only so many, of as many speakers and groups of the `attributes` as possible;
+    `batch` are taken at a time. The options of `RunOptions` can be given together as `options`, and some by their
+    names (`workers=2`).
+
+    The harm is the change of the pooled word error rate; its interval resamples speakers, or utterances where fewer
+    than five speakers are known, and it is shown where the interval leaves out 0.
     """
+    plan = Plan(method, tuple(dict.fromkeys(map(float, snr))), target, queries=queries)
+    folder = finished(source, NAME, FOUND)
+    if folder is not None:
+        if out is not None or recognizers or utterances is not None or plan != Plan():
+            raise VoxauditError(
+                "a finished attack is read again, nothing is heard: give a corpus to make one", see=("out",)
+            )
+        return _answer(folder)
     options = RunOptions.of(options, **given)
     options.require_on_demand()
-    spoken, left_out = _with_reference(corpus, plan.target)
-    out = make_folder(out)
+    plan = replace(
+        plan,
+        pgd=Pgd(20.0, norm, steps, restarts=restarts, batch=batch),
+        universal=UniversalSettings(20.0, epochs=epochs, batch=batch),
+        dev=None if dev is None else corpus_to_hear(dev),
+        seed=options.seed,
+    )
+    if not recognizers:
+        raise VoxauditError("name what is attacked", see=("recognizers",))
+    if out is None:
+        raise VoxauditError("name a folder for what is found", see=("out",))
+    corpus = corpus_to_hear(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
+    if utterances is not None:
+        corpus = choose_utterances(corpus, utterances, attributes=attributes, seed=options.seed)
+    victims = open_victims(recognizers)
+    if method != "blackbox":
+        for victim in victims:
+            victim.differentiable(method)
+    spoken, left_out = _with_reference(corpus, target)
+    listeners = open_victims(transfer)
+    everyone = [*victims, *(one for one in listeners if one.name not in {v.name for v in victims})]
+    folder = make_folder(out)
+    listener = Listener(folder / "heard", options)
     rows: list[Row] = []
     heard: list[tuple[Any, ...]] = []
     notes: list[str] = []
-    everyone = [*victims, *(one for one in listeners if one.name not in {v.name for v in victims})]
-    listener = Listener(out / "heard", options)
-    for victim in victims:
-        others = [one for one in everyone if one.name != victim.name]
-        part = Campaign(victim, others, spoken, plan, out, listener, progress, notes, left_out)
-        for row, tried in part.run():
-            rows.append(row)
-            heard += transcript_rows(row, tried)
-    table = pl.DataFrame(heard, schema=TRANSCRIPTS, orient="row").unique(
-        ["utterance", "scenario", "recognizer"], keep="first", maintain_order=True
+    with Progress(options.progress) as bars:
+        each = {"pgd": 1, "universal": epochs, "blackbox": 2 * queries}[method]
+        bars.begin(method, len(spoken) * len(victims) * len(plan.snrs) * each)
+        for victim in victims:
+            others = [one for one in everyone if one.name != victim.name]
+            part = Campaign(
+                victim,
+                others,
+                spoken,
+                plan,
+                folder,
+                listener,
+                lambda count: bars.advance(count, heard=True),
+                notes,
+                left_out,
+            )
+            for row, tried in part.run():
+                rows.append(row)
+                heard += transcript_rows(row, tried)
+    _write(Attack(tuple(rows), left_out, tuple(notes)), heard, corpus, folder)
+    beside = "RUN" if folder.name == NAME and is_run(folder.absolute().parent) else folder.name
+    answer = _answer(folder)
+    command = command_line(NAME, [beside], {})
+    written = Note(
+        "written",
+        f"written to {folder}: audio, transcripts.parquet, scores.parquet (for the audit `robustness`), {FOUND}",
+        {"folder": str(folder)},
     )
-    found = Attack(tuple(rows), table, dict(left_out), tuple(notes))
-    _write(found, corpus, out)
-    return found
+    findings = tuple(replace(one, command=command) for one in answer.findings)
+    return replace(answer, findings=findings, notes=(*answer.notes, written))
 
 
 def _with_reference(corpus: Corpus, target: str | None) -> tuple[list[Utterance], dict[str, int]]:
@@ -91,14 +190,225 @@ def _with_reference(corpus: Corpus, target: str | None) -> tuple[list[Utterance]
     return spoken, left_out
 
 
-def _write(found: Attack, corpus: Corpus, out: Path) -> None:
-    scores = score_transcripts(found.transcripts, corpus.table).scores
-    write_atomically(out / "transcripts.parquet", found.transcripts.write_parquet)
-    write_atomically(out / "scores.parquet", scores.write_parquet)
-    document = {
-        "attacks": [asdict(row) for row in found.rows],
-        "left_out": dict(found.left_out),
-        "notes": list(found.notes),
-    }
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(out / "attack.json", lambda path: path.write_text(text, encoding="utf-8"))
+def _write(found: Attack, heard: Sequence[tuple[Any, ...]], corpus: Corpus, folder: Path) -> None:
+    transcripts = pl.DataFrame(heard, schema=TRANSCRIPTS, orient="row").unique(
+        ["utterance", "scenario", "recognizer"], keep="first", maintain_order=True
+    )
+    scores = score_transcripts(transcripts, corpus.table).scores
+    write_atomically(folder / "transcripts.parquet", transcripts.write_parquet)
+    write_atomically(folder / "scores.parquet", scores.write_parquet)
+    text = json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
+    write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+# What is said of it.
+
+
+def _answer(folder: Path) -> Answer:
+    """Return what the folder says; damaged content is a refusal."""
+    path = folder / FOUND
+    if not path.is_file():
+        raise refuse(
+            "not_asked",
+            "no attack was made on the recognizers of this run",
+            about=ABOUT,
+            remedy="let the attack on a corpus write to the folder `attack` in the run's: the method `blackbox` attacks"
+            " any recognizer, `pgd` one with gradients",
+        )
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        rows = (Row(**{one.name: row[one.name] for one in fields(Row)}) for row in document["attacks"])
+        # The same ratio may have been asked twice.
+        attacks = {(row.recognizer, row.scenario): row for row in rows}
+        left_out, notes = dict(document.get("left_out", {})), map(str, document.get("notes", ()))
+        return _said(Attack(tuple(attacks.values()), left_out, tuple(notes)))
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        pl.exceptions.PolarsError,
+    ) as error:
+        what = f"{path}: not the findings of an attack ({one_line(repr(error), 120)})"
+        raise refuse("unreadable", what, about=ABOUT) from error
+
+
+def _said(found: Attack) -> Answer:
+    rows = found.attacks
+    return Answer(
+        NAME,
+        TITLE,
+        question={
+            "recognizers": list(dict.fromkeys(row.recognizer for row in rows)),
+            "method": next((row.method for row in rows), None),
+            "snr": list(dict.fromkeys(row.snr_asked for row in rows)),
+        },
+        lead="Noise that is chosen to do harm, at a given level below the speech (the signal-to-noise ratio in dB: more"
+        " is quieter), beside plain noise of the same level.",
+        findings=tuple(_finding(row, rows) for row in rows if row.werd is not None),
+        tables=Tables((_table(rows), *_transfer(rows))),
+        figures=tuple(_figure(rows)),
+        notes=tuple(_notes(found)),
+        detail=found,
+    )
+
+
+def _finding(row: Row, rows: Sequence[Row]) -> Finding:
+    quietest = max(one.snr_asked for one in rows if one.recognizer == row.recognizer)
+    low, high, verdict = row.werd_low, row.werd_high, _verdict(row)
+    return Finding(
+        id=finding_id(NAME, row.recognizer, row.scenario, "werd"),
+        measure="werd",
+        verdict=verdict,
+        sentence=_sentence(row, verdict),
+        estimate=number_or_none(row.werd),
+        low=number_or_none(low),
+        high=number_or_none(high),
+        recognizer=row.recognizer,
+        scenario=row.scenario,
+        speakers=row.speakers,
+        utterances=row.utterances,
+        excludes=max(low, high, key=abs)
+        if verdict == "not_shown" and low is not None and high is not None
+        else None,
+        code="too_few_utterances" if verdict == "refused" else None,
+        headline=row.snr_asked == quietest,
+    )
+
+
+def _verdict(row: Row) -> Verdict:
+    if row.werd_low is None or row.werd_high is None:
+        return "refused"
+    return "not_shown" if row.werd_low <= 0.0 <= row.werd_high else "shown"
+
+
+def _sentence(row: Row, verdict: Verdict) -> str:
+    change, low, high = row.werd or 0.0, row.werd_low, row.werd_high
+    adds, of = ("adds", "to") if change >= 0 else ("takes", "off")
+    ends = () if low is None or high is None else sorted((low, high) if change >= 0 else (-low, -high))
+    # A search by transcripts is compared with as many draws of plain noise, of which the worst counts.
+    tries = "the worst of as much plain noise" if row.method == "blackbox" else "plain noise"
+    plain = "" if row.wer_noise is None else f"; {tries} of that level gives {percent(row.wer_noise)}"
+    sure = {
+        "not_shown": ", so no harm is shown",
+        "refused": f", but how sure that is cannot be said with {counted(row.utterances, 'utterance')}",
+    }.get(verdict, "")
+    return (
+        f"Noise chosen by an adversary ({row.method}), {row.snr_asked:g} dB below the speech, {adds}"
+        f" {in_points(abs(change), *ends)} {of} the word error rate of {row.recognizer}, from"
+        f" {percent(row.wer_clean)} to {percent(row.wer_attacked)}{sure}{plain}."
+    )
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    records = []
+    for row in rows:
+        record = {
+            one.name: getattr(row, one.name)
+            for one in fields(Row)
+            if one.name not in ("failures", "transfer", "settings")
+        }
+        for ours, theirs in (
+            ("low", "werd_low"),
+            ("high", "werd_high"),
+            ("over_noise_low", "werd_over_noise_low"),
+            ("over_noise_high", "werd_over_noise_high"),
+        ):
+            record[ours] = record.pop(theirs)
+        records.append({**record, "verdict": _verdict(row), "failures": sum(row.failures.values())})
+    noise = "WER worst plain noise" if any(row.method == "blackbox" for row in rows) else "WER plain noise"
+    return tabulate(
+        "attacks",
+        "Every attack",
+        records,
+        [
+            ("recognizer",),
+            ("scenario",),
+            ("snr_asked", "dB asked", "number"),
+            ("snr_measured_median", "dB measured", "number"),
+            ("wer_clean", "WER clean", "percent"),
+            ("wer_noise", noise, "percent"),
+            ("wer_attacked", "WER attacked", "percent"),
+            ("werd", "WERD", "points", "low", "high"),
+            ("verdict", "harm"),
+            ("werd_over_noise", "over plain noise", "points", "over_noise_low", "over_noise_high"),
+            ("success_rate", "succeeded", "percent"),
+            ("utterances", "utterances", "count"),
+            ("speakers", "speakers", "count"),
+        ],
+    )
+
+
+def _transfer(rows: Sequence[Row]) -> list[Table]:
+    heard = [
+        {"recognizer": row.recognizer, "scenario": row.scenario, "listener": name, **rates}
+        for row in rows
+        for name, rates in row.transfer.items()
+    ]
+    if not heard:
+        return []
+    return [
+        tabulate(
+            "transfer",
+            "Transfer: made on one, heard by another",
+            heard,
+            [
+                ("recognizer", "made on"),
+                ("scenario",),
+                ("listener", "heard by"),
+                ("wer_clean", "WER clean", "percent"),
+                ("wer_attacked", "WER attacked", "percent"),
+                ("werd", "WERD", "points"),
+            ],
+        )
+    ]
+
+
+def _figure(rows: Sequence[Row]) -> list[Figure]:
+    """Return the error rates against the level of the noise, where there are several, quiet noise first."""
+    panels = []
+    for name in dict.fromkeys(row.recognizer for row in rows):
+        own = sorted((row for row in rows if row.recognizer == name), key=lambda row: -row.snr_asked)
+        lines = (
+            ("attacked", "wer_attacked"),
+            ("plain noise", "wer_noise"),
+            ("clean", "wer_clean"),
+        )
+        series = tuple(
+            Series(label, tuple(Cell(number_or_none(getattr(row, key))) for row in own))
+            for label, key in lines
+        )
+        panels.append((name, tuple(f"{row.snr_asked:g}" for row in own), series))
+    if not any(len(levels) > 1 for _, levels, _ in panels):
+        return []
+    drawing = Curves(tuple(panels), "word error rate", "signal-to-noise ratio, dB")
+    alt = "Word error rate under attack, in plain noise and clean, against the signal-to-noise ratio, by recognizer."
+    return [Figure("attacks", "Errors by level of the noise", alt, drawing, "attacks")]
+
+
+def _notes(found: Attack) -> list[Note]:
+    notes = [Note("made", text) for text in found.notes]
+    notes += [
+        Note("left_out", f"left out: {counted(count, 'utterance')} ({why})", {"reason": why, "count": count})
+        for why, count in found.left_out.items()
+    ]
+    notes += [
+        Note(
+            "not_attacked",
+            f"{row.recognizer}, {row.scenario}: {counted(count, 'utterance')} not attacked ({why})",
+            {"recognizer": row.recognizer, "scenario": row.scenario, "reason": why, "count": count},
+        )
+        for row in found.attacks
+        for why, count in row.failures.items()
+    ]
+    if any(row.interval_by == "utterance" for row in found.attacks):
+        notes.append(
+            Note(
+                "by_utterance",
+                "intervals are over utterances where fewer than five speakers are known: they say nothing about other"
+                " speakers",
+            )
+        )
+    return notes

@@ -1,30 +1,72 @@
-"""The attacks on one recognizer: each method made, heard beside plain noise, and tried on the others."""
+"""The attacks on one recognizer: each method made, heard beside plain noise, and tried on the others.
+
+Adversarial audio is kept as files; recognizers without gradients hear it through worker processes.
+"""
 
 from __future__ import annotations
 
+import csv
+import re
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from voxaudit.audio import Audio, AudioError, Samples, read, resample
-from voxaudit.audits.attack.base import AttackError
-from voxaudit.audits.attack.blackbox import Search, best_of_random, search
-from voxaudit.audits.attack.bound import measured
-from voxaudit.audits.attack.listen import Listener, keep_audio, safe_name
-from voxaudit.audits.attack.pgd import pgd
-from voxaudit.audits.attack.plan import Plan
-from voxaudit.audits.attack.result import Row, Tried, noise_id, rates, scenario_id, summarise
-from voxaudit.audits.attack.universal import find_universal
-from voxaudit.audits.attack.victims import Victim, hear_each
-from voxaudit.corpus import Utterance
+from voxaudit.audio import Audio, AudioError, Samples, read, resample, write
+from voxaudit.audits.attack.blackbox import Hearing, Search, SearchScenarios, best_of_random, search
+from voxaudit.audits.attack.gradient import Pgd, UniversalSettings, find_universal, measured, pgd
+from voxaudit.audits.attack.models import AttackError, Victim, hear_each
+from voxaudit.audits.attack.result import Row, Tried, noise_id, rates, scenario_id, summarize
+from voxaudit.corpus import Corpus, Utterance
+from voxaudit.errors import one_line
+from voxaudit.options import RunOptions
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.noise import measured_snr
 from voxaudit.perturb.universal import Universal, UniversalNoise, save_universal
+from voxaudit.run.session import Session
 from voxaudit.score import count_words, normalizer
+
+METHODS = ("pgd", "universal", "blackbox")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked: the method, the SNRs in dB, and the settings of each method.
+
+    The SNR in `pgd` and `universal` is replaced by each of `snrs`. `target` is the text that PGD shall make heard;
+    `dev` the corpus a universal perturbation is found on (without one, half of the speakers).
+    """
+
+    method: str = "pgd"
+    snrs: tuple[float, ...] = (40.0, 30.0, 20.0, 10.0)
+    target: str | None = None
+    pgd: Pgd = field(default_factory=lambda: Pgd(20.0))
+    universal: UniversalSettings = field(default_factory=lambda: UniversalSettings(20.0))
+    dev: Corpus | None = None
+    queries: int = 200
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise AttackError(
+                f"an attack is {', '.join(METHODS[:-1])} or {METHODS[-1]}, not '{one_line(self.method, 40)}'",
+                see=("method",),
+            )
+        if self.target is not None and self.method != "pgd":
+            raise AttackError(
+                f"the method {self.method} cannot aim at a text; pgd can", see=("target", "method")
+            )
+        if self.dev is not None and self.method != "universal":
+            raise AttackError(
+                "a development corpus is for the method universal: the others learn from nothing but the utterance",
+                see=("dev", "method"),
+            )
+        if not self.snrs or not all(np.isfinite(snr) for snr in self.snrs):
+            raise AttackError("give at least one SNR in dB, all finite, such as 40,30,20,10", see=("snr",))
 
 
 @dataclass
@@ -215,7 +257,7 @@ class Campaign:
         settings: dict[str, Any],
         transfer: dict[str, dict[str, float | None]],
     ) -> tuple[Row, list[Tried]]:
-        row = summarise(
+        row = summarize(
             tried,
             recognizer=self.victim.name,
             method=method,
@@ -267,7 +309,8 @@ class Campaign:
         if len(speakers) < 2:
             raise AttackError(
                 "a universal perturbation is found on some speakers and tried on others, and this corpus names fewer"
-                " than two. Give a development corpus: --dev CORPUS"
+                " than two. Give a development corpus",
+                see=("dev",),
             )
         order = np.random.Generator(np.random.PCG64(self.plan.seed)).permutation(len(speakers))
         chosen = {speakers[int(k)] for k in order[: len(speakers) // 2]}
@@ -291,3 +334,70 @@ def _home(out: Path, recognizer: str) -> Path:
     folder = out / "universal" / safe_name(recognizer)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def safe_name(text: str) -> str:
+    """Return a text as a name of a file or folder."""
+    kept = re.sub(r"[^\w.-]+", "_", text).strip("._").encode()[-80:]  # file systems count bytes
+    return kept.decode(errors="ignore") or "_"
+
+
+def keep_audio(
+    out: Path, recognizer: str, scenario: str, utterances: Sequence[Utterance], clips: Sequence[Audio]
+) -> list[Utterance]:
+    """Write clips as WAV of 32-bit floats, with a manifest that is a corpus; return them as utterances.
+
+    Floats, so that the audio on disk is the audio that was measured.
+    """
+    folder = out / "audio" / safe_name(recognizer) / safe_name(scenario)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = []
+    for number, (utterance, clip) in enumerate(zip(utterances, clips, strict=True)):
+        path = folder / f"{number:05d}_{safe_name(utterance.id)}.wav"
+        write(path, clip, subtype="FLOAT")
+        name = f"{recognizer}/{scenario}/{utterance.id}"
+        kept.append(Utterance(name, path, utterance.speaker, utterance.text))
+    with (folder / "manifest.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["id", "audio", "speaker", "text"])
+        table.writerows(
+            [one.id, made.audio.name, one.speaker or "", one.text or ""]
+            for one, made in zip(utterances, kept, strict=True)
+        )
+    return kept
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Hears utterances for the black-box search and for transfer: sessions for engines, in this process for models."""
+
+    folder: Path
+    options: RunOptions = RunOptions()
+
+    @contextmanager
+    def hearing(self, victim: Victim, seed: int) -> Iterator[Hearing]:
+        """Give a function that hears (utterance, scenario id) pairs, with the recognizer kept warm."""
+        scenarios = SearchScenarios(seed)
+        if victim.model is not None:
+            model = victim.model
+
+            def here(asked: Sequence[tuple[Utterance, str]]) -> list[str | None]:
+                clips = []
+                for utterance, id_ in asked:
+                    clip = read(utterance.audio, start=utterance.start, duration=utterance.duration)
+                    clip = scenarios[id_].apply(clip, seed=seed, utterance=utterance.id)
+                    clips.append(resample(clip, model.rate).samples)
+                return hear_each(model, clips)
+
+            yield here
+            return
+        assert victim.recognizer is not None
+        recognizers = {victim.name: victim.recognizer}
+        folder = self.folder / safe_name(victim.name)
+        with Session(folder, recognizers, scenarios, self.options, seed=seed) as session:
+
+            def there(asked: Sequence[tuple[Utterance, str]]) -> list[str | None]:
+                outcomes = session.hear(list(asked))[victim.name]
+                return [None if one.transcript is None else one.transcript.text for one in outcomes]
+
+            yield there

@@ -79,7 +79,7 @@ def scenario_id(method: str, snr: float, norm: str = "l2", target: str | None = 
     return f"{name}:snr={snr:.12g}"
 
 
-def summarise(
+def summarize(
     tried: Sequence[Tried],
     *,
     recognizer: str,
