@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from voxaudit.audits.differential.audit import differential as differential
     from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.localize import localize as localize
-    from voxaudit.audits.parity import parity as parity
-    from voxaudit.audits.robustness import robustness as robustness
+    from voxaudit.audits.parity.audit import parity as parity
+    from voxaudit.audits.robustness.audit import robustness as robustness
     from voxaudit.audits.sequential import sequential as sequential
     from voxaudit.audits.stutter import stutter as stutter
     from voxaudit.config import AuditConfig as AuditConfig
@@ -55,10 +55,10 @@ _HOMES = {
     "localize": "voxaudit.audits.localize",
     "make_recognizer": "voxaudit.recognize",
     "open_run": "voxaudit.run",
-    "parity": "voxaudit.audits.parity",
+    "parity": "voxaudit.audits.parity.audit",
     "parse_scenario": "voxaudit.perturb",
     "read_corpus": "voxaudit.corpus",
-    "robustness": "voxaudit.audits.robustness",
+    "robustness": "voxaudit.audits.robustness.audit",
     "run_audit": "voxaudit.pipeline",
     "run_trials": "voxaudit.run",
     "score_run": "voxaudit.score.run",

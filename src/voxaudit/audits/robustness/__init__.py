@@ -1,6 +1,41 @@
 """Robustness: what disturbed speech costs a recognizer, by the measures of Speech Robust Bench (Shah et al. 2025)."""
 
-from voxaudit.audits.robustness.audit import robustness
-from voxaudit.audits.robustness.result import Refusal, Robustness
+from __future__ import annotations
 
-__all__ = ["Refusal", "Robustness", "robustness"]
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
+    """Return what a report asks: one question, about every recognizer and all attributes that were named."""
+    return [{"attributes": tuple(attributes)} if attributes else {}]
+
+
+AUDIT = Audit(
+    name="robustness",
+    title="Robustness",
+    summary="what disturbed speech costs a recognizer: severity curves, groups, ranks",
+    function="voxaudit.audits.robustness.audit:robustness",
+    example="voxaudit robustness RUN --attributes gender --plot curves=curves.svg",
+    several=True,
+    source_help=(
+        "a run's folder or a table of scores (csv, tsv, jsonl, parquet); several: other recognizers, or other seeds to"
+        " see how stable the results are"
+    ),
+    options={
+        "by": Option(
+            "set results apart by language, corpus or both (default: pooled)", "names", "COLUMN,..."
+        ),
+        "facts": Option(
+            "facts about recognizers: a file with a column recognizer, then parameters, hours ...",
+            "file",
+            "FILE",
+        ),
+    },
+    questions=questions,
+)

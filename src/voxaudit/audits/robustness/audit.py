@@ -1,321 +1,1039 @@
-"""The robustness audit: a `scores` table in, degradation at every level, curves, ranks and refusals out."""
+"""Robustness: the question, the decision and the words. What is measured, and how, is in `measure.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from voxaudit.audits.robustness.cells import Cell, build_cells, spoken
-from voxaudit.audits.robustness.columns import frame
-from voxaudit.audits.robustness.correlates import Correlates, correlate, read_facts
-from voxaudit.audits.robustness.curves import curve_rows, curves, trend_row
-from voxaudit.audits.robustness.difficulty import check_difficulty, listed
-from voxaudit.audits.robustness.groups import group_rows
-from voxaudit.audits.robustness.levels import ALL, ATTACKED, Node, climb, node_row, scenario_nodes
-from voxaudit.audits.robustness.ranking import rank
-from voxaudit.audits.robustness.resample import Resample, finite, resample_people
-from voxaudit.audits.robustness.result import Refusal, Robustness
-from voxaudit.audits.robustness.settings import Setting
-from voxaudit.audits.robustness.silence import inserted_words
-from voxaudit.audits.robustness.stability import draw_rates, stability_rows
-from voxaudit.audits.robustness.trials import Trials, read_trials
+from voxaudit.answer import (
+    Answer,
+    Bars,
+    Cell,
+    Column,
+    Curves,
+    Figure,
+    Finding,
+    HeatMap,
+    Note,
+    Series,
+    Table,
+    Verdict,
+    finding_id,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.robustness.correlates import read_facts
+from voxaudit.audits.robustness.levels import ALL, ATTACKED
+from voxaudit.audits.robustness.measure import FALLS, FEW, FLAT, GROWS, Robustness, measure_robustness
+from voxaudit.audits.robustness.settings import Setting, by_harshness
+from voxaudit.audits.robustness.trials import check_difficulty, choose_difficulty, read_trials
+from voxaudit.audits.scores import Names, Scores, Source, as_frame
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.perturb.describe import in_short
+from voxaudit.stats.cells import FloatArray
+from voxaudit.tables import read_table
+from voxaudit.wording import counted, in_points, listed, percent_interval, spoken, times_as_many
 
-Rows = list[dict[str, Any]]
+AUDIT = "robustness"
+WORST = 5
+"""Scenarios of a recognizer that are listed as its worst."""
+MOST_SERIES = 6
+"""Groups that are drawn in one panel; those with most speakers are."""
+MOST_BARS = 40
+ONE_SETTING = "one setting"
+MEASURES = {"wer": "WER", "werd": "WERD", "nwerd": "NWERD"}
+OVERALL = {ALL: "all disturbances", ATTACKED: "all attacks"}
+FAMILY = "pairs of recognizers"
 
 
+# The question
+
+
+@asks(AUDIT)
 def robustness(
-    scores: pl.DataFrame,
+    source: Source,
     *,
-    difficulty: pl.DataFrame | None = None,
-    difficulty_source: str = "as given",
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] = (),
     by: Sequence[str] = (),
-    facts: pl.DataFrame | None = None,
+    difficulty: Any = None,
+    facts: Any = None,
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-    where: str | Path = "scores",
-    facts_where: str | Path = "facts",
-) -> Robustness:
-    """Measure what every scenario of a `scores` table costs every recognizer, against clean speech.
+) -> Answer:
+    """Measure what every scenario costs every recognizer, against clean speech.
 
-    `difficulty` has the columns scenario and difficulty (SRB: mean 50, standard deviation 25 over scenarios); without
-    it nothing is normalised and recognizers are ranked by WERD. `attributes` are columns whose groups are compared
-    (LWERR). `facts` has a column recognizer and what is known about each. Languages and corpora are
-    pooled unless `by` names their columns (`language`, `corpus`), and a note says so. A column `draw` or
-    `seed` tells random draws of the same perturbation apart. Intervals of differences come from `resamples` draws of
-    speakers, the same for clean and disturbed speech and for all recognizers; those of rates and of LWERR need none
-    (`stats.rates`).
+    `WERD = WER(scenario) - WER(clean)` on the utterances heard both ways, and `NWERD = 100 WERD / difficulty` (Speech
+    Robust Bench, section 3.2), both as fractions; averaged over severities, then perturbations, then categories.
+    Several sources hold other recognizers, or further random draws of the same scenarios. A table needs the columns
+    utterance, speaker, scenario, recognizer, words and errors (or substitutions, deletions, insertions), and clean
+    speech, which is kept whatever `scenario` names.
+
+    `difficulty` is `published`, `measured`, `none`, a file or a table with the columns scenario and difficulty; without
+    it difficulties are those measured in the run, else the published ones. `attributes` are columns whose groups are
+    compared under disturbance: `LWERR = log2(WER of a group / WER of the other)` (Eq. 5). Languages and corpora are
+    pooled unless `by` names their columns. `facts`, a file or a table, says of each recognizer what may go with its
+    robustness. Intervals of differences come from `resamples` draws of speakers. `detail` (`Robustness`) has everything
+    that was measured.
+
+    >>> import polars as pl
+    >>> errors = {"clean": 5, "gaussian_noise:1": 8, "gaussian_noise:3": 20}
+    >>> rows = [
+    ...     {"recognizer": "r", "scenario": name, "speaker": s, "utterance": s, "errors": count + s % 3, "words": 100}
+    ...     for name, count in errors.items()
+    ...     for s in range(8)
+    ... ]
+    >>> answer = robustness(pl.DataFrame(rows), difficulty="none")
+    >>> round(answer.finding("robustness/r/overall/werd").estimate, 3)
+    0.09
     """
     if not 0.0 < confidence < 1.0:
-        raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
+        raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}", see=("confidence",))
     if resamples < 100:
-        raise VoxauditError(f"resamples must be at least 100, not {resamples}")
+        raise VoxauditError(f"resamples must be at least 100, not {resamples}", see=("resamples",))
     if seed < 0:
-        raise VoxauditError(f"seed must be at least 0, not {seed}")
-    attributes = tuple(dict.fromkeys(attributes))
-    trials = read_trials(scores, attributes, by, where)
-    facts = None if facts is None else read_facts(facts, trials.recognizers, facts_where)
-    hard, refusals = (
-        ({}, []) if difficulty is None else check_difficulty(difficulty, trials.settings, difficulty_source)
+        raise VoxauditError(f"seed must be at least 0, not {seed}", see=("seed",))
+    scores = Scores.of(
+        source,
+        recognizer=recognizer,
+        scenario=_with_clean(scenario),
+        corpus=corpus,
+        language=language,
+        where=where,
+        columns=columns,
     )
-    resample = resample_people(trials.people, resamples, seed, confidence)
-    found = _Collected(trials, resample, hard, refusals)
-    for recognizer in trials.recognizers:
-        found.add(recognizer, build_cells(trials, recognizer, resample))
-    measure = found.rank()
-    related = Correlates() if facts is None else found.correlate(facts, measure)
-    options: dict[str, Any] = {"resamples": resamples, "seed": seed, "confidence": confidence}
-    inserted, unfit = inserted_words(trials, confidence=confidence)
-    groups: Rows = []
-    for attribute in attributes:
-        rows, refused = group_rows(trials, attribute, confidence=confidence)
-        groups += rows
-        refusals += refused
-    labels = found.labels
-    return Robustness(
-        measure=measure,
-        levels=frame("levels", labels, found.levels),
-        corpora=frame("levels", trials.unit, found.corpora),
-        curves=frame("curves", labels, found.curves),
-        trends=frame("trends", labels, found.trends),
-        ranking=frame("ranking", labels, found.ranking),
-        comparisons=frame("comparisons", labels, found.comparisons),
-        groups=frame("groups", trials.unit, groups),
-        stability=frame("stability", labels, found.stability),
-        inserted=inserted,
-        correlates=frame("correlates", labels[1:], related.slopes),
-        families=frame("families", labels[1:], related.families),
-        pareto=frame("pareto", labels[1:], related.pareto),
-        difficulty=pl.DataFrame(
-            {"scenario": list(hard), "difficulty": list(hard.values())},
-            schema={"scenario": pl.String, "difficulty": pl.Float64},
+    trials, unfit = read_trials(scores, _names(attributes), _names(by))
+    table, origin = choose_difficulty(difficulty, scores.runs, list(trials.settings))
+    hard, unknown = ({}, []) if table is None else check_difficulty(table, trials.settings, origin)
+    found = measure_robustness(
+        trials,
+        difficulty=hard,
+        difficulty_source=origin,
+        facts=None if facts is None else _facts(facts, trials.recognizers),
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+    )
+    disturbed = found.levels.filter((pl.col("level") == "scenario") & (pl.col("name") != CLEAN))
+    if (
+        disturbed.is_empty()
+        and found.inserted.is_empty()
+        and not any(not s.speech for s in trials.settings.values())
+    ):
+        raise refuse("nothing_disturbed", "only clean speech was heard and scored", about=scores.where)
+    return Answer(
+        audit=AUDIT,
+        title="Robustness",
+        findings=(
+            *_overall(found),
+            *_ranking(found),
+            *_categories(found),
+            *_worst_category(found, confidence),
+            *_trends(found),
+            *_silence(found),
+            *_groups(found),
+            *_slopes(found),
         ),
-        difficulty_source="none" if difficulty is None else difficulty_source,
-        notes=tuple(found.notes),
-        refusals=(*refusals, *unfit, *related.refusals),
-        settings={
-            **options,
-            "attributes": list(attributes),
-            "by": list(trials.places),
-            "speakers": trials.people.height,
-        },
+        tables=tuple(_tables(found)),  # type: ignore[arg-type]
+        figures=tuple(_figures(found, trials.groups)),
+        notes=(*_notes(scores, found), *found.notes),
+        refusals=(*unknown, *unfit, *found.refusals),
+        lead=_lead(found),
+        detail=found,
     )
 
 
-class _Collected:
-    """Rows of all tables, gathered one recognizer at a time: only the overall draws of each are kept."""
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
-    def __init__(
-        self, trials: Trials, resample: Resample, hard: dict[str, float], refusals: list[Refusal]
-    ) -> None:
-        self.trials, self.resample, self.hard, self.refusals = trials, resample, hard, refusals
-        self.labels = [name for name in trials.unit if name != "corpus"]
-        self.levels: Rows = []
-        self.corpora: Rows = []
-        self.curves: Rows = []
-        self.trends: Rows = []
-        self.stability: Rows = []
-        self.ranking: Rows = []
-        self.comparisons: Rows = []
-        self.notes: list[str] = []
-        self.ranked: dict[tuple[str, str], dict[str, Node]] = {}
-        self.clean: dict[tuple[str, str], float] = {}
-        self.shared = _shared(trials)
-        self.draws = draw_rates(trials) if trials.draw else None
-        if trials.places:
-            self.notes.append(f"results are set apart by {' and '.join(trials.places)}")
-        self.notes += [
-            f"column '{name}' has {count} values, which are pooled here; split them with"
-            f" `voxaudit robustness --by {name}`"
-            for name, count in trials.pooled.items()
-        ]
 
-    def add(self, recognizer: str, cells: list[Cell]) -> None:
-        """Add one recognizer."""
-        self._remark(recognizer, cells)
-        for language in sorted({self._language(cell) for cell in cells}):
-            some = [cell for cell in cells if self._language(cell) == language]
-            labels = {"recognizer": recognizer} | ({"language": language} if language else {})
-            if not any(cell.scenario == CLEAN for cell in some):
-                about = f"{recognizer}{f', {language}' if language else ''}"
-                self.refusals.append(Refusal(about, "no clean speech was heard: WERD and a rank need it"))
-            self._add_language(labels, some)
+def _with_clean(scenario: Names) -> Names:
+    """Return the scenarios asked about and clean speech, which all are compared with."""
+    return None if scenario is None else (CLEAN, *(name for name in _names(scenario) if name != CLEAN))
 
-    def _add_language(self, labels: dict[str, str], cells: list[Cell]) -> None:
-        settings, resample = self.trials.settings, self.resample
-        nodes = scenario_nodes(cells, self.hard)
-        upper = climb(nodes, settings)
-        self.levels += self._rows(nodes, upper, labels)
-        if "corpus" in self.trials.places:
-            for corpus in sorted({cell.place[-1] for cell in cells}):
-                own = scenario_nodes([cell for cell in cells if cell.place[-1] == corpus], self.hard)
-                self.corpora += self._rows(own, climb(own, settings), {**labels, "corpus": corpus})
-        for curve in curves(nodes, settings):
-            self.curves += curve_rows(curve, nodes.get(CLEAN), settings, resample, **labels)
-            self.trends.append(trend_row(curve, settings, resample, **labels))
-        recognizer, language = labels["recognizer"], labels.get("language", "")
-        if self.draws is not None:
-            mine = self.draws.filter(*(pl.col(name) == value for name, value in labels.items()))
-            overall = {node.name: node for node in upper["overall"]}
-            self.stability += stability_rows(mine, nodes, overall, settings, **labels)
-        if CLEAN in nodes:
-            self.clean[language, recognizer] = float(nodes[CLEAN]["wer"][0])
-            common = [cell for cell in cells if (*cell.place, cell.scenario) in self.shared[language]]
-            for node in climb(scenario_nodes(common, self.hard), settings)["overall"] if common else []:
-                self.ranked.setdefault((language, node.name), {})[recognizer] = node
 
-    def _rows(self, nodes: dict[str, Node], upper: dict[str, list[Node]], labels: dict[str, str]) -> Rows:
-        ordered = sorted(nodes.values(), key=lambda node: _order(self.trials.settings[node.name]))
-        rows = []
-        for node in [*ordered, *upper["perturbation"], *upper["category"], *upper["overall"]]:
-            row = node_row(node, self.resample, **labels)
-            row |= dict.fromkeys(("category", "perturbation", "difficulty"))
-            if node.level == "scenario":
-                setting = self.trials.settings[node.name]
-                row |= {"category": setting.category, "perturbation": setting.perturbation}
-                row["difficulty"] = self.hard.get(node.name)
-            elif node.level == "perturbation":
-                row["category"] = next(
-                    s.category for s in self.trials.settings.values() if s.perturbation == node.name
-                )
-                row["perturbation"] = node.name
-            elif node.level == "category":
-                row["category"] = node.name
-            rows.append(row)
-        return rows
+def _facts(facts: Any, recognizers: tuple[str, ...]) -> pl.DataFrame:
+    if isinstance(facts, str | Path):
+        return read_facts(read_table(facts), recognizers, str(facts))
+    return read_facts(as_frame(facts), recognizers, "facts")
 
-    def rank(self) -> str:
-        """Rank the recognizers on the scenarios they share; return the measure used."""
-        normalized = any(
-            node.normalized
-            for (_, name), nodes in self.ranked.items()
-            if name == ALL
-            for node in nodes.values()
+
+# The findings
+
+
+def _lead(found: Robustness) -> str:
+    lead = (
+        "WERD is the word error rate under a disturbance less that on clean speech, in percentage points: the errors"
+        " that the disturbance adds. Severities run from mild to harsh. Averages count every category equally and,"
+        " within one, every perturbation, whatever the number of its severities."
+    )
+    if found.measure == "nwerd":
+        lead += (
+            " NWERD divides it by how difficult the disturbed audio is to bear (100 is twice the average difficulty),"
+            " so that scenarios can be compared."
         )
-        measure = "nwerd" if normalized else "werd"
-        if not self.ranked:
-            self.refusals.append(
-                Refusal("ranking", "no scenario but clean speech was heard by all recognizers")
+    return lead
+
+
+def _who(row: Mapping[str, Any]) -> str:
+    """Return the recognizer of a row, with the language and corpus where results are set apart by them."""
+    places = [row[name] for name in ("language", "corpus") if row.get(name) is not None]
+    return f"{row['recognizer']} ({', '.join(places)})" if places else str(row["recognizer"])
+
+
+def _id(row: Mapping[str, Any], *parts: str | None) -> str:
+    return finding_id(AUDIT, row["recognizer"], row.get("language"), row.get("corpus"), *parts)
+
+
+def _measured(row: Mapping[str, Any], measure: str, sentence: str, *, headline: bool = False) -> Finding:
+    """Return a rate or a cost of a row of `levels`. It is no claim: its interval allows for no others."""
+    level = "overall" if row["level"] == "overall" else row["name"]
+    return Finding(
+        id=_id(row, level, measure),
+        measure=measure,
+        verdict="measured",
+        sentence=sentence,
+        estimate=row[measure],
+        low=row[f"{measure}_low"],
+        high=row[f"{measure}_high"],
+        recognizer=row["recognizer"],
+        language=row.get("language"),
+        scenario=level,
+        speakers=row["speakers"],
+        utterances=row["utterances"],
+        headline=headline,
+    )
+
+
+def _points(row: Mapping[str, Any], measure: str) -> str:
+    return in_points(row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
+
+
+def _overall(found: Robustness) -> Iterator[Finding]:
+    """Yield what disturbed speech costs each recognizer on average, and where it costs most."""
+    for _, own in found.levels.group_by(found.labels, maintain_order=True):
+        known = own.filter(pl.col("werd").is_not_null())
+        rows = known.filter((pl.col("level") == "overall") & (pl.col("name") == ALL)).to_dicts()
+        if not rows:
+            continue
+        row = rows[0]
+        categories = known.filter(pl.col("level") == "category").sort(
+            "werd", descending=True, maintain_order=True
+        )
+        over, most = counted(row["scenarios"], "scenario"), ""
+        if categories.height > 1:
+            worst = categories.row(0, named=True)
+            over = f"{categories.height} categories of disturbance ({over})"
+            most = f"; most under {spoken(worst['name'])}, {_points(worst, 'werd')}"
+        sentence = (
+            f"Disturbed speech adds {_points(row, 'werd')} to the word error rate of {_who(row)}, on average over"
+            f" {over}{most}."
+        )
+        yield _measured(row, "werd", sentence, headline=True)
+        mean = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
+        yield _measured(row, "wer", f"On average over {over}, {_who(row)} gets {mean} of the words wrong.")
+
+
+def _categories(found: Robustness) -> Iterator[Finding]:
+    rows = found.levels.filter((pl.col("level") == "category") & pl.col("werd").is_not_null())
+    for row in rows.iter_rows(named=True):
+        measure = "werd" if row[found.measure] is None else found.measure
+        name = spoken(row["name"])
+        if measure == "werd":
+            capital = name[:1].upper() + name[1:]
+            sentence = f"{capital} adds {_points(row, 'werd')} to the word error rate of {_who(row)}."
+        else:
+            sentence = (
+                f"Under {name}, {_who(row)} has an NWERD of {_points(row, 'nwerd')}: the errors that it adds, weighed"
+                " by its difficulty."
             )
-        for (language, name), nodes in sorted(self.ranked.items()):
-            labels = {"name": name} | ({"language": language} if language else {})
-            by = "werd" if name == ATTACKED or not any(n.normalized for n in nodes.values()) else "nwerd"
-            rows, compared = rank(nodes, by, self.resample, **labels)
-            for row in rows:
-                node = nodes[row["recognizer"]]
-                low, high = self.resample.limits(node["werd"], node.speakers)
-                row |= {"clean_wer": self.clean[language, row["recognizer"]], "wer": finite(node["wer"][0])}
-                row |= {"werd": finite(node["werd"][0]), "werd_low": low, "werd_high": high}
-            self.ranking += rows
-            self.comparisons += compared
-        return measure
+        yield _measured(row, measure, sentence)
 
-    def correlate(self, facts: pl.DataFrame, measure: str) -> Correlates:
-        """Relate the facts to the overall measure, a language at a time."""
-        found = Correlates()
-        for (language, name), nodes in sorted(self.ranked.items()):
-            if name == ALL:
-                labels = {"language": language} if language else {}
-                robust = {recognizer: float(node[measure][0]) for recognizer, node in nodes.items()}
-                clean = {recognizer: self.clean[language, recognizer] for recognizer in nodes}
-                part = correlate(facts, robust, clean, measure, **labels)
-                for mine, theirs in zip(
-                    (found.slopes, found.families, found.pareto),
-                    (part.slopes, part.families, part.pareto),
-                    strict=True,
-                ):
-                    mine.extend(theirs)
-                found.refusals.extend(part.refusals)
-        return found
 
-    def _language(self, cell: Cell) -> str:
-        return cell.place[0] if "language" in self.trials.places else ""
+def _worst_category(found: Robustness, confidence: float) -> Iterator[Finding]:
+    """Yield the largest NWERD over the categories of each recognizer.
 
-    def _remark(self, recognizer: str, cells: list[Cell]) -> None:
-        clean = {cell.place: cell for cell in cells if cell.scenario == CLEAN}
-        for cell in clean.values():
-            if cell.wer[0] == 0.0:
-                self.notes.append(
-                    f"{recognizer} makes no error on clean speech{_at(cell)}: the intervals of its WERD know only"
-                    " the other side"
-                )
-        gaps = [
-            c for c in cells if c.paired and c.place in clean and c.utterances < clean[c.place].utterances
+    The largest of several lower limits would be too high by chance, so that they are taken together. An upper limit
+    needs nothing of the kind: all categories have to be below; where one has none, neither has the worst.
+    """
+    known = found.levels.filter((pl.col("level") == "category") & pl.col("nwerd").is_not_null())
+    for _, rows in known.group_by(found.labels, maintain_order=True):
+        worst = rows.sort("nwerd", descending=True, maintain_order=True).row(0, named=True)
+        low = lower_by_bonferroni(rows, confidence).max()
+        high = None if rows["nwerd_high"].null_count() else rows["nwerd_high"].max()
+        name = spoken(worst["name"])
+        if rows.height == 1:
+            sentence = f"NWERD of {_who(worst)} is {_points(worst, 'nwerd')} under {name}, its only category"
+        else:
+            sentence = (
+                f"NWERD of {_who(worst)} is {in_points(worst['nwerd'])} under {name}, its worst category"
+            )
+            if isinstance(low, float):
+                sentence += f"; at least {100 * low:.1f} with {rows.height} categories taken together"
+        yield Finding(
+            id=_id(worst, "worst_category_nwerd"),
+            measure="worst_category_nwerd",
+            verdict="measured",
+            sentence=f"{sentence}.",
+            estimate=worst["nwerd"],
+            low=low if isinstance(low, float) else None,
+            high=high if isinstance(high, float) else None,
+            level=confidence,
+            recognizer=worst["recognizer"],
+            language=worst.get("language"),
+            scenario=worst["name"],
+            speakers=worst["speakers"],
+            utterances=worst["utterances"],
+        )
+
+
+def lower_by_bonferroni(rows: pl.DataFrame, confidence: float = 0.95) -> pl.Series:
+    """Return lower limits of NWERD that hold for all rows at once: those of one farther away (Bonferroni)."""
+    df = rows["speakers"].fill_null(2).to_numpy() - 1.0  # without speakers there is no limit either
+    farther = pl.Series(_farther(df, rows.height, confidence))
+    return rows["nwerd"] - farther * (rows["nwerd"] - rows["nwerd_low"])
+
+
+def _farther(df: FloatArray, count: int, confidence: float) -> FloatArray:
+    from scipy.special import stdtrit
+
+    tail = (1.0 - confidence) / 2.0
+    return np.asarray(stdtrit(df, 1.0 - tail / count) / stdtrit(df, 1.0 - tail))
+
+
+def _ranking(found: Robustness) -> Iterator[Finding]:
+    """Yield who bears disturbed speech best, where the data can tell; all pairs were compared at once."""
+    ranks = found.ranking.filter((pl.col("name") == ALL) & pl.col("estimate").is_not_null())
+    compared = found.comparisons.filter(pl.col("name") == ALL)
+    for _, part in ranks.group_by(found.labels[1:] or ["name"], maintain_order=True):
+        rows = part.sort("estimate", maintain_order=True).to_dicts()
+        if len(rows) < 2:
+            continue
+        measure, language = rows[0]["measure"], rows[0].get("language")
+        first = [row["recognizer"] for row in rows if row["rank"] == 1]
+        best = first[0] if first else rows[0]["recognizer"]
+        second = (
+            first[1] if len(first) > 1 else next(r["recognizer"] for r in rows if r["recognizer"] != best)
+        )
+        own = compared if language is None else compared.filter(pl.col("language") == language)
+        gap = own.filter((pl.col("recognizer") == best) & (pl.col("against") == second)).row(0, named=True)
+        # By how much the second loses more than the first.
+        numbers = [None if gap[one] is None else -gap[one] for one in ("estimate", "high", "low")]
+        in_language = "" if language is None else f" ({language})"
+        value, bracket, limits = in_points(*numbers).partition(" (")
+        value = f"{value} of {MEASURES[measure]}{bracket}{limits}"
+        code, excludes = None, None
+        verdict: Verdict
+        if not first:
+            verdict, code = "refused", "too_few_speakers"
+            sentence = (
+                "Which recognizer bears disturbance best cannot be told: fewer than five speakers are known."
+            )
+        elif len(first) == 1:
+            verdict = "shown"
+            others = listed(row["recognizer"] for row in rows if row["recognizer"] != best)
+            nearest = f" than {second}, all pairs compared at once" if len(rows) > 2 else ""
+            better = f"{best} bears disturbed speech better than {others}{in_language}"
+            sentence = f"{better}: it loses {value} less{nearest}."
+        else:
+            verdict = "not_shown"
+            excludes = max((n for n in numbers[1:] if n is not None), key=abs, default=None)
+            names = f"{listed(first[:-1])} and {first[-1]}"
+            apart = "they differ" if len(first) == 2 else "the best two differ"
+            sentence = f"{names} cannot be told apart under disturbance{in_language}: {apart} by {value}."
+        yield Finding(
+            id=finding_id(AUDIT, language, "ranking", measure),
+            measure=measure,
+            verdict=verdict,
+            sentence=sentence,
+            estimate=numbers[0],
+            low=numbers[1],
+            high=numbers[2],
+            family=FAMILY,
+            recognizer=best if first else None,
+            language=language,
+            against=second if first else None,
+            speakers=rows[0]["speakers"],
+            excludes=excludes,
+            code=code,
+            headline=True,
+        )
+
+
+def _trends(found: Robustness) -> Iterator[Finding]:
+    """Yield for how many perturbations the error rate grows with severity."""
+    for _, part in found.trends.group_by(found.labels, maintain_order=True):
+        row = part.row(0, named=True)
+        names = {
+            trend: part.filter(pl.col("trend") == trend)["perturbation"].to_list()
+            for trend in (GROWS, FALLS, FLAT, FEW)
+        }
+        known = part.height - len(names[FEW])
+        if not known:
+            continue
+        grows = len(names[GROWS])
+        of = counted(known, "perturbation")
+        sentence = f"The word error rate of {_who(row)} grows with severity for {grows} of {of}"
+        if names[FLAT]:
+            sentence += f"; no trend is shown for {listed(sorted(names[FLAT]), 8)}"
+        if names[FALLS]:
+            sentence += f"; it falls for {listed(sorted(names[FALLS]), 8)}"
+        reversals = [step for steps in part["reversals"].to_list() for step in steps]
+        if reversals:
+            sentence += f"; it falls from {listed(reversals, 8)}"
+        yield Finding(
+            id=_id(row, "growing"),
+            measure="growing",
+            verdict="measured",
+            sentence=f"{sentence}.",
+            estimate=float(grows),
+            unit="perturbations",
+            recognizer=row["recognizer"],
+            language=row.get("language"),
+        )
+
+
+def _silence(found: Robustness) -> Iterator[Finding]:
+    for row in found.inserted.iter_rows(named=True):
+        known = row["low"] is not None and row["high"] is not None
+        limits = f" ({row['low']:.1f} to {row['high']:.1f})" if known else ""
+        heard = f"{row['words_per_minute']:.1f}{limits} words per minute"
+        yield Finding(
+            id=_id(row, row["scenario"], "words_per_minute"),
+            measure="words_per_minute",
+            verdict="measured",
+            sentence=f"{_who(row)} hears {heard} under {row['scenario']}, where nobody speaks.",
+            estimate=row["words_per_minute"],
+            low=row["low"],
+            high=row["high"],
+            unit="words per minute",
+            recognizer=row["recognizer"],
+            language=row.get("language"),
+            corpus=row.get("corpus"),
+            scenario=row["scenario"],
+            speakers=row["speakers"],
+            utterances=row["utterances"],
+            headline=row["words_per_minute"] > 0,
+        )
+
+
+def _groups(found: Robustness) -> Iterator[Finding]:
+    """Yield whether a group meets more errors over all disturbances; the widest gap shown is a headline."""
+    rows = found.groups.filter((pl.col("level") == "overall") & (pl.col("name") == ALL)).to_dicts()
+    largest: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if row["verdict"] == "shown":
+            key = (row["recognizer"], row["attribute"])
+            largest[key] = max(largest.get(key, 0.0), abs(row["lwerr"]))
+    for row in rows:
+        ratio, low, high = (
+            None if (v := row[f"lwerr{end}"]) is None else 2.0**v for end in ("", "_low", "_high")
+        )
+        shown = row["verdict"] == "shown"
+        who, attribute = _who(row), row["attribute"]
+        times = times_as_many(ratio, low, high) if low is not None else f"{ratio:.2f} times as many errors"
+        if shown:
+            than = "as" if ratio is not None and ratio >= 1.0 else "than"
+            group = f"{row['group']} ({attribute})"
+            sentence = f"Over all disturbances, {who} makes {times} for {group} {than} for {row['against']}."
+        else:
+            sentence = (
+                f"Over all disturbances, no gap between {row['group']} and {row['against']} ({attribute}) is shown for"
+                f" {who}: {times} for {row['group']}."
+            )
+        ends = [end for end in (row["lwerr_low"], row["lwerr_high"]) if end is not None]
+        yield Finding(
+            id=_id(row, "overall", attribute, row["group"], "wer_ratio"),
+            measure="wer_ratio",
+            verdict="shown" if shown else "not_shown",
+            sentence=sentence,
+            estimate=ratio,
+            low=low,
+            high=high,
+            unit="ratio",
+            p=row["p"],
+            p_adjusted=row["p_adjusted"],
+            family=f"{attribute} over all disturbances",
+            recognizer=row["recognizer"],
+            language=row.get("language"),
+            corpus=row.get("corpus"),
+            scenario="overall",
+            attribute=attribute,
+            group=row["group"],
+            against=row["against"],
+            speakers=row["speakers"],
+            excludes=None if shown or not ends else 2.0 ** max(ends, key=abs),
+            headline=shown and abs(row["lwerr"]) == largest[row["recognizer"], attribute],
+        )
+
+
+def _slopes(found: Robustness) -> Iterator[Finding]:
+    """Yield what goes with robustness over recognizers."""
+    name = MEASURES[found.measure]
+    for row in found.correlates.iter_rows(named=True):
+        shown = row["verdict"] == "shown"
+        fact, language = row["fact"], row.get("language")
+        value = in_points(row["slope"], row["low"], row["high"])
+        says = (
+            f"More {fact} goes with {'higher' if row['slope'] > 0 else 'lower'} {name}"
+            if shown
+            else f"No relation of {fact} and {name} is shown"
+        )
+        in_language = "" if language is None else f" ({language})"
+        yield Finding(
+            id=finding_id(AUDIT, language, fact, "slope"),
+            measure="slope",
+            verdict="shown" if shown else "not_shown",
+            sentence=f"{says} over {row['recognizers']} recognizers{in_language}: {value} per {row['scale']}.",
+            estimate=row["slope"],
+            low=row["low"],
+            high=row["high"],
+            p=row["p"],
+            p_adjusted=row["p_adjusted"],
+            family="facts about recognizers",
+            language=language,
+            attribute=fact,
+        )
+
+
+def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
+    yield from (Note("selected", text) for text in scores.notes)
+    if found.measure == "nwerd":
+        yield Note("difficulty", f"difficulties: {found.difficulty_source}", see=("difficulty",))
+    single = found.groups.filter(pl.col("level") == "scenario")
+    for (attribute,), part in single.group_by(["attribute"], maintain_order=True):
+        gaps = part.filter(pl.col("verdict") == "shown").height
+        yield Note(
+            "single_scenarios",
+            f"a gap by {attribute} is shown in {gaps} of {counted(part.height, 'comparison')} in single scenarios"
+            " (p-values adjusted over them)",
+            {"attribute": attribute, "shown": gaps, "comparisons": part.height},
+        )
+    described: dict[str, list[str]] = {}
+    for run in scores.runs:
+        for name, entry in run.config.get("sources", {}).items():
+            described.setdefault(name, []).append(str(entry["description"]))
+    for name, texts in described.items():
+        text = "; ".join(dict.fromkeys(texts))
+        yield Note("sound_source", f"{name}: {text}", {"perturbation": name, "source": text})
+    left = list(dict.fromkeys(id_ for run in scores.runs for id_ in run.config.get("not_heard", {})))
+    if left:
+        text = f"not heard: {listed(left, 4)}; run.json says what each needs"
+        yield Note("not_heard", text, {"scenarios": left})
+
+
+# The tables
+
+
+_RATES = (
+    Column("wer", "WER", "percent", "wer_low", "wer_high"),
+    Column("werd", "WERD", "points", "werd_low", "werd_high"),
+)
+_NORMALIZED = Column("nwerd", "NWERD", "points", "nwerd_low", "nwerd_high")
+
+
+def _tables(found: Robustness) -> Iterator[Table]:
+    labels = [Column(name) for name in found.labels]
+    rates = (*_RATES, _NORMALIZED) if found.measure == "nwerd" else _RATES
+    yield from _ranking_tables(found, labels)
+    yield from _level_tables(found, labels, rates)
+    yield from _group_tables(found)
+    if found.inserted.height:
+        yield tabulate(
+            "silence",
+            "Words heard where nobody speaks",
+            found.inserted,
+            [
+                *_labels(found.inserted),
+                ("scenario",),
+                ("words_per_minute", "words per minute", "number", "low", "high"),
+                ("words", "words heard", "count"),
+                ("minutes", "minutes", "number"),
+                ("speakers", "speakers", "count"),
+            ],
+            note="Every word is made up.",
+        )
+    yield from _curve_tables(found, labels)
+    yield from _other_tables(found, labels)
+
+
+def _labels(frame: pl.DataFrame) -> list[Column]:
+    return [Column(name) for name in ("recognizer", "language", "corpus") if name in frame.columns]
+
+
+def _ranking_tables(found: Robustness, labels: list[Column]) -> Iterator[Table]:
+    if not found.ranking.height:
+        return
+    over = [Column("over", "over")] if found.ranking["name"].n_unique() > 1 else []
+    nwerd = pl.col("measure") == "nwerd"
+    ranking = found.ranking.with_columns(
+        pl.col("name").replace(OVERALL).alias("over"),
+        *(pl.when(nwerd).then(pl.col(value)).alias(f"nwerd{end}") for value, end in _ENDS.items()),
+    )
+    normalized = [_NORMALIZED] if found.measure == "nwerd" else []
+    yield tabulate(
+        "ranking",
+        f"Ranking: the errors that disturbances add{', weighed by their difficulty' if normalized else ''}",
+        ranking,
+        [
+            *labels,
+            *over,
+            ("rank", "rank, at best", "count"),
+            ("rank_worst", "at worst", "count"),
+            ("clean_wer", "clean WER", "percent"),
+            ("wer", "mean WER", "percent"),
+            ("werd", "WERD", "points", "werd_low", "werd_high"),
+            *normalized,
+            ("scenarios", "scenarios", "count"),
+            ("speakers", "speakers", "count"),
+        ],
+        note=f"By {MEASURES[found.measure]}; recognizers that the data cannot tell apart share a rank, and less is"
+        " better.",
+        folded=found.ranking["recognizer"].n_unique() == 1,
+    )
+    if found.comparisons.height:
+        yield tabulate(
+            "comparisons",
+            "Recognizers compared in pairs",
+            found.comparisons.with_columns(
+                pl.col("name").replace(OVERALL).alias("over"), family=pl.lit(FAMILY)
+            ),
+            [
+                *labels,
+                ("against",),
+                *over,
+                ("measure",),
+                ("estimate", "difference", "points", "low", "high"),
+                ("verdict",),
+            ],
+            note="The limits hold for all pairs at once.",
+            folded=True,
+        )
+
+
+_ENDS = {"estimate": "", "low": "_low", "high": "_high"}
+
+
+def _level_tables(found: Robustness, labels: list[Column], rates: Sequence[Column]) -> Iterator[Table]:
+    level = pl.col("level")
+    above = found.levels.filter(level.is_in(["category", "overall"]))
+    if above.height:
+        name = pl.col("name")
+        category = pl.when(level == "overall").then(name.replace(OVERALL)).otherwise(name)
+        yield tabulate(
+            "categories",
+            "What each category of disturbance adds",
+            above.with_columns(category=category),
+            [
+                *labels,
+                ("category",),
+                *rates,
+                ("scenarios", "scenarios", "count"),
+                ("speakers", "speakers", "count"),
+            ],
+        )
+    scenarios = found.levels.filter(level == "scenario").rename({"name": "scenario"})
+    scenarios = scenarios.with_columns(
+        does=pl.col("scenario").map_elements(in_short, return_dtype=pl.String, skip_nulls=True),
+        severity=pl.col("scenario").map_elements(
+            lambda name: found.settings[name].severity, return_dtype=pl.Int64, skip_nulls=True
+        ),
+    )
+    disturbed = scenarios.filter(pl.col("scenario") != CLEAN)
+    worst = [
+        part.sort("werd", descending=True, nulls_last=True, maintain_order=True).head(WORST)
+        for _, part in disturbed.group_by(found.labels, maintain_order=True)
+    ]
+    if worst:
+        yield tabulate(
+            "worst",
+            "Worst scenarios",
+            pl.concat(worst),
+            [
+                *labels,
+                ("scenario",),
+                ("does", "what it does"),
+                ("clean_wer", "clean WER", "percent"),
+                *_RATES,
+            ],
+        )
+    details = (
+        ("difficulty", "difficulty", "number"),
+        ("utterances", "utterances", "count"),
+        ("speakers", "speakers", "count"),
+    )
+    if scenarios.height:
+        yield tabulate(
+            "scenarios",
+            "Every scenario",
+            scenarios,
+            [*labels, ("category",), ("scenario",), ("does", "what it does"), *rates, *details],
+            folded=True,
+        )
+    perturbations = found.levels.filter(level == "perturbation")
+    if perturbations.height:
+        yield tabulate(
+            "perturbations",
+            "Every perturbation",
+            perturbations,
+            [
+                *labels,
+                ("category",),
+                ("perturbation",),
+                *rates,
+                ("scenarios", "scenarios", "count"),
+                *details[1:],
+            ],
+            folded=True,
+        )
+    if found.corpora.height:
+        yield tabulate(
+            "corpora",
+            "Every corpus by itself",
+            found.corpora,
+            [*_labels(found.corpora), ("level",), ("name",), *rates, *details],
+            folded=True,
+        )
+
+
+def _group_tables(found: Robustness) -> Iterator[Table]:
+    if not found.groups.height:
+        return
+    frame = found.groups.with_columns(
+        *((2.0 ** pl.col(f"lwerr{end}")).alias(name) for end, name in _RATIO.items()),
+        *((2.0 ** pl.col(f"change{end}")).alias(f"ratio_change{end}") for end in ("", "_low", "_high")),
+        family=pl.format("{} by {}", "attribute", "level"),
+        over=pl.when(pl.col("level") == "overall")
+        .then(pl.col("name").replace(OVERALL))
+        .otherwise(pl.col("name")),
+    )
+    columns: list[Column | tuple[Any, ...]] = [
+        *_labels(frame),
+        ("attribute",),
+        ("group",),
+        ("against",),
+        ("over", "over"),
+        ("wer_ratio", "ratio of WER", "ratio", "low", "high"),
+        ("ratio_change", "times that of clean speech", "ratio", "ratio_change_low", "ratio_change_high"),
+        ("p", "p", "p"),
+        ("p_adjusted", "p (Holm)", "p"),
+        ("verdict",),
+        ("speakers", "fewest speakers", "count"),
+    ]
+    note = (
+        "How many times as many errors the group gets as the other, by their mean word error rates over the scenarios"
+        " of a category (2 to the power of Speech Robust Bench's LWERR); 1 is no difference. Verdicts allow for all"
+        " comparisons of an attribute at the same level."
+    )
+    single = (pl.col("level") == "scenario") & (pl.col("name") != CLEAN)
+    yield tabulate("groups", "Groups under disturbance", frame.filter(~single), columns, note=note)
+    if frame.filter(single).height:
+        title = "Groups in every scenario"
+        yield tabulate("group_scenarios", title, frame.filter(single), columns, folded=True)
+    yield tabulate(
+        "group_rates",
+        "Word error rate by group",
+        found.group_rates,
+        [
+            *_labels(found.group_rates),
+            ("attribute",),
+            ("group",),
+            ("scenario",),
+            ("wer", "WER", "percent", "low", "high"),
+            ("speakers", "speakers", "count"),
+            ("utterances", "utterances", "count"),
+            ("words", "words", "count"),
+        ],
+        folded=True,
+    )
+
+
+_RATIO = {"": "wer_ratio", "_low": "low", "_high": "high"}
+
+
+def _curve_tables(found: Robustness, labels: list[Column]) -> Iterator[Table]:
+    if not found.curves.height:
+        return
+    yield tabulate(
+        "curves",
+        "From mild to harsh",
+        found.curves,
+        [
+            *labels,
+            ("perturbation",),
+            ("step", "step", "count"),
+            ("scenario",),
+            ("value", "value", "number"),
+            ("wer", "WER", "percent", "low", "high"),
+        ],
+        folded=True,
+    )
+    yield tabulate(
+        "trends",
+        "Does it grow with severity?",
+        found.trends,
+        [
+            *labels,
+            ("perturbation",),
+            ("slope", "WER per step", "points", "low", "high"),
+            ("trend",),
+            ("reversals", "falls from"),
+        ],
+        note="Not corrected for the number of perturbations.",
+        folded=True,
+    )
+
+
+def _other_tables(found: Robustness, labels: list[Column]) -> Iterator[Table]:
+    name = MEASURES[found.measure]
+    if found.stability.height:
+        yield tabulate(
+            "stability",
+            "Stability: standard deviation of WER over random draws, beside that over speakers",
+            found.stability.sort(
+                pl.col("level") != "overall", "draw_sd", descending=[False, True], maintain_order=True
+            ),
+            [
+                *labels,
+                ("name", "over"),
+                ("draws", "draws", "count"),
+                ("wer", "WER", "percent"),
+                ("draw_sd", "over draws", "percent"),
+                ("sampling_sd", "over speakers", "percent"),
+            ],
+        )
+    split = labels[1:]
+    if found.correlates.height:
+        yield tabulate(
+            "correlates",
+            f"What goes with {name} over recognizers",
+            found.correlates,
+            [
+                *split,
+                ("fact",),
+                ("recognizers", "recognizers", "count"),
+                ("slope", "slope (Theil-Sen)", "points", "low", "high"),
+                ("scale", "per"),
+                ("tau", "tau", "ratio"),
+                ("p", "p", "p"),
+                ("p_adjusted", "p (Holm)", "p"),
+                ("verdict",),
+            ],
+        )
+    if found.families.height:
+        columns = [
+            ("median", "median", "percent"),
+            ("best", "best", "percent"),
+            ("worst", "worst", "percent"),
         ]
-        if gaps:
-            most = max(clean[cell.place].utterances - cell.utterances for cell in gaps)
-            self.notes.append(
-                f"{recognizer}: {len(gaps)} scenarios lack utterances that clean speech has (up to {most});"
-                " each is compared with clean speech on the utterances both have"
-            )
-        extra = [cell for cell in cells if cell.left_out]
-        if extra:
-            self.notes.append(
-                f"{recognizer}: {sum(cell.left_out for cell in extra)} trials of {len(extra)} scenarios have no clean"
-                " twin and are left out"
-            )
-        apart = sorted({cell.scenario for cell in cells if not cell.paired})
-        if apart:
-            self.notes.append(
-                f"{recognizer}: {listed(apart)}: other utterances than clean speech, so both sides are drawn by"
-                " speaker, each on its own where no speaker is shared"
-            )
-        few = [cell for cell in cells if not cell.interval]
-        if few:
-            unnamed = any(cell.speakers == 0 for cell in few)
-            count = (
-                "some speakers are unnamed" if unnamed else f"{min(cell.speakers for cell in few)} speakers"
-            )
-            about = (
-                "all scenarios" if len(few) == len(cells) else listed(sorted(cell.scenario for cell in few))
-            )
-            self.refusals.append(
-                Refusal(
-                    f"{recognizer}: intervals of {about}",
-                    f"{count}; at least {FEWEST_SPEAKERS} known ones are needed",
-                )
-            )
-        missing = self._not_shared(cells)
-        if missing:
-            self.notes.append(
-                f"{recognizer}: {listed(missing)} not heard by every recognizer: not part of the ranking"
-            )
+        yield tabulate(
+            "families",
+            f"{name} by kind of recognizer",
+            found.families,
+            [*split, ("fact",), ("level", "value"), ("recognizers", "recognizers", "count"), *columns],
+        )
+    if found.pareto.height:
+        yield tabulate(
+            "pareto",
+            f"Recognizers that none beats in both a fact and {name}",
+            found.pareto,
+            [
+                *split,
+                ("fact",),
+                ("recognizer",),
+                ("value", "value", "number"),
+                ("estimate", name, "percent"),
+                ("optimal", "beaten by none"),
+            ],
+            note="Less is better in both.",
+        )
 
-    def _not_shared(self, cells: list[Cell]) -> list[str]:
-        return sorted(
-            {
-                cell.scenario
-                for cell in cells
-                if (*cell.place, cell.scenario) not in self.shared.get(self._language(cell), set())
+
+# The figures
+
+
+def _figures(found: Robustness, groups: Mapping[str, list[str]]) -> Iterator[Figure]:
+    scenarios = found.levels.filter((pl.col("level") == "scenario") & (pl.col("name") != CLEAN))
+    yield from _category_bars(found)
+    parts = _parts(scenarios, found.labels)
+    steps = _steps(scenarios["name"].unique(maintain_order=True).to_list(), found.settings)
+    if parts and all(len(settings) == 1 for settings in steps.values()) and len(steps) <= MOST_BARS:
+        # A map of severities would be empty but for one cell in each row.
+        yield _scenario_bars(found)
+    else:
+        yield from (_heat_map(name, rows, steps) for name, rows in parts.items())
+    several = {name: settings for name, settings in steps.items() if len(settings) > 1}
+    if not several:
+        return
+    series = {
+        name: {row["scenario"]: row for row in part.iter_rows(named=True)}
+        for name, part in _parts(found.curves, found.labels).items()
+    }
+    yield _curves("curves", "From mild to harsh", several, series, "curves")
+    for attribute, names in groups.items():
+        own = found.group_rates.filter(pl.col("attribute") == attribute)
+        units = [name for name in own.columns if name in ("recognizer", "language", "corpus")]
+        for name, part in _parts(own, units).items():
+            by_group = {
+                group: {
+                    row["scenario"]: row
+                    for row in part.filter(pl.col("group") == group).iter_rows(named=True)
+                }
+                for group in names[:MOST_SERIES]
             }
-        )
+            title = f"{name}: from mild to harsh, by {attribute}"
+            yield _curves(f"curves-{attribute}-{name}", title, several, by_group, "group_rates")
 
 
-def _shared(trials: Trials) -> dict[str, set[tuple[str, ...]]]:
-    """Return, by language, the (places, scenario) that every recognizer heard which heard clean speech there."""
-    keys = [*trials.unit, "scenario"]
-    heard: dict[str, dict[str, set[tuple[str, ...]]]] = {}
-    for recognizer, *place in spoken(trials).select(keys).unique().cast(pl.String).iter_rows():
-        language = place[0] if "language" in trials.places else ""
-        heard.setdefault(language, {}).setdefault(recognizer, set()).add(tuple(place))
-    shared = {}
-    for language, sets in heard.items():
-        some = [own for own in sets.values() if any(key[-1] == CLEAN for key in own)]
-        shared[language] = set.intersection(*some) if some else set()
-    return shared
+def _parts(frame: pl.DataFrame, labels: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Return the rows of each recognizer (and place), by what they are called."""
+    return {", ".join(map(str, key)): part for key, part in frame.group_by(labels, maintain_order=True)}
 
 
-def _order(setting: Setting) -> tuple[Any, ...]:
-    harsh = setting.severity or (setting.harsher or 1) * (setting.value or 0.0)
-    return (setting.scenario != CLEAN, setting.category, setting.perturbation, harsh, setting.scenario)
+def _steps(scenarios: Iterable[str], settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
+    """Return the settings of every perturbation from mild to harsh; those without an order stand alone."""
+    grouped: dict[str, list[Setting]] = {}
+    for scenario in scenarios:
+        grouped.setdefault(settings[scenario].perturbation, []).append(settings[scenario])
+    steps: dict[str, list[Setting]] = {}
+    for name, some in grouped.items():
+        ordered = by_harshness(some)
+        steps |= {name: ordered} if ordered else {one.scenario: [one] for one in some}
+    return steps
 
 
-def _at(cell: Cell) -> str:
-    return f" ({', '.join(cell.place)})" if cell.place else ""
+def _cell(row: Mapping[str, Any] | None, measure: str, low: str, high: str) -> Cell | None:
+    if row is None or row[measure] is None:
+        return None
+    return Cell(row[measure], row[low], row[high])
+
+
+def _measure(row: Mapping[str, Any] | None, measure: str) -> Cell | None:
+    return _cell(row, measure, f"{measure}_low", f"{measure}_high")
+
+
+def _category_bars(found: Robustness) -> Iterator[Figure]:
+    """Yield one set of bars: what each category costs each recognizer."""
+    table = found.levels.filter(pl.col("level") == "category")
+    if table.is_empty():
+        return
+    labels = table["name"].unique(maintain_order=True).to_list()
+    # A category that cannot be normalized would miss among the others: then all are shown as they are.
+    measure = found.measure if table[found.measure].null_count() == 0 else "werd"
+    series = []
+    for name, part in _parts(table, found.labels).items():
+        rows = {row["name"]: row for row in part.iter_rows(named=True)}
+        series.append(Series(name, tuple(_measure(rows.get(label), measure) for label in labels)))
+    weighed = ", weighed by their difficulty" if measure == "nwerd" else ""
+    yield Figure(
+        "categories",
+        f"What each category of disturbance adds ({MEASURES[measure]})",
+        f"Bars of the percentage points that disturbances add to the word error rate{weighed}, by category of"
+        " disturbance and recognizer, with intervals.",
+        Bars(tuple(map(spoken, labels)), tuple(series), f"{MEASURES[measure]}, percentage points", "points"),
+        "categories",
+    )
+
+
+def _scenario_bars(found: Robustness) -> Figure:
+    """Return one set of bars: the error rate in every scenario, clean speech first."""
+    levels = found.levels.filter(pl.col("level") == "scenario")
+    scenarios = levels["name"].unique(maintain_order=True).to_list()
+    scenarios.sort(key=lambda name: name != CLEAN)
+    series = []
+    for name, part in _parts(levels, found.labels).items():
+        rows = {row["name"]: row for row in part.iter_rows(named=True)}
+        series.append(Series(name, tuple(_measure(rows.get(one), "wer") for one in scenarios)))
+    alt = "Bars of the word error rate on clean speech and in every scenario, by recognizer."
+    bars = Bars(tuple(scenarios), tuple(series), "word error rate")
+    return Figure("scenarios", "Every disturbance", alt, bars, "scenarios")
+
+
+def _heat_map(who: str, levels: pl.DataFrame, steps: Mapping[str, list[Setting]]) -> Figure:
+    rows = {row["name"]: row for row in levels.iter_rows(named=True)}
+    names = [name for name in steps if any(setting.scenario in rows for setting in steps[name])]
+    names.sort(key=lambda name: steps[name][0].category)
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    for name in names:
+        for index, setting in enumerate(steps[name]):
+            if setting.scenario in rows:
+                cells[name, _column(setting, index, len(steps[name]) > 1)] = rows[setting.scenario]
+    used = {column for _, column in cells}
+    columns = [*sorted(used - {ONE_SETTING}, key=int), *([ONE_SETTING] if ONE_SETTING in used else [])]
+    titles = {"wer": "WER", "werd": "added (WERD)", "nwerd": "weighed (NWERD)"}
+    known = {m: title for m, title in titles.items() if any(row[m] is not None for row in rows.values())}
+    worst = max(rows.values(), key=lambda row: row["wer"] or 0.0)
+    highest = (
+        "" if worst["wer"] is None else f"; the highest, {100 * worst['wer']:.0f} %, under {worst['name']}"
+    )
+    return Figure(
+        f"heat-map-{who}",
+        f"{who}: every disturbance",
+        f"Error rates of {who} by perturbation and severity{highest}.",
+        HeatMap(
+            rows=tuple(names),
+            row_groups=tuple(spoken(steps[name][0].category) for name in names),
+            columns=tuple(columns),
+            measures=known,
+            cells={
+                measure: tuple(
+                    tuple(_measure(cells.get((name, column)), measure) for column in columns)
+                    for name in names
+                )
+                for measure in known
+            },
+        ),
+        "scenarios",
+    )
+
+
+def _column(setting: Setting, index: int, several: bool) -> str:
+    if setting.severity is not None:
+        return str(setting.severity)
+    return str(index + 1) if several else ONE_SETTING
+
+
+def _curves(
+    id_: str,
+    title: str,
+    several: Mapping[str, list[Setting]],
+    lines: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    table: str,
+) -> Figure:
+    """Return a panel for every perturbation, a line for each of `lines`: {label: {scenario: row}}."""
+    panels = []
+    for name, settings in several.items():
+        scenarios = [CLEAN, *(setting.scenario for setting in settings)]
+        ticks = [CLEAN, *(_tick(setting, index) for index, setting in enumerate(settings))]
+        series = []
+        for label, rows in lines.items():
+            points = tuple(_cell(rows.get(scenario), "wer", "low", "high") for scenario in scenarios)
+            if any(points):
+                series.append(Series(label, points))
+        by_value = all(setting.severity is None and setting.parameter for setting in settings)
+        unit = settings[0].unit or settings[0].parameter
+        panel = f"{name}, {unit}" if by_value else name
+        panels.append((panel, tuple(ticks), tuple(series)))
+    alt = (
+        f"Word error rate from clean speech to the harshest setting of {counted(len(panels), 'perturbation')}, a line"
+        f" for each of: {listed(lines, 12)}."
+    )
+    return Figure(id_, title, alt, Curves(tuple(panels), "word error rate"), table)
+
+
+def _tick(setting: Setting, index: int) -> str:
+    if setting.severity is not None:
+        return str(setting.severity)
+    return f"{setting.value:g}" if setting.value is not None else str(index + 1)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.robustness.resample import finite
-from voxaudit.audits.robustness.result import Refusal
+from voxaudit.answer import Refusal
+from voxaudit.audits.robustness.levels import finite
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.stats.multiplicity import holm
 from voxaudit.tables import require_columns
@@ -19,6 +19,7 @@ from voxaudit.tables import require_columns
 FEWEST_RECOGNIZERS = 6
 """With fewer, a line through them is drawn by chance more often than not."""
 CLEAN_WER = "clean_wer"
+_MORE = "let more recognizers hear the same, and say this of each"
 _DECADE = 10.0
 """Numbers that span at least this ratio (parameters, hours) are compared by their logarithm."""
 
@@ -32,9 +33,14 @@ class Correlates:
     pareto: list[dict[str, Any]] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
+    def extend(self, more: Correlates) -> None:
+        """Add what was found in another language."""
+        for name in ("slopes", "families", "pareto", "refusals"):
+            getattr(self, name).extend(getattr(more, name))
+
 
 def read_facts(table: pl.DataFrame, recognizers: tuple[str, ...], where: str | Path) -> pl.DataFrame:
-    """Check a table of facts about recognizers: a column `recognizer` and any others, one row a recognizer."""
+    """Check a table of facts about recognizers: a column `recognizer` and any others, one row per recognizer."""
     require_columns(table, ["recognizer"], where)
     facts = table.with_columns(pl.col("recognizer").cast(pl.String))
     if facts["recognizer"].is_duplicated().any():
@@ -73,23 +79,18 @@ def correlate(
             x = some[fact].cast(pl.Float64).to_numpy()
             found.pareto.extend(_front(fact, some["recognizer"].to_list(), x, y, measure, labels))
         if some.height < FEWEST_RECOGNIZERS:
-            reason = f"{some.height} recognizers with this fact; at least {FEWEST_RECOGNIZERS} are needed"
-            found.refusals.append(Refusal(f"correlate {fact}", reason))
+            text = f"{some.height} recognizers with this fact; at least {FEWEST_RECOGNIZERS} are needed"
+            found.refusals.append(Refusal("too_few_recognizers", f"correlate {fact}", text, remedy=_MORE))
         elif some[fact].n_unique() < 2:
-            found.refusals.append(Refusal(f"correlate {fact}", "all recognizers have the same value"))
+            text = "all recognizers have the same value"
+            found.refusals.append(Refusal("undefined", f"correlate {fact}", text))
         elif numeric:
             found.slopes.append(_slope(fact, x, y, measure, labels))
         else:
             found.families.extend(_families(fact, some[fact].cast(pl.String).to_list(), y, measure, labels))
     for row, adjusted in zip(found.slopes, holm([row["p"] for row in found.slopes]), strict=True):
-        row["p_holm"] = adjusted
-        row["verdict"] = (
-            "no relation shown"
-            if adjusted is None or adjusted >= 0.05
-            else "more goes with more errors"
-            if row["slope"] > 0
-            else "more goes with fewer errors"
-        )
+        row["p_adjusted"] = adjusted
+        row["verdict"] = "shown" if adjusted is not None and adjusted < 0.05 else "not_shown"
     return found
 
 
@@ -106,8 +107,8 @@ def _slope(fact: str, x: Any, y: Any, measure: str, labels: dict[str, Any]) -> d
         "recognizers": len(x),
         "scale": "a factor of ten" if logarithm else "a unit",
         "slope": float(line.slope),
-        "slope_low": finite(line.low_slope),
-        "slope_high": finite(line.high_slope),
+        "low": finite(line.low_slope),
+        "high": finite(line.high_slope),
         "tau": finite(tau.statistic),
         "p": finite(tau.pvalue),
     }

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.robustness.cells import spoken, utterance_means
-from voxaudit.audits.robustness.levels import ALL, ATTACKED, group_scenarios
-from voxaudit.audits.robustness.resample import finite
-from voxaudit.audits.robustness.result import Refusal
+from voxaudit.answer import Refusal
+from voxaudit.audits.robustness.levels import ALL, ATTACKED, finite, group_scenarios
 from voxaudit.audits.robustness.settings import Setting
 from voxaudit.audits.robustness.trials import Trials
 from voxaudit.perturb import CLEAN
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.multiplicity import holm
-from voxaudit.stats.rates import LogRatio, Pulls, log_ratio, mean_pulls, pulls
+from voxaudit.stats.rates import LogRatio, Pulls, log_ratio, mean_pulls, pulls, rate_intervals
+from voxaudit.wording import counted, listed
 
 REST = "the rest"
-SHOWN, UNDECIDED = "gap shown", "no gap shown"
 
 Nodes = dict[tuple[str, str], FloatArray]
 """What is averaged, by level and name: the weights of the scenarios."""
@@ -40,10 +38,8 @@ def group_rows(
     speakers as the sample (`stats.rates`): each group has a variance of its own, as in Welch's test.
     """
     column = f"attribute:{attribute}"
-    table = spoken(trials).filter(pl.col(column).is_not_null())
-    rows = utterance_means(table, trials, [column]).rename({column: "level"})
-    if rows["level"].n_unique() < 2:
-        return [], [Refusal(attribute, "it has fewer than two groups")]
+    table = trials.spoken.filter(pl.col(column).is_not_null())
+    rows = trials.utterance_means(table, [column]).rename({column: "level"})
     sums = rows.group_by([*trials.unit, "scenario", "level", "person"]).agg(pl.col("errors", "words").sum())
     sums = sums.with_columns(pl.col(name).cast(pl.String) for name in [*trials.unit, "scenario", "level"])
     found: list[dict[str, Any]] = []
@@ -52,19 +48,17 @@ def group_rows(
         labels = dict(zip(trials.unit, key, strict=True))
         for group, other, ours, theirs in _sides(part):
             about = f"{attribute} {group}" + "".join(f", {labels[place]}" for place in trials.places)
-            few = _too_few(group, other, ours, theirs, trials)
-            if few:
-                refusals.setdefault((about, few), Refusal(about, few))
+            few = _too_few(about, ((group, ours), (other, theirs)), trials)
+            if few is not None:
+                refusals.setdefault((about, few.text), few)
                 continue
             fewest = min(ours["person"].n_unique(), theirs["person"].n_unique())
             compared = _compare(ours, theirs, trials.people.height, trials.settings)
             silent = sorted(name for (_, name), value in compared.items() if not np.isfinite(value.log2))
             if silent:
-                reason = (
-                    f"one side has no errors ({', '.join(silent[:3])}{', ...' if len(silent) > 3 else ''})"
-                )
+                text = f"one side has no errors ({listed(silent, 3)})"
                 about = f"{labels['recognizer']}: {about}"
-                refusals.setdefault((about, reason), Refusal(about, reason))
+                refusals.setdefault((about, text), Refusal("too_few_errors", about, text))
             about_row = {**labels, "attribute": attribute, "group": group, "against": other}
             found += [
                 {**about_row, "level": level, "name": name, "speakers": fewest, **value.row(confidence)}
@@ -72,7 +66,7 @@ def group_rows(
                 if np.isfinite(value.log2)
             ]
     _adjust(found)
-    return found, list(refusals.values())
+    return found, _merged(attribute, list(refusals.values()))
 
 
 def _sides(part: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame, pl.DataFrame]]:
@@ -91,14 +85,28 @@ def _sides(part: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame, pl.DataFram
     ]
 
 
-def _too_few(group: str, other: str, ours: pl.DataFrame, theirs: pl.DataFrame, trials: Trials) -> str:
-    for name, side in ((group, ours), (other, theirs)):
+def _too_few(about: str, sides: Iterable[tuple[str, pl.DataFrame]], trials: Trials) -> Refusal | None:
+    for name, side in sides:
         people = set(side["person"].unique().to_list())
         if people & trials.unnamed:
-            return f"some speakers of '{name}' are unnamed"
+            return Refusal("no_speakers", about, f"some speakers of '{name}' are unnamed")
         if len(people) < FEWEST_SPEAKERS:
-            return f"'{name}' has {len(people)} speakers; at least {FEWEST_SPEAKERS} are needed"
-    return ""
+            text = f"'{name}' has {counted(len(people), 'speaker')}; at least {FEWEST_SPEAKERS} are needed"
+            facts = {"group": name, "speakers": len(people), "needed": FEWEST_SPEAKERS}
+            return Refusal("too_few_speakers", about, text, facts)
+    return None
+
+
+def _merged(attribute: str, refusals: list[Refusal]) -> list[Refusal]:
+    """Return the refusals, those of several small groups in one line."""
+    small = {one.facts["group"]: one.facts["speakers"] for one in refusals if one.code == "too_few_speakers"}
+    if len(small) < 2:
+        return refusals
+    groups = listed([f"{group} ({speakers})" for group, speakers in small.items()], 8)
+    text = f"groups of fewer than {FEWEST_SPEAKERS} speakers are not compared: {groups}"
+    facts = {"groups": small, "needed": FEWEST_SPEAKERS}
+    others = [one for one in refusals if one.code != "too_few_speakers"]
+    return [Refusal("too_few_speakers", attribute, text, facts), *others]
 
 
 @dataclass(frozen=True)
@@ -139,13 +147,13 @@ def _compare(
     plain = log_ratio(logs, our_pulls, their_pulls)
     clean = list(nodes).index(("scenario", CLEAN)) if CLEAN in shared else None
     if clean is None or not np.isfinite(logs[clean]):
-        return {key: _Compared(plain[place], None) for place, key in enumerate(nodes)}
+        return {key: _Compared(plain[index], None) for index, key in enumerate(nodes)}
     with np.errstate(invalid="ignore"):
         moved = logs - logs[clean]
     change = log_ratio(moved, *(_since(side, clean) for side in (our_pulls, their_pulls)))
     return {
-        key: _Compared(plain[place], None if place == clean else change[place])
-        for place, key in enumerate(nodes)
+        key: _Compared(plain[index], None if index == clean else change[index])
+        for index, key in enumerate(nodes)
     }
 
 
@@ -185,5 +193,40 @@ def _adjust(rows: list[dict[str, Any]]) -> None:
     for level in ("scenario", "category", "overall"):
         some = [row for row in rows if row["level"] == level]
         for row, adjusted in zip(some, holm([row["p"] for row in some]), strict=True):
-            row["p_holm"] = adjusted
-            row["verdict"] = SHOWN if adjusted is not None and adjusted < 0.05 else UNDECIDED
+            row["p_adjusted"] = adjusted
+            row["verdict"] = "shown" if adjusted is not None and adjusted < 0.05 else "not_shown"
+
+
+def group_rates(trials: Trials, *, confidence: float) -> pl.DataFrame:
+    """Return the error rate of every group of every attribute, by recognizer (and place) and scenario.
+
+    Columns: recognizer, places, attribute, group, scenario, utterances, speakers, words, wer, low, high.
+    """
+    by = [*trials.unit, "scenario", "group"]
+    frames = []
+    for attribute in trials.groups:
+        column = f"attribute:{attribute}"
+        table = trials.utterance_means(trials.spoken.filter(pl.col(column).is_not_null()), [column])
+        table = table.with_columns(
+            *(pl.col(name).cast(pl.String) for name in by[:-1]),
+            group=pl.col(column).cast(pl.String),
+            # Nobody is everybody: a speaker without a name gives no interval.
+            person=pl.when(~pl.col("person").is_in(list(trials.unnamed))).then(pl.col("person")),
+        )
+        rates = table.group_by(by).agg(
+            utterances=pl.len().cast(pl.Int64),
+            words=pl.col("words").sum(),
+            wer=pl.col("errors").sum() / pl.col("words").sum(),
+        )
+        found = rate_intervals(table, by, speaker="person", confidence=confidence)
+        frames.append(
+            rates.join(found.rename({"ci_low": "low", "ci_high": "high"}), on=by)
+            .sort(by)
+            .select(
+                *trials.unit,
+                pl.lit(attribute).alias("attribute"),
+                *("group", "scenario", "utterances", pl.col("speakers").cast(pl.Int64)),
+                *("words", pl.col("wer").fill_nan(None), "low", "high"),
+            )
+        )
+    return pl.concat(frames) if frames else pl.DataFrame()

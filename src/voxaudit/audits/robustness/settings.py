@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from voxaudit.corpus.roles import ROLES
-from voxaudit.errors import VoxauditError
-from voxaudit.perturb import CLEAN, PERTURBATIONS, Perturbation
+from voxaudit.perturb import CLEAN, Perturbation
+from voxaudit.perturb.describe import known_perturbation
 from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.perturb.suites import AEQUEVOX
 
@@ -45,9 +45,9 @@ _CATEGORY = {name: category for category, names in CATEGORIES.items() for name i
 class Setting:
     """A scenario taken apart.
 
-    `severity` is SRB's 1 to 4; `parameter` and `value` say what that means (`snr`, 10.0). `harsher` is +1 where a
-    larger value disturbs more, -1 where a smaller one does, and 0 where that is not known. `speech` is False where
-    nothing is left of what was said.
+    `severity` is SRB's 1 to 4; `parameter`, `value` and `unit` say what that means (`snr`, 10.0, dB). `harsher` is +1
+    where a larger value disturbs more, -1 where a smaller one does, and 0 where that is not known. `speech` is False
+    where nothing is left of what was said.
     """
 
     scenario: str
@@ -56,6 +56,7 @@ class Setting:
     severity: int | None = None
     parameter: str | None = None
     value: float | None = None
+    unit: str = ""
     harsher: int = 0
     attack: bool = False
     speech: bool = True
@@ -69,7 +70,7 @@ def describe(scenario: str) -> Setting:
     if scenario == CLEAN:
         return Setting(scenario, CLEAN, CLEAN, random=False)
     role = _role(scenario)
-    kind = None if role else _kind(name)
+    kind = None if role else known_perturbation(name)
     main, harsher = _main_parameter(name, kind)
     if severity is not None and kind is not None and 1 <= severity <= len(kind.severities):
         values = dict(kind.severities[severity - 1])
@@ -81,6 +82,7 @@ def describe(scenario: str) -> Setting:
         severity=severity,
         parameter=parameter,
         value=None if parameter is None else float(values[parameter]),
+        unit="" if kind is None or parameter is None else kind.units.get(parameter, ""),
         harsher=harsher if parameter == main else 0,
         attack=name in ATTACKS,
         speech=kind is None or kind.speech,
@@ -114,14 +116,6 @@ def _category(name: str, role: str, kind: type[Perturbation] | None) -> str:
     if name in _CATEGORY and name not in ROLES:
         return _CATEGORY[name]
     return kind.family if kind is not None else OTHER
-
-
-def _kind(name: str) -> type[Perturbation] | None:
-    try:
-        kind: type[Perturbation] = PERTURBATIONS.load(name)
-    except (VoxauditError, ImportError, AttributeError):
-        return None  # a table may come from anywhere and name its scenarios as it likes
-    return kind
 
 
 def _main_parameter(name: str, kind: type[Perturbation] | None) -> tuple[str | None, int]:

@@ -82,7 +82,9 @@ def read_trials(
     frame, where = scores.frame, scores.where
     scores.require("utterance", "speaker", "scenario", "recognizer", "words")
     if frame.is_empty():
-        raise refuse("no_references", "nothing was scored: no reference texts, or no trial was answered", about=where)
+        raise refuse(
+            "no_references", "nothing was scored: no reference texts, or no trial was answered", about=where
+        )
     columns, groups, refusals = _attributes(scores, attributes)
     places = _places(scores, by)
     draw = next((name for name in DRAWS if name in frame.columns and frame[name].n_unique() > 1), None)
@@ -323,7 +325,9 @@ def _length(path: str, start: float | None) -> float | None:
 # Difficulties of scenarios: what is divided by.
 
 
-def choose_difficulty(choice: Any, runs: Sequence[Run], scenarios: Sequence[str]) -> tuple[pl.DataFrame | None, str]:
+def choose_difficulty(
+    choice: Any, runs: Sequence[Run], scenarios: Sequence[str]
+) -> tuple[pl.DataFrame | None, str]:
     """Return a table of difficulties (scenario, difficulty) and where it is from.
 
     `choice` is `published`, `measured`, `none`, a file, a table, or None: measured where a run has qualities, else
@@ -364,7 +368,9 @@ def check_difficulty(
     """
     require_columns(table, ["scenario", "difficulty"], where)
     if not table["difficulty"].dtype.is_numeric():
-        raise VoxauditError(f"{where}: column 'difficulty' must hold numbers, not {table['difficulty'].dtype}")
+        raise VoxauditError(
+            f"{where}: column 'difficulty' must hold numbers, not {table['difficulty'].dtype}"
+        )
     names = table["scenario"].cast(pl.String)
     if names.is_duplicated().any():
         twice = names.filter(names.is_duplicated())[0]
