@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from voxaudit.audits.accuracy.audit import accuracy as accuracy
+    from voxaudit.audits.attack.audit import attack as attack
     from voxaudit.audits.breaking import breaking_points as breaking_points
     from voxaudit.audits.compare.audit import compare as compare
     from voxaudit.audits.differential.audit import differential as differential
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.parity.audit import parity as parity
     from voxaudit.audits.robustness.audit import robustness as robustness
     from voxaudit.audits.sequential import sequential as sequential
-    from voxaudit.audits.stutter import stutter as stutter
+    from voxaudit.audits.stutter.audit import stutter as stutter
     from voxaudit.config import AuditConfig as AuditConfig
     from voxaudit.config import load_config as load_config
     from voxaudit.corpus import Corpus as Corpus
@@ -45,6 +46,7 @@ _HOMES = {
     "RunOptions": "voxaudit.options",
     "VoxauditError": "voxaudit.errors",
     "accuracy": "voxaudit.audits.accuracy.audit",
+    "attack": "voxaudit.audits.attack.audit",
     "breaking_points": "voxaudit.audits.breaking",
     "build_report": "voxaudit.report.build",
     "compare": "voxaudit.audits.compare.audit",
@@ -64,7 +66,7 @@ _HOMES = {
     "score_run": "voxaudit.score.run",
     "select": "voxaudit.corpus.select",
     "sequential": "voxaudit.audits.sequential",
-    "stutter": "voxaudit.audits.stutter",
+    "stutter": "voxaudit.audits.stutter.audit",
     "write_report": "voxaudit.report.build",
 }
 
