@@ -1,6 +1,9 @@
 """The folder tree is the pipeline: a stage imports only from the stages before it."""
 
 import ast
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +94,67 @@ def test_few_modules_exist_for_one_neighbor_only():
         and path.parent == next(iter(importers[name])).parent
     ]
     assert len(pieces) < PIECES_ALLOWED, ", ".join(pieces)
+
+
+DECIDED_ELSEWHERE = ("render", "report", "cli")
+"""What shows answers, asks for them or compares them with limits: no statistics, corrections or verdicts are there."""
+
+
+@pytest.mark.parametrize("stage", DECIDED_ELSEWHERE)
+def test_who_shows_does_not_decide(stage):
+    modules = [path for path in MODULES if path.relative_to(HOME).parts[0] == stage]
+    assert modules
+    for path in modules:
+        wrong = {
+            name for name in imported(path) if name.split(".")[:2] == ["voxaudit", "stats"] or "scipy" in name
+        }
+        assert not wrong, f"{path.relative_to(HOME)} imports {', '.join(sorted(wrong))}"
+
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+FOREIGN_FLAGS = {"speak/human.py": "pip's", "render/html": "names of CSS and of parts of a page"}
+"""Where such words are no flags of ours, and whose they are."""
+
+
+def test_only_the_command_line_names_flags():
+    """A Python user is told about arguments: a message that names a flag would be of no use to them."""
+    named = []
+    for path in MODULES:
+        where = path.relative_to(HOME).as_posix()
+        if where.startswith("cli/") or any(where.startswith(one) for one in FOREIGN_FLAGS):
+            continue
+        named += [
+            f"{where}:{node.lineno}: {found}"
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            for found in FLAG.findall(node.value)
+        ]
+    assert not named, "\n".join(named)
+
+
+OPTIMIZED = """
+import sys
+from voxaudit.cli.main import main
+code = main(sys.argv[1:])
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["list", "scenarios"], ["list", "audits"], ["accuracy", "scores.csv"]])
+def test_python_without_docstrings_changes_nothing(arguments, tmp_path):
+    rows = "".join(f"s{n},clean,toy,{10 + n},{n % 3}\n" for n in range(12))
+    (tmp_path / "scores.csv").write_text(f"speaker,scenario,recognizer,words,errors\n{rows}")
+    outputs = [
+        subprocess.run(
+            [sys.executable, *flags, "-c", OPTIMIZED, *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for flags in ([], ["-OO"])
+    ]
+    assert outputs[0].returncode == 0, outputs[0].stderr
+    assert outputs[0].stdout
+    assert outputs[0].stdout == outputs[1].stdout
+    assert outputs[0].returncode == outputs[1].returncode
