@@ -112,7 +112,13 @@ def test_who_shows_does_not_decide(stage):
 
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
-FOREIGN_FLAGS = {"speak/human.py": "pip's", "render/html": "names of CSS and of parts of a page"}
+FOREIGN_FLAGS = {
+    "answer.py": "where arguments become flags",
+    "recognize/weights/": "pip's and the hub's",
+    "render/html": "names of CSS and of parts of a page",
+    "run/cluster.py": "Ray's",
+    "speak/human.py": "pip's",
+}
 """Where such words are no flags of ours, and whose they are."""
 
 

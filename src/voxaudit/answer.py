@@ -125,6 +125,7 @@ REMEDIES: dict[str, str] = {
     "not_judged": "listen to the suspicious cases and label them",
     "unreadable": "make the audit again; its folder is damaged or was written by another version",
     "stopped_early": "finish the run for claims of every kind, or read what the sequential audit decided",
+    "no_harm": "turn the range round, or widen it",
     "not_measured": "",
     "undefined": "",
     "failed": "look at the recognizer's failures, fix it and run again: finished trials are kept",
@@ -417,7 +418,7 @@ class Answer:
         raise KeyError(f"no figure '{id_}'; there are: {', '.join(one.id for one in self.figures) or 'none'}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data: the document that `--json` prints. NaN and infinities are None."""
+        """Return plain data: the document that a command prints as JSON. NaN and infinities are None."""
         from voxaudit.render.json import answer_dict
 
         return answer_dict(self)
@@ -501,13 +502,7 @@ def command_line(command: str, sources: Sequence[str], arguments: Mapping[str, A
         elif name == "where":
             words += [part for clause in value for part in (f"--{dashed}", shlex.quote(str(clause)))]
         else:
-            if isinstance(value, Mapping):
-                value = [f"{key}={item}" for key, item in value.items()]
-            text = str(value)
-            if isinstance(value, Mapping):
-                text = ",".join(f"{key}={item}" for key, item in value.items())
-            elif isinstance(value, list | tuple):
-                text = ",".join(map(str, value))
+            text = _written(value)
             # A value that starts with a dash would be taken for a flag.
             words += (
                 [f"--{dashed}={shlex.quote(text)}"]
@@ -515,6 +510,12 @@ def command_line(command: str, sources: Sequence[str], arguments: Mapping[str, A
                 else [f"--{dashed}", shlex.quote(text)]
             )
     return " ".join(words)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ",".join(f"{key}={_written(item)}" for key, item in value.items())
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def with_command(answer: Answer, command: str) -> Answer:

@@ -105,11 +105,12 @@ class Audit:
     title: str
     summary: str
     function: str
-    example: str
+    example: tuple[str, Mapping[str, Any]]
+    """What to try: the source as one would write it, and arguments by name."""
     options: Mapping[str, Option] = field(default_factory=dict)
     questions: Callable[[Scores, Sequence[str]], Iterable[Mapping[str, Any]]] | None = None
     source: str = "RUN"
-    """What its source is called on the command line."""
+    """What its source is called on the command line; in brackets where it can be left out."""
     several: bool = False
     """True where several sources can be given."""
     source_help: str = "a run's folder, or a table of scores (csv, tsv, jsonl, parquet)"
@@ -153,10 +154,14 @@ _BUILT_IN = (
     "accuracy",
     "robustness",
     "disparity",
+    "parity",
     "differential",
+    "localize",
     "stutter",
     "attack",
+    "breaking",
     "compare",
+    "power",
     # one name per line, in the order of a report's chapters
 )
 
@@ -204,7 +209,11 @@ def asks(name: str, *, sources: int = 1) -> Callable[[Callable[P, Answer]], Call
                 if not _same(value, signature.parameters[key].default)
             }
             # Two runs would both be RUN: several sources go by the names of their arguments.
-            labels = [_label(value) if sources == 1 else key.upper() for key, value in given[:sources]]
+            labels = [
+                _label(value) if sources == 1 else key.upper()
+                for key, value in given[:sources]
+                if value is not None
+            ]
             line = command_line(name, labels, unusual)
             question = {key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()}
             return with_command(replace(answer, question={**question, **answer.question}), line)

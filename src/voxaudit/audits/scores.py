@@ -468,9 +468,9 @@ class Transcripts:
         except (pl.exceptions.PolarsError, OSError) as error:
             raise VoxauditError(f"{self.where}: cannot read this table: {one_line(error, 200)}") from error
 
-    def collect(self, *columns: str) -> pl.DataFrame:
-        """Return some columns of all rows."""
-        return self._collected(self.lazy.select(columns))
+    def collect(self, *columns: str, **named: pl.Expr) -> pl.DataFrame:
+        """Return some columns of all rows, and what is made of them."""
+        return self._collected(self.lazy.select(*columns, **named))
 
     def scores(self) -> Scores:
         """Return everything, in memory."""

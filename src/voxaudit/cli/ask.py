@@ -31,8 +31,8 @@ def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
     for index, name in enumerate(audit.source.split()):
         parser.add_argument(
             f"source_{index}",
-            metavar=name,
-            nargs="+" if audit.several else None,
+            metavar=name.strip("[]"),
+            nargs="+" if audit.several else "?" if name.startswith("[") else None,
             help=audit.source_help if index == 0 else None,
         )
     for name, (option, parameter) in audit.arguments.items():
@@ -48,6 +48,14 @@ def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
     if audit.gate:
         parser.epilog = f"{parser.epilog or ''}\nexit code: 0 the gate passed, 1 it failed"
     add_output_arguments(parser)
+
+
+def example(audit: Audit) -> str:
+    """Return the line to try."""
+    from voxaudit.answer import command_line
+
+    source, arguments = audit.example
+    return command_line(audit.name, [source] if source else [], arguments)
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:

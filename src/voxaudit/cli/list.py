@@ -7,11 +7,6 @@ from typing import Any
 
 EXAMPLE = "voxaudit list scenarios"
 KINDS = ("scenarios", "suites", "recognizers", "corpora", "normalizers", "audits")
-AUDITS = (
-    *("robustness", "breaking", "disparity", "parity", "differential", "localize", "stutter", "attack"),
-    *("compare", "quality", "score"),
-)
-"""The commands that answer a question; the other commands prepare, show or check."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -129,14 +124,11 @@ def _normalizers() -> list[dict[str, Any]]:
 
 
 def _audits() -> list[dict[str, Any]]:
-    from importlib import import_module
+    from voxaudit.audits.audit import AUDITS, find_audit
+    from voxaudit.cli.ask import example
 
-    from voxaudit.cli.main import COMMANDS
-
-    return [
-        {"audit": name, "what": COMMANDS[name], "example": import_module(f"voxaudit.cli.{name}").EXAMPLE}
-        for name in AUDITS
-    ]
+    audits = [find_audit(name) for name in AUDITS.names()]
+    return [{"audit": audit.name, "what": audit.summary, "example": example(audit)} for audit in audits]
 
 
 _ROWS = {

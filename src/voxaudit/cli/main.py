@@ -36,11 +36,7 @@ COMMANDS = {
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
     # Audits that are not registered yet:
     "quality": "how good the audio of each scenario sounds, and how difficult that makes it",
-    "parity": "compare groups speaker by speaker; say what the data cannot show",
-    "localize": "the words that get lost, for whom, when speech is disturbed; no references needed",
     "sequential": "hear no more than is needed: stop each cell when its answer is settled",
-    "breaking": "how much disturbance a recognizer bears, and for whom",
-    "power": "how many speakers a comparison of groups needs, and what yours can show",
 }
 """Commands that are no audits: a module of this package each, with `add_arguments(parser)`, `run(args) -> int` and an
 `EXAMPLE`. An audit is a command by being registered."""
@@ -224,7 +220,7 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
         if name != chosen:
             continue
         if name in audits:
-            command.epilog = f"example:\n  {audits[name].example}"
+            command.epilog = f"example:\n  {ask.example(audits[name])}"
             ask.add_arguments(audits[name], command)
         else:
             module = import_module(f"voxaudit.cli.{name}")

@@ -98,7 +98,8 @@ def running(
     """
     if not loopback(host) and not any_host:
         raise VoxauditError(
-            f"{host}: other machines could then reach this server; say so with --allow-remote, or leave --host out"
+            f"{host}: other machines could then reach this server; allow that, or listen on this machine only",
+            see=("allow_remote", "host"),
         )
     if not 0 <= port <= 65_535:
         raise VoxauditError(f"the port must lie between 0 and 65535, not {port}")
@@ -111,7 +112,7 @@ def running(
         server = _Server(host, port)
     except OSError as error:
         raise VoxauditError(
-            f"{host} port {port}: cannot listen there ({error.strerror or error}). Choose another --port"
+            f"{host} port {port}: cannot listen there ({error.strerror or error}). Choose another port", see=("port",)
         ) from error
     server.policy = Policy(handler, authorize, host, server.server_port, tuple(names), max_body, log)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)

@@ -24,6 +24,6 @@ AUDIT = Audit(
     title="Accuracy",
     summary="error rates of every recognizer, scenario and group, with intervals",
     function="voxaudit.audits.accuracy.audit:accuracy",
-    example="voxaudit accuracy RUN --by recognizer,gender --scenario clean",
+    example=("runs/first", {"by": ("recognizer", "gender"), "scenario": "clean"}),
     questions=questions,
 )

@@ -28,8 +28,10 @@ AUDIT = Audit(
     title="Attacks",
     summary="how little noise, chosen by an adversary, makes a recognizer fail?",
     function="voxaudit.audits.attack.audit:attack",
-    example="voxaudit attack manifest.csv --recognizers hf:models/wav2vec2 --method pgd --snr 30,20 --out runs/attack\n"
-    "  voxaudit attack runs/attack",
+    example=(
+        "manifest.csv",
+        {"recognizers": "hf:models/wav2vec2", "method": "pgd", "snr": (30, 20), "out": "runs/attack"},
+    ),
     source="CORPUS",
     source_help="a corpus with reference texts; or the folder of a finished attack, or of a run with one, to read it"
     " again",

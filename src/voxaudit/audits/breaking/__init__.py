@@ -1,7 +1,71 @@
 """How much disturbance a recognizer bears, for whom: the setting at which errors reach a level, by staircases."""
 
-from voxaudit.audits.breaking.audit import breaking_points
-from voxaudit.audits.breaking.axes import Axis, find_axis
-from voxaudit.audits.breaking.result import Breaking, Difference, Point
+from __future__ import annotations
 
-__all__ = ["Axis", "Breaking", "Difference", "Point", "breaking_points", "find_axis"]
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+from voxaudit.registry import lazy_attributes
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+RECORD = "breaking.json"
+"""What a finished audit leaves in its folder."""
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return what a report asks of a run: what the audit in its folder found, where one was made."""
+    from voxaudit.audits.hearing import finished
+
+    folder = finished(scores, "breaking")
+    return [{}] if folder is not None and (folder / RECORD).is_file() else []
+
+
+AUDIT = Audit(
+    name="breaking",
+    title="Breaking points",
+    summary="how much disturbance a recognizer bears, and for whom",
+    function="voxaudit.audits.breaking.audit:breaking",
+    example=(
+        "manifest.csv",
+        {
+            "recognizers": "moonshine",
+            "perturbation": "gaussian_noise",
+            "attribute": "gender",
+            "out": "runs/breaking",
+        },
+    ),
+    source="CORPUS",
+    source_help="a corpus with speakers and reference texts; or the folder of a finished breaking audit, or of a run"
+    " with one, to read it again",
+    options={
+        "perturbation": Option(
+            "what disturbs; other settings can be fixed: packet_loss:burst=2", metavar="NAME"
+        ),
+        "parameter": Option("the setting that is turned up (default: the usual one)", metavar="NAME"),
+        "ends": Option(
+            "the mild and the harsh end of the parameter, such as 40,-10 (default: the usual ones)",
+            "numbers",
+            "MILD,HARSH",
+        ),
+        "level": Option("the word error rate that is breaking", "number", "X"),
+        "rise": Option(
+            "in place of a level: so much above each group's error rate on clean speech", "number", "X"
+        ),
+        "budget": Option("trials per speaker and recognizer", "count", "N"),
+    },
+    questions=questions,
+    asks_run=False,
+)
+
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "Axis": "voxaudit.audits.breaking.axes",
+        "Breaking": "voxaudit.audits.breaking.audit",
+        "breaking": "voxaudit.audits.breaking.audit",
+        "find_axis": "voxaudit.audits.breaking.axes",
+    },
+)

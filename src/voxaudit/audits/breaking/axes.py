@@ -109,18 +109,22 @@ def find_axis(
     if parameter is None or parameter not in known:
         what = "name a parameter" if parameter is None else f"{name} has no parameter '{parameter}'"
         hint = "" if parameter is None else suggest(parameter, known)
-        raise VoxauditError(f"{what}.{hint} Parameters of {name}: {', '.join(known) or 'none'}")
+        raise VoxauditError(
+            f"{what}.{hint} Parameters of {name}: {', '.join(known) or 'none'}", see=("parameter",)
+        )
     if not kind.speech:
         raise VoxauditError(f"{name} leaves no speech, so there is no word to get wrong")
     log, unit = (usual[3], usual[4]) if usual and usual[0] == parameter else (False, "")
     if ends is None:
         if not usual or usual[0] != parameter:
             raise VoxauditError(
-                f"no usual range for {parameter} of {name}. Give the mild and the harsh end: --range MILD,HARSH"
+                f"no usual range for {parameter} of {name}. Give the mild and the harsh end", see=("ends",)
             )
         ends = usual[1], usual[2]
     if ends[0] == ends[1]:
-        raise VoxauditError(f"the mild and the harsh end of {parameter} are the same ({ends[0]:g})")
+        raise VoxauditError(
+            f"the mild and the harsh end of {parameter} are the same ({ends[0]:g})", see=("ends",)
+        )
     log = log and min(ends) > 0.0
     axis = Axis(name, parameter, *ends, log, unit, fixed)
     for place in (0.0, 1.0):

@@ -30,7 +30,7 @@ AUDIT = Audit(
     title="Two runs compared",
     summary="paired comparison of two runs: what got better, what got worse; a gate for CI",
     function="voxaudit.audits.compare.audit:compare",
-    example="voxaudit compare runs/v1 runs/v2 --attributes gender,accent --out runs/v1-v2",
+    example=("runs/v1 runs/v2", {"attributes": ("gender", "accent"), "out": "runs/v1-v2"}),
     options={
         "attributes": Option("attributes whose groups are slices of their own", "names", "COLUMN,..."),
         "renamed": Option(

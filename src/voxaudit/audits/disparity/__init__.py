@@ -21,7 +21,7 @@ AUDIT = Audit(
     title="Groups on clean speech",
     summary="compare groups by a regression that knows about speakers and confounders",
     function="voxaudit.audits.disparity.audit:disparity",
-    example="voxaudit disparity RUN --attribute gender --controls age",
+    example=("runs/first", {"attribute": "gender", "controls": "age"}),
     questions=questions,
     options={
         "attribute": Option(

@@ -1,6 +1,71 @@
-"""Localise: which words, and which sounds, a recogniser loses for whom when speech is disturbed (AequeVox)."""
+"""Localize: which words, and which sounds, a recognizer loses for whom when speech is disturbed (AequeVox)."""
 
-from voxaudit.audits.localize.audit import localize, localize_counts, localize_file
-from voxaudit.audits.localize.result import Localization
+from __future__ import annotations
 
-__all__ = ["Localization", "localize", "localize_counts", "localize_file"]
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+MOST_TRIALS = 100_000
+"""Trials whose words a report looks at; of more, clean speech and the harshest setting of every perturbation."""
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
+    """Return what a report asks: once, by the groups of the first attribute that can be compared."""
+    from voxaudit.audits.scores import MOST_GROUPS, Transcripts
+
+    question: dict[str, Any] = {}
+    corpus = None if scores.run is None else scores.run.corpus
+    for name in attributes:
+        known = scores.groups(name) if corpus is None else corpus[name].drop_nulls().unique().to_list()
+        if 2 <= len(known) <= MOST_GROUPS:
+            question["attribute"] = name
+            break
+    kinds = Transcripts.of(scores).kinds()
+    if kinds["rows"].sum() > MOST_TRIALS:
+        question["scenario"] = tuple(
+            _harshest(scores.scenarios or kinds["scenario"].unique(maintain_order=True))
+        )
+    return [question]
+
+
+def _harshest(scenarios: Iterable[str]) -> list[str]:
+    """Return the harshest setting of every perturbation; all of them where no order of settings is known."""
+    from voxaudit.audits.robustness.settings import Setting, by_harshness, describe_all
+    from voxaudit.perturb.scenario_id import is_original
+
+    found: dict[str, list[Setting]] = {}
+    for setting in describe_all([name for name in scenarios if not is_original(name)]).values():
+        found.setdefault(setting.perturbation, []).append(setting)
+    return [
+        setting.scenario for settings in found.values() for setting in by_harshness(settings)[-1:] or settings
+    ]
+
+
+AUDIT = Audit(
+    name="localize",
+    title="Words that get lost",
+    summary="the words that get lost, for whom, when speech is disturbed; no references needed",
+    function="voxaudit.audits.localize.audit:localize",
+    example=("runs/first", {"attribute": "gender", "exclude": ("scale:0.6", "scale:0.5")}),
+    questions=questions,
+    source_help="a run's folder, a table of transcripts, or one of word counts (csv, tsv, jsonl, parquet)",
+    options={
+        "attribute": Option("the column of groups (default: everybody is one group)", metavar="COLUMN"),
+        "omega": Option("a word is non-robust where it is heard more than N times less often", "number", "N"),
+        "vocabulary": Option("look only at these words: a file, separated by spaces", "file", "FILE"),
+        "reference_words": Option("look only at words that occur in the reference texts", "flag"),
+        "phonemes": Option("also the sounds of lost words, by the dictionary of pocketsphinx", "flag"),
+        "examples": Option(
+            "name so many utterances in which each non-robust or significant word was lost",
+            "count",
+            "N",
+            least=0,
+        ),
+        "top": Option("words and sounds that are listed, the surest first", "count", "N", least=1),
+    },
+)

@@ -1,8 +1,8 @@
-"""Localise faults: the words, and the sounds, that get lost when speech is disturbed (AequeVox, Algorithm 2)."""
+"""Localize: the question, the decision and the words (AequeVox, Algorithm 2, with speakers as the sample)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,18 +10,43 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.inputs import is_run, read_transcripts
-from voxaudit.audits.localize.counted import is_counted, read_counts
-from voxaudit.audits.localize.drops import CELL, average_drops, word_drops
+from voxaudit.answer import (
+    Answer,
+    Bars,
+    Cell,
+    Figure,
+    Finding,
+    Note,
+    Refusal,
+    Series,
+    Table,
+    Tables,
+    Verdict,
+    finding_id,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.localize.drops import CELL, Localization, average_drops, mean_over, word_drops
 from voxaudit.audits.localize.occurrences import Clean, clean_words, hear, sample
-from voxaudit.audits.localize.phonemes import NO_DICTIONARY, Sounds, sounds_of
-from voxaudit.audits.localize.result import Localization
-from voxaudit.audits.localize.tally import Options, Tally
-from voxaudit.audits.localize.trials import Heard, Trials, arrange, reference_words, speakers_of
+from voxaudit.audits.localize.tally import NO_DICTIONARY, Options, Sounds, Tally, sounds_of
+from voxaudit.audits.localize.trials import (
+    EVERYBODY,
+    Heard,
+    Trials,
+    arrange,
+    is_counted,
+    read_counts,
+    reference_words_of,
+    speakers_of,
+)
+from voxaudit.audits.scores import Names, Source, Transcripts
 from voxaudit.errors import VoxauditError
-from voxaudit.score.normalize import Normalizer, normalize_column, normalizer
+from voxaudit.score.normalize import Normalizer, normalize_column
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.multiplicity import benjamini_hochberg
-from voxaudit.tables import read_table
+from voxaudit.wording import counted, listed
 
 OMEGA = 2.0
 """A word is called non-robust where its drop exceeds this. The paper uses 2 and 3, for four clips a group."""
@@ -29,83 +54,154 @@ OMEGA = 2.0
 FDR = 0.05
 """The share of false claims among the words that a test calls lost."""
 
+TESTS = {"p": "p_adjusted", "p_group": "p_group_adjusted"}
+"""The tests of a word, against the words beside it and against other groups, and what they are called corrected."""
 
-def localize_file(path: str | Path, *, attribute: str | None = None, **options: Any) -> Localization:
-    """Localise faults in a run's folder, a table of transcripts, or a table of word counts; see `localize`."""
-    path = Path(path)
-    if not is_run(path):
-        table = read_table(path)
-        if is_counted(table.columns):
-            refused = [name for name in ("normalizer", "reference_only") if options.pop(name, None)]
-            if refused:
-                raise VoxauditError(
-                    f"{path}: word counts have no texts: {' and '.join(refused)} cannot be used with them"
-                )
-            if attribute is not None and attribute != "group":
-                raise VoxauditError(
-                    f"{path}: word counts have their groups in column 'group': leave --attribute out"
-                )
-            options = {name: options[name] for name in ("omega", "exclude", "vocabulary") if name in options}
-            return localize_counts(table, where=path, **options)
-    return localize(read_transcripts(path), attribute=attribute, where=path, **options)
+MOST_SERIES = 8
+"""Groups that a figure shows side by side."""
+
+LEAD = (
+    "A word counts as lost where a recognizer hears it in clean speech and not under the disturbance. `p, corrected`"
+    " says whether speakers lose it more often than the words beside it, `between groups` whether the speakers of one"
+    " group lose it more often than those of the others."
+)
+
+
+# The question
+
+
+@asks("localize")
+def localize(
+    source: Source,
+    *,
+    attribute: str | None = None,
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    exclude: Sequence[str] = (),
+    omega: float = OMEGA,
+    normalizer: str = "basic",
+    vocabulary: str | Path | Sequence[str] | None = None,
+    reference_words: bool = False,
+    phonemes: bool = False,
+    examples: int = 0,
+    top: int = 200,
+    fdr: float = FDR,
+) -> Answer:
+    """Find the words that each recognizer loses in each group under each perturbation. No reference text is needed.
+
+    `source` holds transcripts (utterance, scenario, recognizer, text, speaker, the column `attribute`; without it
+    everybody is one group), or counts of words (recognizer, perturbation, setting, group, word, count; AequeVox's names
+    of columns will do). An utterance counts for a perturbation where it was answered clean and under all settings.
+    `scenario` chooses disturbed scenarios, `exclude` leaves some out, or whole perturbations; `vocabulary` (words, or a
+    file of them) and `reference_words` limit the words.
+
+    The drop of a word is `max(count in clean speech - least count over settings, 0)` (Rajan et al. 2022, Algorithm 2);
+    beside it are the occurrences that an alignment of the clean with the disturbed transcript leaves unmatched, and two
+    p-values with speakers as the sample, times the number of settings (Bonferroni) and corrected over all words at once
+    (Benjamini and Hochberg): that a group's speakers lose the word no more than the words beside it, and no more than
+    the speakers of the other groups do. `detail` holds every word (`Localization`).
+
+    >>> import polars as pl
+    >>> rows = [("Original", "", "please", 5), ("Noise", "2", "please", 1), ("Noise", "10", "please", 4)]
+    >>> table = pl.DataFrame(rows, schema=["perturbation", "setting", "word", "count"], orient="row")
+    >>> answer = localize(table.with_columns(recognizer=pl.lit("r"), group=pl.lit("g")))
+    >>> answer.tables["words"].select("word", "original", "drop", "non_robust").row(0)
+    ('please', 5, 4, True)
+    """
+    if not 0.0 < fdr < 1.0:
+        raise VoxauditError(f"the false-discovery rate must lie between 0 and 1, not {fdr:g}", see=("fdr",))
+    if examples < 0:
+        raise VoxauditError(f"the number of examples must be 0 or more, not {examples}", see=("examples",))
+    if not omega >= 0:
+        raise VoxauditError(f"omega must be 0 or more, not {omega:g}", see=("omega",))
+    rule = find_normalizer(normalizer)
+    words = _vocabulary(vocabulary)
+    read = Transcripts.of(
+        source,
+        recognizer=recognizer,
+        scenario=scenario,
+        corpus=corpus,
+        language=language,
+        where=where,
+        columns=columns,
+    )
+    if is_counted(read.names):
+        if attribute not in (None, "group"):
+            raise VoxauditError(
+                f"{read.where}: word counts have their groups in column 'group'", see=("attribute",)
+            )
+        if reference_words:
+            raise VoxauditError(
+                f"{read.where}: word counts have no reference texts", see=("reference_words",)
+            )
+        found = localize_counts(
+            read.scores().frame, omega=omega, fdr=fdr, exclude=exclude, vocabulary=words, where=read.where
+        )
+        return _answer(found, "group", read, top)
+    trials = arrange(read, attribute=attribute, exclude=exclude)
+    allowed = _allowed(trials, rule, words, reference_words, read.where)
+    options = Options(trials.speakers_known, trials.speakers_in_one_group, examples)
+    found = _localized(_Work(trials, rule, allowed, options, omega, phonemes), read.where, fdr, attribute)
+    return _answer(found, attribute, read, top)
+
+
+def _vocabulary(given: str | Path | Sequence[str] | None) -> list[str] | None:
+    if given is None or not isinstance(given, str | Path):
+        return None if given is None else list(given)
+    try:
+        words = Path(given).read_text(encoding="utf-8").split()
+    except (OSError, UnicodeError) as error:
+        raise VoxauditError(
+            f"{given}: cannot read this list of words ({error})", see=("vocabulary",)
+        ) from error
+    if not words:
+        raise VoxauditError(f"{given}: no words there; write one per line", see=("vocabulary",))
+    return words
+
+
+def _allowed(
+    trials: Trials, rule: Normalizer, vocabulary: Sequence[str] | None, reference_words: bool, where: str
+) -> set[str] | None:
+    allowed = None if vocabulary is None else {part for word in vocabulary for part in rule(word).split()}
+    if reference_words:
+        spoken = reference_words_of(trials.table, rule)
+        if not spoken:
+            text = "no reference text there: words cannot be limited to those of the references"
+            raise refuse("no_references", text, about=where, see=("reference_words",))
+        allowed = spoken if allowed is None else allowed & spoken
+    return allowed
+
+
+# The decision
 
 
 def localize_counts(
     table: pl.DataFrame,
     *,
     omega: float = OMEGA,
-    exclude: Iterable[str] = (),
-    vocabulary: Iterable[str] | None = None,
-    where: str | Path = "counts",
-) -> Localization:
-    """Apply Algorithm 2 to counts of words (columns recognizer, perturbation, setting, group, word, count).
-
-    Counts alone carry no tests: they do not say who lost what.
-    """
-    originals, counts = read_counts(table, where, exclude=exclude, vocabulary=vocabulary)
-    drops = word_drops(originals, counts, _omega(omega))
-    settings: dict[str, dict[str, tuple[str, ...]]] = {}
-    order = counts.select("recognizer", "perturbation", "setting").unique(maintain_order=True)
-    for (recognizer, perturbation), part in order.group_by("recognizer", "perturbation", maintain_order=True):
-        settings.setdefault(str(recognizer), {})[str(perturbation)] = tuple(part["setting"].to_list())
-    notes = ("no tests: counts of words do not say which speaker lost which word. Give transcripts",)
-    return Localization(drops, average_drops(drops), None, None, settings, (), notes, omega, FDR, None)
-
-
-def localize(
-    transcripts: pl.DataFrame,
-    *,
-    attribute: str | None = None,
-    omega: float = OMEGA,
-    exclude: Iterable[str] = (),
-    normalizer: str | Normalizer | None = None,
-    vocabulary: Iterable[str] | None = None,
-    reference_only: bool = False,
-    phonemes: bool = True,
-    examples: int = 5,
     fdr: float = FDR,
-    where: str | Path = "transcripts",
+    exclude: Sequence[str] = (),
+    vocabulary: Sequence[str] | None = None,
+    where: str = "table",
 ) -> Localization:
-    """Find the words that each recognizer loses in each group under each perturbation. No reference is needed.
+    """Apply Algorithm 2 to counts of words (columns recognizer, perturbation, setting, group, word, count)."""
+    originals, counts = read_counts(table, where, exclude=exclude, vocabulary=vocabulary)
+    drops = word_drops(originals, counts, omega)
+    refusal = Refusal(
+        "no_speakers",
+        "tests",
+        "counts of words do not say which speaker lost which word",
+        remedy="give transcripts, with a column `speaker`",
+    )
+    return Localization(drops, average_drops(drops), None, None, (), (), omega, fdr, None, refusal)
 
-    `transcripts` has utterance, scenario, recognizer, text (null: failed), speaker, and the column `attribute` of
-    groups (without it all utterances are one). An utterance counts for a perturbation where it was answered clean and
-    under all settings. `vocabulary`, or `reference_only`, limit the words reported; `exclude` leaves out scenarios
-    or perturbations. `examples` bounds the utterances listed for a word.
 
-    Two p-values beside each word, both with speakers as the sample, Bonferroni over settings, and adjusted over all
-    words at once (Benjamini and Hochberg): `p` that the group's speakers lose it no more than the words beside it, and
-    `p_group` that they lose it no more than the speakers of the other groups do.
-    """
-    if not 0.0 < fdr < 1.0:
-        raise VoxauditError(f"the false-discovery rate must lie between 0 and 1, not {fdr:g}")
-    if examples < 0:
-        raise VoxauditError(f"the number of examples must be 0 or more, not {examples}")
-    rule = _rule(normalizer)
-    trials = arrange(transcripts, where, attribute=attribute, exclude=exclude)
-    allowed = _allowed(trials, rule, vocabulary, reference_only, where)
-    options = Options(trials.speakers_known, trials.speakers_in_one_group, examples)
-    work = _Work(trials, rule, allowed, options, _omega(omega), phonemes)
+def _localized(work: _Work, where: str, fdr: float, attribute: str | None) -> Localization:
+    trials = work.trials
     for heard in trials.recognizers:
         work.hear(heard)
     if not work.words:
@@ -113,19 +209,38 @@ def localize(
             f"{where}: no word to count: all clean transcripts are empty, or hold none of the words asked for"
         )
     found = _adjusted(pl.concat(work.words))
-    sounds = _adjusted(pl.concat(work.phonemes)) if work.phonemes else None
+    most = work.options.examples
+    ungrouped = (
+        [f"{counted(trials.ungrouped, 'utterance')} without a value for `{attribute}` left out"]
+        if trials.ungrouped
+        else []
+    )
     return Localization(
         found,
         average_drops(found),
-        sounds,
-        _chosen_examples(pl.concat(work.examples), found, examples, fdr) if work.examples else None,
-        {name: {key: tuple(value) for key, value in own.items()} for name, own in trials.settings.items()},
+        _adjusted(pl.concat(work.phonemes)) if work.phonemes else None,
+        _chosen_examples(pl.concat(work.examples), found, most, fdr) if work.examples and most else None,
         tuple(work.left_out),
-        (*_notes(trials, attribute), *work.notes),
-        omega,
+        (*ungrouped, *work.notes),
+        work.omega,
         fdr,
-        rule.id,
+        work.rule.id,
+        _untested(trials, found),
     )
+
+
+def _untested(trials: Trials, words: pl.DataFrame) -> Refusal | None:
+    """Return why no word is tested, or none between groups."""
+    if not trials.speakers_known:
+        text = "tests compare speakers, and a speaker is not known for every utterance"
+        return Refusal("no_speakers", "tests", text)
+    if words["p"].null_count() == words.height:
+        text = f"a test needs {FEWEST_SPEAKERS} speakers of a group who said the word, and no word has them"
+        return Refusal("too_few_speakers", "tests", text, {"needed": FEWEST_SPEAKERS})
+    if not trials.speakers_in_one_group:
+        text = "some speakers are in several groups, and cannot be compared with themselves"
+        return Refusal("speakers_in_several_groups", "tests between groups", text)
+    return None
 
 
 @dataclass
@@ -202,58 +317,261 @@ class _Work:
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
-    """Add `q` and `q_group`: the p-values adjusted over the whole table."""
+    """Add the p-values corrected over the whole table."""
     return table.with_columns(
         pl.Series(name, benjamini_hochberg(table[column].to_list()), dtype=pl.Float64)
-        for name, column in (("q", "p"), ("q_group", "p_group"))
+        for column, name in TESTS.items()
         if column in table.columns
     )
 
 
 def _chosen_examples(examples: pl.DataFrame, words: pl.DataFrame, most: int, fdr: float) -> pl.DataFrame:
     """Keep the examples of words that are non-robust or significant; those of the worst setting come first."""
-    significant = (pl.min_horizontal("q", "q_group") <= fdr).fill_null(False)
-    wanted = words.filter(pl.col("non_robust") | significant)
+    wanted = words.filter(pl.col("non_robust") | _shown(fdr))
     wanted = wanted.select(*CELL, "word", pl.col("lost_setting").alias("worst"))
     kept = examples.join(wanted, on=[*CELL, "word"], maintain_order="left")
     kept = kept.sort(pl.col("setting") != pl.col("worst"), maintain_order=True).drop("worst")
     return kept.group_by(*CELL, "word", maintain_order=True).head(most)
 
 
-def _allowed(
-    trials: Trials,
-    rule: Normalizer,
-    vocabulary: Iterable[str] | None,
-    reference_only: bool,
-    where: str | Path,
-) -> set[str] | None:
-    allowed = None if vocabulary is None else {part for word in vocabulary for part in rule(word).split()}
-    if reference_only:
-        spoken = reference_words(trials.table, rule)
-        if not spoken:
-            raise VoxauditError(
-                f"{where}: no reference text there: words cannot be limited to those of the references"
+def _shown(fdr: float, *columns: str) -> pl.Expr:
+    """Return whether a word is shown to get lost, by either test."""
+    return (pl.min_horizontal(columns or list(TESTS.values())) <= fdr).fill_null(False)
+
+
+# The words
+
+
+def _answer(found: Localization, attribute: str | None, read: Transcripts, top: int) -> Answer:
+    notes = [Note("selected", text) for text in read.notes]
+    notes += [Note("words", text) for text in found.notes]
+    if found.left_out:
+        most = max(found.left_out, key=lambda row: row["utterances"])
+        text = (
+            f"utterances are not counted for a perturbation where one of its scenarios has no answer: up to"
+            f" {most['utterances']:,} ({most['recognizer']}, {most['perturbation']})"
+        )
+        notes.append(Note("left_out", text, {"left_out": [dict(row) for row in found.left_out]}))
+    return Answer(
+        audit="localize",
+        title="Words that get lost" + (f", by {attribute}" if attribute else ""),
+        findings=tuple(_findings(found, attribute)),
+        tables=Tables(_tables(found, attribute, top)),
+        figures=tuple(_figures(found, attribute)),
+        notes=tuple(notes),
+        refusals=() if found.refusal is None else (found.refusal,),
+        lead=LEAD,
+        detail=found,
+    )
+
+
+def _findings(found: Localization, attribute: str | None) -> Iterator[Finding]:
+    """Yield, per recognizer, how many words get lost more than those beside them, and more in one group."""
+    several = found.words["group"].n_unique() > 1
+    for name in found.words["recognizer"].unique(maintain_order=True).to_list():
+        own = found.words.filter(pl.col("recognizer") == name)
+        yield _finding(name, own, found, attribute, "p")
+        if several and (found.refusal is None or found.refusal.code == "speakers_in_several_groups"):
+            yield _finding(name, own, found, attribute, "p_group")
+
+
+def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str | None, test: str) -> Finding:
+    column = TESTS[test]
+    tested = own.drop_nulls(column) if column in own.columns else own.clear()
+    surest = tested.sort(column, test, maintain_order=True)
+    shown = surest.filter(pl.col(column) <= found.fdr) if surest.height else surest
+    words = shown["word"].unique(maintain_order=True).to_list()
+    rate = f"false-discovery rate {100 * found.fdr:g} %"
+    beside = "than the words beside " if test == "p" else f"in one group of {attribute} than in the others"
+    code = None
+    verdict: Verdict = "shown" if words else "not_shown"
+    if not tested.height:
+        verdict, code = "refused", found.refusal.code if found.refusal else "too_few_speakers"
+        why = (
+            found.refusal.text
+            if found.refusal
+            else f"no word was said by {FEWEST_SPEAKERS} speakers on both sides"
+        )
+        what = "words" if test == "p" else f"words that one group of {attribute} loses more"
+        sentence = f"{name}: no conclusion about {what}: {why}."
+    elif not words:
+        sentence = (
+            f"{name}: no word is shown to get lost more often {beside}{'it' * (test == 'p')} when speech is disturbed"
+            f" ({counted(tested['word'].n_unique(), 'word')} tested, {rate})."
+        )
+    else:
+        pronoun = "" if test == "p_group" else "them" if len(words) > 1 else "it"
+        where = listed(
+            (
+                f"{word} ({listed(shown.filter(pl.col('word') == word)['group'].unique(maintain_order=True))})"
+                if test == "p_group"
+                else word
+                for word in words
+            ),
+            8,
+        )
+        sentence = (
+            f"When speech is disturbed, {name} loses {counted(len(words), 'word')} more often {beside}{pronoun}:"
+            f" {where} ({counted(tested['word'].n_unique(), 'word')} tested, {rate})."
+        )
+    measure = "words" if test == "p" else "group_words"
+    return Finding(
+        id=finding_id("localize", name, attribute if test == "p_group" else None, measure),
+        measure=measure,
+        verdict=verdict,
+        sentence=sentence,
+        estimate=None if code else float(len(words)),
+        unit="count",
+        p=surest[test][0] if surest.height else None,
+        p_adjusted=surest[column][0] if surest.height else None,
+        family=None if code else "words",
+        recognizer=name,
+        attribute=attribute,
+        words=int(tested["word"].n_unique()) if tested.height else None,
+        code=code,
+        headline=bool(words),
+    )
+
+
+def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Table]:
+    names: list[tuple[Any, ...]] = [("recognizer",), *([("group",)] if attribute else []), ("perturbation",)]
+    yield _words(found, names, top)
+    yield _averages(found)
+    if found.phonemes is not None:
+        yield tabulate(
+            "phonemes",
+            "Sounds of lost words",
+            found.phonemes.sort(
+                "p_adjusted", "lost_rate", descending=[False, True], nulls_last=True, maintain_order=True
+            ).head(top),
+            [
+                *names,
+                ("phoneme",),
+                ("said", "said", "count"),
+                ("lost_rate", "in lost words", "percent"),
+                ("lost_setting", "at setting"),
+                ("p_adjusted", "p, corrected", "p"),
+            ],
+            note="A lost word counts for every sound in it: this says which sounds lost words have, not which sound was"
+            " misheard.",
+        )
+    if found.examples is not None:
+        columns = [*names, ("word",), ("scenario",), ("utterance",)]
+        yield tabulate("examples", "Utterances in which words get lost", found.examples, columns, folded=True)
+    yield tabulate(
+        "cells",
+        "How much less often words are heard",
+        found.averages,
+        [
+            *names,
+            ("words", "different words", "count"),
+            ("original", "heard clean", "count"),
+            ("dropped", "heard less often by", "count"),
+            ("share", "share", "percent"),
+            ("average_drop", "average of a word", "ratio"),
+            ("non_robust", "non-robust words", "count"),
+        ],
+        folded=True,
+    )
+
+
+def _words(found: Localization, names: Sequence[tuple[Any, ...]], top: int) -> Table:
+    words = found.words
+    keys = [*CELL, "word"]
+    if "lost" not in words.columns:
+        ordered = words.sort("drop", *keys, descending=[True, *[False] * len(keys)])
+        shown: list[tuple[Any, ...]] = [
+            ("original", "heard clean", "count"),
+            ("minimum", "at worst", "count"),
+            ("drop", "heard less often by", "count"),
+            ("setting", "at setting"),
+        ]
+    else:
+        ordered = (
+            words.with_columns(verdict=_verdict(found.fdr))
+            .filter(pl.col("lost") > 0)
+            .sort(
+                pl.col("verdict") == "shown",
+                "lost",
+                "lost_rate",
+                *keys,
+                descending=[True, True, True, *[False] * len(keys)],
             )
-        allowed = spoken if allowed is None else allowed & spoken
-    return allowed
+        )
+        between = [("p_group_adjusted", "between groups", "p")] if words["group"].n_unique() > 1 else []
+        shown = [
+            ("original", "heard clean", "count"),
+            ("lost", "lost, at worst", "count"),
+            ("lost_rate", "share", "percent"),
+            ("lost_setting", "at setting"),
+            ("drop", "heard less often by", "count"),
+            ("speakers", "speakers", "count"),
+            ("p_adjusted", "p, corrected", "p"),
+            *between,
+        ]
+    note = (
+        f"The first {top:,} of {ordered.height:,} words and perturbations. " if ordered.height > top else ""
+    ) + (
+        "Words that a test shows come first. Heard less often by: in the disturbed transcripts of all speakers together"
+        f" (AequeVox, Algorithm 2); more than {found.omega:g} times is called non-robust."
+    )
+    columns = [*names, ("word",), *shown]
+    return tabulate("words", "Words that get lost most", ordered.head(top), columns, note=note)
 
 
-def _notes(trials: Trials, attribute: str | None) -> Sequence[str]:
-    notes = []
-    if trials.ungrouped:
-        notes.append(f"{trials.ungrouped} utterances have no value in column '{attribute}' and are left out")
-    if not trials.speakers_known:
-        notes.append("no tests: they compare speakers, and a speaker is not known for every utterance")
-    elif not trials.speakers_in_one_group:
-        notes.append("no tests between groups: some speakers are in several groups")
-    return notes
+def _verdict(fdr: float) -> pl.Expr:
+    tested = pl.any_horizontal(pl.col(name).is_not_null() for name in TESTS.values())
+    claims = pl.when(_shown(fdr)).then(pl.lit("shown")).otherwise(pl.lit("not_shown"))
+    return pl.when(tested).then(claims).otherwise(pl.lit("refused"))
 
 
-def _rule(chosen: str | Normalizer | None) -> Normalizer:
-    return normalizer(chosen or "basic")
+def _averages(found: Localization) -> Table:
+    """Return the average drop of a word by group: in all, by recognizer and by perturbation (Table 9 of the paper)."""
+    parts = [
+        mean_over(found.averages, "group").select(
+            pl.lit("all").alias("by"), pl.lit("").alias("value"), pl.all()
+        )
+    ]
+    parts += [
+        mean_over(found.averages, by, "group").select(
+            pl.lit(by).alias("by"), pl.col(by).alias("value"), "group", "average_drop"
+        )
+        for by in ("recognizer", "perturbation")
+    ]
+    columns = [
+        ("by", "averaged by"),
+        ("value", "which"),
+        ("group",),
+        ("average_drop", "average drop of a word", "ratio"),
+    ]
+    return tabulate(
+        "average_drop",
+        "Average drop of a word",
+        pl.concat(parts),
+        columns,
+        note="How many times less often a word is heard under the worst setting than in clean speech. Groups that say"
+        " more, or other, words differ in it without being treated worse; the last table has shares.",
+    )
 
 
-def _omega(omega: float) -> float:
-    if not omega >= 0:
-        raise VoxauditError(f"omega must be 0 or more, not {omega:g}")
-    return omega
+def _figures(found: Localization, attribute: str | None) -> Iterator[Figure]:
+    table = mean_over(found.averages, "perturbation", "group")
+    groups = table["group"].unique(maintain_order=True).to_list()
+    if len(groups) > MOST_SERIES:
+        return
+    labels = table["perturbation"].unique(maintain_order=True).to_list()
+    values = {(row["perturbation"], row["group"]): row["average_drop"] for row in table.iter_rows(named=True)}
+    series = tuple(
+        Series(
+            group if attribute or group != EVERYBODY else "everybody",
+            tuple(Cell(values[label, group]) if (label, group) in values else None for label in labels),
+        )
+        for group in groups
+    )
+    yield Figure(
+        "drops",
+        "How many times less often a word is heard" + (f", by {attribute}" if attribute else ""),
+        f"Average drop of a word under {counted(len(labels), 'perturbation')}.",
+        Bars(tuple(labels), series, "average drop of a word", "number"),
+        "average_drop",
+    )

@@ -19,7 +19,7 @@ from voxaudit.stats.cells import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Clean:
-    """One recognizer's transcripts of clean speech, normalised: a row for each utterance, and a bag of words for each.
+    """One recognizer's transcripts of clean speech, normalized: a row for each utterance, and a bag of words for each.
 
     `speaker` numbers the speakers within their groups (a speaker in two groups is two), `group_of` gives the group
     of each; `row`, `word`, `times` are the bag: how often an utterance has a word, sorted by row.
@@ -79,7 +79,7 @@ class Heard:
 
 
 def clean_words(texts: pl.Series, speaker: IntArray, group_of: IntArray) -> Clean:
-    """Return the clean speech of a recognizer from its normalised texts (null: no answer)."""
+    """Return the clean speech of a recognizer from its normalized texts (null: no answer)."""
     words = _words(texts)
     vocabulary = words["word"].unique().sort()
     row, word = _numbered(words, vocabulary)
@@ -100,7 +100,7 @@ def sample(clean: Clean, used: NDArray[np.bool_]) -> Sample:
 
 
 def hear(part: Sample, texts: pl.Series) -> Heard:
-    """Compare the disturbed transcripts `texts` (normalised, a row for each utterance) with the clean ones.
+    """Compare the disturbed transcripts `texts` (normalized, a row for each utterance) with the clean ones.
 
     The words lost are those that the alignment of `score.align` leaves unmatched. Mostly it matches every word that
     the two transcripts share; then the losses are the difference of the bags of words. The rest is traced.

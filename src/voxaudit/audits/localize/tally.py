@@ -1,18 +1,31 @@
-"""The sums of one recogniser and perturbation: counts, losses and tests, setting by setting."""
+"""The sums of one recognizer and perturbation: counts, losses and tests, setting by setting, and their sounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxaudit.align.pronounce import dictionary
 from voxaudit.audits.localize.exact import draws_worth, excess_loss, group_excess, hanging_together
 from voxaudit.audits.localize.occurrences import Heard, Sample, sums
-from voxaudit.audits.localize.phonemes import Sounds
+from voxaudit.errors import VoxauditError
 from voxaudit.stats.cells import FloatArray, IntArray
+
+NO_DICTIONARY = "no phonemes: their dictionary comes with pocketsphinx, in the extra 'voxaudit[pocketsphinx]'"
+
+
+@dataclass(frozen=True, eq=False)
+class Sounds:
+    """How often each phoneme occurs in each word (words x phonemes), and which words the dictionary has."""
+
+    phonemes: tuple[str, ...]
+    times: FloatArray
+    known: FloatArray
 
 
 @dataclass(frozen=True)
@@ -209,3 +222,27 @@ def _over_settings(p: list[FloatArray]) -> pl.Series:
     """Return the least p-value over the settings times their number (Bonferroni); null where there was no test."""
     # Who said a word does not depend on the setting: it is tested under all of them or under none.
     return pl.Series(np.minimum(np.stack(p).min(axis=0) * len(p), 1.0)).fill_nan(None)
+
+
+@cache
+def pronunciations() -> dict[str, tuple[str, ...]]:
+    """Return the first pronunciation of every word in ARPAbet, without stress; 'don't' is also found as 'dont'."""
+    found = {word: tuple(sounds.split()) for word, sounds in dictionary().items()}
+    if not found:
+        raise VoxauditError(NO_DICTIONARY)
+    for word in [word for word in found if "'" in word]:
+        found.setdefault(word.replace("'", ""), found[word])
+    return found
+
+
+def sounds_of(vocabulary: pl.Series) -> Sounds:
+    """Return the sounds of a vocabulary; a word that is not in the dictionary has none."""
+    known = pronunciations()
+    spoken = [known.get(word, ()) for word in vocabulary.to_list()]
+    phonemes = tuple(sorted({sound for sounds in known.values() for sound in sounds}))
+    number = {phoneme: place for place, phoneme in enumerate(phonemes)}
+    times = np.zeros((len(spoken), len(phonemes)))
+    for word, sounds in enumerate(spoken):
+        for sound in sounds:
+            times[word, number[sound]] += 1
+    return Sounds(phonemes, times, np.array([float(bool(sounds)) for sounds in spoken]))

@@ -1,197 +1,669 @@
-"""The parity audit: a table and its attributes in, findings out."""
+"""Parity: the question, the decision and the words. What is computed is in `compare.py` and `regression.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import polars as pl
 
-from voxaudit.audits.parity.balance import balance
-from voxaudit.audits.parity.canary import canary
-from voxaudit.audits.parity.checklist import every_check
-from voxaudit.audits.parity.conditional import Conditional, conditional
-from voxaudit.audits.parity.findings import Findings, own_first, with_cautions
-from voxaudit.audits.parity.groups import assign_groups
-from voxaudit.audits.parity.intersectional import empty_groups, intersectional
-from voxaudit.audits.parity.measures import Measured, add_measures
-from voxaudit.audits.parity.options import GAP, MEAN, Caution, Columns, Refusal, Settings
-from voxaudit.audits.parity.outliers import outliers
+from voxaudit.answer import (
+    Answer,
+    Bars,
+    Cell,
+    Column,
+    Figure,
+    Finding,
+    Forest,
+    ForestRow,
+    Note,
+    Refusal,
+    Series,
+    Table,
+    Verdict,
+    finding_id,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.parity.checklist import balance, checklist, distributions, imbalances
+from voxaudit.audits.parity.compare import (
+    MOST_PAIRED,
+    canary,
+    compare_best_and_worst,
+    compare_conditionally,
+    compare_crossed,
+    compare_groups,
+    compare_pairs,
+    empty_groups,
+    without_outliers,
+)
 from voxaudit.audits.parity.regression import regressions
-from voxaudit.audits.parity.speakers import outlying_utterances, speaker_table
-from voxaudit.audits.parity.trials import Trials, make_trials
-from voxaudit.audits.parity.univariate import MOST_PAIRED, univariate
-from voxaudit.errors import VoxauditError
+from voxaudit.audits.parity.speakers import (
+    MEAN,
+    OUTLIER_Z,
+    UNNAMED,
+    Bands,
+    Settings,
+    Speakers,
+    Trials,
+    gaps_asked,
+    group_speakers,
+    outlying_utterances,
+    read_bands,
+    read_trials,
+)
+from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.stats.speaker_means import pooled_sigma, summarize_groups
+from voxaudit.wording import in_points, listed, p_value
+
+AUDIT, TITLE = "parity", "Parity between speakers"
+MOST_BARS = 40
+MOST_UTTERANCES = 100
+"""Outlying utterances that are listed."""
+LEAD = (
+    "Every speaker counts once: a group's rate is the mean over its speakers of their mean over utterances, so somebody"
+    " who speaks much does not decide what is said of a group. The checklist goes through the good practices of Herron"
+    " et al. and says what these data allow."
+)
+CHECKLIST = (
+    "Intersectional groups are those of several attributes at once; conditional parity holds all other attributes"
+    " fixed; the canary compares neighboring bands of middle age, whose voices hardly differ: where their error"
+    " rates do, something other than age is at work."
+)
 
 
+@dataclass(frozen=True)
+class Parity:
+    """What stands behind the answer: the trials that were used, the speakers and their groups."""
+
+    settings: Settings
+    trials: Trials
+    speakers: Speakers
+    gaps_asked: dict[str, float]
+    """The gap each recognizer is asked about, as a fraction."""
+    held: dict[str, tuple[str, ...]]
+    """The attributes that were held fixed for each attribute."""
+
+
+# The question
+
+
+@asks(AUDIT)
 def parity(
-    table: pl.DataFrame | Measured,
-    attributes: Sequence[str],
+    source: Source,
     *,
-    columns: Columns = Columns(),  # noqa: B008 (frozen)
-    settings: Settings = Settings(),  # noqa: B008 (frozen)
-    where: str = "table",
-) -> Findings:
-    """Audit a table of trials for parity between groups of speakers.
+    attributes: Names = (),
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    gap: float | None = None,
+    confidence: float = 0.95,
+    power: float = 0.8,
+    merge_below: int = 0,
+    bands: Bands = (),
+    age: str | None = None,
+    min_snr: float = 10.0,
+    recordings: int = 200,
+    dictionary: str | Path | None = None,
+    wer_columns: Sequence[str] = (),
+    speaker_pattern: str | None = None,
+    surrogate_speaker: bool = False,
+    correction: Literal["holm", "bh"] = "holm",
+) -> Answer:
+    """Compare groups of speakers as Herron et al. (Responsible Benchmarking of Fairness for ASR) ask for.
 
-    `table` has one row a trial: speaker, errors, reference words, `attributes`, and perhaps a recognizer (see
-    `Columns`). Columns called `snr` or named in `voxaudit.score.complexity.MEASURES` are checked for balance;
-    `add_measures` makes them from audio and texts. `where` names the table in messages.
+    Speakers are the sample. Every group of `attributes` is compared with all others (mean over speakers of their mean
+    over utterances, Eq. 3; relative error, Eq. 4), the best with the worst (Eq. 5), with all else held fixed (Eq. 6),
+    crossed, and by regression (Eq. 7 and 8); on clean speech unless `scenario` says otherwise. Whether there are enough
+    speakers is Eq. 1, `n > 2 (z_alpha + z_beta)^2 sigma^2 / gap^2`, for the `gap` that matters: a difference
+    of word error rates as a fraction, by default 0.1 or half the recognizer's rate if less.
+
+    A table needs speaker, words and errors (or substitutions, deletions and insertions), or `wer_columns` with a rate
+    per recognizer. What it lacks of columns `snr`, `reference` and `audio` cannot be checked for balance; a run has
+    texts and recordings, which are opened where there are no more than `recordings`. `bands` cuts numbers into groups,
+    {"age": (18, 30)}; ages are cut without being asked. `detail` is a `Parity`.
+
+    >>> import polars as pl
+    >>> rows = [
+    ...     {"speaker": f"s{n}", "accent": "ab"[n % 2], "words": 100, "errors": 8 + n % 5 + 12 * (n % 2)}
+    ...     for n in range(40)
+    ... ]
+    >>> answer = parity(pl.DataFrame(rows), attributes=["accent"])
+    >>> finding = answer.findings[0]
+    >>> finding.group, finding.against, finding.verdict, round(finding.estimate, 3)
+    ('b', 'a', 'shown', 0.12)
     """
-    measured = table if isinstance(table, Measured) else add_measures(table)
-    settings = settings.with_safe_names()
-    trials = make_trials(measured.table, attributes, columns, settings, where)
-    grouped = speaker_table(trials.table, trials.attributes, trials.measures, settings.outlier_z)
-    assigned = assign_groups(grouped.raw, trials.attributes, settings)
-    if not assigned.attributes:
-        why = "; ".join(f"{one.what}: {one.why}" for one in assigned.refusals)
-        raise VoxauditError(f"{where}: no attribute can be compared. {why}")
-    order = assigned.order
-    names = list(order)
-    people = assigned.people.join(
-        grouped.raw.select("speaker", *(pl.col(f"#{name}").alias(name) for name in trials.measures)),
-        on="speaker",
+    settings = Settings(confidence, power, gap, merge_below, read_bands(bands), age, min_snr, correction)
+    scores = Scores.of(
+        source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
     )
-    speakers = grouped.table.join(assigned.people, on="speaker", how="left", maintain_order="left")
-    asked = gaps_asked(speakers, settings)
-    main = MEAN if MEAN in grouped.recognizers else grouped.recognizers[0]
-    cells = summarize_groups(speakers, ["recognizer", *names])
-    single = univariate(speakers, order, asked, settings)
-    totals = single.groups.select("recognizer", "attribute", "group", "speakers")
-    fixed = _conditional(cells, order, totals, asked, settings)
-    crossed = intersectional(cells, names, asked, settings) if len(names) > 1 else pl.DataFrame()
-    fits = regressions(cells, order, totals, settings)
-    far = outliers(
-        speakers, outlying_utterances(trials.table, settings.outlier_z), single.groups, order, asked, settings
+    trials = read_trials(
+        scores,
+        attributes,
+        settings,
+        scenario=scenario,
+        wer_columns=wer_columns,
+        speaker_pattern=speaker_pattern,
+        surrogate_speaker=surrogate_speaker,
+        recordings=recordings,
+        dictionary=dictionary,
     )
-    even = balance(people, order, settings)
-    cautions = (*_surrogate_caution(trials), *even.cautions)
-    found = Findings(
-        settings=settings,
-        attributes=tuple(names),
-        order=order,
-        recognizers=grouped.recognizers,
-        main=main,
-        surrogate=trials.surrogate,
-        age=assigned.age,
-        merged=assigned.merged,
-        gaps_asked=asked,
-        left_out=trials.left_out,
-        sources=measured.sources,
-        missing=measured.missing,
-        notes=(*trials.notes, *grouped.notes, *assigned.notes, *measured.notes, *_paired_notes(order)),
-        speakers=speakers,
-        people=people,
-        sigma=_spread(cells, speakers),
-        univariate=with_cautions(single.groups, cautions),
-        gaps=with_cautions(single.gaps, cautions),
-        pairs=with_cautions(single.pairs, cautions),
-        conditional=with_cautions(fixed.groups, cautions),
-        conditional_strata=fixed.strata,
-        conditional_gaps=with_cautions(fixed.gaps, cautions),
-        held=fixed.held,
-        intersectional=with_cautions(crossed, cautions),
-        regression=with_cautions(fits.terms, cautions),
-        regression_tests=with_cautions(fits.tests, cautions),
-        outlier_speakers=far.speakers,
-        outlier_shares=far.shares,
-        outlier_utterances=far.utterances,
-        outlier_utterance_count=far.utterance_count,
-        outlier_comparison=far.comparison,
-        balance=even.distributions,
-        balance_tests=even.tests,
-        canary=canary(single.pairs, assigned.age, order, settings),
-        cautions=cautions,
-        refusals=(
-            *assigned.refusals,
-            *_group_refusals(single.groups.with_columns(rest=_rest()), speakers),
-            *fixed.refusals,
-            *(empty_groups(cells, order) if len(names) > 1 else ()),
-            *fits.refusals,
-        ),
+    speakers = group_speakers(trials, settings, scores.where)
+    asked = gaps_asked(speakers.table, settings)
+    order = speakers.order
+    cells = summarize_groups(speakers.table, ["recognizer", *(f"@{name}" for name in order)])
+    groups = compare_groups(speakers.table, order, asked, settings)
+    pairs = compare_pairs(speakers.table, order, asked, settings)
+    fixed = compare_conditionally(cells, groups, speakers, asked, settings)
+    gaps = compare_best_and_worst(groups, settings)
+    if fixed.gaps.height:
+        gaps = gaps.join(fixed.gaps, on=["recognizer", "attribute"], how="left", maintain_order="left")
+    fits = regressions(cells, order, groups, settings)
+    outlying, without = without_outliers(speakers.table, groups, order, asked, settings)
+    tests = balance(speakers.people, order, settings)
+    cautions = [*_surrogates(trials), *imbalances(tests)]
+    tables = {
+        "groups": _with_cautions(groups.with_columns(against=pl.lit("all others")), cautions),
+        "gaps": _with_cautions(_gap_verdicts(gaps, asked, settings), cautions),
+        "conditional": _with_cautions(_with_held(fixed.groups, fixed.held), cautions),
+        "intersectional": _with_cautions(compare_crossed(cells, list(order), asked, settings), cautions),
+        "pairs": _with_cautions(pairs, cautions),
+        "strata": fixed.strata,
+        "regression": _with_cautions(fits.terms, cautions),
+        "regression_tests": _with_cautions(fits.tests, cautions),
+        "balance": tests,
+        "distributions": distributions(speakers.people, order),
+        "canary": canary(pairs, speakers, settings),
+        "without_outliers": without,
+        "outlying_speakers": outlying,
+        "outlying_utterances": outlying_utterances(trials.table),
+        "spread": _spread(cells, speakers.table, asked),
+    }
+    tables = {id_: _own_first(table, speakers.recognizers) for id_, table in tables.items()}
+    tables["checklist"] = checklist(trials, speakers, settings, asked, tables)
+    refusals = (
+        *speakers.refusals,
+        *_group_refusals(tables["groups"], speakers.table),
+        *fixed.refusals,
+        *empty_groups(cells, order),
+        *fits.refusals,
     )
-    found = own_first(found)
-    return replace(found, checklist=every_check(found))
+    detail = Parity(settings, trials, speakers, asked, fixed.held)
+    return _answer(detail, tables, (*_notes(detail, scores), *cautions), refusals)
 
 
-def _paired_notes(order: dict[str, tuple[str, ...]]) -> list[str]:
-    return [
-        f"'{name}' has {len(groups)} groups: only the {MOST_PAIRED} with the most speakers are compared pair by pair"
-        for name, groups in order.items()
-        if len(groups) > MOST_PAIRED
-    ]
+# The decision
 
 
-def gaps_asked(speakers: pl.DataFrame, settings: Settings) -> dict[str, float]:
-    """Return the gap that each recognizer is asked about: as set, else 0.1 or half its word error rate if less."""
-    means = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("wer").mean())
-    if settings.gap is not None:
-        return dict.fromkeys(means["recognizer"].to_list(), settings.gap)
-    return {name: min(GAP, wer / 2.0) if wer > 0.0 else GAP for name, wer in means.iter_rows()}
+def _gap_verdicts(gaps: pl.DataFrame, asked: Mapping[str, float], settings: Settings) -> pl.DataFrame:
+    """Add `gap_asked` and the verdict on each gap.
 
-
-def _conditional(
-    cells: pl.DataFrame,
-    order: dict[str, tuple[str, ...]],
-    totals: pl.DataFrame,
-    asked: dict[str, float],
-    settings: Settings,
-) -> Conditional:
-    if len(order) > 1:
-        return conditional(cells, order, totals, asked, settings)
-    empty = pl.DataFrame()
-    why = Refusal(
-        "conditional parity", "there is one attribute: no other can be held fixed", "more --attributes"
+    Where none is shown, too few speakers refuse an answer only if the interval leaves the gap asked about open.
+    """
+    limit = pl.col("recognizer").replace_strict(dict(asked), return_dtype=pl.Float64)
+    verdict = (
+        pl.when(pl.col("p_adjusted").is_null())
+        .then(pl.lit("refused"))
+        .when(pl.col("p_adjusted") < settings.alpha)
+        .then(pl.lit("shown"))
+        .when(pl.col("enough_speakers") | (pl.col("high") < limit))
+        .then(pl.lit("not_shown"))
+        .otherwise(pl.lit("refused"))
     )
-    return Conditional(empty, empty, empty, {}, (why,))
+    family = pl.when(pl.col("recognizer") == MEAN).then(pl.lit("gaps of the mean")).otherwise(pl.lit("gaps"))
+    return gaps.with_columns(gap_asked=limit, verdict=verdict, family=family)
 
 
-def _spread(cells: pl.DataFrame, speakers: pl.DataFrame) -> pl.DataFrame:
-    """Return sigma within the finest groups, and the part of it that more utterances a speaker would leave."""
+def _surrogates(trials: Trials) -> list[Note]:
+    if not trials.surrogate:
+        return []
+    text = (
+        f"speakers are not known: combinations of {', '.join(trials.surrogate)} stand in for them. Each may be many"
+        " people, so intervals and tests are not those of a speaker-level analysis"
+    )
+    return [Note("surrogate_speakers", text, {"attributes": list(trials.surrogate)})]
+
+
+def _with_cautions(table: pl.DataFrame, cautions: Sequence[Note]) -> pl.DataFrame:
+    """Add a column that lists what each row has to be read with, and say so behind its conclusion.
+
+    A caution about an attribute touches its rows and those of what is crossed with it; others touch every row.
+    """
+    if not table.height:
+        return table
+    of = table["attribute" if "attribute" in table.columns else "term"].to_list()
+    touched = {
+        name: [
+            note.text
+            for note in cautions
+            if note.code == "surrogate_speakers" or note.facts["attribute"] in (name, *name.split(" x "))
+        ]
+        for name in set(of)
+    }
+    table = table.with_columns(
+        pl.Series("cautions", [touched[name] for name in of], dtype=pl.List(pl.String))
+    )
+    if "conclusion" not in table.columns:
+        return table
+    marked = pl.when(pl.col("cautions").list.len() > 0).then(pl.lit(" (caution)")).otherwise(pl.lit(""))
+    return table.with_columns(conclusion=pl.col("conclusion") + marked)
+
+
+def _with_held(table: pl.DataFrame, held: Mapping[str, tuple[str, ...]]) -> pl.DataFrame:
+    """Add what was held fixed for each row's attribute."""
+    if not table.height:
+        return table
+    names = {name: ", ".join(others) for name, others in held.items()}
+    return table.with_columns(held=pl.col("attribute").replace_strict(names, return_dtype=pl.String))
+
+
+def _own_first(table: pl.DataFrame, recognizers: Sequence[str]) -> pl.DataFrame:
+    """Return a table with the recognizers by themselves first and their mean last: an audit is mostly about one."""
+    if "recognizer" not in table.columns:
+        return table
+    ranks = {name: rank for rank, name in enumerate(recognizers)}
+    return table.sort(pl.col("recognizer").replace_strict(ranks, return_dtype=pl.Int64), maintain_order=True)
+
+
+def _spread(cells: pl.DataFrame, speakers: pl.DataFrame, asked: Mapping[str, float]) -> pl.DataFrame:
+    """Return sigma within the finest groups, and the part of it that more utterances per speaker would leave."""
     noise = speakers.group_by("recognizer", maintain_order=True).agg(
-        wer_speaker_mean=pl.col("wer").mean(), noise=pl.col("noise").mean()
+        speakers=pl.len(), wer=pl.col("wer").mean(), noise=pl.col("noise").mean()
     )
     spread = pooled_sigma(cells, ["recognizer"]).join(noise, on="recognizer", maintain_order="left")
     floor = (pl.col("sigma") ** 2 - pl.col("noise")).clip(lower_bound=0.0).sqrt()
-    return spread.select("recognizer", "wer_speaker_mean", "sigma", "sigma_df", floor.alias("sigma_floor"))
+    gap = pl.col("recognizer").replace_strict(dict(asked), return_dtype=pl.Float64)
+    return spread.select(
+        "recognizer",
+        "speakers",
+        gap.alias("gap_asked"),
+        "wer",
+        "sigma",
+        "sigma_df",
+        floor.alias("sigma_floor"),
+    )
 
 
-def _surrogate_caution(trials: Trials) -> list[Caution]:
-    if not trials.surrogate:
-        return []
-    return [
-        Caution(
-            None,
-            f"speakers are not known: combinations of {', '.join(trials.surrogate)} stand in for them. Each may be many"
-            " people, so intervals and tests are not those of a speaker-level analysis",
-        )
-    ]
-
-
-def _rest() -> pl.Expr:
-    return pl.col("speakers").sum().over("recognizer", "attribute") - pl.col("speakers")
-
-
-def _group_refusals(table: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal]:
+def _group_refusals(groups: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal]:
     """Say which groups were not tested, and which recognizers made no error."""
     errors = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("errors").sum())
-    refusals = [
-        Refusal(f"recognizer '{name}'", "it made no error at all: there is nothing to compare")
-        for name in errors.filter(pl.col("errors") == 0)["recognizer"].to_list()
-    ]
-    untested = table.filter(pl.col("p").is_null())
+    silent = errors.filter(pl.col("errors") == 0)["recognizer"].to_list()
+    text = "it made no error at all: there is nothing to compare"
+    refusals = [Refusal("too_few_errors", f"recognizer '{name}'", text, {"errors": 0}) for name in silent]
+    untested = groups.filter(pl.col("p").is_null())
     for (name, group), part in untested.group_by("attribute", "group", maintain_order=True):
-        fewest, total = part.select(pl.col("speakers").min(), pl.col("rest").min()).row(0)
+        fewest, others = part.select(pl.col("speakers").min(), pl.col("speakers_against").min()).row(0)
         more = max((int(number) for number in part["more_needed"].drop_nulls()), default=0)
+        about, code = f"'{name}' = '{group}' against the rest", "too_few_speakers"
         if fewest < 2:
-            what, why = f"'{name}' = '{group}'", "one speaker: the group cannot be told from the person"
-        elif total < 2:
-            what, why = f"'{name}' = '{group}' against the rest", "everybody else is one speaker"
+            about, code = f"'{name}' = '{group}'", "one_speaker"
+            text = "one speaker: the group cannot be told from the person"
+        elif others < 2:
+            text = "everybody else is one speaker"
         else:
-            what = f"'{name}' = '{group}' against the rest"
-            why = (
+            text = (
                 "within each side all speakers have the same word error rate: there is no spread to test with"
             )
-        refusals.append(Refusal(what, why, f"{more} more speakers" if more else "more speakers"))
+        facts = {"attribute": name, "group": group, "speakers": fewest, "more_needed": more}
+        remedy = f"{more} more speakers" if more else "more speakers"
+        refusals.append(Refusal(code, about, text, facts, remedy))
     return refusals
+
+
+# The words
+
+
+def _answer(
+    detail: Parity, tables: Mapping[str, pl.DataFrame], notes: Sequence[Note], refusals: Sequence[Refusal]
+) -> Answer:
+    speakers = detail.speakers
+    return Answer(
+        audit=AUDIT,
+        title=TITLE,
+        question={"scenario": detail.trials.scenario} if detail.trials.scenario else {},
+        findings=tuple(_findings(detail, tables)),
+        tables=tuple(_tables(tables, len(speakers.single) > 1)),  # type: ignore[arg-type]
+        figures=tuple(_figures(tables, speakers)),
+        notes=tuple(notes),
+        refusals=tuple(refusals),
+        lead=LEAD,
+        detail=detail,
+    )
+
+
+def _notes(detail: Parity, scores: Scores) -> Iterable[Note]:
+    speakers, asked = detail.speakers, detail.gaps_asked
+    by_gap: dict[str, list[str]] = {}
+    for name in speakers.single:
+        by_gap.setdefault(in_points(asked[name]), []).append(name)
+    said = [f"{gap} ({', '.join(names)})" if len(by_gap) > 1 else gap for gap, names in by_gap.items()]
+    yield Note("gap", f"asked about: a gap of {', '.join(said)}", {"gap": asked}, see=("gap",))
+    yield from (Note("selected", text) for text in scores.notes)
+    yield from detail.trials.notes
+    yield from speakers.notes
+    for name, groups in speakers.order.items():
+        if len(groups) > MOST_PAIRED:
+            text = (
+                f"'{name}' has {len(groups)} groups: only the {MOST_PAIRED} with the most speakers are paired"
+            )
+            yield Note("most_paired", text, {"attribute": name, "groups": len(groups)})
+
+
+def _findings(detail: Parity, tables: Mapping[str, pl.DataFrame]) -> Iterable[Finding]:
+    """Return what is found of each recognizer, then of their mean."""
+    gaps = [row for row in tables["gaps"].to_dicts() if row["estimate"] is not None]
+    yield from (_gap_finding(row, detail) for row in gaps if row["recognizer"] != MEAN)
+    for name in detail.speakers.single:
+        short = tables["groups"].filter(pl.col("recognizer") == name, ~pl.col("enough_speakers")).to_dicts()
+        if short:
+            yield _speakers_finding(name, short, detail)
+    yield from (_gap_finding(row, detail) for row in gaps if row["recognizer"] == MEAN)
+
+
+def _gap_finding(row: Mapping[str, Any], detail: Parity) -> Finding:
+    """Return the gap between the best and the worst group of an attribute."""
+    name, attribute, scenario = row["recognizer"], row["attribute"], detail.trials.scenario
+    verdict: Verdict = row["verdict"]
+    whose = {MEAN: " averaged over the recognizers", UNNAMED: ""}.get(name, f" of {name}")
+    gap = in_points(row["estimate"], row["low"], row["high"])
+    p = "" if row["p_adjusted"] is None else f" ({p_value(row['p_adjusted'])})"
+    sentence = (
+        f"Speaker by speaker, the word error rate{whose} is {gap} higher for {row['group']} ({attribute}) than for"
+        f" {row['against']}{p}"
+    )
+    code = None
+    if verdict == "shown":
+        sentence += ": a gap is shown."
+    elif verdict == "not_shown":
+        sentence += f": no gap is shown, and one above {in_points(row['high'])} is ruled out."
+    elif row["p_adjusted"] is None:
+        code = "undefined"
+        sentence += ": whether that is more than chance cannot be tested, speakers of a group do not differ."
+    else:
+        code = "too_few_speakers"
+        sentence += f": too few speakers to tell whether there is a gap of {in_points(row['gap_asked'])}."
+    return Finding(
+        id=finding_id(AUDIT, name, scenario, attribute, "wer_gap"),
+        measure="wer_gap",
+        verdict=verdict,
+        sentence=sentence,
+        estimate=row["estimate"],
+        low=row["low"],
+        high=row["high"],
+        level=detail.settings.confidence,
+        p=row["p"],
+        p_adjusted=row["p_adjusted"],
+        family=row["family"],
+        recognizer=None if name in (MEAN, UNNAMED) else name,
+        scenario=scenario,
+        attribute=attribute,
+        group=row["group"],
+        against=row["against"],
+        speakers=row["speakers"],
+        speakers_against=row["speakers_against"],
+        excludes=row["high"] if verdict == "not_shown" else None,
+        code=code,
+    )
+
+
+def _speakers_finding(name: str, short: Sequence[Mapping[str, Any]], detail: Parity) -> Finding:
+    """Return what the number of speakers cannot show of a recognizer."""
+    lacking = [
+        f"{row['group']} ({row['attribute']}) needs {row['more_needed']} more"
+        if row["more_needed"]
+        else f"those beside {row['group']} ({row['attribute']}) are too few"
+        for row in short
+    ]
+    who = "" if name == UNNAMED else f"{name}: "
+    text = f"too few speakers to show a gap of {in_points(detail.gaps_asked[name])} between groups; {listed(lacking)}."
+    return Finding(
+        id=finding_id(AUDIT, name, detail.trials.scenario, "speakers_missing"),
+        measure="speakers_missing",
+        verdict="refused",
+        sentence=who + text if who else text[0].upper() + text[1:],
+        estimate=max((row["more_needed"] for row in short if row["more_needed"] is not None), default=None),
+        unit="count",
+        recognizer=None if name == UNNAMED else name,
+        scenario=detail.trials.scenario,
+        code="too_few_speakers",
+        headline=True,
+    )
+
+
+_SHOWN: dict[str, tuple[str, list[Column], str]] = {
+    "groups": (
+        "Each group against all others",
+        [
+            Column("attribute"),
+            Column("group"),
+            Column("speakers", kind="count"),
+            Column("wer", "WER, mean over speakers", "percent", "wer_low", "wer_high"),
+            Column("wer_pooled", "pooled", "percent"),
+            Column("estimate", "against all others", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("more_needed", "more speakers needed", "count"),
+            Column("conclusion", "verdict"),
+        ],
+        "",
+    ),
+    "gaps": (
+        "Best against worst group",
+        [
+            Column("attribute"),
+            Column("against", "best group"),
+            Column("group", "worst group"),
+            Column("estimate", "gap", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("choice_matters", "averaging decides"),
+            Column("verdict"),
+        ],
+        "Best and worst were looked for among all pairs: p and the interval allow for that.",
+    ),
+    "conditional": (
+        "The same with all other attributes held fixed",
+        [
+            Column("attribute"),
+            Column("group"),
+            Column("speakers_used", "speakers used", "count"),
+            Column("estimate", "against all others", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("conclusion", "verdict"),
+        ],
+        "",
+    ),
+    "checklist": (
+        "What these data allow (Herron et al., section 3)",
+        [Column("practice"), Column("status"), Column("why")],
+        CHECKLIST,
+    ),
+    "intersectional": (
+        "Groups of all attributes at once, the worst first",
+        [
+            Column("rank", kind="count"),
+            Column("group"),
+            Column("speakers", kind="count"),
+            Column("wer", "WER, mean over speakers", "percent"),
+            Column("estimate", "against all others", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("conclusion", "verdict"),
+        ],
+        "",
+    ),
+    "pairs": (
+        "Pairs of groups",
+        [
+            Column("attribute"),
+            Column("group"),
+            Column("against"),
+            Column("estimate", "difference", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("conclusion", "verdict"),
+        ],
+        "",
+    ),
+    "strata": (
+        "Groups within each combination of the other attributes",
+        [
+            Column("attribute"),
+            Column("group"),
+            Column("stratum"),
+            Column("speakers", kind="count"),
+            Column("speakers_against", "other speakers", "count"),
+            Column("estimate", "against all others", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+        ],
+        "",
+    ),
+    "regression_tests": (
+        "Regression of speakers' WER on all attributes: joint tests",
+        [
+            Column("model"),
+            Column("term"),
+            Column("columns", "coefficients", "count"),
+            Column("f", "F", "ratio"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("r_squared", "R2", "ratio"),
+        ],
+        "",
+    ),
+    "regression": (
+        "Regression of speakers' WER on all attributes: coefficients",
+        [
+            Column("model"),
+            Column("name", "term"),
+            Column("estimate", "WER", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+        ],
+        "",
+    ),
+    "balance": (
+        "Balance of recordings and texts between groups (Kruskal and Wallis's test on speakers)",
+        [
+            Column("measure"),
+            Column("attribute"),
+            Column("lowest"),
+            Column("lowest_mean", "its mean", "number"),
+            Column("highest"),
+            Column("highest_mean", "its mean", "number"),
+            Column("largest_difference", "difference in SD", "ratio"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("balanced"),
+        ],
+        "",
+    ),
+    "distributions": (
+        "Recordings and texts by group: quantiles over speakers",
+        [
+            Column("measure"),
+            Column("attribute"),
+            Column("group"),
+            Column("speakers", kind="count"),
+            *(Column(name, kind="number") for name in ("mean", "sd", "q5", "q25", "q50", "q75", "q95")),
+        ],
+        "",
+    ),
+    "canary": (
+        "The canary: neighboring bands of middle age",
+        [
+            Column("group"),
+            Column("against"),
+            Column("estimate", "difference", "points", "low", "high"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("differs"),
+        ],
+        "",
+    ),
+    "without_outliers": (
+        f"With and without speakers and utterances beyond |z| > {OUTLIER_Z:g}",
+        [
+            Column("attribute"),
+            Column("group"),
+            Column("outliers", "outlying speakers", "count"),
+            Column("wer", "WER", "percent"),
+            Column("p_adjusted", "p (corrected)", "p"),
+            Column("wer_without", "WER without", "percent"),
+            Column("p_adjusted_without", "p without", "p"),
+            Column("changes"),
+        ],
+        "",
+    ),
+    "outlying_speakers": (
+        f"Speakers beyond |z| > {OUTLIER_Z:g}",
+        [Column("speaker"), Column("groups"), Column("wer", "WER", "percent"), Column("z", kind="number")],
+        "",
+    ),
+    "outlying_utterances": (
+        "Utterances as far from their speaker's mean",
+        [Column("speaker"), Column("utterance"), Column("wer", "WER", "percent"), Column("z", kind="number")],
+        "",
+    ),
+    "spread": (
+        "Spread between speakers",
+        [
+            Column("speakers", kind="count"),
+            Column("gap_asked", "gap asked about", "points"),
+            Column("wer", "WER, mean over speakers", "percent"),
+            Column("sigma", "standard deviation", "percent"),
+            Column("sigma_floor", "of it, with endless utterances", "percent"),
+        ],
+        "",
+    ),
+}
+"""Title, columns and note of each table, in the order they are shown."""
+_UNFOLDED = ("groups", "gaps", "conditional", "checklist")
+
+
+def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table]:
+    for id_, (title, columns, note) in _SHOWN.items():
+        frame = frames[id_]
+        if frame.is_empty():
+            continue
+        if id_ == "outlying_utterances" and frame.height > MOST_UTTERANCES:
+            title = f"{title}: the farthest of {frame.height:,}"
+            frame = frame.head(MOST_UTTERANCES)
+        whose = [Column("recognizer")] if several and "recognizer" in frame.columns else []
+        yield tabulate(id_, title, frame, [*whose, *columns], note=note, folded=id_ not in _UNFOLDED)
+
+
+def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable[Figure]:
+    rows = {(row["recognizer"], row["attribute"], row["group"]): row for row in tables["groups"].to_dicts()}
+    groups = [(name, group) for name, there in speakers.order.items() for group in there][:MOST_BARS]
+
+    def cell(recognizer: str, group: tuple[str, str]) -> Cell | None:
+        row = rows.get((recognizer, *group))
+        return None if row is None else Cell(row["wer"], row["wer_low"], row["wer_high"])
+
+    # Bars are of recognizers; their mean is in the table.
+    series = [Series(name, tuple(cell(name, group) for group in groups)) for name in speakers.single]
+    bars = Bars(
+        tuple(f"{attribute}: {group}" for attribute, group in groups),
+        tuple(series),
+        "mean over speakers of the word error rate",
+    )
+    alt = "Bars of the mean word error rate over speakers by group and recognizer, with intervals."
+    yield Figure("groups", "Mean word error rate of the speakers of each group", alt, bars, "groups")
+    fixed = tables["conditional"]
+    if fixed.is_empty():
+        return
+    shown = [row for row in fixed.to_dicts() if row["recognizer"] != MEAN][:MOST_BARS]
+    whose = len(speakers.single) > 1
+    forest = Forest(
+        tuple(
+            ForestRow(
+                f"{row['attribute']}: {row['group']}" + (f" ({row['recognizer']})" if whose else ""),
+                Cell(row["estimate"], row["low"], row["high"]),
+                row["verdict"] == "shown",
+            )
+            for row in shown
+        ),
+        "word error rate against all others, all other attributes held fixed (percentage points)",
+        no_difference=0.0,
+        log=False,
+    )
+    alt = "Difference of each group's word error rate to all others, all other attributes held fixed, with intervals."
+    yield Figure("conditional", "Each group with all else held fixed", alt, forest, "conditional")

@@ -2,102 +2,220 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
-from voxaudit.audits.parity.canary import middle_bands
-from voxaudit.audits.parity.findings import Findings
-from voxaudit.audits.parity.measures import QUALITY_PART, TEXT_PART
-from voxaudit.audits.parity.options import COMPLEXITY, MEAN, MISSING, OTHER, QUALITY, percentage_points
+from voxaudit.answer import Note
+from voxaudit.audits.parity.compare import adjust, floats, middle_bands, numbers
+from voxaudit.audits.parity.speakers import (
+    COMPLEXITY,
+    MEASURE_NAMES,
+    OTHER,
+    OUTLIER_Z,
+    QUALITY,
+    QUALITY_PART,
+    TEXT_PART,
+    Settings,
+    Speakers,
+    Trials,
+)
 from voxaudit.stats.power import speakers_needed, whole_speakers
+from voxaudit.wording import MISSING, in_points, listed, p_value
 
 PASS, CAUTION, CANNOT = "pass", "caution", "cannot be checked"
 
 
+# Are the groups alike in what they said and how they were recorded?
+
+
+def balance(people: pl.DataFrame, order: dict[str, tuple[str, ...]], settings: Settings) -> pl.DataFrame:
+    """Compare the speakers' means of each measure between the groups of each attribute.
+
+    `people` has one row per speaker: groups, and a column for every measure that is known. The test is Kruskal and
+    Wallis's, on speakers; `largest_difference` is the largest between two groups' means, in standard deviations
+    between speakers.
+    """
+    measures = [
+        name for name in MEASURE_NAMES if f"#{name}" in people.columns and people[f"#{name}"].count() > 0
+    ]
+    rows = [_balance_test(people, measure, name) for measure in measures for name in order]
+    if not rows:
+        return pl.DataFrame()
+    tests = pl.DataFrame(rows, infer_schema_length=None)
+    tests = tests.with_columns(p_adjusted=floats(adjust(numbers(tests, "p")[0], settings)))
+    return tests.with_columns(balanced=~(pl.col("p_adjusted") < settings.alpha).fill_null(False))
+
+
+def _balance_test(people: pl.DataFrame, measure: str, name: str) -> dict[str, object]:
+    from scipy.stats import kruskal
+
+    known = people.select(group=pl.col(f"@{name}"), value=pl.col(f"#{measure}")).drop_nulls("value")
+    groups = {str(group): part["value"].to_numpy() for (group,), part in known.group_by("group")}
+    groups = {group: values for group, values in sorted(groups.items()) if len(values) >= 2}
+    row: dict[str, object] = {
+        "measure": measure,
+        "attribute": name,
+        "groups": len(groups),
+        "speakers": known.height,
+        "fewest_speakers": min((len(values) for values in groups.values()), default=0),
+        "identical": False,
+        **dict.fromkeys(("lowest", "lowest_mean", "highest", "highest_mean")),
+        **dict.fromkeys(("statistic", "p", "largest_difference")),
+    }
+    if len(groups) < 2:
+        return row
+    means = {group: float(values.mean()) for group, values in groups.items()}
+    lowest, highest = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    row |= {"lowest": lowest, "lowest_mean": means[lowest]}
+    row |= {"highest": highest, "highest_mean": means[highest]}
+    inner = sum(float(((values - values.mean()) ** 2).sum()) for values in groups.values())
+    spread = np.sqrt(inner / (sum(map(len, groups.values())) - len(groups)))
+    everything = np.concatenate(list(groups.values()))
+    if np.ptp(everything) <= 1e-9 * (1.0 + np.abs(everything).max()):
+        return row | {"statistic": 0.0, "p": 1.0, "largest_difference": 0.0, "identical": True}
+    test = kruskal(*groups.values())
+    row |= {"statistic": float(test.statistic), "p": float(test.pvalue)}
+    row["largest_difference"] = (means[highest] - means[lowest]) / spread if spread > 1e-12 else None
+    return row
+
+
+def distributions(people: pl.DataFrame, order: dict[str, tuple[str, ...]]) -> pl.DataFrame:
+    """Return quantiles over speakers of every measure, by group."""
+    measures = [
+        name for name in MEASURE_NAMES if f"#{name}" in people.columns and people[f"#{name}"].count() > 0
+    ]
+    value = pl.col("value")
+    parts = []
+    for measure in measures:
+        for name, groups in order.items():
+            rank = pl.DataFrame({"group": groups, "rank": range(len(groups))})
+            table = (
+                people.select(group=pl.col(f"@{name}"), value=pl.col(f"#{measure}"))
+                .drop_nulls("value")
+                .group_by("group")
+                .agg(
+                    speakers=pl.len().cast(pl.Int64),
+                    mean=value.mean(),
+                    sd=value.std(),
+                    **{f"q{share}": value.quantile(share / 100, "linear") for share in (5, 25, 50, 75, 95)},
+                )
+                .join(rank, on="group")
+                .sort("rank")
+                .drop("rank")
+            )
+            parts.append(
+                table.select(pl.lit(measure).alias("measure"), pl.lit(name).alias("attribute"), pl.all())
+            )
+    return pl.concat(parts) if parts else pl.DataFrame()
+
+
+def imbalances(tests: pl.DataFrame) -> list[Note]:
+    """Return the cautions that follow from measures that differ between groups."""
+    uneven = tests.filter(~pl.col("balanced")).to_dicts() if tests.height else []
+    return [
+        Note(
+            "imbalance",
+            f"{MEASURE_NAMES[row['measure']]} differs between groups of '{row['attribute']}': {row['lowest']} lowest"
+            f" ({row['lowest_mean']:.3g}), {row['highest']} highest ({row['highest_mean']:.3g}), adjusted"
+            f" {p_value(row['p_adjusted'])}; a difference in word error rate may come from that",
+            {"attribute": row["attribute"], "measure": row["measure"], "p_adjusted": row["p_adjusted"]},
+        )
+        for row in uneven
+    ]
+
+
+# The practices
+
+
 @dataclass(frozen=True)
-class Check:
-    """One best practice: its status is pass, caution or cannot be checked."""
+class _Facts:
+    """What the practices look at: the tables' rows of one recognizer, and what is known of all."""
 
-    practice: str
-    status: str
-    why: str
-    recognizer: str | None = None
-    """Whose results it speaks of, where recognizers differ; None: it holds for all."""
+    trials: Trials
+    speakers: Speakers
+    settings: Settings
+    gap: float
+    tables: Mapping[str, pl.DataFrame]
+    recognizer: str
 
-
-def every_check(found: Findings) -> tuple[Check, ...]:
-    """Go through the practices for every recognizer by itself; what is the same for all of them is said once."""
-    singles = [name for name in found.recognizers if name != MEAN]
-    own = [checklist(replace(found, main=name)) for name in singles]
-    rows: list[Check] = []
-    for checks in zip(*own, strict=True):
-        alike = len(set(checks)) == 1
-        named = [replace(check, recognizer=name) for name, check in zip(singles, checks, strict=True)]
-        rows += checks[:1] if alike else named
-    return tuple(rows)
+    def rows(self, name: str) -> pl.DataFrame:
+        """Return the rows of a table that speak of this recognizer."""
+        table = self.tables.get(name, pl.DataFrame())
+        if table.is_empty() or "recognizer" not in table.columns:
+            return table
+        return table.filter(pl.col("recognizer") == self.recognizer)
 
 
-def checklist(found: Findings) -> tuple[Check, ...]:
-    """Go through the practices in the paper's order, with what the results of `found.main` say."""
-    checks: tuple[tuple[str, Callable[[Findings], tuple[str, str]]], ...] = (
-        ("equal recording quality (3.1)", _quality),
-        ("comparable text complexity (3.2)", _complexity),
-        ("intersectional groups (3.3.1)", _intersections),
-        ("conditional parity (3.3.2)", _conditional),
-        ("the middle-age canary (3.3.3)", _canary),
-        ("groups measured by speakers (3.4)", _speakers),
-        ("enough speakers (3.4.1)", _enough),
-        ("rare groups aggregated (3.5.1)", _rare),
-        ("no superfluous precision (3.5.2)", _precision),
-        ("outliers (3.6)", _outliers),
-    )
-    return tuple(Check(practice, *check(found)) for practice, check in checks)
+def checklist(
+    trials: Trials,
+    speakers: Speakers,
+    settings: Settings,
+    gaps: dict[str, float],
+    tables: Mapping[str, pl.DataFrame],
+) -> pl.DataFrame:
+    """Go through the practices for every recognizer by itself: practice, status, why, recognizer.
+
+    What is the same for all of them is said once, without a recognizer.
+    """
+    facts = [_Facts(trials, speakers, settings, gaps[name], tables, name) for name in speakers.single]
+    rows = []
+    for practice, check in _PRACTICES.items():
+        answers = [check(own) for own in facts]
+        alike = len(set(answers)) == 1
+        for own, (status, why) in zip(facts[:1] if alike else facts, answers, strict=False):
+            rows.append((practice, status, why, None if alike else own.recognizer))
+    schema = dict.fromkeys(("practice", "status", "why", "recognizer"), pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _quality(found: Findings) -> tuple[str, str]:
-    return _balanced(found, QUALITY_PART, tuple(QUALITY))
+def _quality(facts: _Facts) -> tuple[str, str]:
+    return _balanced(facts, QUALITY_PART, QUALITY)
 
 
-def _complexity(found: Findings) -> tuple[str, str]:
-    return _balanced(found, TEXT_PART, tuple(COMPLEXITY))
+def _complexity(facts: _Facts) -> tuple[str, str]:
+    return _balanced(facts, TEXT_PART, COMPLEXITY)
 
 
-def _balanced(found: Findings, part: str, measures: tuple[str, ...]) -> tuple[str, str]:
-    tests = found.balance_tests
-    tests = tests.filter(pl.col("measure").is_in(measures)) if tests.height else tests
+def _balanced(facts: _Facts, part: str, measures: Mapping[str, str]) -> tuple[str, str]:
+    missing = facts.trials.measured.missing
+    tests = facts.tables.get("balance", pl.DataFrame())
+    tests = tests.filter(pl.col("measure").is_in(list(measures))) if tests.height else tests
     if not tests.height:
-        return CANNOT, found.missing.get(part, "nothing was measured")
+        return CANNOT, missing.get(part, "nothing was measured")
     lacking = "".join(
-        f"; {name} is not known ({why})" for name, why in found.missing.items() if name in measures
+        f"; {measures[name]} is not known ({why})" for name, why in missing.items() if name in measures
     )
-    uneven = tests.filter(~pl.col("balanced"))
-    if uneven.height:
-        where = ", ".join(f"{row['measure']} by {row['attribute']}" for row in uneven.iter_rows(named=True))
-        return CAUTION, f"not balanced: {where}; read the affected results with that in mind{lacking}"
+    uneven = [
+        f"{measures[row['measure']]} by {row['attribute']}"
+        for row in tests.filter(~pl.col("balanced")).to_dicts()
+    ]
+    if uneven:
+        return (
+            CAUTION,
+            f"not balanced: {', '.join(uneven)}; read the affected results with that in mind{lacking}",
+        )
     # Balance is only shown where an imbalance as large as the paper's example (2/3 of a standard deviation) would show.
-    needed = whole_speakers(
-        speakers_needed(2 / 3, 1.0, confidence=found.settings.confidence, power=found.settings.power)
-    )
+    level, power = facts.settings.confidence, facts.settings.power
+    needed = whole_speakers(speakers_needed(2 / 3, 1.0, confidence=level, power=power))
     # Where everybody is alike (all read the same texts), no more speakers are needed to see it.
     unsure = tests.filter(pl.col("fewest_speakers") < needed, ~pl.col("identical"))
     few = unsure["attribute"].unique(maintain_order=True).to_list()
     if few:
         return CAUTION, (
-            f"no imbalance found, but groups of {_list(few)} have fewer than the {needed} speakers that would show"
+            f"no imbalance found, but groups of {listed(few)} have fewer than the {needed} speakers that would show"
             f" one{lacking}"
         )
-    return (
-        PASS,
-        f"{_list(tests['measure'].unique(maintain_order=True).to_list())} do not differ between groups{lacking}",
-    )
+    known = tests["measure"].unique(maintain_order=True).to_list()
+    return PASS, f"no difference between groups: {', '.join(measures[name] for name in known)}{lacking}"
 
 
-def _intersections(found: Findings) -> tuple[str, str]:
-    if len(found.attributes) < 2:
+def _intersections(facts: _Facts) -> tuple[str, str]:
+    if len(facts.speakers.order) < 2:
         return CANNOT, "there is one attribute: nothing to cross"
-    table = found.intersectional.filter(pl.col("recognizer") == found.main)
+    table = facts.rows("intersectional")
     enough = int(table["enough_speakers"].sum())
     if not enough:
         return CANNOT, f"none of the {table.height} intersectional groups has enough speakers"
@@ -109,71 +227,67 @@ def _intersections(found: Findings) -> tuple[str, str]:
     return PASS, f"all {enough} intersectional groups have enough speakers"
 
 
-def _conditional(found: Findings) -> tuple[str, str]:
-    if len(found.attributes) < 2:
+def _conditional(facts: _Facts) -> tuple[str, str]:
+    if len(facts.speakers.order) < 2:
         return CANNOT, "there is one attribute: nothing can be held fixed"
-    if not found.conditional.height:
+    table = facts.rows("conditional")
+    if not table.height:
         return CANNOT, "no two groups differ in one attribute alone"
-    table = found.conditional.filter(pl.col("recognizer") == found.main)
-    plain = found.univariate.filter(pl.col("recognizer") == found.main)
     keys = ["attribute", "group"]
-    both = plain.select(*keys, "p_adjusted").join(
-        table.select(*keys, pl.col("p_adjusted").alias("fixed"), "speakers", "speakers_used"), on=keys
-    )
-    level = found.settings.alpha
+    fixed = table.select(*keys, pl.col("p_adjusted").alias("fixed"), "speakers", "speakers_used")
+    both = facts.rows("groups").select(*keys, "p_adjusted").join(fixed, on=keys, maintain_order="left")
+    level = facts.settings.alpha
     gone = both.filter(pl.col("p_adjusted") < level, (pl.col("fixed") >= level) | pl.col("fixed").is_null())
     if gone.height:
-        names = _list([f"{a} = {b}" for a, b in gone.select(keys).iter_rows()])
-        return CAUTION, f"differences that are not shown once the other attributes are held fixed: {names}"
-    absent = [name for name in found.attributes if name not in table["attribute"].to_list()]
-    thin = both.filter(pl.col("speakers_used") < 0.5 * pl.col("speakers"))
-    if absent or thin.height:
-        groups = [*absent, *(f"{a} = {b}" for a, b in thin.select(keys).iter_rows())]
         return (
             CAUTION,
-            f"with all else fixed, fewer than half of the speakers can be compared for: {_list(groups)}",
+            f"differences that are not shown once the other attributes are held fixed: {_named(gone)}",
+        )
+    absent = [name for name in facts.speakers.order if name not in table["attribute"].to_list()]
+    thin = both.filter(pl.col("speakers_used") < 0.5 * pl.col("speakers"))
+    if absent or thin.height:
+        names = [*absent, *_names(thin)]
+        return (
+            CAUTION,
+            f"with all else fixed, fewer than half of the speakers can be compared for: {listed(names)}",
         )
     return PASS, "what the univariate comparison shows holds with all other attributes fixed"
 
 
-def _canary(found: Findings) -> tuple[str, str]:
-    if found.age is None or found.age not in found.attributes:
-        return CANNOT, "there is no attribute of ages (name it with --age)"
-    table = found.canary.filter(pl.col("recognizer") == found.main) if found.canary.height else found.canary
+def _canary(facts: _Facts) -> tuple[str, str]:
+    age = facts.speakers.age
+    if age not in facts.speakers.order:
+        return CANNOT, "there is no attribute of ages (`age` can name one)"
+    table = facts.rows("canary")
     if not table.height:
-        return (
-            CANNOT,
-            f"'{found.age}' has no two adjacent bands between 18 and 65 years with two speakers each",
-        )
-    bands = [f"{row['first']} and {row['second']}" for row in table.filter("differs").iter_rows(named=True)]
-    if bands:
+        return CANNOT, f"'{age}' has no two adjacent bands between 18 and 65 years with two speakers each"
+
+    def bands(rows: pl.DataFrame) -> list[str]:
+        return [f"{row['group']} and {row['against']}" for row in rows.to_dicts()]
+
+    if differ := bands(table.filter("differs")):
         return (
             CAUTION,
-            f"{_list(bands)} differ, which voices do not explain: look for what else they differ in",
+            f"{listed(differ)} differ, which voices do not explain: look for what else they differ in",
         )
-    if not table["enough_speakers"].all():
-        short = table.filter(~pl.col("enough_speakers"))
-        names = _list([f"{row['first']} and {row['second']}" for row in short.iter_rows(named=True)])
-        return CANNOT, f"too few speakers to say that adjacent bands are treated alike: {names}"
-    return PASS, f"adjacent adult bands of '{found.age}' show no difference"
+    if short := bands(table.filter(~pl.col("enough_speakers"))):
+        return CANNOT, f"too few speakers to say that adjacent bands are treated alike: {listed(short)}"
+    return PASS, f"adjacent adult bands of '{age}' show no difference"
 
 
-def _speakers(found: Findings) -> tuple[str, str]:
-    if found.surrogate:
+def _speakers(facts: _Facts) -> tuple[str, str]:
+    if facts.trials.surrogate:
         return CANNOT, (
-            f"there are no speakers; combinations of {', '.join(found.surrogate)} stand in for them, and one of those"
-            " may be many people"
+            f"there are no speakers; combinations of {', '.join(facts.trials.surrogate)} stand in for them, and one of"
+            " those may be many people"
         )
-    chosen = found.gaps.filter(
-        (pl.col("recognizer") == found.main) & pl.col("choice_matters").fill_null(False)
-    )
+    chosen = facts.rows("gaps").filter(pl.col("choice_matters").fill_null(False))
     if chosen.height:
         return CAUTION, (
             "another way of averaging (over utterances, or pooled) would name another best or worst group for"
-            f" {_list(chosen['attribute'].to_list())}; the speaker mean is the one that is tested"
+            f" {listed(chosen['attribute'].to_list())}; the speaker mean is the one that is tested"
         )
-    lost = found.left_out.get("no speaker", 0)
-    if lost:
+    if lost := facts.trials.left_out.get("no speaker", 0):
         return CAUTION, f"{lost} rows without a speaker were left out"
     return (
         PASS,
@@ -181,58 +295,77 @@ def _speakers(found: Findings) -> tuple[str, str]:
     )
 
 
-def _enough(found: Findings) -> tuple[str, str]:
-    table = found.univariate.filter(pl.col("recognizer") == found.main)
-    short = table.filter(~pl.col("enough_speakers"))
-    asked = percentage_points(found.gaps_asked[found.main])
+def _enough(facts: _Facts) -> tuple[str, str]:
+    short = facts.rows("groups").filter(~pl.col("enough_speakers"))
+    asked = in_points(facts.gap)
     if short.height:
-        names = _list([_shortfall(row) for row in short.iter_rows(named=True)])
-        return CAUTION, f"too few speakers to show a gap of {asked}: {names}"
+        names = [f"{row['attribute']} = {row['group']} ({_lacking(row)})" for row in short.to_dicts()]
+        return CAUTION, f"too few speakers to show a gap of {asked}: {listed(names)}"
     return PASS, f"every group has the speakers that a gap of {asked} needs (Eq. 1)"
 
 
-def _shortfall(row: dict[str, object]) -> str:
-    name = f"{row['attribute']} = {row['group']}"
-    more = row["more_needed"]
-    return f"{name} ({more} more needed)" if more else f"{name} (too few others)"
+def _lacking(row: Mapping[str, object]) -> str:
+    return f"{row['more_needed']} more needed" if row["more_needed"] else "too few others"
 
 
-def _rare(found: Findings) -> tuple[str, str]:
-    table = found.univariate.filter(pl.col("recognizer") == found.main)
-    rare = table.filter((pl.col("more_needed").fill_null(1) > 0) & ~pl.col("group").is_in([OTHER, MISSING]))
+def _rare(facts: _Facts) -> tuple[str, str]:
+    rare = facts.rows("groups").filter(
+        pl.col("more_needed").fill_null(1) > 0, ~pl.col("group").is_in([OTHER, MISSING])
+    )
     # Merging two groups of two would leave nothing to compare.
-    many = [name for name, groups in found.order.items() if len(groups) > 2]
+    many = [name for name, groups in facts.speakers.order.items() if len(groups) > 2]
     crowded = rare.filter(pl.len().over("attribute") >= 2).filter(pl.col("attribute").is_in(many))
-    merged = ", ".join(f"{len(groups)} of '{name}'" for name, groups in found.merged.items())
     if crowded.height:
-        names = _list([f"{a} = {b}" for a, b in crowded.select("attribute", "group").iter_rows()])
-        return CAUTION, f"rare groups that could be merged where that makes sense (--merge-below): {names}"
+        return (
+            CAUTION,
+            f"rare groups that could be merged where that makes sense (`merge_below`): {_named(crowded)}",
+        )
+    merged = ", ".join(f"{len(groups)} of '{name}'" for name, groups in facts.speakers.merged.items())
     return PASS, f"merged into '{OTHER}': {merged}" if merged else "no attribute has several rare groups"
 
 
-def _precision(found: Findings) -> tuple[str, str]:
-    if found.age is None or found.age not in found.attributes:
-        return CANNOT, "only ages are checked, and there is no attribute of ages (name it with --age)"
-    bands = middle_bands(found.order[found.age])
+def _precision(facts: _Facts) -> tuple[str, str]:
+    age = facts.speakers.age
+    if age not in facts.speakers.order:
+        return CANNOT, "only ages are checked, and there is no attribute of ages (`age` can name one)"
+    bands = middle_bands(facts.speakers.order[age])
     if len(bands) > 1:
         return CAUTION, (
-            f"'{found.age}' splits middle age into {', '.join(bands)}: good for the canary, but in the other"
-            " comparisons each band costs speakers; merge them there (--bands)"
+            f"'{age}' splits middle age into {listed(bands)}: good for the canary, but in the other comparisons each"
+            " band costs speakers; wider ones (`bands`) would not"
         )
-    return PASS, f"'{found.age}' does not split middle age"
+    return PASS, f"'{age}' does not split middle age"
 
 
-def _outliers(found: Findings) -> tuple[str, str]:
-    far = found.outlier_speakers.filter(pl.col("recognizer") == found.main)
-    table = found.outlier_comparison.filter(pl.col("recognizer") == found.main)
-    changed = table.filter("changes")
-    limit = f"|z| > {found.settings.outlier_z:g}"
+def _outliers(facts: _Facts) -> tuple[str, str]:
+    changed = facts.rows("without_outliers").filter("changes")
+    limit = f"|z| > {OUTLIER_Z:g}"
     if changed.height:
-        names = _list([f"{a} = {b}" for a, b in changed.select("attribute", "group").iter_rows()])
-        return CAUTION, f"without speakers and utterances beyond {limit} the verdict changes for: {names}"
-    return PASS, f"{far.height} speakers beyond {limit}; no verdict depends on them or on outlying utterances"
+        return (
+            CAUTION,
+            f"without speakers and utterances beyond {limit} the verdict changes for: {_named(changed)}",
+        )
+    far = facts.rows("outlying_speakers").height
+    return PASS, f"{far} speakers beyond {limit}; no verdict depends on them or on outlying utterances"
 
 
-def _list(names: list[str], most: int = 6) -> str:
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+def _names(table: pl.DataFrame) -> list[str]:
+    return [f"{attribute} = {group}" for attribute, group in table.select("attribute", "group").iter_rows()]
+
+
+def _named(table: pl.DataFrame) -> str:
+    return listed(_names(table))
+
+
+_PRACTICES: dict[str, Callable[[_Facts], tuple[str, str]]] = {
+    "equal recording quality (3.1)": _quality,
+    "comparable text complexity (3.2)": _complexity,
+    "intersectional groups (3.3.1)": _intersections,
+    "conditional parity (3.3.2)": _conditional,
+    "the middle-age canary (3.3.3)": _canary,
+    "groups measured by speakers (3.4)": _speakers,
+    "enough speakers (3.4.1)": _enough,
+    "rare groups aggregated (3.5.1)": _rare,
+    "no superfluous precision (3.5.2)": _precision,
+    "outliers (3.6)": _outliers,
+}

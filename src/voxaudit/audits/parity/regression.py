@@ -1,7 +1,7 @@
 """Regression of speakers' word error rates on all attributes at once (Herron et al., Eq. 7 and 8).
 
-One row a speaker, so that nobody counts more for having spoken more; robust standard errors with speakers as clusters.
-The model of the recognizers' mean equals the stacked model of all recognizers with an effect for each, clustered by
+One row per speaker, so that nobody counts more for having spoken more; robust standard errors with speakers as
+clusters. The model of the recognizers' mean equals the stacked model of all recognizers with an effect for each, clustered by
 speaker. Reference groups are the most frequent ones.
 """
 
@@ -14,9 +14,9 @@ from itertools import combinations, product
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.parity.conditional import determines
-from voxaudit.audits.parity.judge import FloatArray, adjust, floats
-from voxaudit.audits.parity.options import MISSING, OTHER, Refusal, Settings
+from voxaudit.answer import Refusal
+from voxaudit.audits.parity.compare import FloatArray, adjust, determines, floats, numbers
+from voxaudit.audits.parity.speakers import OTHER, Settings
 from voxaudit.stats.cell_regression import (
     CellDesign,
     CellFit,
@@ -25,6 +25,7 @@ from voxaudit.stats.cell_regression import (
     prepare_cells,
     wald,
 )
+from voxaudit.wording import MISSING
 
 MAIN, PAIRS = "main effects", "interactions"
 MOST_COLUMNS = 1500
@@ -58,35 +59,35 @@ class _Model:
 
 
 def regressions(
-    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], totals: pl.DataFrame, settings: Settings
+    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], groups: pl.DataFrame, settings: Settings
 ) -> Regressions:
     """Fit both models for every recognizer.
 
-    `cells` has recognizer, the attributes, and speakers, mean and m2; `totals` the speakers of each group.
+    `cells` has recognizer, the attributes, and speakers, mean and m2; `groups` the speakers of each group.
     """
     order, refused = _without_nested(cells, order)
-    references = {name: _reference(totals, name, groups) for name, groups in order.items()}
+    references = {name: _reference(groups, name, there) for name, there in order.items()}
     terms: list[dict[str, object]] = []
     tests: list[dict[str, object]] = []
-    refusals: dict[Refusal, None] = dict.fromkeys(refused)
+    refusals = {refusal.about: refusal for refusal in refused}
     prepared: tuple[pl.DataFrame, list[_Model]] | None = None
-    for (recognizer,), part in cells.sort("recognizer", *order, maintain_order=True).group_by(
-        "recognizer", maintain_order=True
-    ):
-        shape = part.select(*order, "speakers")
+    for (recognizer,), part in cells.sort(
+        "recognizer", *(f"@{name}" for name in order), maintain_order=True
+    ).group_by("recognizer", maintain_order=True):
+        shape = part.select(*(f"@{name}" for name in order), "speakers")
         # Recognizers that heard the same people share everything but the rates.
         if prepared is None or not prepared[0].equals(shape):
             prepared = shape, _models(part, order, references)
-        mean, m2 = (part[name].to_numpy().astype(np.float64) for name in ("mean", "m2"))
+        mean, m2 = numbers(part, "mean", "m2")
         for model in prepared[1]:
-            refusals |= dict.fromkeys(model.refusals)
+            refusals |= {refusal.about: refusal for refusal in model.refusals}
             if model.cells is not None:
                 fit = fit_cells(model.cells, mean, m2)
                 terms += _term_rows(str(recognizer), model, fit, references, settings)
                 tests += _test_rows(str(recognizer), model, fit)
     # The intercept is the reference group's rate; that it is not 0 is no finding.
     return Regressions(
-        _corrected(terms, settings, "(intercept)"), _corrected(tests, settings), tuple(refusals)
+        _corrected(terms, settings, "(intercept)"), _corrected(tests, settings), tuple(refusals.values())
     )
 
 
@@ -102,13 +103,11 @@ def _without_nested(
         if above is None:
             kept.append(name)
             continue
-        refusals.append(
-            Refusal(
-                f"'{name}' in the regressions beside '{above}'",
-                f"every group of '{name}' belongs to one group of '{above}', so they cannot both have an effect",
-                f"leave out '{above}' to see '{name}'",
-            )
+        text = (
+            f"every group of '{name}' belongs to one group of '{above}', so they cannot both have an effect"
         )
+        about = f"'{name}' in the regressions beside '{above}'"
+        refusals.append(Refusal("not_separable", about, text, {}, f"leave out '{above}' to see '{name}'"))
     return {name: groups for name, groups in order.items() if name in kept}, refusals
 
 
@@ -117,8 +116,7 @@ def _corrected(rows: list[dict[str, object]], settings: Settings, never: str = "
     if not rows:
         return pl.DataFrame()
     table = pl.DataFrame(rows, infer_schema_length=None)
-    family = pl.when(pl.col("term") != never).then(pl.col("p").cast(pl.Float64)).fill_null(float("nan"))
-    p = table.select(family).to_series().to_numpy()
+    (p,) = numbers(table.with_columns(p=pl.when(pl.col("term") != never).then("p")), "p")
     adjusted = np.full(len(p), np.nan)
     for model in (MAIN, PAIRS):  # two models, two tables
         rows_of = (table["model"] == model).to_numpy()
@@ -126,11 +124,10 @@ def _corrected(rows: list[dict[str, object]], settings: Settings, never: str = "
     return table.with_columns(p_adjusted=floats(adjusted))
 
 
-def _reference(totals: pl.DataFrame, name: str, groups: Sequence[str]) -> str:
-    counts = dict(
-        totals.filter(pl.col("attribute") == name).group_by("group").agg(pl.col("speakers").max()).iter_rows()
-    )
-    named = [group for group in groups if group not in (MISSING, OTHER)] or list(groups)
+def _reference(groups: pl.DataFrame, name: str, there: Sequence[str]) -> str:
+    own = groups.filter(pl.col("attribute") == name)
+    counts = dict(own.group_by("group").agg(pl.col("speakers").max()).iter_rows())
+    named = [group for group in there if group not in (MISSING, OTHER)] or list(there)
     return max(named, key=lambda group: counts.get(group, 0))
 
 
@@ -141,7 +138,7 @@ def _main_columns(
     for name, groups in order.items():
         for group in groups:
             if group != references[name]:
-                is_group = (cells[name] == group).to_numpy().astype(np.float64)
+                is_group = (cells[f"@{name}"] == group).to_numpy().astype(np.float64)
                 if is_group.any():
                     columns.append(_Column(name, f"{name}={group}", is_group))
     return columns
@@ -155,7 +152,7 @@ def _pair_columns(
         for one, two in product(order[first], order[second]):
             if one == references[first] or two == references[second]:
                 continue
-            both = ((cells[first] == one) & (cells[second] == two)).to_numpy().astype(np.float64)
+            both = ((cells[f"@{first}"] == one) & (cells[f"@{second}"] == two)).to_numpy().astype(np.float64)
             if both.any():
                 columns.append(_Column(f"{first} x {second}", f"{first}={one}, {second}={two}", both))
     return columns
@@ -170,8 +167,8 @@ def _models(
     main = _main_columns(cells, order, references)
     models = [_model(cells, main, MAIN)]
     for first, second in combinations(order, 2):
-        crossed = (pl.col(first) != references[first]) & (pl.col(second) != references[second])
-        count += cells.filter(crossed).select(first, second).unique().height
+        crossed = [pl.col(f"@{name}") != references[name] for name in (first, second)]
+        count += cells.filter(crossed).select(f"@{first}", f"@{second}").unique().height
     if (refusal := _too_many(cells, count, PAIRS)) is not None:
         return [*models, _Model(PAIRS, [], None, (refusal,))]
     pairs = _pair_columns(cells, order, references)
@@ -179,42 +176,44 @@ def _models(
         models.append(_model(cells, [*main, *pairs], PAIRS))
     elif len(order) > 1:
         why = "nobody differs from the reference groups in two attributes at once"
-        lost = Refusal("regression with interactions", why, "speakers of these groups")
+        lost = Refusal("too_few_speakers", f"regression with {PAIRS}", why)
         models.append(_Model(PAIRS, [], None, (lost,)))
     return models
 
 
 def _too_many(cells: pl.DataFrame, columns: int, name: str) -> Refusal | None:
-    """Refuse a model that cannot have two speakers a coefficient, or is too large, before it is built."""
+    """Refuse a model that cannot have two speakers per coefficient, or is too large, before it is built."""
     people = int(cells["speakers"].sum())
     return _few(people, columns, name) if columns > min(people, MOST_COLUMNS) else None
 
 
 def _few(people: int, columns: int, name: str) -> Refusal:
-    return Refusal(
-        f"regression with {name}",
-        f"{people} speakers for {columns} coefficients: at least two a coefficient, and no more than {MOST_COLUMNS}"
-        " coefficients",
-        "fewer attributes, coarser groups (--merge-below), or more speakers",
+    text = (
+        f"{people} speakers for {columns} coefficients: at least two speakers per coefficient, and no more than"
+        f" {MOST_COLUMNS} coefficients"
     )
+    remedy = "fewer attributes, coarser groups, or more speakers"
+    facts = {"speakers": people, "coefficients": columns}
+    return Refusal("too_few_speakers", f"regression with {name}", text, facts, remedy, ("merge_below",))
 
 
 def _model(cells: pl.DataFrame, columns: list[_Column], name: str) -> _Model:
-    n = cells["speakers"].to_numpy().astype(np.float64)
+    (n,) = numbers(cells, "speakers")
     design = np.column_stack([column.values for column in columns])
-    places = estimable_columns(design)
-    kept = [columns[place] for place in places]
+    estimable = estimable_columns(design)
+    kept = [columns[index] for index in estimable]
     if n.sum() < 2 * len(kept):
         return _Model(name, kept, None, (_few(int(n.sum()), len(kept), name),))
-    lost = [column.name for place, column in enumerate(columns) if place not in set(places)]
-    refusals = (
-        Refusal(
-            f"terms of the regression with {name}: {'; '.join(lost)}",
-            "combinations of groups without speakers leave them undetermined",
-            "more speakers or coarser groups (--merge-below)",
-        ),
+    lost = [column.name for index, column in enumerate(columns) if index not in set(estimable)]
+    refusal = Refusal(
+        "too_few_speakers",
+        f"terms of the regression with {name}: {'; '.join(lost)}",
+        "combinations of groups without speakers leave them undetermined",
+        {"terms": lost},
+        "more speakers or coarser groups",
+        ("merge_below",),
     )
-    return _Model(name, kept, prepare_cells(design[:, places], n), refusals if lost else ())
+    return _Model(name, kept, prepare_cells(design[:, estimable], n), (refusal,) if lost else ())
 
 
 def _term_rows(
@@ -224,8 +223,9 @@ def _term_rows(
 
     baseline = ", ".join(f"{name}={group}" for name, group in references.items())
     rows: list[dict[str, object]] = []
-    found = zip(model.columns, fit.coefficients, fit.standard_errors, fit.df, strict=True)
-    for column, estimate, error, df in found:
+    for column, estimate, error, df in zip(
+        model.columns, fit.coefficients, fit.standard_errors, fit.df, strict=True
+    ):
         usable = bool(np.isfinite(error) and error > 1e-12)
         t = float(estimate / error) if usable else None
         reach = float(stdtrit(df, 0.5 + settings.confidence / 2.0)) if usable else None
@@ -237,8 +237,8 @@ def _term_rows(
                 "name": baseline if column.term == "(intercept)" else column.name,
                 "estimate": float(estimate),
                 "se": float(error) if usable else None,
-                "ci_low": None if reach is None else float(estimate - reach * error),
-                "ci_high": None if reach is None else float(estimate + reach * error),
+                "low": None if reach is None else float(estimate - reach * error),
+                "high": None if reach is None else float(estimate + reach * error),
                 "t": t,
                 "df": float(df) if usable else None,
                 "p": None if t is None else float(2.0 * stdtr(df, -abs(t))),
@@ -253,14 +253,14 @@ def _test_rows(recognizer: str, model: _Model, fit: CellFit) -> list[dict[str, o
         # With interactions in the model, an attribute's own columns speak of the reference group only.
         if term == "(intercept)" or (model.name == PAIRS and " x " not in term):
             continue
-        places = [place for place, column in enumerate(model.columns) if column.term == term]
-        test = wald(fit, places)
+        own = [index for index, column in enumerate(model.columns) if column.term == term]
+        test = wald(fit, own)
         rows.append(
             {
                 "recognizer": recognizer,
                 "model": model.name,
                 "term": term,
-                "columns": len(places),
+                "columns": len(own),
                 "f": None if test is None else test.f,
                 "df": None if test is None else test.df_speakers,
                 "p": None if test is None else test.p,

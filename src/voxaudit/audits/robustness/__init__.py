@@ -21,7 +21,7 @@ AUDIT = Audit(
     title="Robustness",
     summary="what disturbed speech costs a recognizer: severity curves, groups, ranks",
     function="voxaudit.audits.robustness.audit:robustness",
-    example="voxaudit robustness RUN --attributes gender --plot curves=curves.svg",
+    example=("runs/first", {"attributes": "gender", "plot": "curves=curves.svg"}),
     several=True,
     source_help=(
         "a run's folder or a table of scores (csv, tsv, jsonl, parquet); several: other recognizers, or other seeds to"

@@ -26,8 +26,10 @@ AUDIT = Audit(
     title="People who stutter",
     summary="can people who stutter use it? a search for stuttered speech that is misheard",
     function="voxaudit.audits.stutter.audit:stutter",
-    example="voxaudit stutter manifest.csv --recognizers moonshine,pocketsphinx --budget 20 --out runs/stutter\n"
-    "  voxaudit stutter runs/stutter",
+    example=(
+        "manifest.csv",
+        {"recognizers": ("moonshine", "pocketsphinx"), "budget": 20, "out": "runs/stutter"},
+    ),
     source="CORPUS",
     source_help="a corpus to hear; or the folder of a finished stutter audit, or of a run with one, to read it again",
     options={

@@ -32,7 +32,7 @@ class Analysis:
     started: int
     inattentive: tuple[str, ...]
     ratings: pl.DataFrame | None
-    """The ratings that count, as `voxaudit differential --ratings` reads them; None for other kinds of study."""
+    """The ratings that count, as the differential audit reads them (`ratings`); None for other kinds of study."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""

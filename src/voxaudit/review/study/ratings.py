@@ -20,7 +20,7 @@ from voxaudit.stats.ttests import one_sample
 from voxaudit.tables import read_table, require_columns
 
 RATINGS = ("perturbation", "setting", "participant", "rating")
-"""The columns of a file of ratings: what `voxaudit differential --ratings` reads."""
+"""The columns of a file of ratings: what the differential audit reads (`ratings`)."""
 COMPREHENSIBLE = 7.0
 
 
