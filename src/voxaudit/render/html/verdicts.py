@@ -129,4 +129,4 @@ def refused_html(refusal: Refusal) -> str:
     said = refusal.text + arguments_named(refusal.see)
     if not refusal.remedy:
         return marked(said)
-    return f'{marked(said)}<p class="remedy"><b>To get it:</b> {marked(refusal.remedy)}</p>'
+    return f'{marked(said)}<div class="remedy"><b>To get it:</b> {marked(refusal.remedy)}</div>'

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.cli.output import printable as on_the_terminal
-from voxaudit.report.invisible import JOINERS, printable
-from voxaudit.report.markdown import escape
+from voxaudit.render.invisible import JOINERS, printable
+from voxaudit.render.markdown import escape
 
 WORD = "\u062e\u0648\u0627\u0647\u0645"
 PERSIAN = f"\u0645\u06cc\u200c{WORD}"
