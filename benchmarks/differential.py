@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from benchmarks.measure import Row, Settings, absent, apart, compare, named, row_of
 
-from voxaudit.audits.differential import differential
+from voxaudit.audits.differential.audit import differential
 from voxaudit.perturb.suites import AEQUEVOX
 from voxaudit.tables import write_parquet
 
@@ -63,8 +63,8 @@ def _texts(words: pl.Series, numbers: np.ndarray[Any, np.dtype[np.int64]]) -> pl
 
 
 def audit(path: str) -> int:
-    [findings] = differential(Path(path), "accent")
-    return int(findings.view.family)
+    [found] = differential(Path(path), attribute="accent", wer=True).detail
+    return int(found.view.family)
 
 
 def plain_counts(path: str) -> int:

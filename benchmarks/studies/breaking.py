@@ -7,12 +7,110 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.audits.breaking.simulation import Listeners, group_interval, simulate_group, simulate_tracks
-from voxaudit.audits.breaking.tracks import thresholds
-from voxaudit.stats.censored import permutation_p
+from voxaudit.audits.breaking.staircase import Track, run_tracks, thresholds
+from voxaudit.stats.censored import censored_mean, interval, mean_resamples, permutation_p
+from voxaudit.stats.psychometric import FloatArray
+
+
+@dataclass(frozen=True)
+class Listeners:
+    """A population of speakers on the axis of harm.
+
+    Curves are logistic between a floor and 1 with a middle of mean `middle` and standard deviation `spread` over
+    speakers. Slopes and floors differ from speaker to speaker, and every utterance is easier or harder as a whole.
+    """
+
+    middle: float = 0.6
+    spread: float = 0.08
+    width: float = 0.05
+    floor: float = 0.08
+    utterance: float = 0.7
+    words: float = 7.0
+
+    def draw(self, count: int, generator: np.random.Generator) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return middles, widths and floors of so many speakers."""
+        middles = generator.normal(self.middle, self.spread, count)
+        widths = self.width * np.exp(0.3 * generator.standard_normal(count))
+        floors = np.clip(self.floor * generator.gamma(2.0, 0.5, count), 0.0, 0.4)
+        return middles, widths, floors
+
+    def truth(self, level: float) -> float:
+        """Return the mean over speakers of the place where their errors reach the level, in a large sample."""
+        middles, widths, floors = self.draw(4000, np.random.default_rng(0))
+        nodes, weights = np.polynomial.hermite_e.hermegauss(15)
+        low, high = middles - 20.0 * widths, middles + 20.0 * widths
+        for _ in range(50):
+            place = (low + high) / 2.0
+            part = 1.0 / (
+                1.0 + np.exp(-(place - middles)[:, None] / widths[:, None] - self.utterance * nodes)
+            )
+            above = floors + (1.0 - floors) * (part @ weights / weights.sum()) > level
+            low, high = np.where(above, low, place), np.where(above, place, high)
+        return float(place.mean())
+
+
+def simulate_tracks(
+    people: Listeners,
+    generator: np.random.Generator,
+    *,
+    speakers: int = 12,
+    budget: int = 12,
+    level: float = 0.5,
+    grid: Sequence[float] | None = None,
+) -> list[Track]:
+    """Return the tracks of simulated speakers.
+
+    With `grid`, every speaker is heard at those places, as often as the budget allows, in place of a staircase.
+    """
+    middles, widths, floors = people.draw(speakers, generator)
+    effects = people.utterance * generator.standard_normal((speakers, 4))
+
+    def ask(asked: Sequence[tuple[int, int, float]]) -> tuple[FloatArray, FloatArray]:
+        who = np.array([speaker for speaker, _, _ in asked])
+        trial = np.array([number for _, number, _ in asked])
+        place = np.array([where for _, _, where in asked])
+        logit = (place - middles[who]) / widths[who] + effects[who, trial % 4]
+        share = floors[who] + (1.0 - floors[who]) / (1.0 + np.exp(-np.clip(logit, -60.0, 60.0)))
+        words = 1 + generator.poisson(people.words - 1.0, len(asked))
+        return generator.binomial(words, share).astype(np.float64), words.astype(np.float64)
+
+    if grid is None:
+        tracks = run_tracks([level] * speakers, budget, ask)
+    else:
+        places = np.array([grid[number % len(grid)] for number in range(budget)])
+        # Each place meets every utterance before any meets it again.
+        turns = [number // len(grid) for number in range(budget)]
+        tracks = []
+        for speaker in range(speakers):
+            wrong, words = ask([(speaker, turn, where) for turn, where in zip(turns, places, strict=True)])
+            tracks.append(Track(places, wrong, words))
+    return tracks
+
+
+def simulate_group(
+    people: Listeners,
+    generator: np.random.Generator,
+    *,
+    speakers: int = 12,
+    budget: int = 12,
+    level: float = 0.5,
+    grid: Sequence[float] | None = None,
+) -> tuple[FloatArray, int]:
+    """Return the thresholds found for simulated speakers, and the trials that took."""
+    tracks = simulate_tracks(people, generator, speakers=speakers, budget=budget, level=level, grid=grid)
+    return thresholds(tracks, level), sum(len(track) for track in tracks)
+
+
+def group_interval(places: FloatArray, generator: np.random.Generator) -> tuple[float, float, float]:
+    """Return a group's breaking point on the axis and its 95 % interval."""
+    low, high = interval(mean_resamples(places, 0.0, 1.0, generator, 1000), len(places))
+    return float(censored_mean(places, 0.0, 1.0)[0]), low, high
+
 
 WORLDS = {
     "as usual": Listeners(),

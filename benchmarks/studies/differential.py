@@ -44,11 +44,10 @@ def made_up(generator: np.random.Generator, speakers: int, gap: float, scenarios
 
 
 def _judged(sums: Any, seed: int) -> tuple[Any, Any]:
-    from voxaudit.audits.differential import TAUS
-    from voxaudit.audits.differential.testing import judge_violations
-    from voxaudit.audits.differential.violations import Grid, find_violations
+    from voxaudit.audits.differential.audit import TAUS
+    from voxaudit.audits.differential.testing import find_violations, judge_violations
 
-    grid = Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations())
+    grid = sums.grid()
     found = find_violations(grid, TAUS)
     return found, judge_violations(sums, grid, found, TAUS, fdr=0.05, seed=seed)
 
@@ -94,13 +93,13 @@ def calibration(args: argparse.Namespace) -> None:
 def _real(
     folder: str, columns: str, audits: int, generator: np.random.Generator
 ) -> dict[str, dict[str, float]]:
-    from voxaudit.audits.differential.disagreement import measure_disagreement
-    from voxaudit.audits.differential.sources import open_source
+    from voxaudit.audits.differential.measure import measure_disagreement
+    from voxaudit.audits.scores import Transcripts
     from voxaudit.score import normalizer
 
     rates = {}
     for column in columns.split(","):
-        sums = measure_disagreement(open_source(folder, column), normalizer("basic")).between
+        sums = measure_disagreement(Transcripts.of(folder), column, normalizer("basic")).between
         shuffled = (replace(sums, group_of=generator.permutation(sums.group_of)) for _ in range(audits))
         rates[f"{Path(folder).stem}, {column} shuffled"] = null_rates(shuffled)
     return rates

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from voxaudit.audits.disparity.simulation import LEVEL, SEED, Progress, Setting, repeat
+
 from voxaudit.stats.cells import FloatArray, collapse
 from voxaudit.stats.regression import likelihood_ratio, normal_tails, regress, without_columns
 from voxaudit.stats.robust import robust_test, speaker_sandwich

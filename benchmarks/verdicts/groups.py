@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 from benchmarks.verdicts.experiment import HOLM, Claims, Experiment, Verdict
 from benchmarks.verdicts.world import (
     RATIOS,
@@ -17,10 +16,10 @@ from benchmarks.verdicts.world import (
     scores,
     transcripts,
 )
-
-from voxaudit.audits.differential import differential
-from voxaudit.audits.disparity import FEWER, MORE, disparity
 from voxaudit.audits.disparity.interaction import DIFFERENT
+
+from voxaudit.audits.differential.audit import differential
+from voxaudit.audits.disparity import FEWER, MORE, disparity
 from voxaudit.audits.robustness import robustness
 from voxaudit.audits.robustness.groups import SHOWN
 from voxaudit.errors import VoxauditError
@@ -101,8 +100,9 @@ def _differential(generator: np.random.Generator, setting: Setting, ratio: float
         return COST * factor[who]
 
     heard = transcripts(generator, people, [SCENARIOS[0], SCENARIOS[2], SCENARIOS[3], SCENARIOS[5]], losses)
-    view = differential(heard, "group", seed=int(generator.integers(1 << 31)))[0].view
-    significant = view.violations.filter(pl.col("significant").fill_null(False)).height > 0
+    [found] = differential(heard, attribute="group", seed=int(generator.integers(1 << 31))).detail
+    view = found.view
+    significant = view.surviving.height > 0
     chance = view.chance or {}
     return {
         "differential.significant": [significant if view.tested else None],

@@ -6,12 +6,11 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from benchmarks.studies.localize import NON_ROBUST, ROBUST, compare
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import SCENARIOS, VOCABULARY, Array, Setting, draw_people, transcripts
 
 from voxaudit.audits.localize.audit import localize
-from voxaudit.audits.localize.choose import NON_ROBUST, ROBUST
-from voxaudit.audits.localize.validate import compare
 
 COST = 2.0
 WORD = 0
@@ -36,10 +35,10 @@ def _words(generator: np.random.Generator, setting: Setting, ratio: float, *, as
         return COST * np.where(hit, ratio, 1.0)
 
     heard = transcripts(generator, people, SCENARIOS[:4], losses)
-    found = localize(heard, attribute="group", examples=0, phonemes=asked == "sound")
+    found = localize(heard, attribute="group", phonemes=asked == "sound").detail
     if asked == "sound":
-        return {"localize.sound": _below(found.phonemes, "q")}
-    column = "q_group" if asked == "group" else "q"
+        return {"localize.sound": _below(found.phonemes, "p_adjusted")}
+    column = "p_group_adjusted" if asked == "group" else "p_adjusted"
     return {f"localize.word{'_group' * (asked == 'group')}": _below(found.words, column)}
 
 
@@ -68,7 +67,7 @@ EXPERIMENTS = (
         (
             Verdict(
                 "localize.word",
-                "a word gets lost more than those beside it (q); report: shown",
+                "a word gets lost more than those beside it: shown",
                 "draws by chance, false-discovery rate 5 % over all words",
                 0.05,
                 "any",
@@ -85,7 +84,7 @@ EXPERIMENTS = (
         (
             Verdict(
                 "localize.sound",
-                "a phoneme gets lost more than others (q)",
+                "a phoneme gets lost more than others (corrected p)",
                 "draws by chance, false-discovery rate 5 % over all phonemes",
                 0.05,
                 "any",
@@ -102,7 +101,7 @@ EXPERIMENTS = (
         (
             Verdict(
                 "localize.word_group",
-                "one group loses a word more than the others (q between groups); report: shown",
+                "one group loses a word more than the others: shown",
                 "exact, false-discovery rate 5 % over all words",
                 0.05,
                 "any",

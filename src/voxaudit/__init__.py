@@ -12,13 +12,15 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from voxaudit.audits.accuracy.audit import accuracy as accuracy
     from voxaudit.audits.attack.audit import attack as attack
-    from voxaudit.audits.breaking import breaking_points as breaking_points
+    from voxaudit.audits.breaking.audit import breaking as breaking
     from voxaudit.audits.compare.audit import compare as compare
     from voxaudit.audits.differential.audit import differential as differential
     from voxaudit.audits.disparity.audit import disparity as disparity
-    from voxaudit.audits.localize import localize as localize
+    from voxaudit.audits.localize.audit import localize as localize
     from voxaudit.audits.parity.audit import parity as parity
+    from voxaudit.audits.quality.audit import quality as quality
     from voxaudit.audits.robustness.audit import robustness as robustness
+    from voxaudit.audits.score.audit import score_files as score_files
     from voxaudit.audits.sequential import sequential as sequential
     from voxaudit.audits.stutter.audit import stutter as stutter
     from voxaudit.config import AuditConfig as AuditConfig
@@ -47,22 +49,24 @@ _HOMES = {
     "VoxauditError": "voxaudit.errors",
     "accuracy": "voxaudit.audits.accuracy.audit",
     "attack": "voxaudit.audits.attack.audit",
-    "breaking_points": "voxaudit.audits.breaking",
+    "breaking": "voxaudit.audits.breaking.audit",
     "build_report": "voxaudit.report.build",
     "compare": "voxaudit.audits.compare.audit",
     "count_words": "voxaudit.score",
     "differential": "voxaudit.audits.differential.audit",
     "disparity": "voxaudit.audits.disparity.audit",
     "load_config": "voxaudit.config",
-    "localize": "voxaudit.audits.localize",
+    "localize": "voxaudit.audits.localize.audit",
     "make_recognizer": "voxaudit.recognize",
     "open_run": "voxaudit.run",
     "parity": "voxaudit.audits.parity.audit",
     "parse_scenario": "voxaudit.perturb",
+    "quality": "voxaudit.audits.quality.audit",
     "read_corpus": "voxaudit.corpus",
     "robustness": "voxaudit.audits.robustness.audit",
     "run_audit": "voxaudit.pipeline",
     "run_trials": "voxaudit.run",
+    "score_files": "voxaudit.audits.score.audit",
     "score_run": "voxaudit.score.run",
     "select": "voxaudit.corpus.select",
     "sequential": "voxaudit.audits.sequential",

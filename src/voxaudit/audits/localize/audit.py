@@ -427,7 +427,6 @@ def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str |
         family=None if code else "words",
         recognizer=name,
         attribute=attribute,
-        words=int(tested["word"].n_unique()) if tested.height else None,
         code=code,
         headline=bool(words),
     )
@@ -549,7 +548,7 @@ def _averages(found: Localization) -> Table:
         "Average drop of a word",
         pl.concat(parts),
         columns,
-        note="How many times less often a word is heard under the worst setting than in clean speech. Groups that say"
+        note="How many fewer times a word is heard under the worst setting than in clean speech. Groups that say"
         " more, or other, words differ in it without being treated worse; the last table has shares.",
     )
 
@@ -570,7 +569,7 @@ def _figures(found: Localization, attribute: str | None) -> Iterator[Figure]:
     )
     yield Figure(
         "drops",
-        "How many times less often a word is heard" + (f", by {attribute}" if attribute else ""),
+        "How many fewer times a word is heard" + (f", by {attribute}" if attribute else ""),
         f"Average drop of a word under {counted(len(labels), 'perturbation')}.",
         Bars(tuple(labels), series, "average drop of a word", "number"),
         "average_drop",

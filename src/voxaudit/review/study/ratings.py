@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.inputs import with_own_names
+from voxaudit.audits.scores import own_names
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import places_excluded
 from voxaudit.review.study.study import HIGHEST, LOWEST
@@ -85,7 +85,7 @@ def read_ratings_table(path: str | Path) -> pl.DataFrame:
 
     AequeVox's names of columns will do.
     """
-    table = with_own_names(read_table(path, strings=Path(path).suffix.lower() in (".csv", ".tsv")))
+    table = own_names(read_table(path, strings=Path(path).suffix.lower() in (".csv", ".tsv")))
     require_columns(table, RATINGS, path)
     table = table.select(
         pl.col("perturbation", "setting", "participant").cast(pl.String).str.strip_chars(),
