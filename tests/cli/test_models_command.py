@@ -43,7 +43,7 @@ def test_a_model_comes_and_goes(toy, capsys):
     folder = str(toy / "models" / "toy-small")
     fetched = document(capsys, "fetch", "toy-small", "--from", str(toy))
     assert fetched == {"model": "toy-small", "path": folder} == document(capsys, "path", "toy-small")
-    assert (row(capsys)["fetched"], row(capsys)["path"], row(capsys)["licence"]) == (True, folder, "CC0")
+    assert (row(capsys)["fetched"], row(capsys)["path"], row(capsys)["license"]) == (True, folder, "CC0")
     assert [p.name for p in (toy / "models" / "toy-small").iterdir()] == ["model.bin"]
     assert document(capsys, "remove", "toy-small") == {"model": "toy-small", "removed": True}
     assert document(capsys, "remove", "toy-small") == {"model": "toy-small", "removed": False}
@@ -51,11 +51,11 @@ def test_a_model_comes_and_goes(toy, capsys):
     assert "voxaudit models fetch toy-small" in capsys.readouterr().err
 
 
-def test_for_people_the_licence_is_shown_and_the_path_printed(toy, capsys):
+def test_for_people_the_license_is_shown_and_the_path_printed(toy, capsys):
     assert main(["models", "fetch", "toy-small", "--from", str(toy)]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"{toy / 'models' / 'toy-small'}\n"
-    assert "licence: CC0" in printed.err
+    assert "license: CC0" in printed.err
     assert "unpacking toy-small ..." in printed.err
     assert main(["models", "list"]) == 0
     table = capsys.readouterr().out

@@ -61,7 +61,7 @@ def test_amp_and_clipping_by_hand(scenario, expected):
 @given(
     theta=st.integers(0, 50), chunks=st.integers(1, 120), rate=st.sampled_from(RATES), seed=st.integers(0, 99)
 )
-def test_drop_silences_exactly_its_share_of_20_ms_chunks_and_never_two_neighbours(theta, chunks, rate, seed):
+def test_drop_silences_exactly_its_share_of_20_ms_chunks_and_never_two_neighbors(theta, chunks, rate, seed):
     size = rate // 50
     silent = silenced(f"drop:theta={theta}", chunks * size, size, rate, seed)
     assert len(silent) == chunks
@@ -72,7 +72,7 @@ def test_drop_silences_exactly_its_share_of_20_ms_chunks_and_never_two_neighbour
 
 @pytest.mark.parametrize("theta", [10, 20, 30, 40, 50])
 @pytest.mark.parametrize("rate", RATES)
-def test_frame_silences_a_tenth_of_its_chunks_and_never_two_neighbours(theta, rate):
+def test_frame_silences_a_tenth_of_its_chunks_and_never_two_neighbors(theta, rate):
     size = theta * rate / 1000
     silent = silenced(f"frame:theta={theta}", round(70 * size), size, rate)
     assert len(silent) == 70

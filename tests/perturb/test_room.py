@@ -82,17 +82,17 @@ def test_every_room_has_the_rt60_asked_for(rt60, seed, rate):
 
 
 def test_images_by_hand():
-    # Talker in the middle of a cube, microphone a metre to the right.
+    # Talker in the middle of a cube, microphone a meter to the right.
     room = Room((4.0, 4.0, 4.0), (2.0, 2.0, 2.0), (3.0, 2.0, 2.0), 0.5)
-    rate = 343000  # a millimetre a sample
+    rate = 343000  # a millimeter a sample
     response = image_response(room, rate, 0.012)
     wall = room.reflection
     # By the right wall 3 m; by floor, ceiling, front and back sqrt(17) m; by the left wall, or by the right wall
     # and one of the four, 5 m.
     paths = {3.0: wall, np.sqrt(17.0): 4 * wall, 5.0: wall + 4 * wall**2}
-    for path, level_at_one_metre in paths.items():
+    for path, level_at_one_meter in paths.items():
         place = round((path - 1.0) / 343.0 * rate)
-        level = level_at_one_metre / path
+        level = level_at_one_meter / path
         assert response[place - 3 : place + 4].sum() == pytest.approx(level, rel=0.05)
 
 

@@ -103,8 +103,8 @@ def test_every_id_of_the_bank_is_read_back(id_):
     assert name == scenario.perturbation.name
     # Nothing is lost: what an audit prints says which scenario it was.
     plain = theta if "=" in theta or theta.isdecimal() or not theta else f"theta={theta}"
-    spelt = [f"{name}:{text}" if text else name for text in (plain, f"theta={theta}")]
-    assert id_ in spelt
+    spelled = [f"{name}:{text}" if text else name for text in (plain, f"theta={theta}")]
+    assert id_ in spelled
 
 
 @given(bank_ids(), bank_ids())

@@ -138,7 +138,7 @@ def test_bad_ids_are_one_clear_line(text, message):
     assert message in str(caught.value)
 
 
-def test_a_misspelt_suite_is_told_from_a_perturbation():
+def test_a_misspelled_suite_is_told_from_a_perturbation():
     with pytest.raises(VoxauditError) as caught:
         parse_scenarios(["gain:1", "quik"])
     said = str(caught.value)

@@ -114,7 +114,7 @@ def layout(root, files):
         ("environment_esc50", ["manifest.csv", "audio/1-100032-A-0.wav"], "ESC-50", 1),
     ],
 )
-def test_layouts_are_recognised(tmp_path, name, files, collection, count):
+def test_layouts_are_recognized(tmp_path, name, files, collection, count):
     layout(tmp_path, [file for file in files if file.endswith("wav")])
     if "manifest.csv" in files:
         (tmp_path / "manifest.csv").write_text("audio\n")

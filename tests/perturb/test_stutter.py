@@ -1,4 +1,4 @@
-"""Stutter operations on made-up sound: lengths, seams, timings, text, serialisation, sampling."""
+"""Stutter operations on made-up sound: lengths, seams, timings, text, serialization, sampling."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_every_kind_on_every_clip(speech):
 
 
 def pitch(sound, rate):
-    """The strongest period of a voiced sound between 70 and 400 Hz by normalised autocorrelation, in Hz; median."""
+    """The strongest period of a voiced sound between 70 and 400 Hz by normalized autocorrelation, in Hz; median."""
     found = []
     size = round(0.05 * rate)
     for at in np.linspace(0, len(sound) - size, 9).astype(int):

@@ -31,8 +31,8 @@ def frequency_of(samples, rate=16000):
     padded = 1 << (8 * len(samples) - 1).bit_length()
     spectrum = np.log(np.abs(np.fft.rfft(samples * window, padded)) + 1e-12)
     peak = int(np.argmax(spectrum))
-    left, centre, right = spectrum[peak - 1 : peak + 2]
-    return (peak + 0.5 * (left - right) / (left - 2 * centre + right)) * rate / padded
+    left, center, right = spectrum[peak - 1 : peak + 2]
+    return (peak + 0.5 * (left - right) / (left - 2 * center + right)) * rate / padded
 
 
 @pytest.mark.parametrize(
@@ -108,10 +108,10 @@ def test_a_burst_is_found_where_map_time_says(scenario, rate, at):
     burst = (0.5 * np.exp(-(((time - at) / 0.02) ** 2)) * np.sin(2 * np.pi * 300 * time)).astype(np.float32)
     perturbation = parse_scenario(scenario).perturbation
     out = perturbation(burst, rate, GENERATOR).astype(np.float64)
-    centre = np.sum(np.arange(len(out)) * out**2) / np.sum(out**2) / rate
+    center = np.sum(np.arange(len(out)) * out**2) / np.sum(out**2) / rate
     # A vocoder smears a burst over its frames of 512 samples; the others are exact to a sample.
     tolerance = max(256 / rate, 0.012) if "pitch" in scenario else 1.5 / rate
-    assert centre == pytest.approx(perturbation.map_time(at), abs=tolerance)
+    assert center == pytest.approx(perturbation.map_time(at), abs=tolerance)
 
 
 @settings(max_examples=60, deadline=None)

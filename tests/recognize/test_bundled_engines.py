@@ -26,7 +26,7 @@ def loaded():
 
 
 def wrong_words(pairs) -> tuple[int, int]:
-    """Return (word errors, reference words) with the plainest dynamic programme there is."""
+    """Return (word errors, reference words) with the plainest dynamic program there is."""
     errors = words = 0
     for reference, hypothesis in pairs:
         kept = "".join(c if c.isalnum() or c == "'" else " " for c in hypothesis.lower())
@@ -52,7 +52,7 @@ def answers(loaded, ravdess):
 
 
 @pytest.mark.parametrize(("engine", "at_most"), [("moonshine", 0.10), ("pocketsphinx", 0.60)])
-def test_real_speech_is_recognised(answers, engine, at_most):
+def test_real_speech_is_recognized(answers, engine, at_most):
     errors, words = wrong_words((text, answer.text) for text, _, answer in answers[engine])
     assert errors / words <= at_most
 
@@ -68,7 +68,7 @@ def test_answers_do_not_depend_on_batch_order_or_history(ravdess, digits, engine
 
 
 class _Remembering(_Decoder):
-    """PocketSphinx as it comes: the decoder keeps what it learnt about the last speaker."""
+    """PocketSphinx as it comes: the decoder keeps what it learned about the last speaker."""
 
     def _make(self):
         decoder = super()._make()

@@ -104,12 +104,12 @@ def test_a_function_of_an_installed_module_is_named_by_its_module():
 
 @pytest.fixture
 def script(tmp_path):
-    (tmp_path / "neighbour.py").write_text("WORD = 'from the neighbour'\n")
+    (tmp_path / "neighbor.py").write_text("WORD = 'from the neighbor'\n")
     path = tmp_path / "my_asr.py"
     path.write_text(
         "from dataclasses import dataclass\n"
-        "import neighbour\n\n\n"
-        "@dataclass\nclass Thing:\n    word: str = neighbour.WORD\n\n\n"
+        "import neighbor\n\n\n"
+        "@dataclass\nclass Thing:\n    word: str = neighbor.WORD\n\n\n"
         "def hear(samples, rate):\n    return Thing().word\n\n\n"
         "if __name__ == '__main__':\n"
         "    from voxaudit.recognize import make_recognizer\n"
@@ -121,9 +121,9 @@ def script(tmp_path):
 def test_a_function_in_a_file(script):
     recognizer = make_recognizer(f"python:{script}:hear")
     require(recognizer)
-    assert recognizer.load()(CLIPS[:1])[0].text == "from the neighbour"
+    assert recognizer.load()(CLIPS[:1])[0].text == "from the neighbor"
     sys.path.remove(str(script.parent))
-    del sys.modules["neighbour"]
+    del sys.modules["neighbor"]
 
 
 def test_a_function_of_a_running_script_is_named_by_its_file(script):

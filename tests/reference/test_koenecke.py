@@ -1,4 +1,4 @@
-"""Koenecke et al. 2020 from one command: five commercial recognisers, Black and White speakers, five places."""
+"""Koenecke et al. 2020 from one command: five commercial recognizers, Black and White speakers, five places."""
 
 import contextlib
 import io
@@ -54,7 +54,7 @@ def test_the_published_rates(document):
     assert black["p_adjusted"] < 0.0001
 
 
-def test_every_recogniser_alone(document):
+def test_every_recognizer_alone(document):
     assert document["about"]["recognizers"][:5] == ["amazon", "apple", "google", "ibm", "msft"]
     for name in document["about"]["recognizers"]:
         [gap] = rows(document, "gaps", recognizer=name, attribute="black_flag")

@@ -63,7 +63,7 @@ def error_rate(speech, answers) -> float:
 
 
 @pytest.mark.parametrize("spec", ENGINES)
-def test_real_speech_is_recognised(speech, spec):
+def test_real_speech_is_recognized(speech, spec):
     module, model, at_most = ENGINES[spec]
     need(module, model=model)
     assert error_rate(speech, heard(make_recognizer(spec), speech)) <= at_most

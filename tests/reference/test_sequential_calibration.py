@@ -67,7 +67,7 @@ def test_three_times_fewer_trials_and_few_false_claims_among_planted_gaps():
 
 
 def test_koenecke_race_gap_at_a_ninth_of_the_cost():
-    """Five commercial recognisers, 98 speakers: the published gap with ten snippets a speaker, stopped early."""
+    """Five commercial recognizers, 98 speakers: the published gap with ten snippets a speaker, stopped early."""
     if not TABLE.exists():
         pytest.skip("no reference data here: the optional folder ../shared/reference is missing")
     table = pl.read_csv(TABLE).with_columns(

@@ -58,7 +58,7 @@ def test_every_figure_of_table_3_is_there(reference):
     assert figures(ours, "difficulty", "dnsmos_normalized", "pesq_normalized") == figures(paper, *names)
 
 
-def test_the_published_pesq_column_is_centred_half_a_deviation_above_the_text(reference):
+def test_the_published_pesq_column_is_centered_half_a_deviation_above_the_text(reference):
     pesq = published_difficulties()["pesq_normalized"]
     dnsmos = published_difficulties()["dnsmos_normalized"]
     assert pesq.mean() == pytest.approx(62.5, abs=1.5)

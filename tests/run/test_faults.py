@@ -21,7 +21,7 @@ def outcome(run):
 
 @pytest.mark.parametrize(("workers", "batch_size"), [(1, 1), (2, 4)])
 @pytest.mark.parametrize(
-    ("behaviour", "reason"),
+    ("behavior", "reason"),
     [
         ("raises", "ValueError: cannot hear this"),
         ("exits", "SystemExit: goodbye"),
@@ -39,9 +39,9 @@ def outcome(run):
     ],
 )
 def test_a_misbehaving_recognizer_costs_its_own_trials(
-    make_corpus, tmp_path, behaviour, reason, workers, batch_size
+    make_corpus, tmp_path, behavior, reason, workers, batch_size
 ):
-    toy = Toy(behaviour, bad=(103, 104), batch_size=batch_size)
+    toy = Toy(behavior, bad=(103, 104), batch_size=batch_size)
     corpus = make_corpus(6)
     run = run_trials(
         corpus,
@@ -65,9 +65,9 @@ def test_a_misbehaving_recognizer_costs_its_own_trials(
     assert run.failures.height == 4
 
 
-@pytest.mark.parametrize("behaviour", ["raises", "dies", "none"])
-def test_a_passing_fault_is_retried(make_corpus, tmp_path, behaviour):
-    toy = Toy(behaviour, bad=(102,), only_once=str(tmp_path / "mark"))
+@pytest.mark.parametrize("behavior", ["raises", "dies", "none"])
+def test_a_passing_fault_is_retried(make_corpus, tmp_path, behavior):
+    toy = Toy(behavior, bad=(102,), only_once=str(tmp_path / "mark"))
     run = run_trials(
         make_corpus(3), {"toy": toy}, [], out=tmp_path / "run", workers=1, cache=False, progress=False
     )
@@ -75,15 +75,15 @@ def test_a_passing_fault_is_retried(make_corpus, tmp_path, behaviour):
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "message"),
+    ("behavior", "message"),
     [("cannot load", "the model file is missing"), ("dies loading", "exited with code 3")],
 )
 def test_a_recognizer_that_cannot_be_loaded_stops_the_run_with_one_line(
-    make_corpus, tmp_path, behaviour, message
+    make_corpus, tmp_path, behavior, message
 ):
     with pytest.raises(VoxauditError) as caught:
         run_trials(
-            make_corpus(3), {"toy": Toy(behaviour)}, [], out=tmp_path / "run", cache=False, progress=False
+            make_corpus(3), {"toy": Toy(behavior)}, [], out=tmp_path / "run", cache=False, progress=False
         )
     assert "recognizer 'toy'" in str(caught.value)
     assert message in str(caught.value)

@@ -88,14 +88,14 @@ def test_ray_and_local_processes_give_the_same_tables_failures_too(hear, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "message"),
+    ("behavior", "message"),
     [("cannot load", "the model file is missing"), ("dies loading", "exited with code 3 while loading")],
 )
-def test_a_recognizer_that_cannot_be_loaded_there_stops_the_run(hear, tmp_path, behaviour, message):
+def test_a_recognizer_that_cannot_be_loaded_there_stops_the_run(hear, tmp_path, behavior, message):
     with pytest.raises(VoxauditError, match=f"recognizer 'toy': .*{message}") as caught:
-        hear("run", {"toy": Toy(behaviour)})
+        hear("run", {"toy": Toy(behavior)})
     assert "\n" not in str(caught.value)
-    if behaviour == "dies loading":
+    if behavior == "dies loading":
         assert str(tmp_path / "run" / "workers.log") in str(caught.value)
 
 

@@ -22,7 +22,7 @@ def words_for(samples: int) -> str:
 
 @dataclass(frozen=True)
 class Toy:
-    behaviour: str = "fine"
+    behavior: str = "fine"
     bad: tuple[int, ...] = ()
     batch_size: int = 1
     rate: int | None = None
@@ -35,13 +35,13 @@ class Toy:
         return {"engine": "toy", "version": str(self.version)}
 
     def load(self):
-        if self.behaviour == "cannot load":
+        if self.behavior == "cannot load":
             raise RuntimeError("the model file is missing")
-        if self.behaviour == "dies loading":
+        if self.behavior == "dies loading":
             os._exit(3)
-        if self.behaviour == "hangs loading":
+        if self.behavior == "hangs loading":
             time.sleep(3600)
-        if self.behaviour == "prints":
+        if self.behavior == "prints":
             os.write(1, b"noise on standard output\n" * 10)
             print("more noise", flush=True)
             print("and on stderr", file=sys.stderr, flush=True)
@@ -68,23 +68,23 @@ class Toy:
         return True
 
     def misbehave(self):
-        if self.behaviour == "refused":
+        if self.behavior == "refused":
             raise RecognizerError("the service refused the key")
-        if self.behaviour == "raises":
+        if self.behavior == "raises":
             raise ValueError("cannot\nhear this")
-        if self.behaviour == "exits":
+        if self.behavior == "exits":
             sys.exit("goodbye")
-        if self.behaviour == "dies":
+        if self.behavior == "dies":
             os._exit(7)
-        if self.behaviour == "killed":
+        if self.behavior == "killed":
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.behaviour == "kills its parent":
+        if self.behavior == "kills its parent":
             os.kill(os.getppid(), signal.SIGKILL)
             time.sleep(3600)
-        if self.behaviour == "freezes its parent":
+        if self.behavior == "freezes its parent":
             os.kill(os.getppid(), signal.SIGSTOP)
             time.sleep(3600)
-        if self.behaviour == "hangs":
+        if self.behavior == "hangs":
             time.sleep(3600)
         return {
             "none": [None],
@@ -95,4 +95,4 @@ class Toy:
             "too many": [Transcript("a"), Transcript("b")],
             "megabyte": [Transcript("word " * 200_000)],
             "surrogate": [Transcript("bad \ud800 text")],
-        }[self.behaviour]
+        }[self.behavior]

@@ -169,7 +169,7 @@ def test_unspaced_loses_nothing_that_basic_keeps(text: str) -> None:
     ("text", "without"),
     [("你好", True), ("你 好", False), ("hello", False), ("ดี มาก", True), ("", False), ("a 一 b", False)],
 )
-def test_text_without_spaces_is_recognised(text: str, without: bool) -> None:
+def test_text_without_spaces_is_recognized(text: str, without: bool) -> None:
     assert without_spaces(text) is without
 
 
@@ -198,7 +198,7 @@ def test_another_version_is_refused() -> None:
         normalizer("basic@7")
 
 
-def test_every_distinct_text_of_a_column_is_normalised_once() -> None:
+def test_every_distinct_text_of_a_column_is_normalized_once() -> None:
     seen = []
 
     def shout(text: str) -> str:
@@ -247,7 +247,7 @@ def test_a_column_without_repetition_or_without_text() -> None:
         ("", False),
     ],
 )
-def test_a_corpus_and_the_normaliser_agree_on_text_without_spaces(text: str, without: bool) -> None:
+def test_a_corpus_and_the_normalizer_agree_on_text_without_spaces(text: str, without: bool) -> None:
     [check] = [one for one in ROW_CHECKS if one.kind == "unspaced_text"]
     seen = pl.DataFrame({"text": [text]}).select(check.bad).item()
     assert (seen, without_spaces(text)) == (without, without)

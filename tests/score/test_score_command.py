@@ -40,7 +40,7 @@ def as_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[st
 def test_what_is_printed(plain: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", *plain, "--alignments", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "4 utterances, 12 reference words, text normalised with basic@1"
+    assert lines[0] == "4 utterances, 12 reference words, text normalized with basic@1"
     assert lines[1] == "References without words: 1; what was heard there counts as insertions"
     assert "WER  41.7 %  word error rate" in lines
     assert [line.split() for line in lines[4:7]] == [
@@ -96,7 +96,7 @@ def test_the_json_document(plain: list[str], capsys: pytest.CaptureFixture[str])
     }
 
 
-def test_another_normaliser(plain: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_normalizer(plain: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     document = as_json([*plain, "--normalizer", "whisper-en"], capsys)
     assert document["normalizer"] == "whisper-en@1"
     assert document["normalizers"]["rates"][0]["normalizer"] == "whisper-en@1"

@@ -12,7 +12,7 @@ from voxaudit.score.normalize import NORMALIZERS
 from voxaudit.score.show import alignment_block, display_width
 
 
-def test_every_normaliser_is_applied_to_the_same_text() -> None:
+def test_every_normalizer_is_applied_to_the_same_text() -> None:
     said, heard = pl.Series(["I'm, um, here at five", "Stop!"]), pl.Series(["i am here at 5", "stop"])
     rates = {rate.normalizer: rate for rate in normalizer_sensitivity(said, heard, "basic")}
     assert list(rates) == ["basic@1", "whisper-en@1", "keep-fillers@1", "none@1"]
@@ -37,7 +37,7 @@ def test_characters_are_counted_beside_where_there_are_no_spaces() -> None:
     assert (rates["unspaced@1"].words, rates["unspaced@1"].wer) == (4, 0.25)
 
 
-def test_the_chosen_normaliser_comes_first_and_changes_are_relative_to_it() -> None:
+def test_the_chosen_normalizer_comes_first_and_changes_are_relative_to_it() -> None:
     rates = normalizer_sensitivity(pl.Series(["A b"]), pl.Series(["a b"]), "none", [NORMALIZERS["basic"]])
     assert [(rate.normalizer, rate.wer, rate.change) for rate in rates] == [
         ("none@1", 0.5, 0.0),

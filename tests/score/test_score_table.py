@@ -75,7 +75,7 @@ def test_what_cannot_be_scored_is_counted_by_reason() -> None:
     assert result.scores["hits"].to_list() == [2]
 
 
-def test_the_normaliser_is_the_one_asked_for() -> None:
+def test_the_normalizer_is_the_one_asked_for() -> None:
     table = transcripts(("a", "hello world", None))
     assert score_transcripts(table, corpus(), "none").scores["hits"].to_list() == [0]
     assert score_transcripts(table, corpus(), "none").normalizer == "none@1"

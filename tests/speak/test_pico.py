@@ -46,12 +46,12 @@ def fundamental(audio: Audio) -> float:
 
 def second_formant(audio: Audio) -> float:
     """Median second formant in Hz of the loud frames, from the roots of a linear predictor of order 16."""
-    emphasised = np.append(0, np.diff(audio.samples.astype(float)))
+    emphasized = np.append(0, np.diff(audio.samples.astype(float)))
     found = []
-    for start in range(0, len(emphasised) - 400, 160):
+    for start in range(0, len(emphasized) - 400, 160):
         if np.abs(audio.samples[start : start + 400]).max() < 0.1:
             continue
-        frame = emphasised[start : start + 400] * np.hamming(400)
+        frame = emphasized[start : start + 400] * np.hamming(400)
         correlation = np.correlate(frame, frame, "full")[399:416]
         roots = np.roots(np.append(1, -solve_toeplitz(correlation[:16], correlation[1:])))
         peaks = sorted(np.angle(roots[roots.imag > 0]) * audio.rate / (2 * np.pi))

@@ -1,4 +1,4 @@
-"""The demo's synthetic corpus: balanced, labelled, made once, and made again only when it must be."""
+"""The demo's synthetic corpus: balanced, labeled, made once, and made again only when it must be."""
 
 from __future__ import annotations
 

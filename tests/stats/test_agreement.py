@@ -109,7 +109,7 @@ def test_what_cannot_be_said_is_refused():
     assert np.isnan(fleiss_kappa(np.array([[1.0, 0], [0, 1]])))
     same = kappa_interval(np.full((9, 1), 2.0) * [1, 0, 0])
     assert same.value is None
-    assert same.refusal.startswith("all judgements are the same")
+    assert same.refusal.startswith("all judgments are the same")
     few = kappa_interval(np.array([[2.0, 0], [0, 2], [1, 1]]))
     assert (few.value, few.cases) == (None, 3)
     assert few.refusal == "only 3 of the at least 5 cases that it takes were judged by two people"

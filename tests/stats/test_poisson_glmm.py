@@ -96,10 +96,10 @@ def test_birth_years_cost_no_digits() -> None:
     errors, words, speaker, design = simulated(8)
     year = np.random.default_rng(0).integers(1935, 2005, 30)[speaker]
     raw = fit_mixed(collapse(errors, words, speaker, np.column_stack([design, year])))
-    centred = fit_mixed(collapse(errors, words, speaker, np.column_stack([design, (year - 1970) / 10])))
-    np.testing.assert_allclose(raw.loglik, centred.loglik, rtol=1e-12)
-    np.testing.assert_allclose(raw.coefficients[2] * 10, centred.coefficients[2], rtol=1e-8)
-    np.testing.assert_allclose(raw.standard_errors[2] * 10, centred.standard_errors[2], rtol=1e-8)
+    centered = fit_mixed(collapse(errors, words, speaker, np.column_stack([design, (year - 1970) / 10])))
+    np.testing.assert_allclose(raw.loglik, centered.loglik, rtol=1e-12)
+    np.testing.assert_allclose(raw.coefficients[2] * 10, centered.coefficients[2], rtol=1e-8)
+    np.testing.assert_allclose(raw.standard_errors[2] * 10, centered.standard_errors[2], rtol=1e-8)
 
 
 def test_speakers_who_do_not_differ_give_the_regression_without_them() -> None:

@@ -41,10 +41,10 @@ def test_profile_of_two_poisson_groups_has_a_closed_form() -> None:
         best = y0 * np.log(y0 / (y0 + y1)) + y1 * np.log(y1 / (y0 + y1))
         return float(best - y0 * np.log(1 - share) - y1 * np.log(share) - HALF_CHI2)
 
-    centre = np.log((y1 / n1) / (y0 / n0))
+    center = np.log((y1 / n1) / (y0 / n0))
     np.testing.assert_allclose(
         [found.low, found.high],
-        [brentq(drop, centre - 4, centre), brentq(drop, centre, centre + 4)],
+        [brentq(drop, center - 4, center), brentq(drop, center, center + 4)],
         rtol=1e-7,
     )
     np.testing.assert_allclose(found.chi2, 2 * (drop(0.0) + HALF_CHI2), rtol=1e-8)
@@ -63,7 +63,7 @@ def test_a_group_without_errors_has_ratio_zero_and_a_finite_upper_limit() -> Non
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_profile_of_the_mixed_model_against_a_general_optimiser(quiet: bool) -> None:
+def test_profile_of_the_mixed_model_against_a_general_optimizer(quiet: bool) -> None:
     cells = table(3, quiet=quiet)
     model = regress(cells)
     found = profile_interval(model, 1)

@@ -34,7 +34,7 @@ def align_corpus(
     """Yield every utterance with its timings, or with one line that says why it has none.
 
     `texts` gives the words by utterance id and goes before the utterance's own: for recordings without a
-    reference, put a recogniser's transcripts there. With `workers` above 1 that many processes align; the
+    reference, put a recognizer's transcripts there. With `workers` above 1 that many processes align; the
     order and the answers are the same.
     """
     chosen = PocketSphinxAligner() if aligner is None else aligner
@@ -130,7 +130,7 @@ class Job:
 def align_one(aligner: Aligner, job: Job) -> Timings | str:
     """Return the timings of one recording, or one line that says why there are none."""
     if job.text is None or not job.text.strip():
-        return "no text to align: give a reference, or a recogniser's transcript"
+        return "no text to align: give a reference, or a recognizer's transcript"
     try:
         return aligner.align(read(job.audio, start=job.start, duration=job.duration), job.text)
     except VoxauditError as error:

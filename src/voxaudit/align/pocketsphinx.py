@@ -182,7 +182,7 @@ def _force(decoder: Any, pcm: bytes, words: Sequence[str]) -> list[_Found] | Non
 
 
 def _hear(decoder: Any, pcm: bytes) -> None:
-    # Without this the cepstral mean of what was heard before would colour the next answer.
+    # Without this the cepstral mean of what was heard before would color the next answer.
     decoder.reinit_feat()
     decoder.start_utt()
     decoder.process_raw(pcm, full_utt=True)

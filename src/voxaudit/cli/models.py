@@ -56,7 +56,7 @@ def _list(json: bool) -> int:
                 "model": model.name,
                 "recognizer": f"{model.engine}:{model.setting}",
                 "what": model.what,
-                "licence": model.licence,
+                "license": model.license,
                 "download_mb": round(sum(archive.size for archive in model.archives) / 1e6),
                 "disk_mb": round(model.size / 1e6),
                 "fetched": folder is not None,
@@ -68,11 +68,11 @@ def _list(json: bool) -> int:
     if json:
         print_json({"folder": str(models_folder()), "models": rows})
         return 0
-    shown = ("model", "recognizer", "what", "licence", "disk_mb", "fetched")
+    shown = ("model", "recognizer", "what", "license", "disk_mb", "fetched")
     cells = [
         [("yes" if row[key] else "no") if key == "fetched" else row[key] for key in shown] for row in rows
     ]
-    print_table("", ["model", "recognizer", "what", "licence", "MB", "fetched"], cells)
+    print_table("", ["model", "recognizer", "what", "license", "MB", "fetched"], cells)
     return 0
 
 
@@ -84,7 +84,7 @@ def _fetch(args: argparse.Namespace) -> int:
     model = known_model(args.name)
     there = fetched(model)
     if there is None:
-        note(f"{model.what}; licence: {model.licence}; from {model.origin}")
+        note(f"{model.what}; license: {model.license}; from {model.origin}")
         there = fetch(model, source=args.source, report=_progress())
     else:
         note(f"{model.name} is there already")

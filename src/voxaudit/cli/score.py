@@ -264,7 +264,7 @@ def _print(document: dict[str, Any], by: Sequence[str]) -> None:
 
     counts = (
         f"{document['utterances']:,} utterances, {document['words']:,} reference words,"
-        f" text normalised with {document['normalizer']}"
+        f" text normalized with {document['normalizer']}"
     )
     print(counts)
     if document["wordless"]:

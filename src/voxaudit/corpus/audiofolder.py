@@ -19,12 +19,12 @@ _FIXED = {"audio": "file_name"}
 
 
 def detect(path: Path) -> bool:
-    """Say whether the folder, or its sub folders, have metadata with a `file_name`."""
+    """Say whether the folder, or its subfolders, have metadata with a `file_name`."""
     return path.is_dir() and bool(_metadata(path))
 
 
 def rows(path: Path) -> Rows:
-    """Read the metadata; sub folders with their own become attribute `split`. Without any: see `folder`."""
+    """Read the metadata; subfolders with their own become attribute `split`. Without any: see `folder`."""
     metadata = _metadata(path) if path.is_dir() else []
     if not metadata:
         return folder.rows(path)
@@ -48,7 +48,7 @@ def rows(path: Path) -> Rows:
 
 
 def _metadata(path: Path) -> list[tuple[str, Path]]:
-    """Return the metadata of the folder itself, or else of its sub folders, with the names of these."""
+    """Return the metadata of the folder itself, or else of its subfolders, with the names of these."""
     file = _metadata_file(path)
     if file is not None:
         return [("", file)]

@@ -124,7 +124,7 @@ def glimpse(path: Path, depth: int = 2) -> Iterator[str]:
 
 READER = Reader(
     name="folder",
-    description="a folder of audio files without metadata; sub folders may be labels",
+    description="a folder of audio files without metadata; subfolders may be labels",
     example="recordings",
     detect=detect,
     rows=rows,

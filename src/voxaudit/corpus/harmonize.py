@@ -98,11 +98,11 @@ def harmonize(table: pl.DataFrame, wanted: Mapping[str, str], given: Collection[
         if taken:
             continue
         levels = table[source].unique().drop_nulls()
-        spelt = {level: KINDS[ours](level) for level in levels}
-        new = table[source].replace_strict(spelt, return_dtype=pl.String, default=None)
+        spelled = {level: KINDS[ours](level) for level in levels}
+        new = table[source].replace_strict(spelled, return_dtype=pl.String, default=None)
         place = table.columns.index(source)
         if ours != source:
             table = table.insert_column(place, new.alias(ours))
-        elif any(level != value for level, value in spelt.items()):
+        elif any(level != value for level, value in spelled.items()):
             table = table.rename({source: f"source_{ours}"}).insert_column(place, new.alias(ours))
     return table

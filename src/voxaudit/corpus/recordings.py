@@ -123,12 +123,12 @@ def existing(paths: pl.Series) -> NDArray[np.bool_]:
     )
     known: NDArray[np.bool_] = frame["known"].fill_null(False).to_numpy().copy()
     asked = frame["folder"].is_in(unlisted) | ~frame["folder"].is_in(many.implode())
-    unsure = np.flatnonzero(~known & (asked | _spelt_otherwise(frame, listed)).to_numpy())
+    unsure = np.flatnonzero(~known & (asked | _spelled_otherwise(frame, listed)).to_numpy())
     known[unsure] = [os.path.isfile(path) for path in paths.gather(unsure)]  # noqa: PTH113
     return known
 
 
-def _spelt_otherwise(frame: pl.DataFrame, listed: pl.DataFrame) -> pl.Series:
+def _spelled_otherwise(frame: pl.DataFrame, listed: pl.DataFrame) -> pl.Series:
     """Return which files a listing may have in another spelling (case, Unicode form): these are asked for again."""
     if frame["known"].null_count() == 0 or listed.is_empty():
         return pl.Series([False]).new_from_index(0, frame.height)

@@ -55,7 +55,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Reader:
-    """A corpus format: how to recognise it and how to read its rows.
+    """A corpus format: how to recognize it and how to read its rows.
 
     `detect` is asked about every path without a given format: it must be quick and must not raise.
     `rows` raises `CorpusError` with one line where the source cannot be read at all.
@@ -171,7 +171,7 @@ def detection_order() -> list[str]:
 
 
 def detect_format(path: Path) -> tuple[Reader, list[Problem]]:
-    """Return the first format that recognises `path`, and notes about installed formats that could not be asked."""
+    """Return the first format that recognizes `path`, and notes about installed formats that could not be asked."""
     notes: list[Problem] = []
     for name in detection_order():
         try:

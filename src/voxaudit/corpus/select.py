@@ -27,7 +27,7 @@ MOST_VALUES = 6
 class Clause:
     """One condition on a column. Without `operator`: a value is given, or (`absent`) none is.
 
-    `=` and `!=` compare whole values as they are spelt, `~` and `!~` look for a part in any case, the others compare
+    `=` and `!=` compare whole values as they are spelled, `~` and `!~` look for a part in any case, the others compare
     numbers. Where a column has no value, every comparison fails: `accent!=us` never lets an unknown accent pass.
     """
 

@@ -42,8 +42,8 @@ def measure_rt60(response: Signal, rate: int) -> float:
 
 
 def _slope(x: Signal, y: Signal) -> float:
-    centred = x - x.mean()
-    return float(centred @ y / (centred @ centred))
+    centered = x - x.mean()
+    return float(centered @ y / (centered @ centered))
 
 
 def _without_floor(response: Signal, rate: int) -> Signal:

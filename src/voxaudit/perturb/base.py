@@ -1,4 +1,4 @@
-"""What a perturbation is: a frozen dataclass whose fields are its parameters and its serialised form."""
+"""What a perturbation is: a frozen dataclass whose fields are its parameters and its serialized form."""
 
 from __future__ import annotations
 

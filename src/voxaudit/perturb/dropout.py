@@ -24,7 +24,7 @@ PACKET = 0.020
 
 @dataclass(frozen=True)
 class Drop(Perturbation):
-    """Silence `theta` % of all 20 ms chunks, never two neighbours (AequeVox)."""
+    """Silence `theta` % of all 20 ms chunks, never two neighbors (AequeVox)."""
 
     name: ClassVar[str] = "drop"
     family: ClassVar[str] = "dropout"
@@ -48,7 +48,7 @@ class Drop(Perturbation):
 
 @dataclass(frozen=True)
 class Frame(Perturbation):
-    """Silence 10 % of all chunks of `theta` ms, never two neighbours (AequeVox)."""
+    """Silence 10 % of all chunks of `theta` ms, never two neighbors (AequeVox)."""
 
     name: ClassVar[str] = "frame"
     family: ClassVar[str] = "dropout"
@@ -135,7 +135,7 @@ def lost_packets(count: int, share: float, burst: float, generator: np.random.Ge
 def silence_chunks(samples: Samples, size: float, share: float, generator: np.random.Generator) -> Samples:
     """Return a copy with `share` of all chunks of `size` samples set to zero.
 
-    Only every second chunk may be silenced, so that two neighbours never are. The number of chunks is
+    Only every second chunk may be silenced, so that two neighbors never are. The number of chunks is
     rounded to the nearest whole number, half upwards.
     """
     size = max(size, 1.0)

@@ -11,7 +11,7 @@ RATE = 16000
 BANDS = 23
 LOWEST = 125.0
 MODULATIONS = 4.0 * 32.0 ** (np.arange(8) / 7.0)
-"""Centres of the modulation filters, 4 to 128 Hz."""
+"""Centers of the modulation filters, 4 to 128 Hz."""
 
 _Q = 2.0
 _SLOW_RATE = 1000
@@ -38,13 +38,13 @@ def srmr(samples: Samples, rate: int) -> float:
     spectrum = spectrum[: len(frequency)]
     slow_size = size * _SLOW_RATE // RATE
     slow = frequency[: slow_size // 2 + 1]
-    filters = np.array([_modulation_filter(slow, centre) for centre in MODULATIONS])
+    filters = np.array([_modulation_filter(slow, center) for center in MODULATIONS])
     length = max(1, round(len(heard) * _SLOW_RATE / RATE))
     energy = np.empty((BANDS, len(MODULATIONS)))
     widths = np.empty(BANDS)
-    for number, centre in enumerate(_centres()):
-        widths[number] = centre / 9.26449 + 24.7
-        gammatone = (1.0 + 1j * (frequency - centre) / (1.019 * widths[number])) ** -4
+    for number, center in enumerate(_centers()):
+        widths[number] = center / 9.26449 + 24.7
+        gammatone = (1.0 + 1j * (frequency - center) / (1.019 * widths[number])) ** -4
         analytic = np.zeros(size, np.complex128)
         analytic[: len(frequency)] = 2.0 * spectrum * gammatone
         envelope = fft.rfft(np.abs(fft.ifft(analytic)))[: len(slow)]
@@ -58,17 +58,17 @@ def srmr(samples: Samples, rate: int) -> float:
     return float(energy[:, :4].sum() / energy[:, 4:last].sum())
 
 
-def _centres() -> Signal:
-    """Return the centres of the gammatone bands in Hz, low to high, evenly spaced on the ERB scale."""
+def _centers() -> Signal:
+    """Return the centers of the gammatone bands in Hz, low to high, evenly spaced on the ERB scale."""
     offset = 9.26449 * 24.7
     top, bottom = np.log(RATE / 2 + offset), np.log(LOWEST + offset)
-    centres: Signal = np.exp(bottom + (top - bottom) * np.arange(BANDS) / BANDS) - offset
-    return centres
+    centers: Signal = np.exp(bottom + (top - bottom) * np.arange(BANDS) / BANDS) - offset
+    return centers
 
 
-def _modulation_filter(frequency: Signal, centre: float) -> np.ndarray:
+def _modulation_filter(frequency: Signal, center: float) -> np.ndarray:
     """Return the response of a resonance with Q = 2 at a modulation frequency in Hz."""
-    s = 1j * frequency / centre
+    s = 1j * frequency / center
     response: np.ndarray = (s / _Q) / (1.0 + s / _Q + s**2)
     return response
 

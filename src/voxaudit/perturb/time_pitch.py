@@ -233,8 +233,8 @@ def resampled_length(samples: int, source: int, target: int) -> int:
 
 @lru_cache(maxsize=16)
 def _sinc_taps(down: int, up: int) -> tuple[NDArray[np.float64], int]:
-    """Return the taps of `g` on the grid of `down * up` steps, and the output index of their centre."""
-    # On that grid x[i] lies at i * up and y[n] at n * down. Zeros in front put the centre on a y.
+    """Return the taps of `g` on the grid of `down * up` steps, and the output index of their center."""
+    # On that grid x[i] lies at i * up and y[n] at n * down. Zeros in front put the center on a y.
     scale = ROLLOFF * min(down, up) / (down * up)
     half = math.ceil(ZEROS / scale)
     delay = -(-half // down)

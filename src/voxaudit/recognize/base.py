@@ -33,7 +33,7 @@ class RefusedUtteranceError(UtteranceError):
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One recognised word with its start and end in seconds, and the engine's confidence if it has one."""
+    """One recognized word with its start and end in seconds, and the engine's confidence if it has one."""
 
     text: str
     start: float

@@ -1,4 +1,4 @@
-"""Whisper through faster-whisper (CTranslate2): no torch, quantised weights, on CPU or GPU."""
+"""Whisper through faster-whisper (CTranslate2): no torch, quantized weights, on CPU or GPU."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FasterWhisper:
     main: ClassVar[str] = "model"
     rate: ClassVar[int] = RATE
     batch_size: ClassVar[int] = 1
-    """1: batches of several would be quantised together."""
+    """1: batches of several would be quantized together."""
 
     model: str = setting(
         "base", help="fetched model, a folder, or a name in the Hugging Face cache", path=True

@@ -1,4 +1,4 @@
-"""Moonshine, run directly from its ONNX files: a small neural recogniser for English on any CPU.
+"""Moonshine, run directly from its ONNX files: a small neural recognizer for English on any CPU.
 
 The files of tiny-en come inside the package `moonshine-voice`; the package itself is never imported (it wants a
 sound card). Those of base are fetched (`voxaudit models fetch moonshine-base`).
@@ -45,7 +45,7 @@ class Moonshine:
     main: ClassVar[str] = "model"
     rate: ClassVar[int] = RATE
     batch_size: ClassVar[int] = 1
-    """1: activations are quantised over the whole batch, so company would change an answer."""
+    """1: activations are quantized over the whole batch, so company would change an answer."""
 
     model: str = setting(
         "tiny-en",

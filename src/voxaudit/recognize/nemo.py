@@ -1,4 +1,4 @@
-"""NVIDIA NeMo: Parakeet, Canary and the other recognisers of `nemo.collections.asr`."""
+"""NVIDIA NeMo: Parakeet, Canary and the other recognizers of `nemo.collections.asr`."""
 
 from __future__ import annotations
 

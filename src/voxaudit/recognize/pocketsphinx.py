@@ -1,4 +1,4 @@
-"""PocketSphinx 5: a classical recogniser (hidden Markov models, trigrams) with word times. English model inside."""
+"""PocketSphinx 5: a classical recognizer (hidden Markov models, trigrams) with word times. English model inside."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class _Decoder:
     def _hear(self, audio: Audio) -> Transcript:
         decoder = self._decoder
         try:
-            # Without this the cepstral mean of what was heard before would colour the next answer.
+            # Without this the cepstral mean of what was heard before would color the next answer.
             decoder.reinit_feat()
             decoder.start_utt()
             decoder.process_raw(pcm16(at_least(audio.samples, SHORTEST)).tobytes(), full_utt=True)

@@ -183,7 +183,7 @@ def _import_file(path: Path) -> ModuleType:
     if name in sys.modules:
         return sys.modules[name]
     folder = str(path.parent)
-    if folder not in sys.path:  # as for a script: its neighbours can be imported
+    if folder not in sys.path:  # as for a script: its neighbors can be imported
         sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -1,4 +1,4 @@
-"""sherpa-onnx: offline recognisers of many kinds from ONNX files, on any CPU, without torch."""
+"""sherpa-onnx: offline recognizers of many kinds from ONNX files, on any CPU, without torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SpeechBrain: recognisers saved with their `hyperparams.yaml` (EncoderASR, EncoderDecoderASR, WhisperASR)."""
+"""SpeechBrain: recognizers saved with their `hyperparams.yaml` (EncoderASR, EncoderDecoderASR, WhisperASR)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SpeechBrain:
     main: ClassVar[str] = "model"
     rate: ClassVar[int] = RATE
     batch_size: ClassVar[int] = 1
-    """1: most recipes normalise over the padded batch."""
+    """1: most recipes normalize over the padded batch."""
 
     model: str = setting(help="folder with hyperparams.yaml, or a name in the Hugging Face cache", path=True)
     kind: str = setting("EncoderDecoderASR", help=", ".join(KINDS), choices=KINDS)

@@ -1,4 +1,4 @@
-"""Recognisers of the Hugging Face library transformers: CTC (wav2vec 2.0 ...) and encoder-decoder (Whisper ...)."""
+"""Recognizers of the Hugging Face library transformers: CTC (wav2vec 2.0 ...) and encoder-decoder (Whisper ...)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class _Model:
                 f"recognizer 'transformers': {settings.model} hears {wanted} Hz, not {RATE} Hz"
             )
         self._torch, self._settings, self._ctc = torch, settings, ctc
-        # Models normalised over time (wav2vec2-base) were trained without a mask: padding would change their answer.
+        # Models normalized over time (wav2vec2-base) were trained without a mask: padding would change their answer.
         # A path is cut where padding begins, for which the model must tell its frames.
         masked = bool(getattr(self._extractor, "return_attention_mask", False))
         self._masks = not ctc or (masked and hasattr(model, "_get_feat_extract_output_lengths"))
@@ -189,11 +189,11 @@ class _Model:
 
 
 def is_ctc(folder: Path) -> bool:
-    """Say whether a saved model is a CTC recogniser, by the architecture in its `config.json`."""
+    """Say whether a saved model is a CTC recognizer, by the architecture in its `config.json`."""
     try:
         names = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("architectures") or []
     except (OSError, ValueError, AttributeError) as error:
         raise RecognizerError(f"{folder}: no readable config.json; that is no transformers model") from error
     if not names:
-        raise RecognizerError(f"{folder}: config.json names no architecture; that is no saved recogniser")
+        raise RecognizerError(f"{folder}: config.json names no architecture; that is no saved recognizer")
     return any("ForCTC" in str(name) for name in names)

@@ -1,4 +1,4 @@
-"""Vosk: Kaldi recognisers for twenty-odd languages, small enough for a telephone, with word times and confidences."""
+"""Vosk: Kaldi recognizers for twenty-odd languages, small enough for a telephone, with word times and confidences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker process: loads one recognizer, then reads, perturbs and recognises what the driver sends.
+"""A worker process: loads one recognizer, then reads, perturbs and recognizes what the driver sends.
 
 Started by the driver as `serve()`; pickled messages come in on standard input and go out on standard
 output. Whatever the recognizer prints goes to the run's `workers.log`, never into the messages.

@@ -1,4 +1,4 @@
-"""Scoring: text normalisers, word and character counts, alignments, and the `scores` table.
+"""Scoring: text normalizers, word and character counts, alignments, and the `scores` table.
 
 Counts are the currency; rates are taken from their sums. Raw text in, so scoring can always be repeated.
 """

@@ -47,7 +47,7 @@ class Edit:
 
 
 def count_words(reference: str, hypothesis: str) -> Counts:
-    """Return the word counts of one pair. Words are what white space separates; nothing is normalised here.
+    """Return the word counts of one pair. Words are what white space separates; nothing is normalized here.
 
     >>> count_words("the cat sat on the mat", "the cat sit on mat")
     Counts(hits=4, substitutions=1, deletions=1, insertions=0)
@@ -109,7 +109,7 @@ def character_errors(
 ) -> tuple[Integers, Integers]:
     """Return, row by row, the reference's characters and the errors among them, as `count_characters` does.
 
-    `normalized` says that a normaliser has evened out the white space already.
+    `normalized` says that a normalizer has evened out the white space already.
     """
     left, right = _lists(references, hypotheses)
     if not normalized:

@@ -1,4 +1,4 @@
-"""What a score rests on: how much the normaliser moves it, and which words are wrong most often."""
+"""What a score rests on: how much the normalizer moves it, and which words are wrong most often."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from voxaudit.score.table import score_columns, total
 Key = TypeVar("Key", str, tuple[str, str])
 
 LARGE_CHANGE = 0.10
-"""A normaliser that moves the word error rate by more than this, relatively, deserves a word."""
+"""A normalizer that moves the word error rate by more than this, relatively, deserves a word."""
 
 
 @dataclass(frozen=True)
 class NormalizerRate:
-    """The rates of one text under one normaliser; `change` is relative to the chosen one's word error rate."""
+    """The rates of one text under one normalizer; `change` is relative to the chosen one's word error rate."""
 
     normalizer: str
     words: int
@@ -46,7 +46,7 @@ def normalizer_sensitivity(
     chosen: str | Normalizer = "basic",
     among: Iterable[Normalizer] | None = None,
 ) -> list[NormalizerRate]:
-    """Return the rates of two columns of raw text under every normaliser, the chosen one first.
+    """Return the rates of two columns of raw text under every normalizer, the chosen one first.
 
     `unspaced` is among them only where there is text without spaces: elsewhere it is `basic`.
     """
@@ -70,7 +70,7 @@ def normalizer_sensitivity(
 
 
 def frequent_edits(said: Iterable[str], heard: Iterable[str], most: int = 5) -> FrequentEdits:
-    """Return the most frequent word substitutions, deletions and insertions of normalised pairs.
+    """Return the most frequent word substitutions, deletions and insertions of normalized pairs.
 
     Ties are broken by spelling, so the same pairs give the same list in any order.
     """

@@ -252,10 +252,10 @@ def _column(path: Path, columns: Sequence[str], what: str, chosen: str | None, n
 
 
 def _find(columns: Sequence[str], names: Sequence[str]) -> str | None:
-    spelt = {
+    spelled = {
         column.strip().lower().replace(" ", "_").replace("-", "_"): column for column in reversed(columns)
     }
-    return next((spelt[name] for name in names if name in spelt), None)
+    return next((spelled[name] for name in names if name in spelled), None)
 
 
 def _some(ids: pl.Series) -> str:

@@ -45,7 +45,7 @@ def minilm() -> Encoder:
     session = InferenceSession(str(Path(model) / "model.onnx"), options, providers=["CPUExecutionProvider"])
 
     def encode(texts: Sequence[str]) -> FloatArray:
-        # One by one: the int8 scales of a batch would make a text's vector depend on its neighbours.
+        # One by one: the int8 scales of a batch would make a text's vector depend on its neighbors.
         rows = []
         for text in texts:
             ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)

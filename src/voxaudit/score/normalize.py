@@ -1,6 +1,6 @@
-"""Text normalisers: named, versioned functions that decide which differences in writing are not errors.
+"""Text normalizers: named, versioned functions that decide which differences in writing are not errors.
 
-A rate without the name of its normaliser says little: numbers, contractions, hyphens and fillers alone can move
+A rate without the name of its normalizer says little: numbers, contractions, hyphens and fillers alone can move
 a word error rate by half. To add one, write a function from text to text and put a `Normalizer` in `NORMALIZERS`.
 """
 
@@ -31,16 +31,16 @@ class Normalizer:
 
     @property
     def id(self) -> str:
-        """Name and version, `basic@1`: what a result is labelled with."""
+        """Name and version, `basic@1`: what a result is labeled with."""
         return f"{self.name}@{self.version}"
 
     def __call__(self, text: str) -> str:
-        """Return the normalised text; words are separated by one space, and there is none around them."""
+        """Return the normalized text; words are separated by one space, and there is none around them."""
         return " ".join(self.function(text).split())
 
 
 def normalizer(name: str | Normalizer) -> Normalizer:
-    """Return the normaliser called `name`, with or without its version (`basic`, `basic@1`)."""
+    """Return the normalizer called `name`, with or without its version (`basic`, `basic@1`)."""
     if isinstance(name, Normalizer):
         return name
     plain, _, version = name.partition("@")
@@ -59,7 +59,7 @@ def normalizer(name: str | Normalizer) -> Normalizer:
 
 
 def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
-    """Return a column of texts normalised; every distinct text is normalised once, and null stays null."""
+    """Return a column of texts normalized; every distinct text is normalized once, and null stays null."""
     rule = normalizer(chosen)
     distinct = texts.drop_nulls().unique(maintain_order=True)
     if len(distinct) == len(texts):
@@ -131,7 +131,7 @@ def _keep_fillers(text: str) -> str:
 
 
 UNSPACED = "unspaced"
-"""The normaliser for text without spaces between its words."""
+"""The normalizer for text without spaces between its words."""
 _UNSPACED = (
     (0x0E01, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
@@ -193,7 +193,7 @@ def _whisper_en(text: str) -> str:
 def _tamed(text: str) -> str:
     """Return the text without what takes OpenAI's patterns quadratic time, and comes to nothing there.
 
-    A recogniser that returns a hundred thousand spaces or opening brackets must not hang the scoring.
+    A recognizer that returns a hundred thousand spaces or opening brackets must not hang the scoring.
     """
     for openers, closers in (("<[", ">]"), ("(", ")")):
         end = 1 + max(text.rfind(closer) for closer in closers)
@@ -221,7 +221,7 @@ NORMALIZERS: dict[str, Normalizer] = {
         Normalizer(
             "keep-fillers",
             1,
-            "as basic; um, uh, er, repetitions and cut-off words stay, drawn-out fillers are spelt one way",
+            "as basic; um, uh, er, repetitions and cut-off words stay, drawn-out fillers are spelled one way",
             _keep_fillers,
         ),
         Normalizer(
@@ -233,4 +233,4 @@ NORMALIZERS: dict[str, Normalizer] = {
         Normalizer("none", 1, "the text as it is; only white space is evened out", _none),
     )
 }
-"""All normalisers by name."""
+"""All normalizers by name."""

@@ -14,10 +14,10 @@ from voxaudit.tables import write_parquet
 
 
 def score_run(run: Run, normalizer: str = "basic") -> pl.DataFrame:
-    """Score a run with a named normaliser, write its `scores.parquet` and return that table.
+    """Score a run with a named normalizer, write its `scores.parquet` and return that table.
 
     Failed trials and utterances without a reference are left out (they stay in the transcripts table).
-    The normaliser's name and version are recorded in `run.json`. Under scenarios that leave no speech (`silence`,
+    The normalizer's name and version are recorded in `run.json`. Under scenarios that leave no speech (`silence`,
     `noise_only`) every word heard is an insertion.
     """
     chosen = find_normalizer(normalizer)

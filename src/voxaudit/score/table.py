@@ -106,14 +106,14 @@ def score_columns(
 ) -> pl.DataFrame:
     """Return the counts of two columns of raw text, row by row: the numeric columns of `SCORE_COLUMNS`.
 
-    All are counted on the normalised text. `words` and `characters` are the reference's.
+    All are counted on the normalized text. `words` and `characters` are the reference's.
     """
     rule = find_normalizer(normalizer)
     return count_columns(normalize_column(references, rule), normalize_column(hypotheses, rule))
 
 
 def count_columns(said: pl.Series, heard: pl.Series) -> pl.DataFrame:
-    """Return the counts of two columns of text that is normalised already."""
+    """Return the counts of two columns of text that is normalized already."""
     characters, errors = character_errors(said, heard, normalized=True)
     return word_counts(said, heard).with_columns(
         (pl.col("hits") + pl.col("substitutions") + pl.col("deletions")).alias("words"),

@@ -1,4 +1,4 @@
-"""The synthetic corpus of the demo: made in seconds, the same samples every time, plainly labelled as synthetic."""
+"""The synthetic corpus of the demo: made in seconds, the same samples every time, plainly labeled as synthetic."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ABOUT = """\
 A synthetic corpus, made on this machine by voxaudit for its demo. No person was recorded.
 The speakers are text-to-speech voices (SVOX Pico) with different settings. "accented" means that a German, Spanish,
 French or Italian voice says English with the sounds it has; "pitch" says how high a voice is set. Neither says anything
-about people: how hard the accents are was chosen with the demo's own recognisers. Figures from this corpus show how
-an audit works, not how well a recogniser serves anybody.
+about people: how hard the accents are was chosen with the demo's own recognizers. Figures from this corpus show how
+an audit works, not how well a recognizer serves anybody.
 """
 
 
@@ -109,7 +109,7 @@ def _write_clips(folder: Path, progress: Progress | None) -> Iterator[dict[str, 
 
 
 def record(clip: Clip) -> Audio:
-    """Return the clip as its speaker's microphone hears it: trimmed, coloured, levelled, over a quiet noise floor."""
+    """Return the clip as its speaker's microphone hears it: trimmed, colored, leveled, over a quiet noise floor."""
     speaker = clip.speaker
     spoken = speak(speaker.voice, clip.text)
     samples = _trim(spoken.samples, spoken.rate)

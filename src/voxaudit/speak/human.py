@@ -33,9 +33,9 @@ _SAYS_SENTENCE = {
 _CONTRADICTORY = {"indian/male/voice4", "western/male/voice9"}
 
 TERMS = f"""\
-These recordings are not part of voxaudit and are not covered by its licence.
+These recordings are not part of voxaudit and are not covered by its license.
 They were fetched from the package index, out of the package {REQUIREMENT}, for testing on this machine.
-The package is published under the MIT licence; the rights in the recordings and voices belong to third parties.
+The package is published under the MIT license; the rights in the recordings and voices belong to third parties.
 voxaudit does not distribute them. Do not pass them on, and do not use them to imitate the speakers.
 Accent and gender are the package's own labels; nobody asked the speakers. Reference texts were added by voxaudit
 for the {len(_SAYS_SENTENCE)} recordings of one shared sentence; the others have none.

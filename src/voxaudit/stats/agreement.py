@@ -114,7 +114,7 @@ def kappa_interval(
     observed, expected = _chance(np.ones((1, len(agreed))), agreed, shares, judged, near)
     value = _beyond(observed, expected)[0]
     if not np.isfinite(value):
-        reason = "all judgements are the same: chance alone would agree"
+        reason = "all judgments are the same: chance alone would agree"
         return Kappa(None, None, None, float(observed[0]), float(expected[0]), cases, reason)
     low = high = None
     draws = speaker_weights(len(agreed), resamples, np.random.Generator(np.random.PCG64(seed)))

@@ -32,12 +32,12 @@ class GlmFit:
 def fit_poisson(cells: Cells) -> GlmFit:
     """Fit errors ~ Poisson(words * exp(design @ beta)). The design must have full rank and no separation."""
     basis, triangle = cells.orthonormal
-    gamma, loglik, information = maximise_poisson(cells, basis, np.zeros(len(cells.errors)))
+    gamma, loglik, information = maximize_poisson(cells, basis, np.zeros(len(cells.errors)))
     back = np.linalg.inv(triangle)
     return GlmFit(back @ gamma, back @ np.linalg.inv(information) @ back.T, loglik)
 
 
-def maximise_poisson(
+def maximize_poisson(
     cells: Cells, basis: FloatArray, fixed: FloatArray, start: FloatArray | None = None
 ) -> tuple[FloatArray, float, FloatArray]:
     """Return the best coefficients of `basis`, the log-likelihood and the information matrix.

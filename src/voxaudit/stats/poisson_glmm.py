@@ -3,7 +3,7 @@
     errors_ij | r_i ~ Poisson(words_ij exp(x_ij' beta + r_i)),   r_i ~ N(0, sigma^2)
 
 Newton's method on (beta, log sigma) with the exact Hessian, from the regression without speakers. The design is
-orthonormalised first, so raw birth years or nearly collinear columns cost no digits.
+orthonormalized first, so raw birth years or nearly collinear columns cost no digits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.cells import Cells, FloatArray
-from voxaudit.stats.poisson_glm import SETTLED, maximise_poisson
+from voxaudit.stats.poisson_glm import SETTLED, maximize_poisson
 from voxaudit.stats.quadrature import Integral, Rule, accurate, gauss_hermite, posterior_modes, wide_rule
 
 DEFAULT_NODES = 25
@@ -92,8 +92,8 @@ def fit_mixed(cells: Cells, *, nodes: int = DEFAULT_NODES, grow: bool = True) ->
     """
     basis, triangle = cells.orthonormal
     fixed = np.zeros(len(cells.errors))
-    plain = maximise_poisson(cells, basis, fixed)
-    best = maximise_mixed(cells, basis, fixed, nodes=nodes, grow=grow, plain=plain)
+    plain = maximize_poisson(cells, basis, fixed)
+    best = maximize_mixed(cells, basis, fixed, nodes=nodes, grow=grow, plain=plain)
     back = np.linalg.inv(triangle)
     size = basis.shape[1]
     joint: FloatArray = np.asarray(np.linalg.inv(best.information), dtype=np.float64)
@@ -120,7 +120,7 @@ def fit_mixed(cells: Cells, *, nodes: int = DEFAULT_NODES, grow: bool = True) ->
     )
 
 
-def maximise_mixed(
+def maximize_mixed(
     cells: Cells,
     basis: FloatArray,
     fixed: FloatArray,
@@ -130,9 +130,9 @@ def maximise_mixed(
     start: Optimum | None = None,
     plain: tuple[FloatArray, float, FloatArray] | None = None,
 ) -> Optimum:
-    """Maximise over the coefficients of `basis` and sigma; `fixed` is a part of the linear predictor held as it is.
+    """Maximize over the coefficients of `basis` and sigma; `fixed` is a part of the linear predictor held as it is.
 
-    `start` is an optimum nearby (profiling), `plain` the result of `maximise_poisson` for the same arguments.
+    `start` is an optimum nearby (profiling), `plain` the result of `maximize_poisson` for the same arguments.
     """
     rule = gauss_hermite(nodes)
     if start is not None and not start.boundary:
@@ -140,7 +140,7 @@ def maximise_mixed(
         if found is not None:
             return _checked(cells, basis, fixed, found, rule, nodes, grow, start.wide)
     if plain is None:
-        plain = maximise_poisson(cells, basis, fixed, None if start is None else start.gamma)
+        plain = maximize_poisson(cells, basis, fixed, None if start is None else start.gamma)
     gamma, loglik, information = plain
     boundary = Optimum(gamma, -np.inf, loglik, information, False)
     slope, variance = _heterogeneity(cells, basis, fixed, gamma)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from voxaudit.stats.cells import Cells, FloatArray
-from voxaudit.stats.poisson_glm import maximise_poisson
-from voxaudit.stats.poisson_glmm import MixedFit, NoFiniteEstimateError, Optimum, evaluate, maximise_mixed
+from voxaudit.stats.poisson_glm import maximize_poisson
+from voxaudit.stats.poisson_glmm import MixedFit, NoFiniteEstimateError, Optimum, evaluate, maximize_mixed
 from voxaudit.stats.quadrature import gauss_hermite, wide_rule
 from voxaudit.stats.regression import Regression, Settings, chi2_tail, set_aside
 
@@ -40,13 +40,13 @@ class _Profile:
         """Return the best fit with the coefficient at `value`, and the slope of the profile there."""
         cells, fixed = self.cells, value * self.column
         if not self.settings.random:
-            gamma, loglik, information = maximise_poisson(
+            gamma, loglik, information = maximize_poisson(
                 cells, self.basis, fixed, None if start is None else start.gamma
             )
             best = Optimum(gamma, -np.inf, loglik, information, False)
         else:
             settings = self.settings
-            best = maximise_mixed(
+            best = maximize_mixed(
                 cells, self.basis, fixed, nodes=settings.nodes, grow=settings.grow, start=start
             )
         linear = self.basis @ best.gamma + fixed
@@ -114,11 +114,11 @@ def _tangent(
     place = finite.index(column)
     rest = [i for i in range(len(finite)) if i != place]
     tilt = joint[:, place] / joint[place, place]
-    centre, reach = fit.coefficients[place], 4.0 * np.sqrt(joint[place, place])
+    center, reach = fit.coefficients[place], 4.0 * np.sqrt(joint[place, place])
     triangle = profile.basis.T @ profile.cells.design[:, :-1]
 
     def guess(value: float) -> Optimum:
-        ahead = float(np.clip(value - centre, -reach, reach))
+        ahead = float(np.clip(value - center, -reach, reach))
         gamma = triangle @ (fit.coefficients[rest] + tilt[rest] * ahead)
         if not isinstance(fit, MixedFit) or not mixed:
             return Optimum(gamma, -np.inf, np.nan, joint, False)
@@ -131,10 +131,10 @@ def _tangent(
 Drop = Callable[[float, Optimum | None], tuple[float, float, Optimum]]
 
 
-def _crossing(drop: Drop, limit: float, centre: float, width: float) -> float:
+def _crossing(drop: Drop, limit: float, center: float, width: float) -> float:
     """Solve drop(b) = limit on one side of the estimate; Newton on the signed root, kept inside a bracket."""
-    inner, outer = centre, np.nan
-    value, side = centre + width, np.sign(width)
+    inner, outer = center, np.nan
+    value, side = center + width, np.sign(width)
     target = np.sqrt(2.0 * limit)
     start: Optimum | None = None
     for _ in range(60):
@@ -155,8 +155,8 @@ def _crossing(drop: Drop, limit: float, centre: float, width: float) -> float:
             if not min(inner, outer) < new < max(inner, outer):
                 new = 0.5 * (inner + outer)
         else:
-            new = value + side * min(max(abs(new - value), 1e-12), 4.0 * abs(width) + abs(value - centre))
-        if abs(new - centre) > _FURTHEST:
+            new = value + side * min(max(abs(new - value), 1e-12), 4.0 * abs(width) + abs(value - center))
+        if abs(new - center) > _FURTHEST:
             return float(side * np.inf)
         if abs(new - value) < 1e-12 * (1.0 + abs(value)):
             return float(new)

@@ -12,11 +12,11 @@ Z95 = 1.959963984540054
 
 def wilson(found: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the limits of the 95 % Wilson interval of `found / count`, element by element; counts are above 0."""
-    centre = (found + Z95**2 / 2) / (count + Z95**2)
+    center = (found + Z95**2 / 2) / (count + Z95**2)
     half = Z95 / (count + Z95**2) * np.sqrt(found * (count - found) / count + Z95**2 / 4)
     # Exactly 0 and 1 where nothing, or everything, was found: the formula leaves a rounding error there.
-    low = np.where(found == 0, 0.0, np.maximum(centre - half, 0.0))
-    return low, np.where(found == count, 1.0, np.minimum(centre + half, 1.0))
+    low = np.where(found == 0, 0.0, np.maximum(center - half, 0.0))
+    return low, np.where(found == count, 1.0, np.minimum(center + half, 1.0))
 
 
 def wilson_of(found: int, count: int) -> tuple[float, float]:

@@ -95,7 +95,7 @@ def beyond(curves: Curves, log_likelihood: FloatArray) -> bool:
 def fit_thresholds(curves: Curves, tracks: Sequence[FloatArray]) -> FloatArray:
     """Return the threshold of every track, given the log-likelihoods of the tracks.
 
-    How steep curves are and where they start is learnt from all tracks together (nonparametric empirical Bayes by EM);
+    How steep curves are and where they start is learned from all tracks together (nonparametric empirical Bayes by EM);
     the threshold itself is each speaker's own, with no pull towards the others'.
     """
     shapes = np.full(tracks[0].shape[1], 1.0 / tracks[0].shape[1])

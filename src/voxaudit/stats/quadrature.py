@@ -67,7 +67,7 @@ def gauss_hermite(nodes: int) -> Rule:
     """Return the adaptive Gauss-Hermite rule: `nodes` points around each speaker's mode, scaled by its curvature.
 
     One node is the Laplace approximation. The derivatives are those of the rule itself (the points move with the
-    parameters), so an optimiser sees one consistent function however few nodes there are. Where the rule is exact to
+    parameters), so an optimizer sees one consistent function however few nodes there are. Where the rule is exact to
     1e-12 (see `accurate`), the cheaper derivatives of the integral are the same.
     """
     if nodes < 1:

@@ -163,12 +163,12 @@ class Dependence:
 def dependent_columns(design: FloatArray) -> tuple[Dependence, ...]:
     """Return the columns of `design` that earlier ones determine; column 0 has to be the intercept.
 
-    Columns are centred and scaled first, so a raw birth year is judged by its spread and not by its size.
+    Columns are centered and scaled first, so a raw birth year is judged by its spread and not by its size.
     """
-    centred = design[:, 1:] - design[:, 1:].mean(axis=0)
-    size = np.linalg.norm(centred, axis=0)
+    centered = design[:, 1:] - design[:, 1:].mean(axis=0)
+    size = np.linalg.norm(centered, axis=0)
     constant = size <= _DEPENDENT * np.linalg.norm(design[:, 1:], axis=0)
-    scaled = centred / np.where(constant, 1.0, size)
+    scaled = centered / np.where(constant, 1.0, size)
     if not constant.any() and len(scaled) > scaled.shape[1]:
         triangle = np.linalg.qr(scaled, mode="r")
         if np.abs(np.diag(triangle)).min(initial=1.0) > _DEPENDENT:

@@ -117,7 +117,7 @@ class _Speakers:
     """Takes the sum of such scores to what it moves the coefficients (of the orthonormal design) by."""
     known: FloatArray
     """Information of a cell on its linear predictor, were the speaker's level known."""
-    centre: FloatArray
+    center: FloatArray
     """The mean row of a block, weighted by expected errors."""
     level: FloatArray
     """What a block's information gains by its level being unknown: below 0."""
@@ -142,8 +142,8 @@ class _Speakers:
             information = (rows * self.known[begin : ends[last - 1], None])[:, :, None] * rows[:, None, :]
             if not cells.one_cell_each:
                 information = np.add.reduceat(information, cells.starts[first:last] - begin, axis=0)
-            centre, level = self.centre[first:last], self.level[first:last]
-            information += (centre * level[:, None])[:, :, None] * centre[:, None, :]
+            center, level = self.center[first:last], self.level[first:last]
+            information += (center * level[:, None])[:, :, None] * center[:, None, :]
             values, vectors = np.linalg.eigh(information)
             values = np.clip(values, 0.0, _MOST_LEVERAGE)[:, None, :]
             turned = vectors.transpose(0, 2, 1)
@@ -179,14 +179,14 @@ def _speakers(cells: Cells, basis: FloatArray, gamma: FloatArray, fit: MixedFit)
     covariance = np.linalg.inv(information[:size, :size] - np.outer(shared, information[size, :size]))
     lower = np.linalg.cholesky(information[:size, :size])
     standard = np.linalg.inv(lower).T
-    centre = cells.per_block(basis * state.mean[:, None]) / state.block_mean[:, None]
+    center = cells.per_block(basis * state.mean[:, None]) / state.block_mean[:, None]
     return _Speakers(
         cells,
         basis @ standard,
         scores @ standard,
         covariance @ lower,
         -pull,
-        centre @ standard,
+        center @ standard,
         it.d_eta - it.d_eta_eta,
     )
 

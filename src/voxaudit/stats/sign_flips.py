@@ -1,7 +1,7 @@
 """Did paired sums change? Whole speakers have their signs flipped, all slices of the data together.
 
 Where nothing but chance tells the old side from the new one, each speaker's change might as well have had the other
-sign. The change of a slice, a ratio of sums over speakers, is divided by its linearised standard error; flipping the
+sign. The change of a slice, a ratio of sums over speakers, is divided by its linearized standard error; flipping the
 signs of whole speakers gives its distribution without assuming a shape. The same flips serve all slices, so that the
 largest statistic of a family knows how slices overlap (Westfall and Young 1993, step-down).
 """
@@ -59,7 +59,7 @@ def sign_flips(
 
     A speaker who is not in a slice has 0 words there. A change counts only beyond `margin` (a fraction).
     """
-    estimate, se = _studentise(change.sum(axis=0), change, words)
+    estimate, se = _studentize(change.sum(axis=0), change, words)
     above, below = change - margin * words, -(change + margin * words)
     worse, better = _statistic(above, words), _statistic(below, words)
     order_worse, order_better = np.argsort(-worse, kind="stable"), np.argsort(-better, kind="stable")
@@ -102,8 +102,8 @@ def _unranked(p: FloatArray, order: NDArray[np.intp]) -> FloatArray:
     return adjusted
 
 
-def _studentise(top: FloatArray, change: FloatArray, words: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the ratio and its linearised standard error: speakers are the sample."""
+def _studentize(top: FloatArray, change: FloatArray, words: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ratio and its linearized standard error: speakers are the sample."""
     total = words.sum(axis=0)
     ratio = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
     left = change - ratio * words
@@ -115,7 +115,7 @@ def _studentise(top: FloatArray, change: FloatArray, words: FloatArray) -> tuple
 
 
 def _statistic(change: FloatArray, words: FloatArray) -> FloatArray:
-    return _ratio(*_studentise(change.sum(axis=0), change, words))
+    return _ratio(*_studentize(change.sum(axis=0), change, words))
 
 
 def _ratio(estimate: FloatArray, se: FloatArray) -> FloatArray:

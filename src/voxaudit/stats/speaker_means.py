@@ -1,4 +1,4 @@
-"""Groups of speakers summarised: numbers, means and sums of squares, and each group against the rest."""
+"""Groups of speakers summarized: numbers, means and sums of squares, and each group against the rest."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def summarize_groups(speakers: pl.DataFrame, by: Sequence[str], value: str = "we
 
     One row of `speakers` is one speaker; the order is that of first appearance.
     """
-    centred = (pl.col(value) - pl.col(value).mean()) ** 2
+    centered = (pl.col(value) - pl.col(value).mean()) ** 2
     return speakers.group_by(by, maintain_order=True).agg(
-        speakers=pl.len(), mean=pl.col(value).mean(), m2=centred.sum()
+        speakers=pl.len(), mean=pl.col(value).mean(), m2=centered.sum()
     )
 
 

@@ -1,4 +1,4 @@
-"""Agreement of people who say how sure they are: Fleiss' kappa with a weight on every judgement."""
+"""Agreement of people who say how sure they are: Fleiss' kappa with a weight on every judgment."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ FloatArray = NDArray[np.float64]
 
 
 def confidence_kappa(choices: NDArray[np.integer], weights: FloatArray, categories: int) -> float | None:
-    """Return Fleiss' kappa in which two judgements of a case count by the product of their weights.
+    """Return Fleiss' kappa in which two judgments of a case count by the product of their weights.
 
     `choices` is cases x raters (category numbers from 0, -1 where somebody did not judge), `weights` the same shape,
     from 0 (a guess) to 1 (certain); Liu et al. (ASTER) scale five levels of confidence so. With
     `W_ik = sum of weights of category k in case i` and `Q_ik` that of their squares, `p_i = sum_k (W_ik^2 - Q_ik) /
     (W_i^2 - Q_i)`, and chance is `sum_k (sum_i W_ik / sum W)^2`; with equal weights it is Fleiss' kappa. None where no
-    case has two judgements with weight, or all judgements are the same.
+    case has two judgments with weight, or all judgments are the same.
     """
     judged = np.where(choices >= 0, weights, 0.0)
     mass = np.stack([(judged * (choices == one)).sum(axis=1) for one in range(categories)], axis=1)

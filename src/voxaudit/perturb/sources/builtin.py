@@ -277,11 +277,11 @@ def _vowel(
     pulses = np.diff(np.floor(np.cumsum(curve) / rate), prepend=-1.0)
     tone = pulses
     for number, formant in enumerate(formants):
-        centre = formant * tract
-        if centre > 0.45 * rate:
+        center = formant * tract
+        if center > 0.45 * rate:
             continue
         radius = np.exp(-np.pi * (60.0 + 40.0 * number) / rate)
-        resonance = [1.0, -2.0 * radius * np.cos(2.0 * np.pi * centre / rate), radius**2]
+        resonance = [1.0, -2.0 * radius * np.cos(2.0 * np.pi * center / rate), radius**2]
         tone = lfilter([sum(resonance)], resonance, tone)
     return unit(tone) * np.sin(np.pi * (np.arange(size) + 0.5) / size) ** 0.7
 

@@ -20,7 +20,7 @@ NOISE, MUSIC, SPEECH, SIMULATED, REAL = "noise", "music", "speech", "simulated r
 
 @dataclass(frozen=True)
 class Layout:
-    """A collection that is recognised by what lies in its folder (patterns of names), and where it keeps what.
+    """A collection that is recognized by what lies in its folder (patterns of names), and where it keeps what.
 
     Where a collection has a part for testing, that part is taken, as Speech Robust Bench does.
     """

@@ -24,7 +24,7 @@ from voxaudit.perturb.srmr import RATE, srmr
 # Impulse responses of simulated rooms: images of the source for what comes early, noise for what comes late.
 
 SOUND = 343.0
-"""Metres a second."""
+"""Meters a second."""
 
 EARLY = 0.05
 """Seconds after the direct sound in which single reflections count; later ones are too many to tell apart."""
@@ -38,7 +38,7 @@ RUMBLE = 60.0
 
 @dataclass(frozen=True)
 class Room:
-    """A shoebox with a talker and a microphone: sizes and places in metres, walls by RT60 in seconds."""
+    """A shoebox with a talker and a microphone: sizes and places in meters, walls by RT60 in seconds."""
 
     size: tuple[float, float, float]
     talker: tuple[float, float, float]
@@ -47,12 +47,12 @@ class Room:
 
     @property
     def volume(self) -> float:
-        """Cubic metres."""
+        """Cubic meters."""
         return float(np.prod(self.size))
 
     @property
     def distance(self) -> float:
-        """Metres from talker to microphone."""
+        """Meters from talker to microphone."""
         return float(np.linalg.norm(np.subtract(self.talker, self.microphone)))
 
     @property
@@ -64,7 +64,7 @@ class Room:
 
 
 def random_room(rt60: float, generator: np.random.Generator) -> Room:
-    """Return a living room to a lecture room, both people at least half a metre from the walls and each other."""
+    """Return a living room to a lecture room, both people at least half a meter from the walls and each other."""
     size = generator.uniform((3.0, 3.0, 2.4), (10.0, 8.0, 4.0))
     while True:
         talker, microphone = generator.uniform(0.5, size - 0.5, (2, 3))

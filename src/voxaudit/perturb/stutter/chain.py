@@ -23,7 +23,7 @@ KINDS: dict[str, type[Operation]] = {
 
 @dataclass(frozen=True)
 class Chain:
-    """Operations in the order they are applied. `str(chain)` is its serialised form, `Chain.parse` reads it."""
+    """Operations in the order they are applied. `str(chain)` is its serialized form, `Chain.parse` reads it."""
 
     operations: tuple[Operation, ...] = ()
 

@@ -117,7 +117,7 @@ def _delays(samples: Samples, edges: NDArray[np.int64], longer: int, rate: int) 
 
 
 def _most_like(natural: NDArray[np.float64], around: NDArray[np.float64], middle: int) -> int:
-    """Return at which shift `around` is most like `natural` (highest normalised correlation); `middle` in silence."""
+    """Return at which shift `around` is most like `natural` (highest normalized correlation); `middle` in silence."""
     products = np.correlate(around, natural, "valid")
     squares = np.concatenate([[0.0], np.cumsum(around**2)])
     energy = squares[len(natural) :] - squares[: -len(natural)]

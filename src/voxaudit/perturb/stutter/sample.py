@@ -41,7 +41,7 @@ MIXTURES: dict[str, dict[str, float]] = {
     },
 }
 """Weights of the kinds. `even`: every kind alike, as ASTER draws them. `sep28k` and `fluencybank`: approximate shares
-of the kinds among labelled 3 s clips of people who stutter, in podcasts and in interviews, after Lea et al. (2021)."""
+of the kinds among labeled 3 s clips of people who stutter, in podcasts and in interviews, after Lea et al. (2021)."""
 
 
 def check_kinds(kinds: Sequence[str]) -> None:

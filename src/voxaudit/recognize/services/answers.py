@@ -11,7 +11,7 @@ from voxaudit.errors import one_line
 from voxaudit.recognize.services.wire import Reply
 
 WHOLE = 10_000
-"""Characters of a message that are kept until secrets are taken out: a cut could leave half a key unrecognised."""
+"""Characters of a message that are kept until secrets are taken out: a cut could leave half a key unrecognized."""
 
 _XML = re.compile(r"<(Code|Message)>([^<]*)</\1>")
 _TELLING = ("message", "Message", "err_msg", "error_message", "msg", "detail", "details", "FailureReason")

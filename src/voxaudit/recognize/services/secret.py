@@ -53,7 +53,7 @@ def hide_all(secrets: Iterable[Secret], text: str) -> str:
     """Return text as one line without any of the secrets, which some services repeat in their complaints."""
     for secret in secrets:
         text = secret.hide(text)
-    return one_line(text, 400)  # last, so that no cut leaves half a key unrecognised
+    return one_line(text, 400)  # last, so that no cut leaves half a key unrecognized
 
 
 def problem_with_variable(name: str, setting: str) -> str:

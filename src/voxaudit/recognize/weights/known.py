@@ -37,7 +37,7 @@ class Model:
     engine: str
     setting: str
     what: str
-    licence: str
+    license: str
     origin: str
     archives: tuple[Archive, ...]
     files: tuple[DataFile, ...]

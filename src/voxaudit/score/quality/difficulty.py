@@ -26,7 +26,7 @@ Rate = TypeVar("Rate", float, NDArray[np.float64])
 
 
 def nwerd(werd: Rate, difficulty: float) -> Rate:
-    """Return the normalised degradation `NWERD = 100 * WERD / difficulty`, in the unit of `werd`.
+    """Return the normalized degradation `NWERD = 100 * WERD / difficulty`, in the unit of `werd`.
 
     Errors under easy scenarios weigh more. Averages over a category are plain means of this (SRB section 3.2).
     """
@@ -45,7 +45,7 @@ def difficulties(
 ) -> pl.DataFrame:
     """Return the difficulty of every scenario in a quality table (columns utterance, scenario, dnsmos, pesq, speaker).
 
-    Scores are averaged over a scenario's utterances, taken times -1 and normalised over the scenarios to mean 50 and
+    Scores are averaged over a scenario's utterances, taken times -1 and normalized over the scenarios to mean 50 and
     (population) standard deviation 25; the difficulty is the mean of DNSMOS's and PESQ's, or DNSMOS's alone where
     there is no PESQ, as for `clean` and natural speech. It is relative to the scenarios in the table: leave one out
     and all others move. `dnsmos` names the column to use (`overall` is the P.835 model's).

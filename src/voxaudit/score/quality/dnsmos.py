@@ -69,7 +69,7 @@ HOP = 160
 SIZE = 321
 BANDS = 120
 
-_BEFORE = SIZE // 2  # samples of a frame that lie before its centre
+_BEFORE = SIZE // 2  # samples of a frame that lie before its center
 _QUIETEST = 1e-10
 _RANGE = 80.0  # dB under the loudest band at which everything is cut off
 
@@ -79,7 +79,7 @@ Spectra = NDArray[np.float32]
 def band_levels(samples: Samples, first: int, count: int) -> Spectra:
     """Return the level (dB) of every mel band in `count` frames, of which `first` is the first: count x 120.
 
-    Frame i is centred on sample `160 i`; what lies outside `samples` is zero.
+    Frame i is centered on sample `160 i`; what lies outside `samples` is zero.
     """
     start = first * HOP - _BEFORE
     length = (count - 1) * HOP + SIZE
