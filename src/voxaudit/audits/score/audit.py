@@ -1,0 +1,283 @@
+"""Score: error rates of transcripts that somebody has already, and how far the text normalizer moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import polars as pl
+
+from voxaudit.answer import Answer, Column, Finding, Note, Table, finding_id, number_or_none, tabulate
+from voxaudit.audits.accuracy.audit import error_rates
+from voxaudit.audits.audit import asks
+from voxaudit.audits.scores import Scores
+from voxaudit.errors import VoxauditError
+from voxaudit.score.align import COUNT_COLUMNS, align_words
+from voxaudit.score.compare import LARGE_CHANGE, NormalizerRate, frequent_edits, normalizer_sensitivity
+from voxaudit.score.files import Missing, Pairs, read_pairs
+from voxaudit.score.normalize import UNSPACED, normalize_column, without_spaces
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.score.pairs import scores_of
+from voxaudit.score.show import alignment_block
+from voxaudit.score.table import total
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.tables import require_columns, write_atomically
+from voxaudit.wording import counted, percent, percent_interval
+
+SENSITIVITY_ROWS = 5_000
+"""The normalizers are compared on at most so many utterances: OpenAI's takes a second for every 5,000 texts."""
+EDIT_ROWS = 50_000
+"""Frequent errors are taken from at most so many utterances."""
+NAMES = {
+    "wer": "WER, word error rate",
+    "substitutions": "  substitutions",
+    "deletions": "  deletions",
+    "insertions": "  insertions",
+    "cer": "CER, character error rate",
+    "mer": "MER, match error rate",
+    "wil": "WIL, word information lost",
+}
+
+
+@asks("score", sources=2)
+def score_files(
+    references: str | Path,
+    hypotheses: str | Path | None = None,
+    *,
+    normalizer: str = "basic",
+    by: str | Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    missing: Missing = "error",
+    alignments: int = 0,
+    scores: str | Path | None = None,
+    name: str = "recognizer",
+) -> Answer:
+    """Score transcripts against references from two files, or from one table that has both.
+
+    Plain text is matched line by line, everything else by id. `columns` says which column is which, where the usual
+    names are not used: `reference`, `hypothesis`, `id`, `speaker`. `by` names columns whose groups are reported apart.
+    `WER = (S + D + I) / N`, `MER = (S + D + I) / (H + S + D + I)`, `WIL = 1 - (H / N)(H / P)` with N words said and P
+    heard. `scores` is a file to write a scores table to, which every audit reads; the recognizer is called `name`
+    there.
+
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "ref.txt").write_text("turn the lamp off\\nopen the door\\n")
+    >>> _ = (folder / "hyp.txt").write_text("turn a lamp off\\nopen the door\\n")
+    >>> answer = score_files(folder / "ref.txt", folder / "hyp.txt")
+    >>> print(answer.findings[0].sentence)
+    14.3 % of the words are wrong: 1 error in 7 words of 2 utterances.
+    """
+    chosen = find_normalizer(normalizer)
+    names = dict(columns or {})
+    unknown = set(names) - {"reference", "hypothesis", "id", "speaker"}
+    if unknown:
+        raise VoxauditError(
+            f"'{min(unknown)}' is no column here; give reference, hypothesis, id or speaker", see=("columns",)
+        )
+    pairs = read_pairs(
+        references,
+        hypotheses,
+        id=names.get("id"),
+        reference=names.get("reference"),
+        hypothesis=names.get("hypothesis"),
+        missing=missing,
+    )
+    split = [by] if isinstance(by, str) else list(by)
+    speaker = names.get("speaker")
+    require_columns(pairs.columns, [*split, *([speaker] if speaker else [])], str(references))
+    frame = scores_of(pairs, chosen, recognizer=name, speaker=speaker)
+    table = Scores(frame, str(references))
+    if scores is not None:
+        _write(table.frame, Path(scores))
+    notes = [*(Note("pairs", text) for text in pairs.notes), *_unspaced(pairs, chosen.id)]
+    wordless = int((frame["words"] == 0).sum())
+    if wordless:
+        text = f"{wordless:,} references have no words; what was heard there counts as insertions"
+        notes.append(Note("wordless", text, {"utterances": wordless}))
+    finding, why = _finding(table)
+    notes += why
+    sample = -(-len(pairs) // SENSITIVITY_ROWS)
+    rates = normalizer_sensitivity(
+        pairs.references.gather_every(sample), pairs.hypotheses.gather_every(sample), chosen.id
+    )
+    notes += _moved(rates)
+    said, heard = (normalize_column(texts, chosen) for texts in (pairs.references, pairs.hypotheses))
+    tables = [_measures(table, finding), _frequent(said, heard)]
+    if split:
+        tables.append(_groups(table, split))
+    tables += [
+        _normalizers(rates, -(-len(pairs) // sample)),
+        *_alignments(pairs, said, heard, frame, alignments),
+    ]
+    return Answer(
+        audit="score",
+        title=f"{counted(len(pairs), 'utterance')}, text normalized with {chosen.id}",
+        question={"normalizer": chosen.id},
+        findings=(finding,),
+        tables=[one for one in tables if one.frame.height],  # type: ignore[arg-type]
+        notes=tuple(notes),
+        detail=table,
+    )
+
+
+def _write(table: pl.DataFrame, path: Path) -> None:
+    """Write a `scores` table, what every audit reads: one row per utterance, with the files' other columns."""
+    writers: dict[str, Callable[[Path], object]] = {".csv": table.write_csv, ".parquet": table.write_parquet}
+    if path.suffix.lower() not in writers:
+        raise VoxauditError(f"{path}: a scores table is written as {' or '.join(writers)}", see=("scores",))
+    write_atomically(path, writers[path.suffix.lower()])
+
+
+def _unspaced(pairs: Pairs, chosen: str) -> list[Note]:
+    """Say where sentences count as words: nearly every rate would be a rate of sentences."""
+    count = sum(without_spaces(text) for text in pairs.references.drop_nulls())
+    if not count or chosen.startswith(f"{UNSPACED}@"):
+        return []
+    text = (
+        f"{count:,} of {len(pairs):,} references have no spaces between words, and each counts as one word; the"
+        f" normalizer `{UNSPACED}` counts characters instead"
+    )
+    return [Note("unspaced", text, {"utterances": count}, see=("normalizer",))]
+
+
+def _finding(table: Scores) -> tuple[Finding, list[Note]]:
+    row = error_rates(table, []).row(0, named=True)
+    rate = percent_interval(row["wer"], row["low"], row["high"])
+    where = f"{counted(row['errors'], 'error')} in {counted(row['words'], 'word')} of {row['utterances']:,} utterances"
+    finding = Finding(
+        finding_id("score", "wer"),
+        "wer",
+        "measured" if row["wer"] is not None else "refused",
+        f"{rate} of the words are wrong: {where}."
+        if row["wer"] is not None
+        else "There are no reference words.",
+        estimate=number_or_none(row["wer"]),
+        low=number_or_none(row["low"]),
+        high=number_or_none(row["high"]),
+        speakers=row["speakers"],
+        utterances=row["utterances"],
+        words=row["words"],
+        code=None if row["wer"] is not None else "no_references",
+        headline=True,
+    )
+    if row["low"] is not None:
+        return finding, []
+    unknown = table.frame["speaker"].null_count()
+    if unknown == table.frame.height:
+        why = "there is no speaker column, and utterances of one speaker are not independent"
+    elif row["speakers"] < FEWEST_SPEAKERS:
+        why = f"there are {row['speakers']} speakers; at least {FEWEST_SPEAKERS} are needed"
+    elif row["words"] and not row["errors"]:
+        why = "no error was made, and nothing tells how far above 0 the rate may be"
+    else:
+        why = "the speaker is unknown for some utterances, or there are no reference words"
+    return finding, [Note("no_interval", f"No interval for the WER: {why}.", see=("columns",))]
+
+
+def _measures(table: Scores, finding: Finding) -> Table:
+    counts = total(table.frame)
+    sums = {name: int(table.frame[name].sum()) for name in (*COUNT_COLUMNS, "characters", "character_errors")}
+    values = {
+        "wer": finding.estimate,
+        **{
+            name: sums[name] / counts.words if counts.words else None
+            for name in ("substitutions", "deletions", "insertions")
+        },
+        "cer": sums["character_errors"] / sums["characters"] if sums["characters"] else None,
+        "mer": counts.mer,
+        "wil": counts.wil,
+    }
+    errors = {"wer": counts.errors, "cer": sums["character_errors"], **sums}
+    rows = [
+        {
+            "measure": measure,
+            "what": what,
+            "rate": values[measure],
+            "low": finding.low if measure == "wer" else None,
+            "high": finding.high if measure == "wer" else None,
+            "errors": errors.get(measure),
+        }
+        for measure, what in NAMES.items()
+    ]
+    columns = [("what", "measure"), ("rate", "", "percent", "low", "high"), ("errors", "", "count")]
+    note = "In brackets: the 95 % interval, speakers being the sample." if finding.low is not None else ""
+    return tabulate("measures", "Error rates", rows, columns, note=note)
+
+
+def _frequent(said: pl.Series, heard: pl.Series) -> Table:
+    step = -(-len(said) // EDIT_ROWS)
+    found = frequent_edits(said.gather_every(step).to_list(), heard.gather_every(step).to_list())
+    rows: list[dict[str, object]] = [
+        *({"kind": "substituted", "word": a, "heard": b, "count": n} for a, b, n in found.substitutions),
+        *({"kind": "deleted", "word": word, "heard": None, "count": n} for word, n in found.deletions),
+        *({"kind": "inserted", "word": None, "heard": word, "count": n} for word, n in found.insertions),
+    ]
+    columns = [("kind",), ("word", "said"), ("heard",), ("count", "times", "count")]
+    note = f"Of a sample of {-(-len(said) // step):,} utterances." if step > 1 else ""
+    return tabulate("frequent", "What is most often wrong", rows, columns, note=note)
+
+
+def _groups(table: Scores, by: Sequence[str]) -> Table:
+    keys = [table.column(name) for name in by]
+    rates = error_rates(table, by)
+    kinds = table.frame.group_by(keys, maintain_order=True).agg(pl.col(COUNT_COLUMNS).sum())
+    frame = rates.join(
+        kinds.rename(dict(zip(keys, by, strict=True))), on=list(by), how="left", nulls_equal=True
+    )
+    columns = [
+        *(Column(name) for name in by),
+        *(Column(name, kind="count") for name in ("utterances", "words")),
+        Column("wer", "WER", "percent", "low", "high"),
+        Column("cer", "CER", "percent"),
+        *(Column(name, name[0].upper(), "count") for name in ("substitutions", "deletions", "insertions")),
+    ]
+    return tabulate("groups", f"By {', '.join(by)}", frame, columns)
+
+
+def _normalizers(rates: Sequence[NormalizerRate], utterances: int) -> Table:
+    columns = [
+        ("normalizer",),
+        ("words", "", "count"),
+        ("wer", "WER", "percent"),
+        ("cer", "CER", "percent"),
+        ("change", "change", "percent"),
+    ]
+    title = f"The same transcripts under every normalizer ({counted(utterances, 'utterance')})"
+    return tabulate("normalizers", title, [asdict(rate) for rate in rates], columns)
+
+
+def _moved(rates: Sequence[NormalizerRate]) -> list[Note]:
+    """Say where the choice of a normalizer moves the rate by much."""
+    known = [(rate.wer, rate) for rate in rates if rate.wer is not None]
+    # No relative change can be given where the chosen normalizer leaves no error: then any error is a change.
+    if not any(bool(wer) if rate.change is None else abs(rate.change) > LARGE_CHANGE for wer, rate in known):
+        return []
+    (least, low), (most, high) = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
+    text = (
+        f"The choice of normalizer moves the WER by more than {100 * LARGE_CHANGE:.0f} %: from {percent(least)}"
+        f" ({low.normalizer}) to {percent(most)} ({high.normalizer}). Name it with the figure."
+    )
+    return [Note("normalizer", text, {"low": least, "high": most}, see=("normalizer",))]
+
+
+def _alignments(
+    pairs: Pairs, said: pl.Series, heard: pl.Series, frame: pl.DataFrame, number: int
+) -> list[Table]:
+    """Return the worst utterances, each as the lines of its alignment."""
+    if not number:
+        return []
+    errors = frame["substitutions"] + frame["deletions"] + frame["insertions"]
+    rows = []
+    for index in errors.arg_sort(descending=True).head(number).to_list():
+        if not errors[index]:
+            continue
+        head = f"{errors[index]} errors, {frame['words'][index]} words"
+        about = {"utterance": str(pairs.ids[index]), "reference": pairs.references[index]}
+        about["hypothesis"] = pairs.hypotheses[index]
+        for line in alignment_block(align_words(said[index], heard[index])).split("\n"):
+            rows.append({"utterance": about["utterance"], "about": head, "line": line, **about})
+            head = ""
+    shown = [("utterance",), ("about", " "), ("line", "alignment")]
+    return [tabulate("alignments", "The worst utterances", rows, shown)]
