@@ -117,6 +117,7 @@ REMEDIES: dict[str, str] = {
     "not_heard_alike": "let all recognizers hear the same scenarios and run the audit again",
     "one_group": "add speech of a second group, or compare another attribute",
     "too_many_groups": "give the corpus a coarser column, such as bands of age",
+    "too_few_scenarios": "measure three scenarios or more together, or use the published difficulties",
     "too_few_recognizers": "run with two recognizers or more",
     "not_separable": "hold fewer attributes fixed, or collect speech in which they vary independently",
     "too_few_utterances": "add more utterances of the same speakers",

@@ -1,0 +1,36 @@
+"""Quality: how the audio of each scenario sounds, and how difficult that makes it."""
+
+from __future__ import annotations
+
+from voxaudit.audits.audit import Audit, Option
+
+AUDIT = Audit(
+    name="quality",
+    title="Quality of the audio",
+    summary="how good the audio of each scenario sounds, and how difficult that makes it",
+    function="voxaudit.audits.quality.audit:quality",
+    example=("data/manifest.csv", {"scenarios": ("quick", "gaussian_noise:4")}),
+    source="INPUT",
+    source_help="the folder of a run, a corpus, or audio files",
+    several=True,
+    options={
+        "scenarios": Option(
+            "scenarios and suites to measure; a run's own if not given, else clean only", "specs", "ID,..."
+        ),
+        "utterances": Option(
+            "how many to measure, spread over the speakers, or all; as many as the intervals need if not given",
+            metavar="N",
+        ),
+        "p835": Option("also signal, background and overall MOS, at 12 times the cost", "flag"),
+        "windows": Option(
+            "which windows DNSMOS is the mean of: every, or as the package speechmos does",
+            choices=("every", "speechmos"),
+        ),
+        "workers": Option("processes (default: one per core)", "count", "N", least=1),
+        "rows": Option(
+            "also write one row per utterance and scenario to this file (.csv, .tsv or .parquet)",
+            "file",
+            "FILE",
+        ),
+    },
+)
