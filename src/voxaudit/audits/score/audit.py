@@ -209,11 +209,12 @@ def _measures(table: Scores, finding: Finding) -> Table:
 def _frequent(said: pl.Series, heard: pl.Series) -> Table:
     step = -(-len(said) // EDIT_ROWS)
     found = frequent_edits(said.gather_every(step).to_list(), heard.gather_every(step).to_list())
-    rows: list[dict[str, object]] = [
-        *({"kind": "substituted", "word": a, "heard": b, "count": n} for a, b, n in found.substitutions),
-        *({"kind": "deleted", "word": word, "heard": None, "count": n} for word, n in found.deletions),
-        *({"kind": "inserted", "word": None, "heard": word, "count": n} for word, n in found.insertions),
+    edits = [
+        *(("substituted", said_, heard_, n) for said_, heard_, n in found.substitutions),
+        *(("deleted", word, None, n) for word, n in found.deletions),
+        *(("inserted", None, word, n) for word, n in found.insertions),
     ]
+    rows = [dict(zip(("kind", "word", "heard", "count"), edit, strict=True)) for edit in edits]
     columns = [("kind",), ("word", "said"), ("heard",), ("count", "times", "count")]
     note = f"Of a sample of {-(-len(said) // step):,} utterances." if step > 1 else ""
     return tabulate("frequent", "What is most often wrong", rows, columns, note=note)
