@@ -1,0 +1,147 @@
+"""An answer as people read it on a terminal and from `print`."""
+
+from __future__ import annotations
+
+import pytest
+from sample_report import EVIL, hostile_report, sample_report
+
+from voxaudit.answer import Answer, Column, Finding, Note, Refusal, Tables, tabulate
+from voxaudit.render.terminal import MOST_FINDINGS, MOST_ROWS, answer_text, print_answer
+
+
+def answer(**fields):
+    rows = [
+        {
+            "group": "north",
+            "wer": 0.1,
+            "low": 0.08,
+            "high": 0.12,
+            "gap": -0.02,
+            "p": None,
+            "verdict": "measured",
+        },
+        {
+            "group": "south",
+            "wer": 0.2,
+            "low": 0.1,
+            "high": None,
+            "gap": 0.1,
+            "p": 1e-6,
+            "verdict": "not_shown",
+        },
+        {"group": "east", "wer": None, "low": None, "high": None, "gap": None, "p": 0.2, "verdict": "alike"},
+    ]
+    columns = [
+        ("group",),
+        ("wer", "WER", "percent", "low", "high"),
+        ("gap", "", "points"),
+        ("p", "", "p"),
+        ("verdict",),
+    ]
+    table = tabulate("groups", "Word error rate by accent", rows, columns, note="Speakers are the sample.")
+    return Answer(**{"audit": "disparity", "title": "Groups", "tables": Tables([table]), **fields})
+
+
+def test_a_table_has_intervals_in_one_cell_and_numbers_to_the_right():
+    lines = answer_text(answer()).splitlines()
+    assert lines[0] == "Groups"
+    assert lines[1] == "Word error rate by accent"
+    assert lines[3].split() == ["group", "WER", "gap,", "points", "p", "verdict"]
+    north, south, east = lines[5:8]
+    assert north.split("  ")[1] == "north"
+    assert "10.0 % (8.0 to 12.0)" in north
+    assert "20.0 % (10.0 to ?)" in south
+    assert north.index("-2.0") + 4 == south.index("+10.0") + 5  # set to the right
+    assert "<0.0001" in south
+    assert east.split() == ["east", "-", "-", "0.200", "alike"]
+    assert "not shown" in south
+    assert "  Speakers are the sample." in lines
+
+
+def test_a_title_is_not_said_twice():
+    assert answer_text(answer(title="Word error rate by accent")).count("Word error rate by accent") == 1
+
+
+def test_sentences_notes_and_refusals_follow():
+    findings = (
+        Finding("a/0", "m", "measured", "Stands in the table."),
+        Finding("a/1", "m", "not_shown", "First."),
+        Finding("a/2", "m", "shown", "Second.", headline=True),
+    )
+    said = answer_text(
+        answer(
+            findings=findings,
+            notes=(Note("n", "the reference is north", see=("reference", "no_random")),),
+            refusals=(
+                Refusal("too_few_speakers", "west", "2 speakers; 5 are needed.", see=("attribute",)),
+                Refusal("not_asked", "", "nobody asked"),
+            ),
+        )
+    )
+    assert "Stands in the table" not in said
+    assert said.splitlines()[-5:] == [
+        "- First.",
+        "- Second.",
+        "note: the reference is north (see the arguments `reference`, `no_random`)",
+        "Not answered: west: 2 speakers; 5 are needed. To get it: record more speakers of these groups"
+        " (see the argument `attribute`)",
+        "Not answered: nobody asked",
+    ]
+
+
+def test_the_command_line_names_flags_and_python_arguments(capsys):
+    one = answer(notes=(Note("n", "chosen", see=("no_random", "reference")),))
+    assert answer_text(one, flags=True).endswith("note: chosen (see --no-random, --reference)")
+    print_answer(one)
+    out = capsys.readouterr().out
+    assert out.rstrip().endswith("note: chosen (see --no-random, --reference)")
+    assert str(one) == answer_text(one)
+    assert str(one).endswith("note: chosen (see the arguments `no_random`, `reference`)")
+
+
+def test_long_tables_are_cut_and_folded_ones_left_out():
+    rows = [{"n": 1000 + n} for n in range(MOST_ROWS + 1)]
+    long = tabulate("long", "Long", rows, [("n", "", "count")])
+    folded = tabulate("folded", "Folded", rows[:1], [("n", "", "count")], folded=True)
+    text = answer_text(Answer("a", "A", tables=Tables([long, folded])))
+    assert "1,059" in text
+    assert "1,060" not in text
+    assert 'The first 60 of 61 rows: in `tables["long"]`' in text
+    assert text.endswith('Folded (1 row): in `tables["folded"]`')
+    flags = answer_text(Answer("a", "A", tables=Tables([long, folded])), flags=True)
+    assert "The first 60 of 61 rows: in the JSON" in flags
+    assert flags.endswith("Folded (1 row): in the JSON")
+
+
+def test_of_many_findings_headlines_and_claims_come_first():
+    verdicts = ["not_shown"] * 20 + ["alike", "shown", "measured"]
+    findings = tuple(
+        Finding(f"a/{n}", "m", verdict, f"S{n}.", headline=n == 22) for n, verdict in enumerate(verdicts)
+    )
+    lines = answer_text(Answer("a", "A", findings=findings)).splitlines()
+    assert lines[1:5] == ["- S22.", "- S21.", "- S20.", "- S0."]
+    assert len(lines) == 1 + MOST_FINDINGS + 1
+    assert lines[-1] == "- 11 more findings: in `findings`"
+    exact = answer_text(Answer("a", "A", findings=findings[:MOST_FINDINGS])).splitlines()
+    assert exact[1:] == [f"- S{n}." for n in range(MOST_FINDINGS)]
+
+
+def test_measurements_are_said_where_nothing_else_is():
+    findings = tuple(Finding(f"a/{n}", "m", "measured", f"S{n}.") for n in range(3))
+    assert answer_text(Answer("a", "A", findings=findings)).splitlines()[1:] == ["- S0.", "- S1.", "- S2."]
+
+
+def test_width_is_honored():
+    words = "so many short words that no line can hold them all " * 10
+    table = tabulate("t", "T", [{"a": words}], [Column("a")])
+    lines = answer_text(Answer("a", "A", tables=Tables([table])), width=70).splitlines()
+    assert 60 < max(map(len, lines)) <= 70
+
+
+@pytest.mark.parametrize("make", [sample_report, hostile_report])
+def test_nothing_can_drive_a_terminal(make):
+    for answer in (answer for chapter in make().chapters for answer in chapter.answers):
+        text = answer_text(answer, flags=True)
+        assert all(line.isprintable() for line in text.split("\n"))
+        assert "\n\n\n" not in text
+    assert EVIL[:20] in answer_text(hostile_report().chapters[0].answers[0])
