@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from benchmarks.measure import Row, Settings, row_of
-
-from voxaudit.audits.breaking.simulation import Listeners, group_interval, simulate_group
+from benchmarks.studies.breaking import Listeners, group_interval, simulate_group
 
 SPEAKERS = 12
 LENGTH = 50.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from benchmarks.studies.breaking import Listeners, simulate_group
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import SIGMA, Setting
 
 from voxaudit.audits.breaking.axes import Axis
-from voxaudit.audits.breaking.result import Difference, adjust, summarize_groups
-from voxaudit.audits.breaking.simulation import Listeners, simulate_group
+from voxaudit.audits.breaking.groups import Difference, adjust, summarize_groups
 from voxaudit.audits.sequential.rounds import Goal
 from voxaudit.audits.sequential.simulation import World, simulate
 
@@ -48,7 +48,7 @@ def _breaking(generator: np.random.Generator, setting: Setting, shift: float) ->
             for label, people, count in zip("ab", groups, setting.sizes, strict=True)
         }
         levels = dict.fromkeys(places, 0.5)
-        found += summarize_groups(name, AXIS, places, levels, "", generator)[1]
+        found += summarize_groups(name, AXIS, places, levels, True, generator)[1]
     return {"breaking.difference": [one.shown for one in adjust(found)]}
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from voxaudit.audits.breaking import Breaking, breaking_points, find_axis
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # simulated speakers are no part of the package
+
+from benchmarks.studies.breaking import Listeners, group_interval, simulate_group
+
+from voxaudit.answer import RefusedError
+from voxaudit.audits.breaking import breaking, find_axis
+from voxaudit.audits.breaking.audit import Breaking, _answer
 from voxaudit.audits.breaking.axes import RANGES
-from voxaudit.audits.breaking.result import summarize_groups
-from voxaudit.audits.breaking.simulation import Listeners, group_interval, simulate_group
-from voxaudit.audits.breaking.tracks import Track, misfit, order_of_harm, run_tracks
+from voxaudit.audits.breaking.groups import summarize_groups
+from voxaudit.audits.breaking.staircase import Track, misfit, order_of_harm, run_tracks
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
@@ -66,12 +73,12 @@ def audit(corpus, **options):
         "workers": 1,
         "cache": False,
     } | options
-    perturbation = given.pop("perturbation", "amp")
-    return breaking_points(read_corpus(corpus), engine(folder), perturbation, **given)
+    return breaking(read_corpus(corpus), engine(folder), **{"perturbation": "amp", **given})
 
 
 def test_known_breaking_points_of_two_groups(corpus, tmp_path):
-    found = audit(corpus)
+    answer = audit(corpus)
+    found = answer.detail
     a, b = found.points
     # 0.1 of full scale is half: a factor of 0.125 for speech at 0.8, of 0.5 for speech at 0.2.
     assert a.value == pytest.approx(0.125, rel=0.2)
@@ -86,16 +93,50 @@ def test_known_breaking_points_of_two_groups(corpus, tmp_path):
     heard = len((tmp_path / "journal").read_text().splitlines())
     assert heard == found.heard <= found.trials
     again = audit(corpus)
-    assert again.heard == 0
-    assert again.points == found.points
+    assert again.detail.heard == 0
+    assert again.findings == answer.findings
     written = json.loads((tmp_path / "out" / "breaking.json").read_text())
     assert written["points"][0]["group"] == "a"
     assert {row["speaker"] for row in written["speakers"]} == {f"{g}{n}" for g in "ab" for n in range(6)}
 
 
+def test_findings_have_the_numbers_units_and_sentences(corpus):
+    answer = audit(corpus)
+    point = answer.finding("breaking/mine/amp/group/a/breaking_point")
+    assert (point.verdict, point.unit, point.speakers) == ("measured", "times", 6)
+    assert point.sentence.startswith("mine gets 50 % of the words wrong under amp at 0.1")
+    assert point.sentence.endswith("): a (group), 6 speakers.")
+    gap = answer.finding("breaking/mine/amp/group/a/b/breaking_point_ratio")
+    assert (gap.verdict, gap.unit, gap.against, gap.family) == ("shown", "ratio", "b", "comparisons")
+    # Softer is harsher: whoever bears a smaller factor breaks later.
+    assert gap.sentence.startswith("mine breaks later for a (group) than for b under amp: 0.2")
+    assert f"{gap.estimate:.2f} times ({gap.low:.2f} to {gap.high:.2f})" in gap.sentence
+    row = answer.tables["differences"].row(0, named=True)
+    assert (row["estimate"], row["p"], row["p_adjusted"]) == (gap.estimate, gap.p, gap.p_adjusted)
+    assert answer.tables["points"]["estimate"].to_list() == [point.estimate, answer.findings[1].estimate]
+    assert answer.tables["speakers"].height == 12
+
+
+def test_a_finished_folder_is_read_again_and_nothing_is_heard(corpus, tmp_path, capsys):
+    answer = audit(corpus)
+    (tmp_path / "engine.py").unlink()
+    again = breaking(tmp_path / "out")
+    assert again.findings == answer.findings
+    assert {one.command for one in answer.findings} == {"voxaudit breaking out"}
+    assert again.question["perturbation"] == "amp"
+    assert main(["breaking", str(tmp_path / "out"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [one["estimate"] for one in document["findings"]] == [one.estimate for one in answer.findings]
+    with pytest.raises(VoxauditError, match="nothing is heard"):
+        breaking(tmp_path / "out", out=tmp_path / "other")
+    (tmp_path / "out" / "breaking.json").write_text('{"axis": 3}')
+    with pytest.raises(RefusedError, match="cannot be read") as caught:
+        breaking(tmp_path / "out")
+    assert caught.value.refusal.code == "unreadable"
+
+
 def test_a_rise_above_clean_is_a_level_for_each_group(corpus):
-    found = audit(corpus, rise=0.3)
-    a, b = found.points
+    a, b = audit(corpus, rise=0.3).detail.points
     # Clean speech at 0.8 loses nothing of ten words (rounded), at 0.2 two of ten.
     assert a.level == pytest.approx(0.3, abs=0.02)
     assert b.level == pytest.approx(0.5, abs=0.05)
@@ -103,27 +144,34 @@ def test_a_rise_above_clean_is_a_level_for_each_group(corpus):
 
 
 def test_what_never_breaks_or_is_broken_already_has_no_number(corpus):
-    never = audit(corpus, ends=(1.0, 0.7), attribute="group").points
+    never = audit(corpus, ends=(1.0, 0.7), attribute="group").detail.points
     assert never[0].value is None
     assert never[0].never == 6
-    assert "is no harder than" in never[0].refusal or "does not break" in never[0].refusal
+    assert never[0].why_not in ("no_harm", "never")
     already = audit(corpus, ends=(0.3, 0.001))
-    assert already.points[1].always == 6
-    assert already.points[1].value is None
-    assert already.points[0].value is not None
-    assert "mild end already" in "".join(already.sentences())
+    assert already.detail.points[1].always == 6
+    assert already.detail.points[1].value is None
+    assert already.detail.points[0].value is not None
+    finding = already.findings[1]
+    assert "gets 50 % of the words wrong under amp at 0.3 times already" in finding.sentence
+    assert (finding.verdict, finding.low, finding.high) == ("measured", 0.3, None)  # mild is large here
 
 
 def test_no_order_of_harm_is_refused(corpus):
-    found = audit(corpus, ends=(0.001, 1.0))
-    assert all(point.value is None and "turn the range round" in point.refusal for point in found.points)
-    assert not found.differences
+    answer = audit(corpus, ends=(0.001, 1.0))
+    assert all(point.value is None and point.why_not == "no_harm" for point in answer.detail.points)
+    assert not answer.detail.differences
+    assert {(one.verdict, one.code) for one in answer.findings} == {("refused", "no_harm")}
+    [refusal] = answer.refusals
+    assert "is no harder than" in refusal.text
+    assert refusal.remedy == "turn the range round, or widen it"
 
 
 def test_without_groups_there_is_one_point(corpus):
-    found = audit(corpus, attribute=None)
-    assert [point.group for point in found.points] == ["all speakers"]
-    assert not found.differences
+    answer = audit(corpus, attribute=None)
+    assert [point.group for point in answer.detail.points] == ["all speakers"]
+    assert [one.id for one in answer.findings] == ["breaking/mine/amp/breaking_point"]
+    assert "differences" not in answer.tables
 
 
 @pytest.mark.parametrize(
@@ -135,6 +183,8 @@ def test_without_groups_there_is_one_point(corpus):
         ({"perturbation": "clipping", "ends": (1.0, 2.0)}, "theta must be above 0 and at most 1"),
         ({"perturbation": "silence"}, "silence"),
         ({"ends": (1.0, 1.0)}, "are the same"),
+        ({"ends": (1.0, 0.5, 0.1)}, "two numbers"),
+        ({"out": None}, "name a folder"),
         ({"level": 1.5}, "level must lie between 0 and 1"),
         ({"budget": 2}, "budget must be at least 4"),
         ({"attribute": "grup"}, "Did you mean: group"),
@@ -163,14 +213,23 @@ def test_a_group_of_one_speaker_has_no_number(corpus):
     ]
     small = corpus.with_name("small.csv")
     small.write_text("\n".join(table))
-    found = audit(small)
-    assert found.points[0].value is not None
-    assert found.points[1].refusal == "1 speaker, and at least 5 are needed"
-    assert not found.differences
+    answer = audit(small)
+    assert answer.detail.points[0].value is not None
+    assert answer.detail.points[1].why_not == "too_few_speakers"
+    assert answer.findings[1].sentence.endswith("for b (group): 1 speaker, and at least 5 are needed.")
+    assert answer.findings[1].code == answer.refusals[0].code == "too_few_speakers"
+    assert not answer.detail.differences
+
+
+def test_one_group_has_nothing_to_be_compared_with(corpus):
+    alone = corpus.with_name("alone.csv")
+    alone.write_text("\n".join(line for line in corpus.read_text().splitlines() if not line.startswith("b")))
+    with pytest.raises(RefusedError, match="only the group 'a' occurs") as caught:
+        audit(alone)
+    assert caught.value.refusal.code == "one_group"
 
 
 def test_the_command(corpus, tmp_path, capsys):
-    (tmp_path / "mine.py").write_text(ENGINE)
     spec = f"python:{tmp_path / 'engine.py'}:hear"
     command = [
         "breaking",
@@ -185,13 +244,15 @@ def test_the_command(corpus, tmp_path, capsys):
     command += ["--out", str(tmp_path / "cli"), "--no-cache", "--workers", "1"]
     assert main([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["differences"][0]["shown"] is True
+    assert document["findings"][-1]["verdict"] == "shown"
     assert main(command) == 0
     said = capsys.readouterr().out
-    assert "50 % of the words wrong at 0.1" in said
-    assert "a difference is shown" in said
-    assert main([*command, "--range", "loud"]) == 2
-    assert "--range takes two numbers" in capsys.readouterr().err
+    assert "50.0 %   0.1" in said
+    assert "breaks later for a (group) than for b" in said
+    assert main([*command, "--ends", "loud"]) == 2
+    assert "takes numbers" in capsys.readouterr().err
+    assert main([*command, "--ends", "1"]) == 2
+    assert "(see --ends)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", sorted(RANGES))
@@ -257,9 +318,10 @@ def test_simulated_speakers_are_found():
 def test_limits_end_with_the_range():
     axis = find_axis("gaussian_noise")
     places = {"a": np.array([0.05, -0.3, 0.2, 0.1, -0.4, 0.3])}
-    [point], _ = summarize_groups("mine", axis, places, {"a": 0.5}, "", np.random.default_rng(0))
+    [point], _ = summarize_groups("mine", axis, places, {"a": 0.5}, True, np.random.default_rng(0))
     assert (point.high, point.always) == (40.0, 2)
     assert point.low < point.value < 40.0
-    found = Breaking(axis, None, (point,), (), (), (), 0, 0)
-    assert "or beyond" in found.sentences()[0]
-    assert "2 of 6 at the mild end already" in found.sentences()[0]
+    speaker = dict.fromkeys(("recognizer", "speaker", "group", "value", "never", "always", "trials"))
+    [finding] = _answer(Breaking(axis, None, (point,), (), (speaker,), {}, (), 0, {})).findings
+    assert "or beyond" in finding.sentence
+    assert "2 of them at the mild end already" in finding.sentence

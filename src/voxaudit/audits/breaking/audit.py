@@ -139,7 +139,8 @@ def breaking(
     people = _speakers(corpus, attribute, rule, options.seed)
     folder = Path(out)
     found = _hear(folder, engines, people, axis, Settings(opened), level, rise, budget, rule, options)
-    question = {"recognizers": list(engines), "perturbation": perturbation, "parameter": axis.parameter}
+    question: dict[str, Any] = {"recognizers": list(engines), "perturbation": perturbation}
+    question |= {"parameter": axis.parameter}
     question |= {"ends": [axis.mild, axis.harsh], "level": level, "rise": rise, "attribute": attribute}
     question |= {"budget": budget, "normalizer": normalizer, "seed": options.seed}
     _write(folder, replace(found, attribute=attribute, question=question))
@@ -606,7 +607,11 @@ def _point_table(found: Breaking, words: _Words) -> Table:
     rows = []
     for point in found.points:
         finding = words.point(point)
-        row = {"recognizer": point.recognizer, "scenario": words.scenario, "attribute": found.attribute}
+        row: dict[str, Any] = {
+            "recognizer": point.recognizer,
+            "scenario": words.scenario,
+            "attribute": found.attribute,
+        }
         row |= {"group": point.group, "level": point.level, "estimate": point.value}
         row |= {"low": finding.low, "high": finding.high, "unit": words.unit, "verdict": finding.verdict}
         row |= {
