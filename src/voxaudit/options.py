@@ -203,7 +203,7 @@ class RunOptions:
     executor: str = option("local", "hear on this machine or on a Ray cluster", choices=("local", "ray"))
     ray_address: str | None = option(
         None,
-        "the Ray cluster: auto, host:port or ray://host:port; without an executor, that is ray then",
+        "the Ray cluster: auto, host:port or ray://host:port; unless an executor is named, it is ray",
         unset="the one Ray finds",
         metavar="ADDRESS",
     )

@@ -66,11 +66,8 @@ def recognizer_list(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def add_run_arguments(parser: argparse._ActionsContainer, *only: str, defaults: bool = True) -> None:
-    """Declare the options of a run, or `only` some of them, as flags; one that is true by default is `--no-NAME`.
-
-    The help says the `defaults`, unless audit.toml has its own.
-    """
+def add_run_arguments(parser: argparse._ActionsContainer, *only: str) -> None:
+    """Declare the options of a run, or `only` some of them, as flags; one that is true by default is `--no-NAME`."""
     from voxaudit.options import RunOptions, options_of
 
     for name, one in options_of(RunOptions).items():
@@ -86,7 +83,7 @@ def add_run_arguments(parser: argparse._ActionsContainer, *only: str, defaults: 
                 help=one.off or one.meaning,
             )
             continue
-        said = f" (default: {one.default_said})" if defaults and one.default_said else ""
+        said = f" (default: {one.default_said})" if one.default_said else ""
         parser.add_argument(
             f"--{flag}",
             type=_typed(one),

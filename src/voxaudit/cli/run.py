@@ -27,9 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print how many trials, minutes of audio and dollars it would take; hear nothing",
     )
     parser.add_argument("--json", action="store_true", help="print findings.json")
-    add_run_arguments(
-        parser.add_argument_group("options of the run (default: as audit.toml says)"), defaults=False
-    )
+    add_run_arguments(parser.add_argument_group("options of the run (audit.toml may set other defaults)"))
     add_goal_arguments(parser.add_argument_group("stop early (see: voxaudit sequential)"))
 
 

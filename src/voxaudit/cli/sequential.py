@@ -26,11 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_goal_arguments(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: as in audit.toml)")
-    add_run_arguments(
-        parser.add_argument_group("options of hearing (default: as audit.toml says)"),
-        *ON_DEMAND,
-        defaults=False,
-    )
+    group = parser.add_argument_group("options of the run (audit.toml may set other defaults)")
+    add_run_arguments(group, *ON_DEMAND)
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
