@@ -240,7 +240,7 @@ def test_what_cannot_be_attacked_is_said_at_once():
     with pytest.raises(AttackError, match="Silly has no rate, loss, transcribe"):
         as_differentiable(type("Silly", (), {}), "mine.py:Silly")
     with pytest.raises(
-        AttackError, match=r"'pocketsphinx' gives no gradient, so --method pgd .*--method blackbox"
+        AttackError, match=r"'pocketsphinx' gives no gradient, so the method pgd .*the method blackbox"
     ):
         open_victim("pocketsphinx").differentiable("pgd")
     with pytest.raises(AttackError, match="norm must be one of l2, linf"):

@@ -12,11 +12,10 @@ import soundfile
 from voxaudit.audio import Audio, read
 from voxaudit.audits.attack.audit import attack
 from voxaudit.audits.attack.blackbox import Search, SearchNoise, SearchScenarios, best_of_random, search
-from voxaudit.audits.attack.campaign import Plan
 from voxaudit.audits.attack.gradient import measured
 from voxaudit.audits.attack.models import AttackError, Victim, open_victim
 from voxaudit.audits.attack.result import Tried, scenario_id, summarize
-from voxaudit.cli.attack import add_arguments, run
+from voxaudit.cli.main import main
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import Scenario
@@ -54,11 +53,7 @@ def engine(folder):
 
 
 def command(*arguments):
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    return run(parser.parse_args([str(one) for one in arguments]))
+    return main(["attack", *map(str, arguments)])
 
 
 def test_noises_keep_the_bound_and_come_out_the_same_again():
@@ -112,9 +107,16 @@ def test_the_command_attacks_an_ordinary_engine(corpus, capsys):
     arguments = [corpus / "manifest.csv", "--recognizers", engine(corpus), "--method", "blackbox"]
     options = ["--snr", "10", "--queries", "12", "--workers", "1", "--no-cache", "--out", out]
     assert command(*arguments, *options, "--json") == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    answer = json.loads(capsys.readouterr().out)
+    (row,) = json.loads((out / "attack.json").read_text())["attacks"]
+    names = answer["tables"][0]["names"]
     for key in ("method", "snr_asked", "snr_measured_median", "wer_clean", "wer_attacked", "werd", "cer"):
-        assert key in row
+        assert key in names
+    (finding,) = answer["findings"]
+    # Four utterances of three speakers carry no interval, so nothing is claimed.
+    assert (finding["verdict"], finding["code"], finding["low"]) == ("refused", "too_few_utterances", None)
+    assert finding["estimate"] == row["werd"]
+    assert "how sure that is cannot be said with 4 utterances" in finding["sentence"]
     assert (row["method"], row["snr_asked"], row["queries"], row["wer_clean"]) == ("blackbox", 10.0, 48, 0.0)
     assert row["snr_measured_min"] >= 10.0
     assert row["wer_attacked"] >= row["wer_noise"] > 0.0
@@ -132,46 +134,64 @@ def test_the_command_attacks_an_ordinary_engine(corpus, capsys):
     assert set(scores["scenario"]) == {"clean", "blackbox:snr=10"}
     # The store remembers, and the answer is the same.
     assert command(*arguments, *options, "--json") == 0
-    (again,) = json.loads(capsys.readouterr().out)
+    assert json.loads(capsys.readouterr().out)["findings"] == answer["findings"]
+    (again,) = json.loads((out / "attack.json").read_text())["attacks"]
     assert {**again, "seconds": 0} == {**row, "seconds": 0}
-    assert command(*arguments, *options) == 0
-    assert "best" in " ".join(capsys.readouterr().out.split())
+    # The finding's command reads it again, and nothing is heard.
+    assert finding["command"] == "voxaudit attack out"
+    assert command(out, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["findings"] == answer["findings"]
+    assert command(out) == 0
+    assert "; the worst of as much plain noise of that level gives" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--method", "pgd"], "gives no gradient, so --method pgd cannot attack it. Use --method blackbox"),
-        (["--method", "universal"], "gives no gradient, so --method universal"),
-        (["--method", "blackbox", "--target", "no"], "--target needs --method pgd"),
-        (["--method", "blackbox", "--dev", "x.csv"], "--dev is for --method universal"),
-        (["--method", "blackbox", "--snr", "loud"], "--snr: numbers of dB"),
+        (
+            ["--method", "pgd"],
+            "gives no gradient, so the method pgd cannot attack it. Use the method blackbox",
+        ),
+        (["--method", "universal"], "gives no gradient, so the method universal"),
+        (
+            ["--method", "blackbox", "--target", "no"],
+            "cannot aim at a text; pgd can (see --target, --method)",
+        ),
+        (["--method", "blackbox", "--dev", "manifest.csv"], "is for the method universal"),
+        (
+            ["--method", "blackbox", "--snr", "loud"],
+            "--snr: takes numbers with commas between them, not 'loud'",
+        ),
         (["--method", "blackbox", "--snr", "nan"], "all finite"),
-        (["--method", "blackbox", "--utterances", "0"], "--utterances must be at least 1"),
-        (["--method", "blackbox", "--queries", "0"], "queries must be at least 1"),
+        (["--method", "blackbox", "--utterances", "0"], "--utterances: must be 1 or more, not 0"),
+        (["--method", "blackbox", "--queries", "0"], "--queries: must be 1 or more, not 0"),
         (["--method", "blackbox", "--workers", "0"], "--workers: must be at least 1, not 0"),
     ],
 )
-def test_what_cannot_be_asked_is_one_line(corpus, options, message):
-    with pytest.raises(VoxauditError) as caught:
-        command(
-            corpus / "manifest.csv",
-            "--recognizers",
-            engine(corpus),
-            "--out",
-            corpus / "out",
-            "--no-cache",
-            *options,
-        )
-    assert message in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_what_cannot_be_asked_is_one_line(corpus, monkeypatch, capsys, options, message):
+    monkeypatch.chdir(corpus)
+    fixed = ["--recognizers", engine(corpus), "--out", corpus / "out", "--no-cache"]
+    assert command("manifest.csv", *fixed, *options) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (corpus / "out").exists()
+
+
+def test_what_is_missing_is_named_as_an_argument(corpus):
+    for given, missing in (({}, "recognizers"), ({"recognizers": [engine(corpus)]}, "out")):
+        with pytest.raises(VoxauditError, match=f"see the argument `{missing}`"):
+            attack(corpus / "manifest.csv", method="blackbox", **given)
+    with pytest.raises(VoxauditError, match="two recognizers are called"):
+        attack(corpus / "manifest.csv", [engine(corpus)] * 2, method="blackbox", out=corpus / "out")
 
 
 def test_a_corpus_without_references_is_refused(corpus):
     (corpus / "manifest.csv").write_text("path,speaker\n0.wav,a\n")
     victim = Victim("mine", recognizer=make_recognizer(engine(corpus)))
     with pytest.raises(AttackError, match="the utterance has no reference text"):
-        attack(read_corpus(corpus / "manifest.csv"), [victim], Plan("blackbox"), out=corpus / "out")
+        attack(read_corpus(corpus / "manifest.csv"), [victim], method="blackbox", out=corpus / "out")
+    assert not (corpus / "out").exists()
 
 
 def test_an_ordinary_engine_is_opened_as_one():

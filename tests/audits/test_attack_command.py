@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import numpy as np
@@ -13,15 +12,15 @@ import soundfile
 torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
 
 from voxaudit.audio import read  # noqa: E402
+from voxaudit.audits.attack.audit import attack  # noqa: E402
 from voxaudit.audits.attack.gradient import measured  # noqa: E402
 from voxaudit.audits.attack.models import (  # noqa: E402
     hear,
     open_victim,
 )
-from voxaudit.audits.robustness import robustness  # noqa: E402
-from voxaudit.cli.attack import add_arguments, run  # noqa: E402
+from voxaudit.audits.robustness.audit import robustness  # noqa: E402
+from voxaudit.cli.main import main  # noqa: E402
 from voxaudit.corpus import read_corpus  # noqa: E402
-from voxaudit.errors import VoxauditError  # noqa: E402
 from voxaudit.perturb.universal import open_universal  # noqa: E402
 
 MODEL = """
@@ -69,8 +68,6 @@ def folder(tmp_path):
 
 
 def command(folder, *arguments, models=("first",)):
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
     given = [
         folder / "manifest.csv",
         "--out",
@@ -78,7 +75,12 @@ def command(folder, *arguments, models=("first",)):
         "--recognizers",
         ",".join(f"{folder / 'model.py'}:{name}" for name in models),
     ]
-    return run(parser.parse_args([str(one) for one in [*given, *arguments]]))
+    return main(["attack", *(str(one) for one in [*given, *arguments])])
+
+
+def kept(folder):
+    """Return the rows that the folder keeps."""
+    return json.loads((folder / "out" / "attack.json").read_text())["attacks"]
 
 
 def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
@@ -86,8 +88,15 @@ def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
     plain = f"python:{folder / 'plain.py'}:plain"
     options = ["--snr", "30,10", "--steps", "12", "--no-cache", "--workers", "1", "--json"]
     assert command(folder, *options, "--transfer", plain, models=["first", "second"]) == 0
-    rows = json.loads(capsys.readouterr().out)
-    mine = [row for row in rows if row["recognizer"].endswith("first")]
+    answer = json.loads(capsys.readouterr().out)
+    mine = [row for row in kept(folder) if row["recognizer"].endswith("first")]
+    (table,) = [one for one in answer["tables"] if one["id"] == "attacks"]
+    shown = [dict(zip(table["names"], row, strict=True)) for row in table["rows"]]
+    assert [row["low"] for row in shown[:2]] == [row["werd_low"] for row in mine]
+    found = {one["id"]: one for one in answer["findings"]}
+    name = mine[0]["recognizer"].replace("/", "%2F")
+    assert found[f"attack/{name}/pgd:4/werd"]["estimate"] == mine[1]["werd"]
+    assert found[f"attack/{name}/pgd:4/werd"]["command"] == "voxaudit attack out"
     assert [row["scenario"] for row in mine] == ["pgd:2", "pgd:4"]
     mild, harsh = mine
     assert mild["wer_clean"] == harsh["wer_clean"] == 0.0
@@ -109,12 +118,12 @@ def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
         assert (before.id, before.text, before.speaker) == (after.id, after.text, after.speaker)
         heard.append(hear(model, [y.samples])[0])
     transcripts = pl.read_parquet(folder / "out" / "transcripts.parquet")
-    kept = transcripts.filter((pl.col("scenario") == "pgd:4") & pl.col("recognizer").str.ends_with("first"))
-    assert kept["text"].to_list() == heard
+    own = transcripts.filter((pl.col("scenario") == "pgd:4") & pl.col("recognizer").str.ends_with("first"))
+    assert own["text"].to_list() == heard
     assert set(transcripts["scenario"]) == {
         *("clean", "pgd:2", "pgd:4", "gaussian_noise:snr=30", "gaussian_noise:snr=10")
     }
-    levels = robustness(pl.read_parquet(folder / "out" / "scores.parquet")).levels
+    levels = robustness(folder / "out" / "scores.parquet").detail.levels
     found = levels.filter((pl.col("name") == "pgd:4") & pl.col("recognizer").str.ends_with("first"))
     assert found["werd"][0] == pytest.approx(harsh["werd"])
 
@@ -124,8 +133,7 @@ def test_a_target_and_a_table_for_people(folder, capsys):
     shown = capsys.readouterr()
     assert "pgd_targeted:snr=0" in shown.out
     assert "model.py:first" in shown.out
-    document = json.loads((folder / "out" / "attack.json").read_text())
-    (row,) = document["attacks"]
+    (row,) = kept(folder)
     assert row["settings"]["target"] == "ab"
     assert 0.0 < row["success_rate"] <= 1.0
     assert row["utterances"] == 5
@@ -133,9 +141,11 @@ def test_a_target_and_a_table_for_people(folder, capsys):
 
 def test_universal_is_found_on_some_speakers_and_tried_on_others(folder, capsys):
     assert command(folder, "--method", "universal", "--snr", "5", "--epochs", "3", "--json") == 0
-    shown = capsys.readouterr()
-    (row,) = json.loads(shown.out)
-    assert "universal: found on speakers s" in shown.err
+    answer = json.loads(capsys.readouterr().out)
+    (row,) = kept(folder)
+    codes = [note["code"] for note in answer["notes"]]
+    assert codes == ["made", "by_utterance", "written"]
+    assert "universal: found on speakers s" in answer["notes"][0]["text"]
     assert (row["utterances"], row["speakers"], row["settings"]["dev_utterances"]) == (6, 3, 6)
     assert row["interval_by"] == "utterance"
     assert row["snr_measured_median"] == pytest.approx(5.0, abs=1e-3)
@@ -145,15 +155,16 @@ def test_universal_is_found_on_some_speakers_and_tried_on_others(folder, capsys)
     assert np.abs(noise.samples.astype(np.float64)).max() <= row["settings"]["epsilon"]
 
 
-def test_a_corpus_of_one_speaker_needs_a_development_corpus(folder):
+def test_a_corpus_of_one_speaker_needs_a_development_corpus(folder, capsys):
     (folder / "manifest.csv").write_text("path,speaker,text\n0.wav,a,abc\n1.wav,a,abc\n")
-    with pytest.raises(VoxauditError, match="Give a development corpus: --dev CORPUS"):
-        command(folder, "--method", "universal")
+    assert command(folder, "--method", "universal") == 2
+    assert "Give a development corpus (see --dev)" in capsys.readouterr().err
 
 
 def test_the_black_box_works_on_models_with_gradients_too(folder, capsys):
     assert command(folder, "--method", "blackbox", "--snr", "10", "--queries", "8", "--json") == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    capsys.readouterr()
+    (row,) = kept(folder)
     assert row["snr_measured_min"] >= 10.0
     assert row["queries"] == 96
     assert row["wer_attacked"] > 0.0
@@ -167,7 +178,20 @@ def test_the_black_box_works_on_models_with_gradients_too(folder, capsys):
         ("frist", "no 'frist' in"),
     ],
 )
-def test_models_that_cannot_serve_are_one_line(folder, model, message):
-    with pytest.raises(VoxauditError) as caught:
-        command(folder, models=[model])
-    assert message in str(caught.value)
+def test_models_that_cannot_serve_are_one_line(folder, capsys, model, message):
+    assert command(folder, models=[model]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_model_of_ones_own_is_attacked_from_python(folder):
+    model = open_victim(f"{folder / 'model.py'}:first").model
+    answer = attack(folder / "manifest.csv", {"mine": model}, snr=[10], steps=5, out=folder / "out")
+    (finding,) = answer.findings
+    assert finding.id == "attack/mine/pgd:4/werd"
+    (row,) = answer.detail.attacks
+    assert (finding.estimate, finding.low, finding.high) == (row.werd, row.werd_low, row.werd_high)
+    assert finding.verdict == "shown"
+    assert finding.excludes is None
+    assert attack(folder / "out").findings == answer.findings

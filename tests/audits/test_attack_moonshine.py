@@ -1,4 +1,4 @@
-"""The black-box attack on a default recogniser: at least as strong as the best of as many random noises."""
+"""The black-box attack on a default recognizer: at least as strong as the best of as many random noises."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.attack.audit import attack
-from voxaudit.audits.attack.campaign import Plan
-from voxaudit.audits.attack.models import open_victim
 from voxaudit.corpus import read_corpus
 
 pytestmark = pytest.mark.slow
@@ -20,9 +18,18 @@ def test_eighty_queries_do_no_worse_than_the_best_of_eighty_noises(shared_data, 
     corpus = read_corpus(shared_data / "ravdess" / "manifest.csv")
     first = pl.int_range(pl.len()).over("speaker") == 0
     some = replace(corpus, table=corpus.table.filter(first).sort("speaker")[10:16])
-    plan = Plan("blackbox", (10.0,), queries=80)
-    found = attack(some, [open_victim("moonshine")], plan, out=tmp_path, workers=2, cache=False)
-    (row,) = found.rows
+    found = attack(
+        some,
+        ["moonshine"],
+        method="blackbox",
+        snr=[10],
+        queries=80,
+        out=tmp_path,
+        workers=2,
+        cache=False,
+        progress=False,
+    )
+    (row,) = found.detail.attacks
     print(row)
     assert row.snr_measured_min >= 10.0
     assert row.queries == 480

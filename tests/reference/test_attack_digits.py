@@ -15,7 +15,6 @@ torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'vo
 from digit_recognizer import TOKENS, load_digits, train  # noqa: E402
 
 from voxaudit.audits.attack.audit import attack  # noqa: E402
-from voxaudit.audits.attack.campaign import Plan  # noqa: E402
 from voxaudit.audits.attack.gradient import (  # noqa: E402
     Pgd,
     UniversalSettings,
@@ -29,7 +28,7 @@ from voxaudit.audits.attack.models import (  # noqa: E402
     Victim,
     hear,
 )
-from voxaudit.audits.robustness import robustness  # noqa: E402
+from voxaudit.audits.robustness.audit import robustness  # noqa: E402
 from voxaudit.corpus import read_corpus  # noqa: E402
 from voxaudit.perturb.noise import add_at_snr  # noqa: E402
 
@@ -137,9 +136,8 @@ def test_the_whole_audit_and_the_model_by_model_table(digits, corpus, tmp_path):
     model, training, _ = digits
     other = train([one[0] for one in training], [one[1] for one in training], epochs=20, channels=48, seed=1)
     victims = [Victim("first", model=model), Victim("second", model=other)]
-    plan = Plan(snrs=(20.0, 10.0), pgd=Pgd(20.0, steps=20))
-    found = attack(corpus, victims, plan, out=tmp_path / "out")
-    rows = {(row.recognizer, row.scenario): row for row in found.rows}
+    found = attack(corpus, victims, snr=(20, 10), steps=20, out=tmp_path / "out")
+    rows = {(row.recognizer, row.scenario): row for row in found.detail.attacks}
     assert set(rows) == {(name, id_) for name in ("first", "second") for id_ in ("pgd:3", "pgd:4")}
     for (name, _), row in rows.items():
         assert row.werd > 0.5
@@ -153,17 +151,18 @@ def test_the_whole_audit_and_the_model_by_model_table(digits, corpus, tmp_path):
         assert rates["werd"] < row.werd
     print({key: (row.werd, row.transfer) for key, row in rows.items()})
     assert json.loads((tmp_path / "out" / "attack.json").read_text())["attacks"][0]["recognizer"] == "first"
-    levels = robustness(pl.read_parquet(tmp_path / "out" / "scores.parquet")).levels
+    levels = robustness(tmp_path / "out" / "scores.parquet").detail.levels
     attacked = levels.filter((pl.col("name") == "pgd:3") & (pl.col("recognizer") == "first"))
     assert attacked["werd"][0] == pytest.approx(rows["first", "pgd:3"].werd)
 
 
 def test_the_audit_finds_a_universal_perturbation_on_half_of_the_speakers(digits, corpus, tmp_path):
     model, _, _ = digits
-    plan = Plan("universal", (20.0, 10.0))
-    found = attack(corpus, [Victim("digits", model=model)], plan, out=tmp_path / "out")
-    mild, harsh = found.rows
-    print([(row.scenario, row.werd, row.wer_noise, row.settings["dev_success_rate"]) for row in found.rows])
+    found = attack(corpus, {"digits": model}, method="universal", snr=(20, 10), out=tmp_path / "out")
+    mild, harsh = found.detail.attacks
+    print(
+        [(row.scenario, row.werd, row.wer_noise, row.settings["dev_success_rate"]) for row in (mild, harsh)]
+    )
     assert (mild.scenario, harsh.scenario) == ("universal:3", "universal:4")
     assert harsh.utterances == 60
     assert harsh.werd > mild.werd

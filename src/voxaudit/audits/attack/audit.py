@@ -270,7 +270,7 @@ def _finding(row: Row, rows: Sequence[Row]) -> Finding:
         scenario=row.scenario,
         speakers=row.speakers,
         utterances=row.utterances,
-        excludes=max(low, high, key=abs)
+        excludes=max(high, low, key=abs)
         if verdict == "not_shown" and low is not None and high is not None
         else None,
         code="too_few_utterances" if verdict == "refused" else None,

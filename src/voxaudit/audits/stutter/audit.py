@@ -62,7 +62,6 @@ from voxaudit.perturb.stutter import KINDS, Clip
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run import Run
-from voxaudit.run.folder import open_run
 from voxaudit.run.progress import Progress
 from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.run.session import Session
@@ -378,7 +377,7 @@ def _heard_in_the_run(source: Any) -> list[str]:
     """Return the recognizers of the run that the audit belongs to."""
     if isinstance(source, Scores):
         return source.recognizers
-    run = source if isinstance(source, Run) else open_run(source) if is_run(source) else None
+    run = source if isinstance(source, Run) else Run(Path(source)) if is_run(source) else None
     return [] if run is None else list(run.config["recognizers"])
 
 
@@ -518,7 +517,7 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
                 recognizer=name,
                 speakers=row["speakers"],
                 utterances=row["utterances"],
-                excludes=max(low, high, key=abs) if verdict == "not_shown" else None,
+                excludes=max(high, low, key=abs) if verdict == "not_shown" else None,
                 code=("too_few_speakers" if row["speakers"] < FEWEST_SPEAKERS else "no_speakers")
                 if unsure
                 else None,
