@@ -1,7 +1,9 @@
 import polars as pl
 import pytest
 
-from voxaudit.audits.accuracy import accuracy
+from voxaudit import accuracy
+from voxaudit.audits.accuracy.audit import surely_at_least
+from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError
 
 
@@ -28,13 +30,13 @@ def test_rates_are_ratios_of_sums_not_means_of_rates():
             ("q", "clean", "a", 0, 0, 3, 0, 0, 9, "x"),
         ]
     )
-    got = accuracy(table).rows(named=True)
+    got = accuracy(table).tables["rates"].rows(named=True)
     assert got[0]["wer"] == pytest.approx(3 / 20)
     assert got[0]["cer"] == pytest.approx(5 / 100)
     assert (got[0]["utterances"], got[0]["speakers"], got[0]["words"], got[0]["errors"]) == (2, 2, 20, 3)
     assert got[1]["errors"] == 3
     assert got[1]["wer"] is None
-    by_group = accuracy(table, ["recognizer", "group"])
+    by_group = accuracy(table, ["recognizer", "group"]).tables["rates"]
     assert by_group.filter(pl.col("group").is_null())["wer"].item() == pytest.approx(2 / 18)
 
 
@@ -57,24 +59,52 @@ def made_up(speakers=9):
 
 def test_every_command_gives_the_same_rate_the_same_interval():
     """`score`, `run` and `robustness` read other tables in another order: the interval is that of the speakers."""
-    from voxaudit.audits.robustness import robustness
+    from voxaudit import robustness
 
     table = made_up()
-    limits = {
-        row["scenario"]: (row["ci_low"], row["ci_high"]) for row in accuracy(table).iter_rows(named=True)
-    }
+    rates = accuracy(table).tables["rates"]
+    limits = {row["scenario"]: (row["low"], row["high"]) for row in rates.iter_rows(named=True)}
     alone = table.filter(pl.col("scenario") == "echo:2").sample(fraction=1.0, shuffle=True, seed=1)
-    again = accuracy(alone, ["scenario"]).row(0, named=True)
-    assert (again["ci_low"], again["ci_high"]) == limits["echo:2"]
-    levels = robustness(table).levels.filter(pl.col("level") == "scenario")
+    again = accuracy(alone, ["scenario"]).tables["rates"].row(0, named=True)
+    assert (again["low"], again["high"]) == limits["echo:2"]
+    levels = robustness(table).detail.levels.filter(pl.col("level") == "scenario")
     for row in levels.iter_rows(named=True):
         assert (row["wer_low"], row["wer_high"]) == pytest.approx(limits[row["name"]])
 
 
 def test_what_scenarios_surely_reach_is_less_than_what_one_does():
-    from voxaudit.audits.accuracy import surely_at_least
-
     table = made_up()
-    single = dict(accuracy(table).select("scenario", "ci_low").iter_rows())
-    for scenario, low in surely_at_least(table).iter_rows():
+    single = dict(accuracy(table).tables["rates"].select("scenario", "low").iter_rows())
+    scenarios = ["echo:1", "echo:2"]
+    together = surely_at_least(Scores.of(table), "r", scenarios)
+    for scenario, low in together.iter_rows():
         assert 0.0 < low < single[scenario]
+    worst = accuracy(table).finding("accuracy/r/worst_wer")
+    assert worst.scenario == "echo:2"
+    assert worst.low == together["low"].max()
+
+
+def test_by_is_one_column_several_or_none():
+    table = made_up()
+    speakers = accuracy(table, by="speaker")
+    assert speakers.tables["rates"].height == 9
+    assert [finding.group for finding in speakers.findings][:2] == ["s0", "s1"]
+    whole = accuracy(table, by=[])
+    (row,) = whole.tables["rates"].iter_rows(named=True)
+    assert row["wer"] == pytest.approx(table["substitutions"].sum() / table["words"].sum())
+    assert whole.findings[0].estimate == row["wer"]
+    assert whole.findings[0].sentence.endswith("of the words are wrong.")
+    assert accuracy(table, by="group").tables["rates"]["group"].to_list() == ["x"]
+
+
+def test_a_table_of_any_kind_will_do(tmp_path):
+    table = made_up()
+    table.write_parquet(tmp_path / "scores.parquet")
+    expected = accuracy(table).tables["rates"]
+    assert accuracy(tmp_path / "scores.parquet").tables["rates"].equals(expected)
+    assert accuracy(str(tmp_path / "scores.parquet")).tables["rates"].equals(expected)
+    assert accuracy(table.lazy()).tables["rates"].equals(expected)
+    pandas = pytest.importorskip("pandas")
+    assert accuracy(pandas.DataFrame(table.to_dict(as_series=False))).tables["rates"].equals(expected)
+    with pytest.raises(VoxauditError, match="not from int"):
+        accuracy(3)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from voxaudit.cli import score as command
+from voxaudit.audits.score import audit as command
 from voxaudit.cli.main import main
 
 Write = Callable[[str, str], str]
@@ -37,109 +37,126 @@ def as_json(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[st
     return document
 
 
+def rows(document: dict[str, Any], id_: str) -> list[dict[str, Any]]:
+    """Return the rows of a table of an answer, by column."""
+    (table,) = (table for table in document["tables"] if table["id"] == id_)
+    return [dict(zip(table["names"], row, strict=True)) for row in table["rows"]]
+
+
+def said(document: dict[str, Any]) -> list[str]:
+    """Return the notes of an answer."""
+    return [note["text"] for note in document["notes"]]
+
+
+def measures(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the measures of an answer by name."""
+    return {row["measure"]: row for row in rows(document, "measures")}
+
+
 def test_what_is_printed(plain: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", *plain, "--alignments", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "4 utterances, 12 reference words, text normalized with basic@1"
-    assert lines[1] == "References without words: 1; what was heard there counts as insertions"
-    assert "WER  41.7 %  word error rate" in lines
-    assert [line.split() for line in lines[4:7]] == [
-        ["16.7", "%", "substitutions", "(2)"],
-        ["8.3", "%", "deletions", "(1)"],
-        ["16.7", "%", "insertions", "(2)"],
+    assert lines[0] == "4 utterances, text normalized with basic@1"
+    words = [" ".join(line.split()) for line in lines]
+    assert "WER, word error rate 41.7 % 5" in words
+    assert words[words.index("WER, word error rate 41.7 % 5") + 1 :][:3] == [
+        "substitutions 16.7 % 2",
+        "deletions 8.3 % 1",
+        "insertions 16.7 % 2",
     ]
-    text = "\n".join(lines)
+    text = "\n".join(words)
+    assert "1 references have no words; what was heard there counts as insertions" in text
     assert "No interval for the WER: there is no speaker column" in text
-    assert "substituted: five > 5 (1), the > a (1)" in text
-    assert "deleted:     um (1)" in text
-    assert "inserted:    thank (1), you (1)" in text
+    assert "(see --columns)" in text
+    for line in ("substituted five 5 1", "substituted the a 1", "deleted um - 1", "inserted - thank 1"):
+        assert line in words
     assert "The choice of normalizer moves the WER by more than 10 %" in text
     # Two utterances have two errors; the first of them is shown.
-    assert lines[-4:] == [
-        "3: 2 errors, 0 reference words",
-        "REF: ***** ***",
-        "HYP: thank you",
-        "     I     I",
+    place = words.index("3 2 errors, 0 words REF: ***** ***")
+    assert [line.rstrip() for line in lines[place + 1 : place + 3]] == [
+        "  3                               HYP: thank you",
+        "  3                                    I     I",
     ]
+    assert "41.7 % of the words are wrong: 5 errors in 12 words of 4 utterances." in text
 
 
 def test_the_json_document(plain: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     document = as_json([*plain, "--alignments", "2"], capsys)
-    assert document["normalizer"] == "basic@1"
-    assert [document[name] for name in ("utterances", "words", "hits", "errors", "wordless")] == [
-        4,
-        12,
-        9,
+    assert document["question"]["normalizer"] == "basic@1"
+    (finding,) = document["findings"]
+    assert (finding["utterances"], finding["words"], finding["estimate"]) == (4, 12, pytest.approx(5 / 12))
+    found = measures(document)
+    assert [found[name]["errors"] for name in ("wer", "substitutions", "deletions", "insertions")] == [
         5,
+        2,
         1,
+        2,
     ]
-    assert [document[name] for name in ("substitutions", "deletions", "insertions")] == [2, 1, 2]
-    assert document["wer"] == pytest.approx(5 / 12)
-    assert document["mer"] == pytest.approx(5 / 14)
-    assert document["wil"] == pytest.approx(1 - (9 / 12) * (9 / 13))
+    assert found["wer"]["rate"] == finding["estimate"]
+    assert found["mer"]["rate"] == pytest.approx(5 / 14)
+    assert found["wil"]["rate"] == pytest.approx(1 - (9 / 12) * (9 / 13))
     # turn the lamp off: the > a is 3, five > 5 is 4, thank you 9, "um " 3; 17 + 17 + 0 + 13 characters.
-    assert (document["characters"], document["character_errors"]) == (47, 19)
-    assert document["frequent"]["deletions"] == [{"word": "um", "count": 1}]
-    assert [rate["normalizer"] for rate in document["normalizers"]["rates"]] == [
+    assert (found["cer"]["rate"], found["cer"]["errors"]) == (pytest.approx(19 / 47), 19)
+    assert {"kind": "deleted", "word": "um", "heard": None, "count": 1} in rows(document, "frequent")
+    assert [rate["normalizer"] for rate in rows(document, "normalizers")] == [
         "basic@1",
         "whisper-en@1",
         "keep-fillers@1",
         "none@1",
     ]
-    assert [item["id"] for item in document["alignments"]] == ["3", "1"]
-    assert document["alignments"][1]["edits"][1] == {
-        "kind": "substitute",
-        "reference": ["the"],
-        "hypothesis": ["a"],
-        "reference_start": 1,
-        "hypothesis_start": 1,
-    }
+    lines = rows(document, "alignments")
+    assert list(dict.fromkeys(line["utterance"] for line in lines)) == ["3", "1"]
+    assert lines[-1]["line"] == "          S"
+    assert lines[-1]["hypothesis"] == "turn a lamp off"
 
 
 def test_another_normalizer(plain: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     document = as_json([*plain, "--normalizer", "whisper-en"], capsys)
-    assert document["normalizer"] == "whisper-en@1"
-    assert document["normalizers"]["rates"][0]["normalizer"] == "whisper-en@1"
-    assert document["normalizers"]["rates"][0]["wer"] == document["wer"]
+    assert document["question"]["normalizer"] == "whisper-en@1"
+    first = rows(document, "normalizers")[0]
+    assert (first["normalizer"], first["wer"]) == ("whisper-en@1", document["findings"][0]["estimate"])
 
 
 def test_groups_and_an_interval_over_speakers(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     said = "one two three four"
-    rows = "".join(
+    lines = "".join(
         f"u{number},{said},{said if number % 3 else 'one two'},s{number % 6},{'xy'[number % 2]}\n"
         for number in range(24)
     )
-    table = write("t.csv", f"id,text,hyp,speaker_id,words\n{rows}")
+    table = write("t.csv", f"id,text,hyp,speaker_id,words\n{lines}")
     document = as_json([table, "--by", "words"], capsys)
-    assert [group["group"] for group in document["groups"]] == [{"words": "x"}, {"words": "y"}]
-    assert [group["words"] for group in document["groups"]] == [48, 48]
-    assert sum(group["errors"] for group in document["groups"]) == document["errors"] == 16
-    assert document["speakers"] == 6
-    assert document["no_interval"] is None
-    assert document["wer_low"] < document["wer"] < document["wer_high"]
-    assert document["groups"][0]["wer_low"] is None  # three speakers in a group are too few
+    groups = rows(document, "groups")
+    (finding,) = document["findings"]
+    assert [group["attribute_words"] for group in groups] == ["x", "y"]
+    assert [group["words"] for group in groups] == [48, 48]
+    assert sum(group["errors"] for group in groups) == 16
+    assert finding["speakers"] == 6
+    assert finding["low"] < finding["estimate"] < finding["high"]
+    assert groups[0]["low"] is None  # three speakers in a group are too few
+    assert not [note for note in document["notes"] if note["code"] == "no_interval"]
     assert main(["score", table, "--by", "words"]) == 0
     printed = capsys.readouterr().out
-    assert "In brackets: 95 % interval of the WER, 6 speakers being the sample." in printed
+    assert "In brackets: the 95 % interval, speakers being the sample." in printed
     assert "By words" in printed
 
 
 def test_few_speakers_give_no_interval_and_say_so(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     table = write("t.csv", "id,text,hyp,who\n1,a,b,s\n2,a,a,t\n")
-    document = as_json([table, "--speaker", "who"], capsys)
-    assert document["no_interval"] == "column 'who' has 2 speakers; at least 5 are needed"
-    assert (document["wer"], document["wer_low"]) == (0.5, None)
+    document = as_json([table, "--columns", "speaker=who"], capsys)
+    assert "No interval for the WER: there are 2 speakers; at least 5 are needed." in said(document)
+    assert (document["findings"][0]["estimate"], document["findings"][0]["low"]) == (0.5, None)
 
 
-def test_json_is_alone_on_standard_output_and_notes_go_elsewhere(
+def test_json_is_alone_on_standard_output_and_has_the_notes(
     write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said, heard = write("ref.csv", "id,text\na,x\nb,y\n"), write("hyp.csv", "id,text\na,x\n")
-    assert main(["score", said, heard, "--missing", "empty", "--json"]) == 0
+    ours, theirs = write("ref.csv", "id,text\na,x\nb,y\n"), write("hyp.csv", "id,text\na,x\n")
+    assert main(["score", ours, theirs, "--missing", "empty", "--json"]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["deletions"] == 1
-    assert json.loads(out)["notes"] == ["1 of 2 references have no hypothesis ('b'): counted as deletions"]
-    assert err == "note: 1 of 2 references have no hypothesis ('b'): counted as deletions\n"
+    document = json.loads(out)
+    assert measures(document)["deletions"]["errors"] == 1
+    assert said(document)[0] == "1 of 2 references have no hypothesis ('b'): counted as deletions"
+    assert err == ""
 
 
 def test_transcripts_cannot_drive_the_terminal(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,11 +174,14 @@ def test_transcripts_cannot_drive_the_terminal(write: Write, capsys: pytest.Capt
 
 
 def test_only_empty_references_have_no_rate(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    said, heard = write("ref.txt", "\n...\n"), write("hyp.txt", "uh\n\n")
-    document = as_json([said, heard], capsys)
-    assert (document["words"], document["insertions"], document["wer"], document["cer"]) == (0, 1, None, None)
-    assert main(["score", said, heard]) == 0
-    assert "WER  -" in capsys.readouterr().out
+    ours, theirs = write("ref.txt", "\n...\n"), write("hyp.txt", "uh\n\n")
+    document = as_json([ours, theirs], capsys)
+    found = measures(document)
+    (finding,) = document["findings"]
+    assert (finding["words"], finding["verdict"], finding["code"]) == (0, "refused", "no_references")
+    assert (found["insertions"]["errors"], found["wer"]["rate"], found["cer"]["rate"]) == (1, None, None)
+    assert main(["score", ours, theirs]) == 0
+    assert "There are no reference words." in capsys.readouterr().out
 
 
 def test_large_inputs_are_sampled_for_the_side_tables(
@@ -170,13 +190,11 @@ def test_large_inputs_are_sampled_for_the_side_tables(
     monkeypatch.setattr(command, "SENSITIVITY_ROWS", 2)
     monkeypatch.setattr(command, "EDIT_ROWS", 3)
     document = as_json(plain, capsys)
-    assert (document["utterances"], document["words"]) == (4, 12)
-    assert document["normalizers"]["utterances"] == 2
-    assert document["frequent"]["utterances"] == 2
-    assert main(["score", *plain]) == 0
-    printed = capsys.readouterr().out
-    assert "on a sample of 2 utterances" in printed
-    assert "(of a sample of 2 utterances)" in printed
+    (finding,) = document["findings"]
+    assert (finding["utterances"], finding["words"]) == (4, 12)
+    titles = {table["id"]: (table["title"], table["note"]) for table in document["tables"]}
+    assert titles["normalizers"][0] == "The same transcripts under every normalizer (2 utterances)"
+    assert titles["frequent"][1] == "Of a sample of 2 utterances."
 
 
 @pytest.mark.parametrize(
@@ -184,7 +202,8 @@ def test_large_inputs_are_sampled_for_the_side_tables(
     [
         (["--normalizer", "basik"], "Unknown normalizer 'basik'. Did you mean: basic?"),
         (["--by", "accent"], "no column 'accent'"),
-        (["--speaker", "who"], "no column 'who'"),
+        (["--columns", "speaker=who"], "no column 'who'"),
+        (["--columns", "sentence=x"], "'sentence' is no column here"),
     ],
 )
 def test_mistakes_are_one_line(
@@ -206,20 +225,18 @@ def test_sentences_that_count_as_words_are_said(tmp_path: Path, capsys: pytest.C
     (tmp_path / "said.txt").write_text("你好世界\nhello\n", encoding="utf-8")
     (tmp_path / "heard.txt").write_text("你好是界\nhello\n", encoding="utf-8")
     files = [str(tmp_path / "said.txt"), str(tmp_path / "heard.txt"), "--json"]
-    assert main(["score", *files]) == 0
-    printed = capsys.readouterr()
-    assert "1 of 2 references have no spaces between words" in printed.err
-    assert json.loads(printed.out)["wer"] == pytest.approx(1 / 2)
-    assert main(["score", *files, "--normalizer", "unspaced"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    assert json.loads(printed.out)["wer"] == pytest.approx(1 / 5)
+    document = as_json(files[:-1], capsys)
+    assert any("1 of 2 references have no spaces between words" in text for text in said(document))
+    assert document["findings"][0]["estimate"] == pytest.approx(1 / 2)
+    document = as_json([*files[:-1], "--normalizer", "unspaced"], capsys)
+    assert not [note for note in document["notes"] if note["code"] == "unspaced"]
+    assert document["findings"][0]["estimate"] == pytest.approx(1 / 5)
 
 
 def test_without_an_error_there_is_no_interval_and_the_reason_is_given(
     write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = "".join(f"u{number},one two,one two,s{number}\n" for number in range(6))
-    document = as_json([write("t.csv", f"id,text,hyp,speaker_id\n{rows}")], capsys)
-    assert (document["wer"], document["wer_low"]) == (0.0, None)
-    assert document["no_interval"].startswith("no error was made")
+    lines = "".join(f"u{number},one two,one two,s{number}\n" for number in range(6))
+    document = as_json([write("t.csv", f"id,text,hyp,speaker_id\n{lines}")], capsys)
+    assert (document["findings"][0]["estimate"], document["findings"][0]["low"]) == (0.0, None)
+    assert any(text.startswith("No interval for the WER: no error was made") for text in said(document))

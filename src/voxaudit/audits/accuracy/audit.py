@@ -25,6 +25,7 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import aside
+from voxaudit.score.table import SCORE_COLUMNS
 from voxaudit.stats.rates import lower_limits_together, rate_intervals
 from voxaudit.wording import counted, named, percent, percent_interval
 
@@ -81,6 +82,7 @@ def accuracy(
     asked = [name for name in BY if name in scores.frame.columns] if by is None else by
     names = [asked] if isinstance(asked, str) else list(asked)
     rates = error_rates(scores, names, confidence=confidence)
+    names = shown_keys(scores, names)
     whole = by is None and scores.run is not None and recognizer is None and scenario is None and not where
     findings = [*_rates(rates, names), *_worst(scores, rates, names, confidence)]
     if whole:
@@ -91,7 +93,6 @@ def accuracy(
     return Answer(
         audit="accuracy",
         title="Word error rate" + (f" by {', '.join(names)}" if names else ""),
-        question={"by": names},
         findings=tuple(findings),
         tables=tables,  # type: ignore[arg-type]
         figures=tuple(_figures(rates, names)),
@@ -131,7 +132,7 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
     joined = rates.join(limits, on=grouped, how="left", nulls_equal=True, maintain_order="left")
     ordered = scores.in_order(joined)
     return ordered.select(
-        *(pl.col(key).alias(name) for key, name in zip(keys, by, strict=True)),
+        *(pl.col(key).alias(name) for key, name in zip(keys, shown_keys(scores, by), strict=True)),
         "utterances",
         "speakers",
         pl.col("_words").cast(pl.Int64).alias("words"),
@@ -141,6 +142,11 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
         pl.col("ci_high").alias("high"),
         "cer",
     )
+
+
+def shown_keys(scores: Scores, by: Sequence[str]) -> list[str]:
+    """Return what the columns of `by` are called in a table of rates: one that would hide a count keeps its prefix."""
+    return [scores.column(name) if name in SCORE_COLUMNS and name not in BY else name for name in by]
 
 
 def _with_speakers(table: pl.DataFrame) -> pl.DataFrame:

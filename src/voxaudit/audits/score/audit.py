@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from voxaudit.answer import Answer, Column, Finding, Note, Table, finding_id, number_or_none, tabulate
-from voxaudit.audits.accuracy.audit import error_rates
+from voxaudit.audits.accuracy.audit import error_rates, shown_keys
 from voxaudit.audits.audit import asks
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError
@@ -221,14 +221,13 @@ def _frequent(said: pl.Series, heard: pl.Series) -> Table:
 
 
 def _groups(table: Scores, by: Sequence[str]) -> Table:
-    keys = [table.column(name) for name in by]
+    keys, names = [table.column(name) for name in by], shown_keys(table, by)
     rates = error_rates(table, by)
     kinds = table.frame.group_by(keys, maintain_order=True).agg(pl.col(COUNT_COLUMNS).sum())
-    frame = rates.join(
-        kinds.rename(dict(zip(keys, by, strict=True))), on=list(by), how="left", nulls_equal=True
-    )
+    kinds = kinds.rename(dict(zip(keys, names, strict=True)))
+    frame = rates.join(kinds, on=names, how="left", nulls_equal=True, maintain_order="left")
     columns = [
-        *(Column(name) for name in by),
+        *(Column(name, title) for name, title in zip(names, by, strict=True)),
         *(Column(name, kind="count") for name in ("utterances", "words")),
         Column("wer", "WER", "percent", "low", "high"),
         Column("cer", "CER", "percent"),
