@@ -30,6 +30,7 @@ from voxaudit.stats.rates import lower_limits_together, rate_intervals
 from voxaudit.wording import counted, named, percent, percent_interval
 
 BY = ("recognizer", "scenario")
+SPEAKER = "_speaker"
 LEAD = (
     "WER, the word error rate, counts wrong, missing and added words per word that was said; it can exceed 100 %. CER"
     " is the same for characters."
@@ -107,10 +108,11 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
     Recognizers and scenarios stand in the run's order, everything else in order of appearance.
     """
     keys = [scores.column(name) for name in by]
-    counted_ = scores.frame.with_columns(
-        errors=pl.Series(scores.errors()), words=pl.Series(scores.counts("words"))
+    counted_ = _with_speakers(scores.frame).with_columns(
+        pl.Series("errors", scores.errors()).fill_nan(None),
+        pl.Series("words", scores.counts("words")).fill_nan(None),
+        pl.lit(0).alias("_all"),
     )
-    counted_ = counted_.with_columns(pl.lit(0).alias("_all"))
     grouped = keys or ["_all"]
     characters = {"characters", "character_errors"} <= set(counted_.columns)
     cer = (
@@ -128,7 +130,7 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
     rates = rates.with_columns(
         pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in ("wer", "cer")
     )
-    limits = rate_intervals(_with_speakers(counted_), grouped, confidence=confidence)
+    limits = rate_intervals(counted_, grouped, speaker=SPEAKER, confidence=confidence)
     joined = rates.join(limits, on=grouped, how="left", nulls_equal=True, maintain_order="left")
     ordered = scores.in_order(joined)
     return ordered.select(
@@ -150,7 +152,9 @@ def shown_keys(scores: Scores, by: Sequence[str]) -> list[str]:
 
 
 def _with_speakers(table: pl.DataFrame) -> pl.DataFrame:
-    return table if "speaker" in table.columns else table.with_columns(speaker=pl.lit(None, pl.String))
+    """Return the table with a column of speakers that a user's own grouping cannot collide with."""
+    known = pl.col("speaker") if "speaker" in table.columns else pl.lit(None, pl.String)
+    return table.with_columns(known.alias(SPEAKER))
 
 
 # The findings
@@ -264,7 +268,9 @@ def surely_at_least(
     """
     own = scores.select(recognizer=recognizer, scenario=list(scenarios))
     table = own.frame.with_columns(errors=pl.Series(own.errors()))
-    return lower_limits_together(_with_speakers(table), ["scenario"], confidence=confidence)
+    if "speaker" not in table.columns:
+        table = table.with_columns(speaker=pl.lit(None, pl.String))
+    return lower_limits_together(table, ["scenario"], confidence=confidence)
 
 
 def _unheard(scores: Scores) -> Iterator[Finding]:
