@@ -287,10 +287,10 @@ def test_more_stuttering_is_heard_as_more(material, tmp_path):
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings})
     with Session(tmp_path / "out", {"exact": engines["exact"]}, scenarios, cache=False) as session:
         dose = dose_response(recordings, session, (0, 50, 100), "even")
-    rates_ = [point.wer for point in dose.points]
+    rates_ = [point.wer for point in dose]
     assert rates_[0] < rates_[1] < rates_[2]
-    assert dose.points[0].events == 0
-    assert dose.points[2].events == pytest.approx(100)
+    assert dose[0].events == 0
+    assert dose[2].events == pytest.approx(100)
 
 
 @pytest.mark.parametrize(
@@ -326,11 +326,31 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     # By utterance id, by the name of the audio file, with other words, and one that could not be read.
     brought = {"u0": timings(), "1": timings(), "u2": other, "3": "3.TextGrid: broken"}
     out = tmp_path / "out"
-    found = stutter(corpus, engines, out=out, settings=Settings(budget=2), timings=brought, cache=False)
-    assert set(found.table["utterance"]) == {"u0", "u1"}
-    assert set(found.table["intended"]) == {"table top"}
-    assert "other words than the text" in found.skipped["u2"]
-    assert found.skipped["u3"] == "3.TextGrid: broken"
+    found = stutter(corpus, engines, out=out, budget=2, timings=brought, cache=False, progress=False)
+    cases = pl.read_parquet(out / "cases.parquet")
+    assert set(cases["utterance"]) == {"u0", "u1"}
+    assert set(cases["intended"]) == {"table top"}
+    assert "other words than the text" in found.detail.skipped["u2"]
+    assert found.detail.skipped["u3"] == "3.TextGrid: broken"
+    assert found.question["budget"] == 2
+    # What it says is what it leaves in the folder, and a path and a function do as well as objects.
+    (one,) = found.findings[:1]
+    assert one.id == "stutter/exact/werd"
+    assert (one.verdict, one.code, one.speakers) == ("refused", "too_few_speakers", 2)
+    assert one.command == "voxaudit stutter out"
+    assert stutter(out).findings == found.findings
+    again = stutter(
+        tmp_path / "manifest.csv",
+        {"exact": f"python:{tmp_path / 'engine.py'}:exact"},
+        out=tmp_path / "again",
+        budget=2,
+        timings=brought,
+        cache=False,
+        workers=1,
+    )
+    assert again.detail.recognizers == found.detail.recognizers
+    few = stutter(corpus, engines, out=tmp_path / "few", utterances=1, budget=1, timings=brought, cache=False)
+    assert few.detail.utterances == 1
 
 
 def test_timings_of_other_recordings_are_refused(manifest, tmp_path):
@@ -345,3 +365,20 @@ def test_a_mistake_in_labels_is_told_before_the_search(manifest, tmp_path):
     with pytest.raises(VoxauditError, match="cannot read this review queue"):
         stutter(corpus, engines, out=tmp_path / "out", labels=tmp_path / "none.jsonl", cache=False)
     assert not (tmp_path / "out").exists()
+
+
+def test_what_cannot_be_asked_names_the_argument(manifest, tmp_path):
+    corpus, engines = manifest
+    for wrong, said in (
+        ({}, "name a folder for what is found (see the argument `out`)"),
+        ({"out": tmp_path / "o", "dose": [600]}, "(see the argument `dose`)"),
+        ({"out": tmp_path / "o", "budget": 0}, "(see the argument `budget`)"),
+        ({"out": tmp_path / "o", "executor": "ray"}, "(see the argument `executor`)"),
+        ({"out": tmp_path / "o", "utterances": 2, "attributes": ["accent"]}, "no attribute 'accent'"),
+    ):
+        with pytest.raises(VoxauditError) as caught:
+            stutter(corpus, engines, **wrong)
+        assert said in str(caught.value)
+    with pytest.raises(VoxauditError, match="a corpus is heard, or the path of one, not int"):
+        stutter(7, engines, out=tmp_path / "o")
+    assert not (tmp_path / "o").exists()
