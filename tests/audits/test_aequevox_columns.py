@@ -2,12 +2,13 @@
 
 import polars as pl
 
-from voxaudit.audits.differential import differential, read_ratings
-from voxaudit.audits.inputs import AEQUEVOX_COLUMNS, with_own_names
-from voxaudit.audits.localize import localize_counts
+from voxaudit.audits.differential.audit import differential
+from voxaudit.audits.differential.ratings import read_ratings
+from voxaudit.audits.localize.audit import localize
+from voxaudit.audits.scores import OTHER_NAMES, own_names
 from voxaudit.review.study.ratings import read_ratings_table
 
-THEIRS = {ours: theirs for theirs, ours in AEQUEVOX_COLUMNS.items()}
+THEIRS = {ours: theirs for theirs, ours in OTHER_NAMES.items()}
 
 
 def renamed(table: pl.DataFrame) -> pl.DataFrame:
@@ -27,13 +28,17 @@ def test_distances():
     )
     theirs = renamed(table)
     assert set(theirs.columns) == {"dataset", "asr_pair", "transformation", "theta", "group", "distance"}
-    documents = [[found.to_dict() for found in differential(one, taus=[0.1])] for one in (table, theirs)]
-    assert documents[0] == documents[1]
-    assert [found["totals"] for found in documents[1]] == [{"g": 1, "h": 0}, {"g": 0, "h": 1}]
-    assert [found["about"]["corpus"] for found in documents[1]] == ["one", "two"]
-    assert documents[1][0]["about"]["attribute"] == "group"
-    [second] = differential(theirs, taus=[0.1], corpus="two")
-    assert second.corpus == "two"
+    answers = [differential(one, tau=[0.1], full=True) for one in (table, theirs)]
+    assert answers[0].to_dict() == answers[1].to_dict()
+    groups = answers[1].tables["groups"]
+    assert groups.select("corpus", "group", "violations").rows() == [
+        *(("one", "g", 1), ("one", "h", 0)),
+        *(("two", "g", 0), ("two", "h", 1)),
+    ]
+    assert answers[1].question["attribute"] == "group"
+    assert [finding.corpus for finding in answers[1].findings] == ["one", "two"]
+    second = differential(theirs, tau=[0.1], corpus="two")
+    assert [found.corpus for found in second.detail] == ["two"]
 
 
 def test_word_counts():
@@ -42,7 +47,7 @@ def test_word_counts():
         schema=["recognizer", "perturbation", "setting", "group", "word", "count"],
         orient="row",
     )
-    found = [localize_counts(one).words for one in (table, renamed(table))]
+    found = [localize(one).detail.words for one in (table, renamed(table))]
     assert found[0].equals(found[1])
     assert found[1].row(0, named=True)["drop"] == 4
 
@@ -59,4 +64,4 @@ def test_ratings(tmp_path):
 
 def test_a_name_that_is_there_already_is_not_taken_twice():
     both = pl.DataFrame({"recognizer": ["a"], "asr": ["b"], "theta": [1]})
-    assert with_own_names(both).columns == ["recognizer", "asr", "setting"]
+    assert own_names(both).columns == ["recognizer", "asr", "setting"]

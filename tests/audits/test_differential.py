@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxaudit.audits.differential import differential
-from voxaudit.audits.differential.disagreement import measure_disagreement
+from voxaudit.audits.differential.audit import TAUS, differential
+from voxaudit.audits.differential.measure import measure_disagreement
 from voxaudit.audits.differential.ratings import read_ratings
-from voxaudit.audits.differential.sources import open_source
+from voxaudit.audits.scores import Transcripts
 from voxaudit.errors import VoxauditError
 from voxaudit.score import count_words, normalizer
 
@@ -48,27 +48,44 @@ def small() -> list[dict[str, str | None]]:
     return rows
 
 
+def counts(answer, by):
+    """The violations of an answer, {value: {group: count}}."""
+    found: dict[str, dict[str, int]] = {}
+    for one in answer.tables["counts"].filter(pl.col("by") == by).to_dicts():
+        found.setdefault(one["value"], {})[one["group"]] = one["violations"]
+    return found
+
+
+def totals(answer):
+    return dict(answer.tables["groups"].select("group", "violations").iter_rows())
+
+
 def test_distances_are_pooled_over_the_longer_transcript() -> None:
-    [found] = differential(pl.DataFrame(small()), "gender", taus=[0.01, 0.3, 0.5])
+    answer = differential(pl.DataFrame(small()), attribute="gender", tau=[0.01, 0.3, 0.5])
+    [found] = answer.detail
     rows = {r["group"]: r for r in found.view.degradations.to_dicts()}
     # f clean: (0 + 1) / (4 + 2); disturbed: "one two" / "one three four" is 2 edits of 3, two empty texts 0 of 0.
-    assert rows["f"]["original"] == pytest.approx(1 / 6)
+    assert rows["f"]["clean"] == pytest.approx(1 / 6)
     assert rows["f"]["distance"] == pytest.approx(2 / 3)
-    assert rows["m"]["original"] == 0.0
+    assert rows["m"]["clean"] == 0.0
     assert rows["m"]["distance"] == pytest.approx(1 / 6)
-    assert found.view.counts()["totals"] == {"f": 2, "m": 0}
-    assert found.view.counts()["by_tau"] == {
+    assert totals(answer) == {"f": 2, "m": 0}
+    assert counts(answer, "tolerance") == {
         "0.01": {"f": 1, "m": 0},
         "0.3": {"f": 1, "m": 0},
         "0.5": {"f": 0, "m": 0},
     }
-    assert found.view.counts()["by_setting"] == {"hp": {"1": {"f": 2, "m": 0}}}
+    assert counts(answer, "scenario") == {"hp:1": {"f": 2, "m": 0}}
     [first, _] = found.view.violations.to_dicts()
     assert (first["group"], first["against"], first["pair"], first["scenario"]) == ("f", "m", "X_Y", "hp:1")
     assert first["gap"] == pytest.approx(2 / 3 - 1 / 6 - 1 / 6)
     assert first["p"] is None
-    assert first["significant"] is None
-    assert "f has 2 speakers and m has 2 speakers; a test needs 5" in found.refusals[0]
+    assert first["verdict"] == "refused"
+    [finding] = answer.findings
+    assert (finding.verdict, finding.code, finding.estimate) == ("refused", "too_few_speakers", None)
+    assert "f (2 speakers), m (2 speakers) are counted but not tested: a test needs 5" in finding.sentence
+    [refusal] = answer.refusals
+    assert refusal.facts == {"speakers": {"f": 2, "m": 2}, "needed": 5}
 
 
 def test_the_rule_is_strict() -> None:
@@ -81,21 +98,21 @@ def test_the_rule_is_strict() -> None:
             "distance": [0.0, 0.0, 0.5, 0.25],
         }
     )
-    [found] = differential(table, taus=[0.25])
-    assert found.view.counts()["totals"] == {"g": 0, "h": 0}
-    [found] = differential(table, taus=[0.2499])
-    assert found.view.counts()["totals"] == {"g": 1, "h": 0}
+    assert totals(differential(table, tau=[0.25])) == {"g": 0, "h": 0}
+    assert totals(differential(table, tau=[0.2499])) == {"g": 1, "h": 0}
 
 
 def test_a_failed_trial_is_left_out_of_both_conditions_and_counted() -> None:
     rows = small()
     rows[2]["text"] = None  # X failed on f1, disturbed
-    [found] = differential(pl.DataFrame(rows), "gender")
+    answer = differential(pl.DataFrame(rows), attribute="gender")
+    [found] = answer.detail
     f = found.view.degradations.filter(pl.col("group") == "f").to_dicts()[0]
-    assert f["original"] == pytest.approx(1 / 2)  # f2 alone
+    assert f["clean"] == pytest.approx(1 / 2)  # f2 alone
     assert f["degradation"] is None  # "" and "": no words at all
     assert found.left_out["trials without a transcript"] == 1
-    assert "both recognizers returned no words" in found.notes[0]
+    assert answer.notes[0].facts == {"distances": 1}
+    assert "both recognizers returned no words" in answer.notes[0].text
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "A."]), max_size=4).map(" ".join)
@@ -121,12 +138,12 @@ def test_sums_equal_a_plain_loop(texts, random) -> None:
             longer = max(len(left.split()), len(right.split()))
             sums[a, b, s, speakers[u]] = (edits + count_words(left, right).errors, words + longer)
     table = pl.DataFrame(rows, schema_overrides={"text": pl.String, "reference": pl.String})
-    source = open_source(table, "gender")
+    source = Transcripts.of(table)
     if not any(words for (_, _, s, _), (_, words) in sums.items() if s == "hp:1"):
         with pytest.raises(VoxauditError, match="no two recognizers have words"):
-            measure_disagreement(source, rule)
+            measure_disagreement(source, "gender", rule)
         return
-    found = measure_disagreement(source, rule).between
+    found = measure_disagreement(source, "gender", rule).between
     for (place, pair), (k, speaker) in product(enumerate(combinations("XYZ", 2)), enumerate(found.speakers)):
         now = sums.get((*pair, "hp:1", speaker), (0, 0))
         then = sums.get((*pair, "clean", speaker), (0, 0))
@@ -143,9 +160,9 @@ def test_scenarios_are_read_in_pieces_with_the_same_answer(monkeypatch, tmp_path
     ]
     path = tmp_path / "transcripts.parquet"
     pl.DataFrame(rows).sample(fraction=1.0, shuffle=True, seed=1).write_parquet(path)
-    [whole] = differential(pl.DataFrame(rows), "gender", seed=4)
-    monkeypatch.setattr("voxaudit.audits.differential.sources.ROWS_AT_A_TIME", 1)
-    [pieces] = differential(path, "gender", seed=4, exclude=())
+    [whole] = differential(pl.DataFrame(rows), attribute="gender", seed=4, wer=True).detail
+    monkeypatch.setattr("voxaudit.audits.scores.ROWS_AT_A_TIME", 1)
+    [pieces] = differential(path, attribute="gender", seed=4, wer=True).detail
     order = [c.id for c in whole.view.scenarios]
     assert sorted(order) == sorted(c.id for c in pieces.view.scenarios)
     keys = ["group", "pair", "scenario"]
@@ -157,16 +174,16 @@ def test_scenarios_are_read_in_pieces_with_the_same_answer(monkeypatch, tmp_path
 
 def refused(rows, group="gender", **options) -> str:
     with pytest.raises(VoxauditError) as caught:
-        differential(pl.DataFrame(rows), group, **options)
+        differential(pl.DataFrame(rows), attribute=group, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_what_cannot_be_asked_is_refused_in_one_line() -> None:
     rows = small()
-    assert "there is only one group (f)" in refused([r | {"gender": "f"} for r in rows])
+    assert "only the group 'f' occurs" in refused([r | {"gender": "f"} for r in rows])
     assert "one recognizer (X)" in refused([r for r in rows if r["recognizer"] == "X"])
-    assert "no scenario is called clean" in refused([r for r in rows if r["scenario"] != "clean"])
+    assert "no scenario is called `clean`" in refused([r for r in rows if r["scenario"] != "clean"])
     assert "only undisturbed speech" in refused([r for r in rows if r["scenario"] == "clean"])
     assert "Did you mean: gender?" in refused(rows, "gendre")
     assert "no column 'text'" in refused([{k: v for k, v in r.items() if k != "text"} for r in rows])
@@ -175,35 +192,49 @@ def test_what_cannot_be_asked_is_refused_in_one_line() -> None:
     assert "nothing to exclude is called 'lp:1'" in refused(rows, exclude=["lp:1"])
     assert "no disturbed scenario is left" in refused(rows, exclude=["HP"])
     assert "1 scenarios without a comprehensibility rating" in refused(rows, min_comprehensibility=7.0)
-    assert "tau takes numbers from 0 up to 1" in refused(rows, taus=[-0.1])
-    assert "no scenario 'quiet'" in refused(rows, clean="quiet")
-    assert "name the column of the groups" in refused(rows, None)
+    assert "tau takes numbers from 0 up to 1" in refused(rows, tau=[-0.1])
+    assert "a tau is named twice" in refused(rows, tau=[0.1, 0.1])
+    assert "fdr must lie between 0 and 1" in refused(rows, fdr=2.0)
+    assert "the seed must be 0 or more" in refused(rows, seed=-1)
+    assert "must be a number, not nan" in refused(rows, min_comprehensibility=float("nan"))
+    assert "no utterance has a reference text" in refused(rows, wer=True)
+    assert "more than the 24" in refused(
+        [
+            r | {"utterance": f"{r['utterance']}{n}", "gender": f"{r['gender']}{n}"}
+            for r in rows
+            for n in range(13)
+        ]
+    )
+    assert "the column of the groups to compare is not named" in refused(rows, None)
     assert "several values in column 'gender'" in refused([*rows[:-1], rows[-1] | {"gender": "f"}])
 
 
 def test_without_speakers_only_the_papers_rule_applies() -> None:
     rows = [{k: v for k, v in r.items() if k != "speaker"} for r in small()]
-    [found] = differential(pl.DataFrame(rows), "gender")
-    assert found.view.counts()["totals"] == {"f": 4, "m": 0}
-    assert found.speakers is None
-    assert not found.view.tested
-    assert "no p-values: the speakers are unknown" in found.refusals[0]
+    answer = differential(pl.DataFrame(rows), attribute="gender")
+    assert totals(answer) == {"f": 4, "m": 0}
+    assert answer.tables["groups"]["speakers"].to_list() == [None, None]
+    assert answer.tables["surviving"].is_empty()
+    assert answer.findings[0].code == "no_speakers"
+    assert "no p-values: the speakers are unknown" in answer.refusals[0].text
 
 
 def test_speakers_in_two_groups_cannot_be_moved() -> None:
     rows = [r | {"speaker": "same"} for r in small()]
-    [found] = differential(pl.DataFrame(rows), "gender")
-    assert found.view.counts()["totals"] == {"f": 4, "m": 0}
-    assert "speaker 'same' is in the groups f and m" in found.refusals[0]
+    answer = differential(pl.DataFrame(rows), attribute="gender")
+    assert totals(answer) == {"f": 4, "m": 0}
+    assert answer.findings[0].code == "speakers_in_several_groups"
+    assert "speaker 'same' is in the groups f and m" in answer.refusals[0].text
 
 
 def test_rows_without_group_or_speaker_are_left_out_and_counted() -> None:
     rows = small()
     rows += [r | {"utterance": "x", "gender": None} for r in rows[:4]]
     rows += [r | {"utterance": "y", "speaker": None} for r in rows[:4]]
-    [found] = differential(pl.DataFrame(rows), "gender")
-    assert found.left_out == {"utterances without a group": 1, "utterances without a speaker": 1}
-    assert found.view.counts()["totals"] == {"f": 4, "m": 0}
+    answer = differential(pl.DataFrame(rows), attribute="gender")
+    left_out = {note.facts["what"]: note.facts["count"] for note in answer.notes if note.code == "left_out"}
+    assert left_out == {"utterances without a group": 1, "utterances without a speaker": 1}
+    assert totals(answer) == {"f": 4, "m": 0}
 
 
 @pytest.mark.parametrize(
@@ -214,7 +245,7 @@ def test_rows_without_group_or_speaker_are_left_out_and_counted() -> None:
             lambda t: t.filter((pl.col("perturbation") != "Original") | (pl.col("group") == "g")),
             "no row of A_B, h",
         ),
-        (lambda t: t.filter(pl.col("group") == "g"), "only one group (g)"),
+        (lambda t: t.filter(pl.col("group") == "g"), "only the group 'g' occurs"),
         (lambda t: pl.concat([t, t[-1:]]), "has two rows"),
         (lambda t: t.with_columns(distance=pl.lit("x")), "row 1, column distance: 'x'"),
         (lambda t: t.drop("pair"), "no column 'pair'"),
@@ -230,7 +261,7 @@ def test_bad_tables_of_distances(change, message) -> None:
             "distance": [0.1, 0.2, 0.5, 0.3],
         }
     )
-    assert differential(table)[0].view.counts()["totals"] == {"g": 4, "h": 0}
+    assert totals(differential(table)) == {"g": 4, "h": 0}
     with pytest.raises(VoxauditError) as caught:
         differential(change(table))
     assert message in str(caught.value)
@@ -241,9 +272,9 @@ def test_ratings_of_your_own(tmp_path) -> None:
     path.write_text("perturbation,setting,rating\nHP,1,8\nHp,1,5\n")
     ratings = read_ratings(path)
     assert ratings.of("hp", 1.0) == pytest.approx(6.5)
-    assert differential(pl.DataFrame(small()), "gender", min_comprehensibility=6.5, ratings=ratings)
+    assert differential(pl.DataFrame(small()), attribute="gender", min_comprehensibility=6.5, ratings=ratings)
     with pytest.raises(VoxauditError, match=r"1 scenarios rated under 6\.6"):
-        differential(pl.DataFrame(small()), "gender", min_comprehensibility=6.6, ratings=ratings)
+        differential(pl.DataFrame(small()), attribute="gender", min_comprehensibility=6.6, ratings=ratings)
     path.write_text("perturbation,setting,rating\nHP,1,good\n")
     with pytest.raises(VoxauditError, match="row 1, column rating: 'good' is not a number"):
         read_ratings(path)
@@ -251,11 +282,40 @@ def test_ratings_of_your_own(tmp_path) -> None:
 
 def test_groups_that_start_far_apart_are_said_to_have_unlike_room() -> None:
     rows = small()
-    [like] = differential(pl.DataFrame(rows), "gender")
-    assert not any("room" in note for note in like.notes)
+    like = differential(pl.DataFrame(rows), attribute="gender")
+    assert not any(note.code == "unlike_clean" for note in like.notes)
     for one in rows:
         if one["speaker"] == "f1" and one["scenario"] == "clean" and one["recognizer"] == "Y":
             one["text"] = "five six seven eight"
-    [unlike] = differential(pl.DataFrame(rows), "gender")
+    unlike = differential(pl.DataFrame(rows), attribute="gender")
     # f clean: (4 + 1) / (4 + 2) = 83 %; m clean: 0.
-    assert any("83 % apart for f and 0 % for m: f has less room" in note for note in unlike.notes)
+    [note] = [note for note in unlike.notes if note.code == "unlike_clean"]
+    assert "83 % apart for f and 0 % for m: f has less room" in note.text
+
+
+def test_of_a_large_grid_the_middle_two_tolerances_are_asked(monkeypatch) -> None:
+    table = pl.DataFrame(small())
+    # Two groups, one pair, two scenarios (clean and disturbed), four tolerances: 2 x 1 x 1 x 2 x 4 questions.
+    monkeypatch.setattr("voxaudit.audits.differential.audit.MOST_QUESTIONS", 16)
+    whole = differential(table, attribute="gender")
+    assert whole.question["tau"] == list(TAUS)
+    monkeypatch.setattr("voxaudit.audits.differential.audit.MOST_QUESTIONS", 15)
+    half = differential(table, attribute="gender")
+    assert half.question["tau"] == [0.05, 0.1]
+    assert [note.see for note in half.notes if note.code == "tolerances"] == [("tau",)]
+    assert differential(table, attribute="gender", tau=[0.01, 0.05, 0.1]).question["tau"] == [0.01, 0.05, 0.1]
+
+
+def test_chosen_scenarios_keep_the_clean_speech_they_are_compared_with() -> None:
+    rows = small()
+    rows += [r | {"scenario": "lp:2"} for r in rows if r["scenario"] == "hp:1"]
+    answer = differential(pl.DataFrame(rows), attribute="gender", scenario="lp:2", full=True)
+    assert set(answer.tables["distances"]["scenario"]) == {"lp:2"}
+    assert totals(answer) == {"f": 4, "m": 0}
+    named = pl.DataFrame(rows).rename({"text": "heard", "speaker": "who"})
+    renamed = differential(
+        named, attribute="gender", scenario=["lp:2"], columns={"text": "heard", "speaker": "who"}
+    )
+    assert totals(renamed) == {"f": 4, "m": 0}
+    only = differential(pl.DataFrame(rows), attribute="gender", where=["speaker!=m2"])
+    assert dict(only.tables["groups"].select("group", "speakers").iter_rows()) == {"f": 2, "m": 1}

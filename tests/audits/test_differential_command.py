@@ -59,40 +59,84 @@ def document(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
+def rows(document, table):
+    """The rows of a table of an answer, as records."""
+    [found] = [one for one in document["tables"] if one["id"] == table]
+    return [dict(zip(found["names"], row, strict=True)) for row in found["rows"]]
+
+
+def by_group(document, table, column):
+    return {row["group"]: row[column] for row in rows(document, table)}
+
+
 def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
-    found = document(capsys, planted, "--attribute", "gender")
-    assert found["significant"]["totals"]["female"] > 0
-    assert found["significant"]["totals"]["male"] == 0
-    assert found["significant"]["by_perturbation"]["hp"] == {"female": 0, "male": 0}
-    keys = {"group", "against", "pair", "scenario", "setting", "tau", "gap", "p", "significant"}
-    assert all(keys <= set(row) for row in found["violations"])
-    assert sum(found["totals"].values()) == len(found["violations"])
-    strong = [row for row in found["violations"] if row["significant"]]
+    found = document(capsys, planted, "--attribute", "gender", "--wer", "--full")
+    assert by_group(found, "groups", "surviving")["female"] > 0
+    assert by_group(found, "groups", "surviving")["male"] == 0
+    hp = [row for row in rows(found, "counts") if (row["by"], row["value"]) == ("perturbation", "hp")]
+    assert [row["surviving"] for row in hp] == [0, 0]
+    violations = rows(found, "violations")
+    assert sum(by_group(found, "groups", "violations").values()) == len(violations)
+    strong = [row for row in violations if row["verdict"] == "shown"]
     assert {(row["group"], row["against"], row["pair"]) for row in strong} == {("female", "male", "one_two")}
-    assert {row["setting"] for row in strong} == {2.0, 10.0}
-    assert all(row["ci_low"] < row["gap"] < row["ci_high"] and row["gap"] > row["tau"] for row in strong)
-    assert found["chance"]["female"]["p"] < 0.05 < found["chance"]["male"]["p"]
-    assert found["agreement"]["same_worst_group"] is True
-    assert found["agreement"]["cells"] == 3
-    assert found["agreement"]["spearman"] > 0
-    assert found["agreement"]["significant"]["both"] == 2
-    assert found["wer"]["totals"]["female"] > found["wer"]["totals"]["male"]
+    assert {row["setting"] for row in strong} == {"2", "10"}
+    assert all(row["low"] < row["gap"] < row["high"] and row["gap"] > row["tau"] for row in strong)
+    p = by_group(found, "groups", "p")
+    assert p["female"] < 0.05 < p["male"]
+    [survived] = [row for row in rows(found, "agreement") if row["cells"] == "survive the test"]
+    assert survived["both"] == 2
+    wer = by_group(found, "wer", "violations")
+    assert wer["female"] > wer["male"]
+
+
+def test_findings_say_what_survives_once_and_by_group(planted, capsys) -> None:
+    found = document(capsys, planted, "--attribute", "gender")
+    whole, female = found["findings"]
+    assert (whole["id"], whole["verdict"], whole["unit"]) == (
+        "differential/gender/violations",
+        "shown",
+        "count",
+    )
+    assert whole["estimate"] == len(rows(found, "surviving")) == 2
+    assert (female["id"], female["group"]) == ("differential/gender/female/group_violations", "female")
+    assert (female["estimate"], female["headline"], whole["headline"]) == (2, True, False)
+    assert female["p_adjusted"] == min(row["p_adjusted"] for row in rows(found, "surviving")) <= 0.05
+    assert "further apart for female (gender) than for male in 2 of 3 comparisons" in female["sentence"]
+    assert "at a false-discovery rate of 5 %" in female["sentence"]
+    assert female["command"] == "voxaudit differential transcripts.parquet --attribute gender"
+    assert found["question"]["tau"] == [0.01, 0.05, 0.1, 0.15]
+
+
+def test_where_nothing_survives_one_finding_says_so(capsys, tmp_path) -> None:
+    transcripts(24, 0.0).write_parquet(tmp_path / "t.parquet")
+    [finding] = document(capsys, tmp_path / "t.parquet", "--attribute", "gender")["findings"]
+    assert (finding["verdict"], finding["estimate"], finding["headline"]) == ("not_shown", 0, True)
+    assert finding["p_adjusted"] > 0.05
+    assert "none survives a false-discovery rate of 5 %" in finding["sentence"]
 
 
 def test_limits_by_name_and_by_comprehensibility(planted, capsys) -> None:
-    found = document(capsys, planted, "--attribute", "gender", "--exclude", "Noise:2", "HP", "--tau", "0.05")
-    assert found["about"]["scenarios"] == ["noise:theta=10"]
-    assert list(found["by_tau"]) == ["0.05"]
-    found = document(capsys, planted, "--attribute", "gender", "--min-comprehensibility", "7.2")
-    assert found["about"]["scenarios"] == ["noise:theta=10", "hp:theta=500"]
-    assert found["about"]["left_out"] == {"scenarios rated under 7.2": 1}
+    asked = ("--attribute", "gender", "--full")
+    found = document(capsys, planted, *asked, "--exclude", "Noise:2,HP", "--tau", "0.05")
+    assert {row["scenario"] for row in rows(found, "distances")} == {"noise:theta=10"}
+    assert {row["value"] for row in rows(found, "counts") if row["by"] == "tolerance"} == {"0.05"}
+    assert found["question"]["exclude"] == ["Noise:2", "HP"]
+    found = document(capsys, planted, *asked, "--min-comprehensibility", "7.2")
+    assert {row["scenario"] for row in rows(found, "distances")} == {"noise:theta=10", "hp:theta=500"}
+    assert [note["facts"] for note in found["notes"]] == [{"what": "scenarios rated under 7.2", "count": 1}]
 
 
 def test_tables_for_people(planted, capsys) -> None:
-    assert main(["differential", str(planted), "--attribute", "gender"]) == 0
+    assert main(["differential", str(planted), "--attribute", "gender", "--wer"]) == 0
     out = capsys.readouterr().out
-    for text in ("violations by gender", "that survive", "the same question with word error rates", "kappa"):
+    for text in ("Violations by gender", "that survive", "The same question with word error rates", "kappa"):
         assert text in out
+
+
+def test_a_picture_of_the_gaps(planted, capsys, tmp_path) -> None:
+    path = tmp_path / "gaps.svg"
+    assert main(["differential", str(planted), "--attribute", "gender", "--plot", str(path)]) == 0
+    assert "female against male: noise:theta=2" in path.read_text()
 
 
 def test_csv_and_failed_trials(planted, capsys, tmp_path) -> None:
@@ -100,21 +144,22 @@ def test_csv_and_failed_trials(planted, capsys, tmp_path) -> None:
     table[0, "failure"] = "it crashed"
     table.write_csv(tmp_path / "t.csv")
     found = document(capsys, tmp_path / "t.csv", "--attribute", "gender")
-    assert found["about"]["left_out"]["trials without a transcript"] == 1
+    assert {"what": "trials without a transcript", "count": 1} in [note["facts"] for note in found["notes"]]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--attribute", "sex"], "no column 'sex' to group by"),
-        ([], "name the column of the groups"),
-        (["--attribute", "gender", "--tau", "a"], "--tau takes numbers"),
+        (["--attribute", "sex"], "no column 'sex'"),
+        ([], "such as gender or accent (see --attribute)"),
         (["--attribute", "gender", "--normalizer", "basics"], "Unknown normalizer"),
-        (["--attribute", "gender", "--fdr", "2"], "fdr must lie between 0 and 1"),
-        (["--attribute", "gender", "--ratings", "nowhere.csv"], "nowhere.csv: no such file"),
-        (["--attribute", "gender", "--corpus", "x"], "--corpus chooses among"),
-        (["--attribute", "gender", "--seed", "-1"], "the seed must be 0 or more"),
-        (["--attribute", "gender", "--min-comprehensibility", "nan"], "must be a number, not nan"),
+        (
+            ["--attribute", "gender", "--ratings", "nowhere.csv", "--min-comprehensibility", "7"],
+            "nowhere.csv: no such file",
+        ),
+        (["--attribute", "gender", "--corpus", "x"], "no column 'corpus', so nothing can be chosen by it"),
+        (["--attribute", "gender", "--scenario", "noise:2"], "no scenario 'noise:2'"),
+        (["--attribute", "gender", "--where", "age>=18"], "no column 'age' to choose by"),
     ],
 )
 def test_mistakes_are_one_line(planted, capsys, arguments, message) -> None:
@@ -129,13 +174,14 @@ def test_a_reference_in_some_rows_of_an_utterance_is_found_and_two_are_refused(
     planted, capsys, tmp_path
 ) -> None:
     table, path = pl.read_parquet(planted), tmp_path / "t.parquet"
-    whole = document(capsys, planted, "--attribute", "gender")["wer"]
+    asked = ("--attribute", "gender", "--wer")
+    whole = by_group(document(capsys, planted, *asked), "wer", "violations")
     clean = pl.when(pl.col("scenario") == "clean").then("reference").alias("reference")
     table.with_columns(clean).reverse().write_parquet(path)
-    assert document(capsys, path, "--attribute", "gender")["wer"]["totals"] == whole["totals"]
+    assert by_group(document(capsys, path, *asked), "wer", "violations") == whole
     table[5, "reference"] = "something else"
     table.write_parquet(path)
-    assert main(["differential", str(path), "--attribute", "gender"]) == 2
+    assert main(["differential", str(path), *asked]) == 2
     assert "has several references" in capsys.readouterr().err
 
 
@@ -165,11 +211,13 @@ def test_ratings_without_a_threshold_are_refused(planted, capsys, tmp_path) -> N
     assert "--min-comprehensibility" in capsys.readouterr().err
 
 
-def test_many_refusals_do_not_fill_the_screen(planted, capsys) -> None:
-    assert main(["differential", str(planted), "--attribute", "speaker"]) == 0
-    err = capsys.readouterr().err
-    assert err.count("are not tested: ") == 5
-    assert f"{24 * 23 // 2 - 5} more comparisons are not tested" in err
+def test_many_small_groups_are_refused_in_one_line(planted, capsys) -> None:
+    found = document(capsys, planted, "--attribute", "speaker")
+    [refusal] = found["refusals"]
+    assert refusal["code"] == "too_few_speakers"
+    assert "and 18 more are counted but not tested" in refusal["text"]
+    assert len(rows(found, "comparisons")) == 24 * 23 // 2
+    assert all("a test needs 5 in each group" in row["refusal"] for row in rows(found, "comparisons"))
 
 
 def test_a_runs_folder_gives_the_same_as_its_table(planted, capsys, tmp_path) -> None:
@@ -184,6 +232,13 @@ def test_a_runs_folder_gives_the_same_as_its_table(planted, capsys, tmp_path) ->
         seconds=pl.lit(0.1), failure=pl.lit(None, dtype=pl.String)
     ).write_parquet(tmp_path / "transcripts.parquet")
     (tmp_path / "run.json").write_text('{"format": 1}')
-    of_run, of_table = (document(capsys, source, "--attribute", "gender") for source in (tmp_path, planted))
-    assert of_run.pop("input") != of_table.pop("input")
+    of_run, of_table = (
+        document(capsys, source, "--attribute", "gender", "--wer", "--full") for source in (tmp_path, planted)
+    )
+    assert {finding.pop("command") for finding in of_run["findings"]} == {
+        "voxaudit differential RUN --attribute gender --wer --full"
+    }
+    assert {finding.pop("command") for finding in of_table["findings"]} == {
+        "voxaudit differential transcripts.parquet --attribute gender --wer --full"
+    }
     assert of_run == of_table

@@ -7,13 +7,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from voxaudit.audits.differential import TAUS
-from voxaudit.audits.differential.audit import ask
-from voxaudit.audits.differential.intervals import gap_intervals
-from voxaudit.audits.differential.permutation import Claims, exceedances
+from voxaudit.audits.differential.audit import TAUS, ask
 from voxaudit.audits.differential.sums import SpeakerSums
-from voxaudit.audits.differential.testing import judge_violations
-from voxaudit.audits.differential.violations import Grid, find_violations
+from voxaudit.audits.differential.testing import (
+    Claims,
+    exceedances,
+    find_violations,
+    gap_intervals,
+    judge_violations,
+)
 from voxaudit.perturb.scenario_id import read_scenario_id
 
 
@@ -43,7 +45,7 @@ def simulated(generator, sizes, *, gap=0.0, scenarios=12, spreads=None, words=60
 
 
 def judged(sums, taus=TAUS, seed=0, fdr=0.05):
-    grid = Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations())
+    grid = sums.grid()
     found = find_violations(grid, taus)
     return found, judge_violations(sums, grid, found, taus, fdr=fdr, seed=seed)
 
@@ -86,7 +88,7 @@ def test_small_groups_are_enumerated_and_equal_a_plain_loop() -> None:
 def test_drawn_permutations_come_close_to_all_of_them(monkeypatch) -> None:
     sums = simulated(np.random.default_rng(4), (6, 7), gap=0.1, scenarios=4)
     _, exact = judged(sums)
-    monkeypatch.setattr("voxaudit.audits.differential.permutation.ENUMERATED", 0)
+    monkeypatch.setattr("voxaudit.audits.differential.testing.ENUMERATED", 0)
     _, drawn = judged(sums)
     assert not drawn.comparisons[0].exact
     # So few questions need no further draws: 10,000 ways, the real one among them.
@@ -138,10 +140,9 @@ def test_a_group_of_few_speakers_is_refused_and_the_others_tested() -> None:
     assert tested.family == 2 * 12 * 4
     view = ask(sums, TAUS)
     assert view.chance is None
-    assert (
-        view.violations.filter(view.violations["p"].is_null())["significant"].null_count()
-        == (~involved).sum()
-    )
+    untested = view.violations.filter(view.violations["p"].is_null())
+    assert set(untested["verdict"]) == {"refused"}
+    assert untested.height == (~involved).sum()
 
 
 def test_a_lone_finding_gets_the_permutations_it_needs() -> None:
@@ -160,7 +161,7 @@ def test_a_lone_finding_gets_the_permutations_it_needs() -> None:
 def test_intervals_hold_the_gap_and_turn_with_the_direction() -> None:
     sums = simulated(np.random.default_rng(8), (40, 30, 4), gap=0.1)
     low, high = gap_intervals(sums, confidence=0.95, resamples=500, generator=np.random.default_rng(1))
-    gaps = Grid(sums.groups, sums.pairs, sums.scenarios, sums.degradations()).gaps()
+    gaps = sums.grid().gaps()
     assert ((low[0, 1] < gaps[0, 1]) & (gaps[0, 1] < high[0, 1])).all()
     np.testing.assert_allclose(low[1, 0], -high[0, 1])
     assert np.isnan(low[0, 2]).all()

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from voxaudit.audits.localize import localize_counts, localize_file
+from voxaudit.audits.localize.audit import localize
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "aequevox"
 EXCLUDE = ("Scale:0.6", "Scale:0.5")
@@ -24,24 +24,28 @@ def published(counts):
     return json.loads((REFERENCE / "expected_tables.json").read_text(encoding="utf-8"))["table9"]
 
 
-def cells(table, published_part):
+def cells(answer, by, published_part):
+    table = answer.tables["average_drop"].filter(pl.col("by") == by)
+    drops = {
+        (value, group): drop for value, group, drop in table.select("value", "group", "average_drop").rows()
+    }
     return {
-        (row, group): round(table[row][group] + 1e-9, 2)
+        (row, group): round(drops[row, group] + 1e-9, 2)
         for row, by_group in published_part.items()
         for group in by_group
     }
 
 
 def test_every_cell_of_table_9(counts, published):
-    averages = localize_file(counts, exclude=EXCLUDE).to_dict()["average_drop"]
+    answer = localize(counts, exclude=EXCLUDE)
     expected = {
         (row, group): value
         for part in ("asr", "transformation")
         for row, by_group in published[part].items()
         for group, value in by_group.items()
     }
-    found = cells(averages["by_recognizer"], published["asr"])
-    found |= cells(averages["by_perturbation"], published["transformation"])
+    found = cells(answer, "recognizer", published["asr"])
+    found |= cells(answer, "perturbation", published["transformation"])
     assert len(expected) == 77
     assert found == expected
 
@@ -53,17 +57,19 @@ def test_nothing_depends_on_the_names(counts, published):
         pl.col("group").str.reverse(),
         pl.col("word").str.to_uppercase(),
     )
-    averages = localize_counts(other, exclude=EXCLUDE).to_dict()["average_drop"]["by_recognizer"]
+    answer = localize(other, exclude=EXCLUDE)
     renamed = {
         f"engine {asr}": {group[::-1]: value for group, value in by_group.items()}
         for asr, by_group in published["asr"].items()
     }
-    assert cells(averages, renamed) == {(a, g): v for a, by in renamed.items() for g, v in by.items()}
+    assert cells(answer, "recognizer", renamed) == {
+        (a, g): v for a, by in renamed.items() for g, v in by.items()
+    }
 
 
 def test_the_words_chosen_for_the_papers_validation(counts):
     # The paper's non-robust words: English speakers under noise, omega 3 (GCP, MS) and 2 (IBM), with drop >= omega.
-    words = localize_file(counts, exclude=EXCLUDE).words
+    words = localize(counts, exclude=EXCLUDE).detail.words
     noise = words.filter((pl.col("group") == "English") & (pl.col("perturbation") == "Noise"))
     drop = {(asr, word): drop for asr, word, drop in noise.select("recognizer", "word", "drop").iter_rows()}
     chosen = [

@@ -367,9 +367,11 @@ def _answer(found: Localization, attribute: str | None, read: Transcripts, top: 
 
 def _findings(found: Localization, attribute: str | None) -> Iterator[Finding]:
     """Yield, per recognizer, how many words get lost more than those beside them, and more in one group."""
-    several = found.words["group"].n_unique() > 1
-    for name in found.words["recognizer"].unique(maintain_order=True).to_list():
-        own = found.words.filter(pl.col("recognizer") == name)
+    untested = [name for pair in TESTS.items() for name in pair if name not in found.words.columns]
+    words = found.words.with_columns(pl.lit(None, pl.Float64).alias(name) for name in untested)
+    several = words["group"].n_unique() > 1
+    for (recognizer,), own in words.group_by("recognizer", maintain_order=True):
+        name = str(recognizer)
         yield _finding(name, own, found, attribute, "p")
         if several and (found.refusal is None or found.refusal.code == "speakers_in_several_groups"):
             yield _finding(name, own, found, attribute, "p_group")
@@ -377,9 +379,9 @@ def _findings(found: Localization, attribute: str | None) -> Iterator[Finding]:
 
 def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str | None, test: str) -> Finding:
     column = TESTS[test]
-    tested = own.drop_nulls(column) if column in own.columns else own.clear()
+    tested = own.drop_nulls(column)
     surest = tested.sort(column, test, maintain_order=True)
-    shown = surest.filter(pl.col(column) <= found.fdr) if surest.height else surest
+    shown = surest.filter(pl.col(column) <= found.fdr)
     words = shown["word"].unique(maintain_order=True).to_list()
     rate = f"false-discovery rate {100 * found.fdr:g} %"
     beside = "than the words beside " if test == "p" else f"in one group of {attribute} than in the others"
