@@ -447,24 +447,57 @@ class Answer:
         return answer_html(self)
 
 
+_USUAL: dict[str, tuple[str, Kind]] = {
+    **dict.fromkeys(("utterances", "speakers", "words", "errors", "trials", "count"), ("", "count")),
+    **dict.fromkeys(
+        ("speakers_against", "left_out", "substitutions", "deletions", "insertions"), ("", "count")
+    ),
+    **{name: (name.upper(), "percent") for name in ("wer", "cer", "mer", "wil")},
+    **{name: (name.upper(), "points") for name in ("werd", "nwerd")},
+    "p": ("p", "p"),
+    "p_adjusted": ("p, adjusted", "p"),
+    "difference": ("", "points"),
+    **dict.fromkeys(("ratio", "wer_ratio"), ("", "ratio")),
+    **dict.fromkeys(("estimate", "se", "minutes", "seconds", "difficulty"), ("", "number")),
+}
+"""The heading and kind of columns whose name says both; every other one is text under its own name."""
+
+
+def usual_column(spec: str) -> Column:
+    """Return a column by its name, with the limits in brackets: what it is called and how it is written is agreed on.
+
+    >>> usual_column("wer[low,high]")
+    Column(name='wer', title='WER', kind='percent', low='low', high='high')
+    """
+    name, _, limits = spec.rstrip("]").partition("[")
+    low, _, high = limits.partition(",")
+    title, kind = _USUAL.get(name, ("", "text"))
+    return Column(name, title, kind, low, high)
+
+
 def tabulate(
     id_: str,
     title: str,
     rows: pl.DataFrame | Sequence[Mapping[str, Any]],
-    columns: Sequence[Column | tuple[Any, ...]],
+    columns: str | Sequence[str | Column | tuple[Any, ...]],
     *,
     note: str = "",
     folded: bool = False,
 ) -> Table:
-    """Return a table of a frame or of records. `columns` are `Column`s or tuples of their fields.
+    """Return a table of a frame or of records.
 
-    Records keep everything they hold: what no column shows is in JSON and data frames.
+    `columns` are those that are shown: names (see `usual_column`), in one text or a list, `Column`s, or tuples of their
+    fields. Records keep everything they hold: what no column shows is in JSON and data frames.
 
-    >>> table = tabulate("t", "Rates", [{"group": "a", "wer": 0.1}], [("group",), ("wer", "WER", "percent")])
+    >>> table = tabulate("t", "Rates", [{"group": "a", "wer": 0.1, "low": 0.05, "high": 0.2}], "group wer[low,high]")
     >>> table.rows
-    [('a', 0.1)]
+    [('a', (0.1, 0.05, 0.2))]
     """
-    shown = tuple(column if isinstance(column, Column) else Column(*column) for column in columns)
+    listed = columns.split() if isinstance(columns, str) else columns
+    shown = tuple(
+        usual_column(one) if isinstance(one, str) else one if isinstance(one, Column) else Column(*one)
+        for one in listed
+    )
     if isinstance(rows, pl.DataFrame):
         frame = rows
     elif rows:
