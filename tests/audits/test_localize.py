@@ -1,5 +1,6 @@
 """Words lost under a disturbance: Algorithm 2 by hand, losses by alignment, who said what."""
 
+import json
 from collections import Counter
 
 import numpy as np
@@ -8,11 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxaudit.audits.localize import localize, localize_counts, localize_file
+from voxaudit.audits.localize import audit as asked
 from voxaudit.audits.localize.occurrences import clean_words, hear, sample
-from voxaudit.audits.localize.settings import remaining
+from voxaudit.audits.localize.trials import remaining
+from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.score import align_words
+
+
+def localize(source, **options):
+    """All that was found, word by word."""
+    return asked.localize(source, **options).detail
 
 
 def trials(texts, speakers=None, **columns):
@@ -82,7 +89,8 @@ def test_groups_are_counted_apart():
     found = localize(table, attribute="place")
     assert words_of(found, group="x")["please"]["counts"] == [0, 1]
     assert words_of(found, group="y")["please"]["counts"] == [1, 1]
-    by_group = found.to_dict()["average_drop"]["by_group"]
+    averages = asked.localize(table, attribute="place").tables["average_drop"].filter(pl.col("by") == "all")
+    by_group = dict(averages.select("group", "average_drop").iter_rows())
     assert by_group["x"] == pytest.approx(2 / 3)  # call and please once each, of three words
     assert by_group["y"] == pytest.approx(3 / 4)
 
@@ -101,13 +109,27 @@ def test_only_utterances_that_were_answered_throughout():
 def test_words_can_be_limited():
     table = trials(TEXTS, reference={"a": "Ask Stella", "b": None, "c": "ask her"})
     assert set(words_of(localize(table, vocabulary=["CALL", "nothing"]))) == {"call"}
-    assert set(words_of(localize(table, reference_only=True))) == {"ask", "stella", "her"}
+    assert set(words_of(localize(table, reference_words=True))) == {"ask", "stella", "her"}
     with pytest.raises(VoxauditError, match="no reference text"):
-        localize(trials(TEXTS), reference_only=True)
+        localize(trials(TEXTS), reference_words=True)
+
+
+def test_words_can_be_limited_to_those_of_a_file(tmp_path):
+    (tmp_path / "words.txt").write_text("CALL\nnothing ask")
+    assert set(words_of(localize(trials(TEXTS), vocabulary=tmp_path / "words.txt"))) == {"ask", "call"}
+    (tmp_path / "words.txt").write_text(" \n")
+    with pytest.raises(VoxauditError, match="no words there"):
+        localize(trials(TEXTS), vocabulary=str(tmp_path / "words.txt"))
+
+
+def test_scenarios_can_be_chosen_and_clean_speech_stays():
+    words = words_of(localize(trials(TEXTS), scenario="noise:theta=2"))
+    assert words["please"]["settings"] == ["2"]
+    assert (words["please"]["original"], words["please"]["counts"]) == (3, [2])
 
 
 def test_examples_name_the_utterances():
-    found = localize(trials(TEXTS), omega=1)
+    found = localize(trials(TEXTS), omega=1, examples=5)
     assert set(found.examples["scenario"]) == {"noise:theta=10", "noise:theta=2"}
     rows = found.examples.select("word", "setting", "utterance").rows()
     assert rows == [("please", "10", "a"), ("please", "10", "b"), ("please", "2", "b")]
@@ -116,13 +138,14 @@ def test_examples_name_the_utterances():
 
 def test_phonemes_of_lost_words():
     pytest.importorskip("pocketsphinx")
-    found = localize(trials({**TEXTS, "d": {"clean": "xqzt", "noise:theta=10": "", "noise:theta=2": ""}}))
+    texts = {**TEXTS, "d": {"clean": "xqzt", "noise:theta=10": "", "noise:theta=2": ""}}
+    found = localize(trials(texts), phonemes=True)
     sounds = {row["phoneme"]: row for row in found.phonemes.to_dicts()}
     # P L IY Z is said three times and lost twice at setting 10; L also in two "call" and one "stella".
     assert (sounds["P"]["said"], sounds["P"]["lost"]) == (3, 2)
     assert (sounds["L"]["said"], sounds["L"]["lost"]) == (6, 2)
     assert any("1 of 6 words, 1 of 9 occurrences" in note for note in found.notes)
-    assert localize(trials(TEXTS), phonemes=False).phonemes is None
+    assert localize(trials(TEXTS)).phonemes is None
 
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6).map(" ".join)
@@ -168,14 +191,18 @@ COUNTS = pl.DataFrame(
 
 
 def test_counts_made_elsewhere():
-    found = localize_counts(COUNTS, omega=2)
+    answer = asked.localize(COUNTS, omega=2)
+    found = answer.detail
     assert [(row["word"], row["minimum"], row["drop"]) for row in found.words.to_dicts()] == [
         ("call", 1, 3),
         ("six", 0, 0),
     ]
-    document = found.to_dict()
-    assert document["words"][0]["counts"] == {"2": 1, "10": 6}
-    assert document["average_drop"]["by_perturbation"] == {"Noise": {"g": 1.5}}
+    first = answer.tables["words"].row(0, named=True)
+    assert dict(zip(first["settings"], first["counts"], strict=True)) == {"2": 1, "10": 6}
+    averages = answer.tables["average_drop"].filter(pl.col("by") == "perturbation")
+    assert averages.select("value", "group", "average_drop").rows() == [("Noise", "g", 1.5)]
+    [finding] = answer.findings
+    assert (finding.verdict, finding.code, finding.estimate) == ("refused", "no_speakers", None)
 
 
 def with_row(**changes):
@@ -204,12 +231,16 @@ def with_row(**changes):
 )
 def test_counts_that_cannot_be_used(table, message):
     with pytest.raises(VoxauditError, match=message):
-        localize_counts(table)
+        asked.localize_counts(table)
 
 
 def test_words_that_were_not_counted():
     with pytest.raises(VoxauditError, match="none of the words asked for"):
-        localize_counts(COUNTS, vocabulary=["nowhere"])
+        localize(COUNTS, vocabulary=["nowhere"])
+    with pytest.raises(VoxauditError, match="have their groups in column 'group'"):
+        localize(COUNTS, attribute="recognizer")
+    with pytest.raises(VoxauditError, match="have no reference texts"):
+        localize(COUNTS, reference_words=True)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +275,7 @@ def test_words_that_were_not_counted():
         (
             trials(TEXTS, place=dict.fromkeys("abc", "")),
             {"attribute": "place"},
-            "no transcripts with a value in column",
+            "no utterance has a value for `place`",
         ),
     ],
 )
@@ -262,7 +293,7 @@ def test_clean_speech_may_be_called_original_and_case_does_not_matter_to_exclude
 def test_ids_in_text_files_stay_as_they_are(tmp_path):
     numbered = {f"00{number}": by for number, by in enumerate(TEXTS.values())}
     trials(numbered).write_csv(tmp_path / "t.csv")
-    found = localize_file(tmp_path / "t.csv", omega=0)
+    found = localize(tmp_path / "t.csv", omega=0, examples=5)
     assert set(found.examples["utterance"]) == set(numbered)
 
 
@@ -272,3 +303,65 @@ def test_empty_answers_lose_everything():
     assert found.words["minimum"].sum() == 0
     assert (found.words["lost"] == found.words["original"]).all()
     assert (found.words["lost_rate"] == 1).all()
+
+
+WORDS = ["door", "window", "dog", "house"]
+
+
+def spoken(lost=("dog", "house"), speakers=6):
+    """Each speaker says four words twice; in noise `lost` are gone."""
+    kept = " ".join(word for word in WORDS if word not in lost)
+    return pl.DataFrame(
+        [
+            {"utterance": f"{speaker}-{number}", "speaker": f"s{speaker}", "recognizer": "moonshine"}
+            | {"scenario": scenario, "text": text, "side": "left" if speaker % 2 else "right"}
+            for speaker in range(speakers)
+            for number in range(2)
+            for scenario, text in (("clean", " ".join(WORDS) + " rare"), ("noise:theta=2", kept))
+        ]
+    )
+
+
+def test_the_command(tmp_path, capsys):
+    path = tmp_path / "transcripts.csv"
+    spoken().write_csv(path)
+    assert main(["localize", str(path), "--attribute", "side", "--json", "--examples", "5"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    tables = {
+        table["id"]: [dict(zip(table["names"], row, strict=True)) for row in table["rows"]]
+        for table in document["tables"]
+    }
+    dog = next(row for row in tables["words"] if row["word"] == "dog" and row["group"] == "left")
+    assert (dog["recognizer"], dog["perturbation"]) == ("moonshine", "noise")
+    assert (dog["original"], dog["minimum"], dog["drop"]) == (6, 0, 6)
+    assert (dog["settings"], dog["counts"]) == (["2"], [0])
+    averages = {row["group"]: row["average_drop"] for row in tables["average_drop"] if row["by"] == "all"}
+    assert averages == {"left": pytest.approx(18 / 5), "right": pytest.approx(18 / 5)}
+    assert {"utterance", "scenario", "recognizer", "word"} <= set(tables["examples"][0])
+    assert main(["localize", str(path)]) == 0
+    assert "dog" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--attribute", "sides"], "Did you mean: side"),
+        (["--vocabulary", "nowhere.txt"], "nowhere.txt: cannot read"),
+        (["--normalizer", "basics"], "Did you mean: basic"),
+        (["--exclude", "noise:2"], "nothing is left to compare with clean speech (see --exclude)"),
+        (["--where", "side=up"], "none of 24 rows meets: side=up"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path, capsys, arguments, message):
+    path = tmp_path / "transcripts.csv"
+    spoken().write_csv(path)
+    assert main(["localize", str(path), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_picture_of_drops(tmp_path):
+    answer = asked.localize(spoken(), attribute="side")
+    answer.plot("drops", tmp_path / "drops.svg")
+    assert "noise" in (tmp_path / "drops.svg").read_text()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, fisher_exact, t
 
-from voxaudit.audits.localize import localize
+from voxaudit.audits.localize.audit import localize
 from voxaudit.audits.localize.exact import (
     draws_worth,
     excess_loss,
@@ -159,32 +159,51 @@ def planted(lost_word, speakers=10, scenarios=("noise:theta=2", "noise:theta=4")
 
 
 def test_a_planted_word_is_found_and_no_other():
-    found = localize(planted(lambda _: "blue"))
-    significant = found.words.filter(pl.col("q") <= found.fdr)
+    answer = localize(planted(lambda _: "blue"))
+    found = answer.detail
+    significant = found.words.filter(pl.col("p_adjusted") <= found.fdr)
     assert significant["word"].to_list() == ["blue"]
     # Ten speakers lose it always, where one word in four is lost; two settings.
     assert significant["p"][0] == pytest.approx(2 * 0.25**10)
-    assert localize(planted(lambda _: None)).words.filter(pl.col("q") <= 0.05).is_empty()
+    [finding] = answer.findings
+    assert (finding.id, finding.verdict, finding.estimate) == ("localize/r/words", "shown", 1)
+    assert (finding.p, finding.p_adjusted) == (significant["p"][0], significant["p_adjusted"][0])
+    assert finding.sentence == (
+        "When speech is disturbed, r loses 1 word more often than the words beside it: blue (4 words tested,"
+        " false-discovery rate 5 %)."
+    )
+    assert answer.tables["words"]["verdict"].to_list()[0] == "shown"
+    answer = localize(planted(lambda _: None))
+    assert answer.detail.words.filter(pl.col("p_adjusted") <= 0.05).is_empty()
+    assert [(one.verdict, one.estimate) for one in answer.findings] == [("not_shown", 0)]
 
 
 def test_a_word_that_one_group_loses():
-    found = localize(planted(lambda side: "blue" if side == "left" else None, speakers=20), attribute="side")
-    significant = found.words.filter(pl.col("q_group") <= 0.05)
+    answer = localize(planted(lambda side: "blue" if side == "left" else None, speakers=20), attribute="side")
+    significant = answer.detail.words.filter(pl.col("p_group_adjusted") <= 0.05)
     assert significant.select("group", "word").rows() == [("left", "blue")]
+    finding = answer.finding("localize/r/side/group_words")
+    assert (finding.verdict, finding.estimate, finding.headline) == ("shown", 1, True)
+    assert "loses 1 word more often in one group of side than in the others: blue (left)" in finding.sentence
 
 
 def test_no_speakers_no_tests():
     table = planted(lambda _: "blue")
-    found = localize(table.drop("speaker"))
-    assert found.words["p"].null_count() == found.words.height
-    assert found.words["speakers"].null_count() == found.words.height
-    assert any(note.startswith("no tests:") for note in found.notes)
+    answer = localize(table.drop("speaker"))
+    words = answer.detail.words
+    assert words["p"].null_count() == words.height
+    assert words["speakers"].null_count() == words.height
+    assert [(one.verdict, one.code) for one in answer.findings] == [("refused", "no_speakers")]
+    assert [one.code for one in answer.refusals] == ["no_speakers"]
     few = localize(planted(lambda _: "blue", speakers=4))
-    assert few.words["p"].null_count() == few.words.height
+    assert few.detail.words["p"].null_count() == few.detail.words.height
+    assert [(one.verdict, one.code) for one in few.findings] == [("refused", "too_few_speakers")]
 
 
 def test_a_speaker_in_two_groups_cannot_be_compared_with_himself():
     table = planted(lambda _: "blue").with_columns(side=pl.col("utterance").str.slice(-1))
-    found = localize(table, attribute="side")
-    assert found.words["p_group"].null_count() == found.words.height
-    assert "no tests between groups: some speakers are in several groups" in found.notes
+    answer = localize(table, attribute="side")
+    assert answer.detail.words["p_group"].null_count() == answer.detail.words.height
+    assert [one.code for one in answer.refusals] == ["speakers_in_several_groups"]
+    assert answer.finding("localize/r/words").verdict == "shown"
+    assert answer.finding("localize/r/side/group_words").code == "speakers_in_several_groups"

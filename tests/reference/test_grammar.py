@@ -1,11 +1,26 @@
 """Sentences around words: the word once, others not at all, always the same."""
 
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.errors import VoxauditError
-from voxaudit.speak.grammar import FILLERS, FRAMES, MENTION, PART_OF_SPEECH, part_of_speech, sentences
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[2])
+)  # the benchmarks are no part of the installed package
+
+from benchmarks.studies.grammar import (
+    FILLERS,
+    FRAMES,
+    MENTION,
+    PART_OF_SPEECH,
+    part_of_speech,
+    sentences,
+)
 
 
 def plain(text):

@@ -1,19 +1,30 @@
 """Choosing words, and the experiment that speaks them: by hand, and once for real."""
 
-import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-from voxaudit.audits.localize import localize, localize_counts
-from voxaudit.audits.localize.choose import NON_ROBUST, ROBUST, choose_words
-from voxaudit.audits.localize.validate import compare, recognizer_settings, validate
-from voxaudit.cli.main import main
+from voxaudit.audits.localize.audit import localize, localize_counts
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import make_recognizer
 from voxaudit.recognize.files import installed
 from voxaudit.speak.base import Voice
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[2])
+)  # the benchmarks are no part of the installed package
+
+from benchmarks.studies.localize import (
+    NON_ROBUST,
+    ROBUST,
+    choose_words,
+    compare,
+    recognizer_settings,
+    validate,
+)
 
 WORDS = ["door", "window", "dog", "house"]
 
@@ -34,7 +45,7 @@ def spoken(lost=("dog", "house"), speakers=6):
 
 @pytest.mark.parametrize("by", ["loss", "drop"])
 def test_the_words_are_chosen_over_all_groups(by):
-    found = localize(spoken(), attribute="side", phonemes=False)
+    found = localize(spoken(), attribute="side").detail
     chosen = choose_words(found, "moonshine", "noise", by=by, count=2)
     assert {(word.word, word.kind) for word in chosen} == {
         *(("dog", NON_ROBUST), ("house", NON_ROBUST), ("door", ROBUST), ("window", ROBUST)),
@@ -59,15 +70,15 @@ def test_more_evidence_goes_first():
 
 
 def test_what_cannot_be_chosen():
-    found = localize(spoken(), phonemes=False)
+    found = localize(spoken()).detail
     with pytest.raises(VoxauditError, match="Did you mean: moonshine"):
         choose_words(found, "moonshin", "noise")
-    with pytest.raises(VoxauditError, match="--validate-perturbation: noise"):
+    with pytest.raises(VoxauditError, match="There: noise"):
         choose_words(found, "moonshine", "clipping")
     with pytest.raises(VoxauditError, match="lost equally often"):
-        choose_words(localize(spoken(lost=()), vocabulary=WORDS, phonemes=False), "moonshine", "noise")
+        choose_words(localize(spoken(lost=()), vocabulary=WORDS).detail, "moonshine", "noise")
     with pytest.raises(VoxauditError, match="give more speech"):
-        choose_words(localize(spoken(speakers=2), phonemes=False), "moonshine", "noise")
+        choose_words(localize(spoken(speakers=2)).detail, "moonshine", "noise")
 
 
 def test_the_comparison_by_hand():
@@ -89,7 +100,7 @@ def test_a_runs_own_settings_are_used():
     not (installed("moonshine_voice") and installed("py_nanotts")), reason="needs the demo's packages"
 )
 def test_the_experiment_for_real(tmp_path):
-    chosen = choose_words(localize(spoken(), phonemes=False), "moonshine", "noise", count=1)
+    chosen = choose_words(localize(spoken()).detail, "moonshine", "noise", count=1)
     options = {"out": tmp_path, "each": 2, "voice": Voice("pico"), "workers": 1, "progress": False}
     found = validate(make_recognizer("moonshine"), "moonshine", chosen, **options)
     assert [(word.kind, word.sentences) for word in found.words] == [(ROBUST, 2), (NON_ROBUST, 2)]
@@ -97,46 +108,3 @@ def test_the_experiment_for_real(tmp_path):
     manifest = pl.read_csv(tmp_path / "corpus" / "manifest.csv")
     assert all(word in text.lower() for word, text in manifest.select("word", "text").iter_rows())
     assert validate(make_recognizer("moonshine"), "moonshine", chosen, **options) == found
-
-
-def test_the_command(tmp_path, capsys):
-    path = tmp_path / "transcripts.csv"
-    spoken().write_csv(path)
-    assert main(["localize", str(path), "--attribute", "side", "--json", "--no-phonemes"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    dog = next(row for row in document["words"] if row["word"] == "dog" and row["group"] == "left")
-    assert (dog["recognizer"], dog["perturbation"]) == ("moonshine", "noise")
-    assert (dog["original"], dog["minimum"], dog["drop"], dog["counts"]) == (6, 0, 6, {"2": 0})
-    assert document["average_drop"]["by_group"] == {
-        "left": pytest.approx(18 / 5),
-        "right": pytest.approx(18 / 5),
-    }
-    assert {"utterance", "scenario", "recognizer", "word"} <= set(document["examples"][0])
-    assert main(["localize", str(path), "--no-phonemes"]) == 0
-    assert "dog" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--attribute", "sides"], "Did you mean: side"),
-        (["--vocabulary", "nowhere.txt"], "nowhere.txt: cannot read"),
-        (["--normalizer", "basics"], "Did you mean: basic"),
-        (["--validate", "--validate-with", "moonshine"], "takes NAME=SPEC"),
-        (["--validate", "--validate-words", "0"], "must be at least 1"),
-    ],
-)
-def test_mistakes_are_one_line(tmp_path, capsys, arguments, message):
-    path = tmp_path / "transcripts.csv"
-    spoken().write_csv(path)
-    assert main(["localize", str(path), *arguments]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_a_recognizer_nobody_knows_cannot_be_validated(tmp_path, capsys):
-    path = tmp_path / "transcripts.csv"
-    spoken().with_columns(recognizer=pl.lit("cloud")).write_csv(path)
-    assert main(["localize", str(path), "--validate"]) == 2
-    assert "--validate-with 'cloud=moonshine'" in capsys.readouterr().err
