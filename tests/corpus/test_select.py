@@ -73,7 +73,7 @@ def test_a_value_that_is_nowhere_is_noted_with_what_may_be_meant(corpus):
     ("clause", "message"),
     [
         ("gendre=female", r"no column 'gendre' to choose by\. Did you mean: gender\?"),
-        ("age>=25", r"age>=25: 1 values are no numbers \(first: 'x'\)"),
+        ("age>=25", r"age>=25: 1 values are not numbers \(first: 'x'\)"),
         ("dnsmos>=high", "'high' is not a number"),
         ("dnsmos>=nan", "'nan' is not a number"),
         ("gender=", "compares with nothing; for rows without a value write !gender"),

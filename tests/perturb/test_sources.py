@@ -163,7 +163,7 @@ def test_files_that_cannot_serve_are_left_out_and_counted(tmp_path):
         ("music", ["noise_test/a.wav"], "a folder of MS-SNSD, in which there is no music"),
         ("crosstalk", ["noise/a.wav", "music/b.wav"], r"there is no speech \(no folder 'speech'\)"),
         ("gain", [], "'gain' takes no source. Known: environment_ms_snsd"),
-        ("environment_esc", [], r"is no perturbation. Did you mean: environment_esc50"),
+        ("environment_esc", [], r"is not a perturbation. Did you mean: environment_esc50"),
     ],
 )
 def test_folders_that_cannot_serve_are_one_line(tmp_path, name, files, message):

@@ -235,7 +235,7 @@ def test_what_is_no_recognizer_is_refused():
         def fingerprint(self):
             return {}
 
-    with pytest.raises(RecognizerError, match="is no recognizer: it needs rate, batch_size"):
+    with pytest.raises(RecognizerError, match="is not a recognizer: it needs rate, batch_size"):
         make_recognizer(Half)
 
 

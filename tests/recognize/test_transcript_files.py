@@ -85,7 +85,7 @@ def test_parquet_and_named_columns(tmp_path):
         ("h.csv", "id,text\n,x\n", "row 1 has no utterance id"),
         ("h.csv", "", "h.csv: the file is empty"),
         ("h.csv", "id,text\na,x\0y\n", "h.csv: row 1, 'a': the recognizer's text has a NUL"),
-        ("h.trn", "hello (a)\nhello\n", r"h\.trn: 1 line is not 'words \(id\)' \(line 2: 'hello'\); mend"),
+        ("h.trn", "hello (a)\nhello\n", r"h\.trn: 1 line is not 'words \(id\)' \(line 2: 'hello'\); fix"),
         ("h.trn", ";; only a comment\n", "h.trn: the file is empty"),
         ("h.xyz", "a", "unknown table format"),
     ],

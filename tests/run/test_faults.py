@@ -95,9 +95,9 @@ def test_a_recognizer_that_gives_up_for_good_stops_the_run_and_keeps_what_it_hea
     with pytest.raises(VoxauditError, match="recognizer 'toy': the service refused the key"):
         run_trials(corpus, {"toy": toy}, [], out=tmp_path / "run", workers=1, cache=False, progress=False)
     journal = tmp_path / "journal"
-    mended = Toy(journal=str(journal))
+    repaired = Toy(journal=str(journal))
     run = run_trials(
-        corpus, {"toy": mended}, [], out=tmp_path / "run", workers=1, cache=False, progress=False
+        corpus, {"toy": repaired}, [], out=tmp_path / "run", workers=1, cache=False, progress=False
     )
     assert run.failures.is_empty()
     assert len(journal.read_text().splitlines()) == 3

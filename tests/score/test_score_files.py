@@ -53,7 +53,7 @@ def test_trn_is_matched_by_id_in_any_order(write: Write) -> None:
 
 def test_a_trn_line_without_id_is_named(write: Write) -> None:
     with pytest.raises(
-        VoxauditError, match=r"ref\.trn: 1 line is not 'words \(id\)' \(line 2: 'no id\\x1b here'\); mend"
+        VoxauditError, match=r"ref\.trn: 1 line is not 'words \(id\)' \(line 2: 'no id\\x1b here'\); fix"
     ):
         read_pairs(write("ref.trn", "a (1)\nno id\x1b here\n"), write("hyp.trn", "a (1)\n"))
 

@@ -38,7 +38,7 @@ def align_corpus(
     order and the answers are the same.
     """
     chosen = PocketSphinxAligner() if aligner is None else aligner
-    chosen.fingerprint()  # a missing package or model stops here, once, and not once an utterance
+    chosen.fingerprint()  # a missing package or model stops here, once, and not once per utterance
     jobs = ((u, Job(str(u.audio), u.start, u.duration, (texts or {}).get(u.id, u.text))) for u in corpus)
     if workers <= 1:
         for utterance, job in jobs:

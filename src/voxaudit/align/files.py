@@ -25,7 +25,7 @@ ENDINGS = (".textgrid", ".ctm", ".jsonl", ".jsonl.gz")
 def read_alignments(path: str | Path) -> dict[str, Timings | str]:
     """Return timings by name from a TextGrid or a folder of them (the name is the file's), a CTM or a lhotse file.
 
-    The Montreal Forced Aligner writes a folder of TextGrids, with one folder a speaker. A TextGrid among several that
+    The Montreal Forced Aligner writes a folder of TextGrids, with one folder per speaker. A TextGrid among several that
     cannot be read costs itself: its value is one line that says why.
     """
     path = Path(path)
@@ -103,7 +103,7 @@ def _parse_textgrid(path: Path) -> tuple[dict[str, list[Interval]], float]:
     tokens = _textgrid_tokens(path)
     try:
         if (next(tokens), next(tokens)) != ("ooTextFile", "TextGrid"):
-            raise AlignmentError(f"{path}: this is no TextGrid")
+            raise AlignmentError(f"{path}: not a TextGrid")
         next(tokens)
         duration = float(next(tokens))
         tiers: dict[str, list[Interval]] = {}
@@ -137,7 +137,7 @@ def _textgrid_tokens(path: Path) -> Iterator[str]:
         yield quoted.replace('""', '"') if quoted is not None else number or flag
 
 
-# Read CTM files: one word or phone a line, with its start and length, as Kaldi and NeMo write them.
+# Read CTM files: one word or phone per line, with its start and length, as Kaldi and NeMo write them.
 
 
 def read_ctm(path: str | Path, phones: str | Path | None = None) -> dict[str, Timings]:
@@ -182,7 +182,7 @@ def _read_ctm(path: Path) -> dict[str, list[Interval]]:
     return {name: sorted(group, key=lambda row: (row.start, row.end)) for name, group in rows.items()}
 
 
-# Read the alignments in lhotse's supervisions: one JSON object a line, plain or gzipped.
+# Read the alignments in lhotse's supervisions: one JSON object per line, plain or gzipped.
 
 
 def read_lhotse(path: str | Path) -> dict[str, Timings]:
@@ -206,9 +206,7 @@ def read_lhotse(path: str | Path) -> dict[str, Timings]:
                     tier: [_lhotse_interval(row, start) for row in rows] for tier, rows in alignment.items()
                 }
             except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-                raise AlignmentError(
-                    f"{where}: this is no lhotse supervision ({one_line(error, 60)})"
-                ) from error
+                raise AlignmentError(f"{where}: not a lhotse supervision ({one_line(error, 60)})") from error
             if "word" in tiers:
                 phones = tiers.get("phone", [])
                 timings[name] = timings_from_intervals(tiers["word"], phones, duration, f"{where}: {name}")
@@ -241,7 +239,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                     item = json.loads(line)
                 except ValueError as error:
                     raise AlignmentError(
-                        f"{path}, line {number}: this is no JSON ({one_line(error, 60)})"
+                        f"{path}, line {number}: not JSON ({one_line(error, 60)})"
                     ) from error
                 if not isinstance(item, dict):
                     raise AlignmentError(

@@ -33,7 +33,7 @@ SILENCE = 1e-4
 class PocketSphinxAligner:
     """PocketSphinx en-us: words, syllables and phones of a known English text, to 10 ms.
 
-    `least_score` is the mean log likelihood a 10 ms frame below which the text is taken for another one than was
+    `least_score` is the mean log likelihood per 10 ms frame below which the text is taken for another one than was
     spoken (matching text: about -10 to -20, in poor or short recordings down to -35; see docs/alignment.md).
     `snap` moves the start of words after a pause to where the energy rises, which the model sees 40 ms early.
     """
@@ -81,7 +81,7 @@ class PocketSphinxAligner:
         score = sum(word.score for word in found) / max(frames, 1)
         if score < self.least_score:
             raise AlignmentError(
-                f"the text does not sound like the recording (score {score:.0f} a frame, at least"
+                f"the text does not sound like the recording (score {score:.0f} per frame, at least"
                 f" {self.least_score:g} is wanted): is it what was said?"
             )
         timings = Timings(tuple(_joined(wanted, found, audio.duration)), audio.duration)
@@ -114,7 +114,7 @@ class _Found:
 
 
 class _Kept:
-    """One decoder a process and model: loading takes longer than aligning."""
+    """One decoder per process and model: loading takes longer than aligning."""
 
     def __init__(self, hmm: str, words: str) -> None:
         self.lock = threading.Lock()

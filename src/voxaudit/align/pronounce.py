@@ -216,7 +216,7 @@ def cardinal(number: int) -> list[str]:
 
 
 def spoken_number(token: str) -> list[str] | None:
-    """Return a token with digits or signs (`1984`, `3rd`, `2.5`, `$5`, `10%`, `&`) in words, None if it is none."""
+    """Return a token with digits or signs (`1984`, `3rd`, `2.5`, `$5`, `10%`, `&`) in words; None for any other."""
     if token in _SIGNS:
         return [_SIGNS[token]]
     match = _NUMBER.fullmatch(token)

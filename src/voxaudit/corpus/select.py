@@ -38,7 +38,7 @@ class Clause:
 
 
 def parse_clause(text: str) -> Clause:
-    """Return the clause that a text says; what is none raises one line."""
+    """Return the clause that a text says; anything else raises one line."""
     found = _CLAUSE.fullmatch(text)
     if found is None or (found[1] and found[3]):
         raise CorpusError(f"{quote(text)}: not a clause. Write {_FORM}")
@@ -123,7 +123,7 @@ def _check(table: pl.DataFrame, clause: Clause, where: str) -> list[Problem]:
         if len(broken):
             value = quote(str(broken[0]))
             raise CorpusError(
-                f"{where}: {_said(clause)}: {len(broken):,} values are no numbers (first: {value})"
+                f"{where}: {_said(clause)}: {len(broken):,} values are not numbers (first: {value})"
             )
     levels = column.cast(pl.String).unique().drop_nulls()
     if clause.operator in ("=", "!=") and clause.value not in levels:

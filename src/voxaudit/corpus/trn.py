@@ -54,7 +54,7 @@ def read_trn(path: Path) -> pl.DataFrame:
     """
     found, problems = _lines(path)
     if problems:
-        raise CorpusError(f"{path}: {problems[0].message}; mend the file", problems)
+        raise CorpusError(f"{path}: {problems[0].message}; fix the file", problems)
     if not found:
         raise CorpusError(f"{path}: the file is empty")
     return pl.DataFrame([(id, text) for _, id, text in found], schema=["id", "text"], orient="row")

@@ -75,7 +75,7 @@ class PacketLoss(Perturbation):
     """Lose `loss` % of the 20 ms packets, in bursts of `burst` packets on average.
 
     Gilbert and Elliott's model with two states: all that is sent arrives in the good one, nothing in the bad one. The
-    bad state is left with probability `1 / burst` a packet and entered with `loss / (100 - loss) / burst`, so that
+    bad state is left with probability `1 / burst` per packet and entered with `loss / (100 - loss) / burst`, so that
     `loss` is its share in the long run; a short recording may lose more or less. A lost packet is heard as silence.
     """
 

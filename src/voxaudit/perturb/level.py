@@ -85,7 +85,7 @@ class Clipping(Perturbation):
 class FarField(Perturbation):
     """Speak from `distance` meters, with the device's noise as it is.
 
-    The speech is brought to -26 dBFS (root mean square over the clip) at 1 m and falls by 6 dB a doubling; white
+    The speech is brought to -26 dBFS (root mean square over the clip) at 1 m and falls by 6 dB per doubling; white
     noise at -50 dBFS is the device and its quiet room. So the signal-to-noise ratio is `24 - 20 log10(distance)` dB:
     conversation at 60 dB sound pressure over 36 dB of noise. No room, no automatic gain. Silence stays silence.
     """

@@ -121,7 +121,7 @@ def open_universal(path: str | Path) -> UniversalNoise:
     for file in files:
         audio, about = read(file), _about(file)
         if not np.any(audio.samples):
-            raise VoxauditError(f"{file}: the audio is silent, so it is no perturbation")
+            raise VoxauditError(f"{file}: the audio is silent, so it perturbs nothing")
         snr = about.get("snr")
         if not isinstance(snr, int | float):
             if len(files) > 1:

@@ -173,6 +173,6 @@ def _build(engine: str, settings: Mapping[str, Any]) -> Recognizer:
 def _recognizer(made: Any, engine: str) -> Recognizer:
     if not isinstance(made, Recognizer):
         raise RecognizerError(
-            f"'{engine}' is no recognizer: it needs rate, batch_size, fingerprint() and load()"
+            f"'{engine}' is not a recognizer: it needs rate, batch_size, fingerprint() and load()"
         )
     return made

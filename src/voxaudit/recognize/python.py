@@ -31,7 +31,7 @@ class PythonFunction:
     callable: str = setting(help="package.module:function or path/to/file.py:function", path=True)
     rate: int | None = setting(16_000, help="sample rate in Hz it wants; none for the recording's own")
     batched: bool = setting(False, help="it gets lists of samples and of rates, and returns a list")
-    batch: int = setting(16, help="utterances a call where batched", least=1)
+    batch: int = setting(16, help="utterances per call where batched", least=1)
     version: str = setting(
         "", help="yours to raise when answers change in a way the source file does not show"
     )

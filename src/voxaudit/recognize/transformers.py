@@ -51,7 +51,7 @@ class Transformers:
         30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
     )
     batch: int = setting(
-        1, help="utterances a call; more is faster on a GPU, and rounding may change a text", least=1
+        1, help="utterances per call; more is faster on a GPU, and rounding may change a text", least=1
     )
     device: str = setting("cpu", help="cpu, cuda, cuda:1, mps; or auto: spread over what is there")
     dtype: str = setting("float32", help=", ".join(DTYPES), choices=DTYPES)
@@ -195,5 +195,5 @@ def is_ctc(folder: Path) -> bool:
     except (OSError, ValueError, AttributeError) as error:
         raise RecognizerError(f"{folder}: no readable config.json; that is no transformers model") from error
     if not names:
-        raise RecognizerError(f"{folder}: config.json names no architecture; that is no saved recognizer")
+        raise RecognizerError(f"{folder}: config.json names no architecture; not a saved recognizer")
     return any("ForCTC" in str(name) for name in names)

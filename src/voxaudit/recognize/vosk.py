@@ -60,7 +60,7 @@ class Vosk:
     def _folder(self) -> Path:
         require_packages(type(self))
         folder = weights_of("vosk", self.model)
-        # The library would end the whole process on a folder that is none of its models.
+        # The library would end the whole process on a folder that is not one of its models.
         if not any((folder / part).is_file() for part in ("am/final.mdl", "final.mdl")):
             raise RecognizerError(f"{folder}: no Vosk model there (am/final.mdl is missing)")
         return folder

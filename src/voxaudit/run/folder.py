@@ -42,7 +42,7 @@ class Run:
 
     @cached_property
     def transcripts(self) -> pl.DataFrame:
-        """One row a trial: utterance, scenario, recognizer, text as it was returned, seconds, failure."""
+        """One row per trial: utterance, scenario, recognizer, text as it was returned, seconds, failure."""
         return read_table(self.folder / "transcripts.parquet")
 
     @cached_property

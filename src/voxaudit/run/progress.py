@@ -1,4 +1,4 @@
-"""Progress on the terminal: one line a recognizer with rate and remaining time; silent elsewhere."""
+"""Progress on the terminal: one line per recognizer with rate and remaining time; silent elsewhere."""
 
 from __future__ import annotations
 

@@ -22,9 +22,12 @@ from voxaudit.errors import VoxauditError, one_line
 
 MEASURES = ("text_words", "unknown_words", "word_frequency", "perplexity_bits")
 """Columns of the result: words; share of words outside the dictionary; mean log10 of the words' frequency per
-million; log2 of the perplexity a word."""
+million; log2 of the perplexity per word."""
 
-NO_DICTIONARY = "no dictionary: give a word list in the setting `dictionary`, or for English install 'voxaudit[pocketsphinx]'"
+NO_DICTIONARY = (
+    "no dictionary: give a word list in the setting `dictionary`,"
+    " or for English install 'voxaudit[pocketsphinx]'"
+)
 NOT_ENGLISH = "too many words are not in the English dictionary: give a word list of the texts' language"
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
@@ -53,7 +56,7 @@ def words_of(text: str) -> list[str]:
 def text_complexity(texts: pl.Series, dictionary: str | Path | None = None) -> TextComplexity:
     """Measure every text of a column; equal texts are measured once.
 
-    `dictionary` is a file with one word a line (what follows the word is ignored, so a pronunciation dictionary will
+    `dictionary` is a file with one word per line (what follows the word is ignored, so a pronunciation dictionary will
     do); without it, PocketSphinx's English one is used if it is installed and fits.
     """
     distinct = texts.drop_nulls().unique(maintain_order=True)
@@ -141,7 +144,7 @@ def _read_dictionary(path: str | Path) -> frozenset[str]:
     words = (line.split(maxsplit=1)[0].partition("(")[0].lower() for line in lines if line.strip())
     found = frozenset(word for word in words if word)
     if not found:
-        raise VoxauditError(f"{path}: no words in this dictionary. Give a file with one word a line")
+        raise VoxauditError(f"{path}: no words in this dictionary. Give a file with one word per line")
     return found
 
 

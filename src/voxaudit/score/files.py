@@ -220,7 +220,7 @@ def _table(path: Path) -> pl.DataFrame:
         source = read(path)
         if source.problems:
             raise VoxauditError(
-                f"{path}: {'; '.join(problem.message for problem in source.problems)}; mend the file"
+                f"{path}: {'; '.join(problem.message for problem in source.problems)}; fix the file"
             )
         table = source.table
     if table.is_empty():

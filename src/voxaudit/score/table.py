@@ -1,4 +1,4 @@
-"""The `scores` table: transcripts and references in, one row of counts a trial out."""
+"""The `scores` table: transcripts and references in, one row of counts per trial out."""
 
 from __future__ import annotations
 

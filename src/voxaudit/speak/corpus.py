@@ -152,7 +152,7 @@ SENTENCES = (
 """What people say to an assistant or write by voice: plain words, no numbers, no names."""
 
 BLOCKS = {"A": (0, 1, 2, 3), "B": (4, 5, 6, 7), "C": (0, 2, 4, 6), "D": (1, 3, 5, 7)}
-"""Four sentences a speaker. Each block is read by one speaker of every accent and pitch, so each sentence is said
+"""Four sentences per speaker. Each block is read by one speaker of every accent and pitch, so each sentence is said
 equally often in each group and the text cannot be what tells the groups apart."""
 
 

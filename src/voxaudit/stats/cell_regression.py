@@ -1,7 +1,7 @@
 """Least squares of speakers' word error rates on categorical variables, from cells of alike speakers.
 
 Speakers of the same groups share a row of the design, so numbers, means and sums of squares of the cells carry
-everything, whatever the number of speakers. Standard errors are the HC2 sandwich: with one row a speaker that is the
+everything, whatever the number of speakers. Standard errors are the HC2 sandwich: with one row per speaker that is the
 cluster-robust covariance (CR2) with speakers as clusters. A variance that rests on two or three speakers is itself a
 guess, and the degrees of freedom say so: Bell and McCaffrey's for one coefficient, Pustejovsky and Tipton's (2018) for
 several. With a group against another they are Welch's for equal variances.

@@ -24,11 +24,11 @@ class Cells:
     """
 
     errors: FloatArray
-    """Word errors, one entry a cell."""
+    """Word errors, one entry per cell."""
     words: FloatArray
-    """Reference words, one entry a cell."""
+    """Reference words, one entry per cell."""
     design: FloatArray
-    """The covariates of the cells: one row a cell."""
+    """The covariates of the cells: one row per cell."""
     weight: FloatArray
     """How many speakers a cell stands for."""
     starts: IntArray
@@ -81,7 +81,7 @@ class Cells:
 
     @property
     def constant_within(self) -> NDArray[np.bool_]:
-        """Which columns of the design have one value a speaker."""
+        """Which columns of the design have one value per speaker."""
         if self.one_cell_each:
             return np.ones(self.design.shape[1], dtype=bool)
         first = np.repeat(self.design[self.starts], self._cells_each, axis=0)
@@ -98,11 +98,11 @@ class Cells:
         return self.weight[self.starts]
 
     def per_block(self, values: FloatArray) -> FloatArray:
-        """Sum `values` (one row a cell) within blocks."""
+        """Sum `values` (one row per cell) within blocks."""
         return values if self.one_cell_each else np.add.reduceat(values, self.starts, axis=0)
 
     def per_block_of_rows(self, values: FloatArray) -> FloatArray:
-        """Sum `values` (one column a cell) within blocks."""
+        """Sum `values` (one column per cell) within blocks."""
         return values if self.one_cell_each else np.add.reduceat(values, self.starts, axis=1)
 
     def to_cells(self, values: FloatArray) -> FloatArray:

@@ -42,7 +42,7 @@ def maximize_poisson(
 ) -> tuple[FloatArray, float, FloatArray]:
     """Return the best coefficients of `basis`, the log-likelihood and the information matrix.
 
-    `fixed` is a part of the linear predictor that is not estimated, one entry a cell.
+    `fixed` is a part of the linear predictor that is not estimated, one entry per cell.
     """
     errors, weight = cells.errors * cells.weight, cells.weight
     offset = np.log(cells.words) + fixed
@@ -81,7 +81,7 @@ def maximize_poisson(
 
 
 def _start(cells: Cells, basis: FloatArray, fixed: FloatArray) -> FloatArray:
-    if float(cells.errors.mean()) < 50.0:  # few errors a cell: the same rate everywhere
+    if float(cells.errors.mean()) < 50.0:  # few errors per cell: the same rate everywhere
         rate = (cells.weight @ cells.errors) / (cells.weight @ (cells.words * np.exp(fixed)))
         return np.asarray(basis.T @ np.full(len(basis), np.log(rate)))
     # Many: one least-squares step from the cells' own rates, the usual start of a Poisson regression.

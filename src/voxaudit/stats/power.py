@@ -1,7 +1,7 @@
 """How many speakers a comparison needs, and what the speakers one has can show (Herron et al., Eq. 1).
 
 Speakers are the sample: `sigma` is the standard deviation of word error rates *between speakers*, `gap` the
-difference between two groups' mean rates. More utterances a speaker make sigma smaller only down to what people
+difference between two groups' mean rates. More utterances per speaker make sigma smaller only down to what people
 differ by.
 """
 

@@ -48,7 +48,7 @@ def fitted_population(
 ) -> Population:
     """Fit the mixed-effects Poisson model with one mean a group, and return what it says the speakers are like.
 
-    One entry an utterance, words above 0; `speaker` and `group` are codes. `wer` is the lowest group's, so that a
+    One entry per utterance, words above 0; `speaker` and `group` are codes. `wer` is the lowest group's, so that a
     gap is added to it.
     """
     from voxaudit.stats.cells import collapse

@@ -32,7 +32,7 @@ _DROP = 36.0
 
 @dataclass(frozen=True)
 class Integral:
-    """`g` and its derivatives, one entry a speaker; `mode` and `spread` are the posterior's peak and width there."""
+    """`g` and its derivatives, one entry per speaker; `mode` and `spread` are the posterior's peak and width there."""
 
     value: FloatArray
     d_eta: FloatArray
@@ -90,7 +90,7 @@ def wide_rule(errors: FloatArray, eta: FloatArray, tau: float) -> Integral:
     """Integrate over the whole support of each speaker's posterior with a trapezoid rule.
 
     The error is about 1e-12 whatever sigma is: the rule that the Gauss-Hermite result is checked against, and that
-    takes over where sigma is so large (above 1, few errors a speaker) that the posteriors are far from normal.
+    takes over where sigma is so large (above 1, few errors per speaker) that the posteriors are far from normal.
     """
     return _blocks(errors, eta, lambda y, e: _wide_block(y, e, tau), 64)
 

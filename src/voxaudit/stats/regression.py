@@ -199,7 +199,7 @@ class Separation:
 
     cells: NDArray[np.bool_]
     direction: FloatArray
-    """Minus one, zero or plus one a column: where its coefficient runs to."""
+    """Minus one, zero or plus one per column: where its coefficient runs to."""
 
 
 def separation(design: FloatArray, errors: FloatArray) -> Separation:

@@ -111,7 +111,7 @@ class _Speakers:
 
     cells: Cells
     rows: FloatArray
-    """The design in those coordinates: one row a cell."""
+    """The design in those coordinates: one row per cell."""
     scores: FloatArray
     root: FloatArray
     """Takes the sum of such scores to what it moves the coefficients (of the orthonormal design) by."""

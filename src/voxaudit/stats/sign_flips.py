@@ -119,7 +119,7 @@ def _statistic(change: FloatArray, words: FloatArray) -> FloatArray:
 
 
 def _ratio(estimate: FloatArray, se: FloatArray) -> FloatArray:
-    """Return estimate / se; without any spread a change is beyond doubt, and no change is none."""
+    """Return estimate / se; without any spread a change is beyond doubt, and no change is 0."""
     certain = np.where(np.abs(estimate) > 0.0, np.copysign(np.inf, estimate), 0.0)
     return np.divide(estimate, se, out=certain, where=se > 0.0)
 

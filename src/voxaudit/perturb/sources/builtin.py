@@ -49,7 +49,7 @@ def slow(length: int, rate: int, generator: np.random.Generator, hertz: float) -
 
 
 def band(low: float, high: float) -> Callable[[Signal], Signal]:
-    """Return a gain that falls by 6 dB an octave outside `low` to `high` Hz."""
+    """Return a gain that falls by 6 dB per octave outside `low` to `high` Hz."""
     return lambda f: np.minimum(f / low, 1.0) * np.minimum(high / f, 1.0)
 
 
@@ -272,7 +272,7 @@ def _vowel(
 ) -> Signal:
     from scipy.signal import lfilter
 
-    # A pulse train with a little jitter, through one resonance a formant.
+    # A pulse train with a little jitter, through one resonance per formant.
     curve = pitch * (1.0 + 0.08 * np.linspace(1.0, -1.0, size)) * (1.0 + 0.01 * generator.standard_normal())
     pulses = np.diff(np.floor(np.cumsum(curve) / rate), prepend=-1.0)
     tone = pulses

@@ -98,7 +98,7 @@ def reopen_sources(recorded: Mapping[str, Mapping[str, str]], corpus: Corpus | N
 def _check(name: str) -> None:
     there = name in PERTURBATIONS.names()
     if not there or not takes_source(PERTURBATIONS.load(name)):
-        what = "takes no source" if there else "is no perturbation"
+        what = "takes no source" if there else "is not a perturbation"
         raise VoxauditError(
             f"[sources]: '{name}' {what}.{suggest(name, list(_KNOWN))} Known: {', '.join(_KNOWN)}"
         )

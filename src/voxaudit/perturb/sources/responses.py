@@ -24,7 +24,7 @@ from voxaudit.perturb.srmr import RATE, srmr
 # Impulse responses of simulated rooms: images of the source for what comes early, noise for what comes late.
 
 SOUND = 343.0
-"""Meters a second."""
+"""Meters per second."""
 
 EARLY = 0.05
 """Seconds after the direct sound in which single reflections count; later ones are too many to tell apart."""

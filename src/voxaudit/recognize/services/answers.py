@@ -19,7 +19,7 @@ _CODES = ("code", "status", "err_code", "category", "__type", "type")
 
 
 class NotJson(Exception):  # noqa: N818 - says what the answer is
-    """An answer that is no JSON object. `page`: it is a web page, from a proxy or a wrong address.
+    """An answer that is not a JSON object. `page`: it is a web page, from a proxy or a wrong address.
 
     `again`: another try could help, as with an answer that was cut short.
     """
@@ -33,7 +33,7 @@ class NotJson(Exception):  # noqa: N818 - says what the answer is
 def document(reply: Reply, hide: Callable[[str], str]) -> dict[str, Any]:
     """Return the JSON object of an answer, whatever content type it claims to be; raise `NotJson`.
 
-    `hide` takes secrets out of what is shown of an answer that is none.
+    `hide` takes secrets out of what is shown of an answer that is not JSON.
     """
     try:
         value = json.loads(reply.body)

@@ -23,7 +23,7 @@ from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.recognize.files import installed, package_folder, sha256
 from voxaudit.registry import suggest
 
-# Which windows of a recording DNSMOS looks at. Its models take 9.01 s, one window a second.
+# Which windows of a recording DNSMOS looks at. Its models take 9.01 s, one window per second.
 
 SECONDS = 9.01
 LENGTH = 144_160
