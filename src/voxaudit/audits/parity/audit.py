@@ -37,6 +37,7 @@ from voxaudit.audits.parity.compare import (
     compare_groups,
     compare_pairs,
     empty_groups,
+    named_groups,
     without_outliers,
 )
 from voxaudit.audits.parity.regression import regressions
@@ -295,23 +296,23 @@ def _group_refusals(groups: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusa
     silent = errors.filter(pl.col("errors") == 0)["recognizer"].to_list()
     text = "it made no error at all: there is nothing to compare"
     refusals = [Refusal("too_few_errors", f"recognizer '{name}'", text, {"errors": 0}) for name in silent]
-    untested = groups.filter(pl.col("p").is_null())
-    for (name, group), part in untested.group_by("attribute", "group", maintain_order=True):
-        fewest, others = part.select(pl.col("speakers").min(), pl.col("speakers_against").min()).row(0)
+    alone, others, spread = (
+        "one speaker: the group cannot be told from the person",
+        "everybody else is one speaker",
+        "within each side all speakers have the same word error rate: there is no spread to test with",
+    )
+    why = pl.when(pl.col("speakers") < 2).then(pl.lit(alone)).when(pl.col("speakers_against") < 2)
+    untested = groups.filter(pl.col("p").is_null()).with_columns(
+        why=why.then(pl.lit(others)).otherwise(pl.lit(spread))
+    )
+    for (name, text), part in untested.group_by("attribute", "why", maintain_order=True):
+        there = part["group"].unique(maintain_order=True).to_list()
         more = max((int(number) for number in part["more_needed"].drop_nulls()), default=0)
-        about, code = f"'{name}' = '{group}' against the rest", "too_few_speakers"
-        if fewest < 2:
-            about, code = f"'{name}' = '{group}'", "one_speaker"
-            text = "one speaker: the group cannot be told from the person"
-        elif others < 2:
-            text = "everybody else is one speaker"
-        else:
-            text = (
-                "within each side all speakers have the same word error rate: there is no spread to test with"
-            )
-        facts = {"attribute": name, "group": group, "speakers": fewest, "more_needed": more}
+        about = named_groups(str(name), there) + ("" if text == alone else " against the rest")
+        facts = {"attribute": name, "groups": there, "more_needed": more}
         remedy = f"{more} more speakers" if more else "more speakers"
-        refusals.append(Refusal(code, about, text, facts, remedy))
+        code = "one_speaker" if text == alone else "too_few_speakers"
+        refusals.append(Refusal(code, about, str(text), facts, remedy))
     return refusals
 
 
@@ -435,191 +436,116 @@ def _speakers_finding(name: str, short: Sequence[Mapping[str, Any]], detail: Par
     )
 
 
-_SHOWN: dict[str, tuple[str, list[Column], str]] = {
+def _columns(*names: str) -> tuple[Column, ...]:
+    """Return columns by name: those of `_COLUMNS`, or text under their own name."""
+    return tuple(_COLUMNS.get(name, Column(name)) for name in names)
+
+
+_COLUMNS = {
+    "speakers": Column("speakers", kind="count"),
+    "used": Column("speakers_used", "speakers used", "count"),
+    "others": Column("speakers_against", "other speakers", "count"),
+    "more_needed": Column("more_needed", "more speakers needed", "count"),
+    "rank": Column("rank", kind="count"),
+    "wer": Column("wer", "WER, mean over speakers", "percent"),
+    "wer_interval": Column("wer", "WER, mean over speakers", "percent", "wer_low", "wer_high"),
+    "wer_without": Column("wer_without", "WER without", "percent"),
+    "wer_pooled": Column("wer_pooled", "pooled", "percent"),
+    "estimate": Column("estimate", "against all others", "points", "low", "high"),
+    "difference": Column("estimate", "difference", "points", "low", "high"),
+    "gap": Column("estimate", "gap", "points", "low", "high"),
+    "p": Column("p_adjusted", "p (corrected)", "p"),
+    "p_without": Column("p_adjusted_without", "p without", "p"),
+    "conclusion": Column("conclusion", "verdict"),
+    "best": Column("against", "best group"),
+    "worst": Column("group", "worst group"),
+    "choice_matters": Column("choice_matters", "averaging decides"),
+    "coefficients": Column("columns", "coefficients", "count"),
+    "f": Column("f", "F", "ratio"),
+    "r_squared": Column("r_squared", "R2", "ratio"),
+    "lowest_mean": Column("lowest_mean", "its mean", "number"),
+    "highest_mean": Column("highest_mean", "its mean", "number"),
+    "largest_difference": Column("largest_difference", "difference in SD", "ratio"),
+    "outliers": Column("outliers", "outlying speakers", "count"),
+    "z": Column("z", kind="number"),
+    "gap_asked": Column("gap_asked", "gap asked about", "percent"),
+    "sigma": Column("sigma", "SD between speakers", "percent"),
+    "sigma_floor": Column("sigma_floor", "SD with endless utterances", "percent"),
+    **{name: Column(name, kind="number") for name in ("mean", "sd", "q5", "q25", "q50", "q75", "q95")},
+}
+_GROUP = ("attribute", "group")
+_SHOWN: dict[str, tuple[str, tuple[Column, ...]]] = {
     "groups": (
         "Each group against all others",
-        [
-            Column("attribute"),
-            Column("group"),
-            Column("speakers", kind="count"),
-            Column("wer", "WER, mean over speakers", "percent", "wer_low", "wer_high"),
-            Column("wer_pooled", "pooled", "percent"),
-            Column("estimate", "against all others", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("more_needed", "more speakers needed", "count"),
-            Column("conclusion", "verdict"),
-        ],
-        "",
+        _columns(
+            *_GROUP, "speakers", "wer_interval", "wer_pooled", "estimate", "p", "more_needed", "conclusion"
+        ),
     ),
     "gaps": (
         "Best against worst group",
-        [
-            Column("attribute"),
-            Column("against", "best group"),
-            Column("group", "worst group"),
-            Column("estimate", "gap", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("choice_matters", "averaging decides"),
-            Column("verdict"),
-        ],
-        "Best and worst were looked for among all pairs: p and the interval allow for that.",
+        _columns("attribute", "best", "worst", "gap", "p", "choice_matters", "verdict"),
     ),
     "conditional": (
         "The same with all other attributes held fixed",
-        [
-            Column("attribute"),
-            Column("group"),
-            Column("speakers_used", "speakers used", "count"),
-            Column("estimate", "against all others", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("conclusion", "verdict"),
-        ],
-        "",
+        _columns(*_GROUP, "used", "estimate", "p", "conclusion"),
     ),
-    "checklist": (
-        "What these data allow (Herron et al., section 3)",
-        [Column("practice"), Column("status"), Column("why")],
-        CHECKLIST,
-    ),
+    "checklist": ("What these data allow (Herron et al., section 3)", _columns("practice", "status", "why")),
     "intersectional": (
         "Groups of all attributes at once, the worst first",
-        [
-            Column("rank", kind="count"),
-            Column("group"),
-            Column("speakers", kind="count"),
-            Column("wer", "WER, mean over speakers", "percent"),
-            Column("estimate", "against all others", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("conclusion", "verdict"),
-        ],
-        "",
+        _columns("rank", "group", "speakers", "wer", "estimate", "p", "conclusion"),
     ),
-    "pairs": (
-        "Pairs of groups",
-        [
-            Column("attribute"),
-            Column("group"),
-            Column("against"),
-            Column("estimate", "difference", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("conclusion", "verdict"),
-        ],
-        "",
-    ),
+    "pairs": ("Pairs of groups", _columns(*_GROUP, "against", "difference", "p", "conclusion")),
     "strata": (
         "Groups within each combination of the other attributes",
-        [
-            Column("attribute"),
-            Column("group"),
-            Column("stratum"),
-            Column("speakers", kind="count"),
-            Column("speakers_against", "other speakers", "count"),
-            Column("estimate", "against all others", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-        ],
-        "",
+        _columns(*_GROUP, "stratum", "speakers", "others", "estimate", "p"),
     ),
     "regression_tests": (
         "Regression of speakers' WER on all attributes: joint tests",
-        [
-            Column("model"),
-            Column("term"),
-            Column("columns", "coefficients", "count"),
-            Column("f", "F", "ratio"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("r_squared", "R2", "ratio"),
-        ],
-        "",
+        _columns("model", "term", "coefficients", "f", "p", "r_squared"),
     ),
     "regression": (
         "Regression of speakers' WER on all attributes: coefficients",
-        [
-            Column("model"),
-            Column("name", "term"),
-            Column("estimate", "WER", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-        ],
-        "",
+        _columns("model", "name", "difference", "p"),
     ),
     "balance": (
         "Balance of recordings and texts between groups (Kruskal and Wallis's test on speakers)",
-        [
-            Column("measure"),
-            Column("attribute"),
-            Column("lowest"),
-            Column("lowest_mean", "its mean", "number"),
-            Column("highest"),
-            Column("highest_mean", "its mean", "number"),
-            Column("largest_difference", "difference in SD", "ratio"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("balanced"),
-        ],
-        "",
+        _columns(
+            *("measure", "attribute", "lowest", "lowest_mean", "highest", "highest_mean"),
+            *("largest_difference", "p", "balanced"),
+        ),
     ),
     "distributions": (
         "Recordings and texts by group: quantiles over speakers",
-        [
-            Column("measure"),
-            Column("attribute"),
-            Column("group"),
-            Column("speakers", kind="count"),
-            *(Column(name, kind="number") for name in ("mean", "sd", "q5", "q25", "q50", "q75", "q95")),
-        ],
-        "",
+        _columns("measure", *_GROUP, "speakers", "mean", "sd", "q5", "q25", "q50", "q75", "q95"),
     ),
     "canary": (
         "The canary: neighboring bands of middle age",
-        [
-            Column("group"),
-            Column("against"),
-            Column("estimate", "difference", "points", "low", "high"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("differs"),
-        ],
-        "",
+        _columns("group", "against", "difference", "p", "differs"),
     ),
     "without_outliers": (
         f"With and without speakers and utterances beyond |z| > {OUTLIER_Z:g}",
-        [
-            Column("attribute"),
-            Column("group"),
-            Column("outliers", "outlying speakers", "count"),
-            Column("wer", "WER", "percent"),
-            Column("p_adjusted", "p (corrected)", "p"),
-            Column("wer_without", "WER without", "percent"),
-            Column("p_adjusted_without", "p without", "p"),
-            Column("changes"),
-        ],
-        "",
+        _columns(*_GROUP, "outliers", "wer", "p", "wer_without", "p_without", "changes"),
     ),
-    "outlying_speakers": (
-        f"Speakers beyond |z| > {OUTLIER_Z:g}",
-        [Column("speaker"), Column("groups"), Column("wer", "WER", "percent"), Column("z", kind="number")],
-        "",
-    ),
+    "outlying_speakers": (f"Speakers beyond |z| > {OUTLIER_Z:g}", _columns("speaker", "groups", "wer", "z")),
     "outlying_utterances": (
         "Utterances as far from their speaker's mean",
-        [Column("speaker"), Column("utterance"), Column("wer", "WER", "percent"), Column("z", kind="number")],
-        "",
+        _columns("speaker", "utterance", "wer", "z"),
     ),
     "spread": (
         "Spread between speakers",
-        [
-            Column("speakers", kind="count"),
-            Column("gap_asked", "gap asked about", "points"),
-            Column("wer", "WER, mean over speakers", "percent"),
-            Column("sigma", "standard deviation", "percent"),
-            Column("sigma_floor", "of it, with endless utterances", "percent"),
-        ],
-        "",
+        _columns("speakers", "gap_asked", "wer", "sigma", "sigma_floor"),
     ),
 }
-"""Title, columns and note of each table, in the order they are shown."""
+"""Title and columns of each table, in the order they are shown."""
+_TABLE_NOTES = {
+    "gaps": "Best and worst were looked for among all pairs: p and the interval allow for that.",
+    "checklist": CHECKLIST,
+}
 _UNFOLDED = ("groups", "gaps", "conditional", "checklist")
 
 
 def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table]:
-    for id_, (title, columns, note) in _SHOWN.items():
+    for id_, (title, columns) in _SHOWN.items():
         frame = frames[id_]
         if frame.is_empty():
             continue
@@ -627,7 +553,8 @@ def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table
             title = f"{title}: the farthest of {frame.height:,}"
             frame = frame.head(MOST_UTTERANCES)
         whose = [Column("recognizer")] if several and "recognizer" in frame.columns else []
-        yield tabulate(id_, title, frame, [*whose, *columns], note=note, folded=id_ not in _UNFOLDED)
+        note, folded = _TABLE_NOTES.get(id_, ""), id_ not in _UNFOLDED
+        yield tabulate(id_, title, frame, [*whose, *columns], note=note, folded=folded)
 
 
 def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable[Figure]:

@@ -18,6 +18,7 @@ from voxaudit.stats.power import smallest_gap, speakers_needed, whole_speakers
 from voxaudit.stats.speaker_means import combine, pooled_sigma, rest_of, summarize_groups, variance
 from voxaudit.stats.stratified import stratified_differences
 from voxaudit.stats.ttests import TTest, one_sample, relative_interval, steadied, t_test, welch
+from voxaudit.wording import listed
 
 FloatArray = NDArray[np.float64]
 KEYS = ("recognizer", "attribute")
@@ -175,6 +176,11 @@ def _sigma(rows: pl.DataFrame, groups: pl.DataFrame) -> FloatArray:
 def crossed_label(attributes: Sequence[str]) -> pl.Expr:
     """Return how a combination of groups is called: `gender=f, age=18-29`."""
     return pl.concat_str([pl.lit(f"{name}=") + pl.col(f"@{name}") for name in attributes], separator=", ")
+
+
+def named_groups(attribute: str, groups: Sequence[str]) -> str:
+    """Return groups of an attribute for a refusal: `'gender' = 'f', 'm'`."""
+    return f"'{attribute}' = " + listed(f"'{group}'" for group in groups)
 
 
 # One attribute at a time
@@ -416,7 +422,7 @@ def compare_conditionally(
     parts: list[pl.DataFrame] = []
     refusals: list[Refusal] = []
     held: dict[str, tuple[str, ...]] = {}
-    coarser = "more speakers, coarser groups, or fewer attributes"
+    coarse = ("merge_below",)
     for name in order:
         others = [other for other in order if other != name]
         deciding = [other for other in others if determines(cells, other, name)]
@@ -437,23 +443,21 @@ def compare_conditionally(
         else:
             text = f"no combination of {', '.join(held[name])} has speakers of two groups of '{name}'"
             about = f"'{name}' with all other attributes held fixed"
-            refusals.append(Refusal("too_few_speakers", about, text, {}, coarser, ("merge_below",)))
+            remedy = "more speakers, coarser groups, or fewer attributes"
+            refusals.append(Refusal("too_few_speakers", about, text, {}, remedy, coarse))
     if not parts:
         return Conditional(none, none, none, held, tuple(refusals))
     strata = _stratum_tests(pl.concat(parts), settings)
     table = _aggregate(strata, order, groups, gaps, settings)
-    untested = table.filter(pl.col("p").is_null()).select("attribute", "group").unique(maintain_order=True)
-    refusals += [
-        Refusal(
-            "too_few_speakers",
-            f"'{name}' = '{group}' against the rest with all else fixed",
-            "a single speaker decides it, or nobody differs: there is no spread to test with",
-            {"attribute": name, "group": group},
-            "more speakers or coarser groups",
-            ("merge_below",),
+    untested = table.filter(pl.col("p").is_null())
+    for (name,), part in untested.group_by("attribute", maintain_order=True):
+        there = part["group"].unique(maintain_order=True).to_list()
+        about = f"{named_groups(str(name), there)} against the rest with all else fixed"
+        text = "a single speaker decides it, or nobody differs: there is no spread to test with"
+        facts = {"attribute": name, "groups": there}
+        refusals.append(
+            Refusal("too_few_speakers", about, text, facts, "more speakers or coarser groups", coarse)
         )
-        for name, group in untested.iter_rows()
-    ]
     return Conditional(table, strata, _conditional_gaps(strata, table, settings), held, tuple(refusals))
 
 

@@ -1,8 +1,8 @@
 """Regression of speakers' word error rates on all attributes at once (Herron et al., Eq. 7 and 8).
 
 One row per speaker, so that nobody counts more for having spoken more; robust standard errors with speakers as
-clusters. The model of the recognizers' mean equals the stacked model of all recognizers with an effect for each, clustered by
-speaker. Reference groups are the most frequent ones.
+clusters. The model of the recognizers' mean equals the stacked model of all recognizers with an effect for each,
+clustered by speaker. Reference groups are the most frequent ones.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import polars as pl
 
 from voxaudit.answer import Note, Refusal, refuse
 from voxaudit.audio import AudioError, read
-from voxaudit.audits.scores import Names, Scores
+from voxaudit.audits.scores import COUNTS, Names, Scores
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.score.complexity import MEASURES, text_complexity
@@ -176,10 +176,6 @@ def read_trials(
     frame = scores.frame
     speaker, surrogate = _speaker(scores, list(sources.values()), speaker_pattern, surrogate_speaker)
     measured = _measure(scores, recordings, dictionary)
-    if measured.on:
-        frame = frame.join(
-            measured.frame, on=measured.on, how="left", nulls_equal=True, maintain_order="left", suffix=" "
-        )
     identified = "utterance" in frame.columns
     recognizer = pl.col("recognizer") if "recognizer" in frame.columns else pl.lit(UNNAMED)
     own = [name for name in MEASURE_NAMES if name in frame.columns and frame.schema[name].is_numeric()]
@@ -195,9 +191,13 @@ def read_trials(
             )
             for name, column in sources.items()
         ),
-        *(pl.col(f"#{name}") for name in MEASURE_NAMES if f"#{name}" in frame.columns),
+        *(pl.col(name).alias(f"__{name}") for name in measured.on),
         *(pl.col(name).cast(pl.Float64).fill_nan(None).alias(f"#{name}") for name in own),
     )
+    if measured.on:
+        keys = [f"__{name}" for name in measured.on]
+        known = measured.frame.rename(dict(zip(measured.on, keys, strict=True)))
+        trials = trials.join(known, on=keys, how="left", nulls_equal=True, maintain_order="left").drop(keys)
     if not identified:
         trials = trials.with_columns(utterance=pl.int_range(pl.len()).cast(pl.String))
     unusable = {
@@ -234,6 +234,12 @@ def _with_errors(scores: Scores, wer_columns: Sequence[str]) -> Scores:
     words = pl.Series("__words", scores.counts("words"), nan_to_null=True)
     names = [wer_columns] if isinstance(wer_columns, str) else list(wer_columns)
     if not names:
+        if "errors" not in scores.frame.columns and not set(COUNTS) <= set(scores.frame.columns):
+            raise VoxauditError(
+                f"{scores.where}: no column of errors (counts), and none of rates was named. Columns there:"
+                f" {', '.join(scores.frame.columns[:40])}",
+                see=("columns", "wer_columns"),
+            )
         errors = pl.Series("__errors", scores.errors(), nan_to_null=True)
         return replace(scores, frame=scores.frame.with_columns(errors, words))
     require_columns(scores.frame, names, scores.where)

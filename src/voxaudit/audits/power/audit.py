@@ -19,6 +19,7 @@ from voxaudit.answer import (
     Refusal,
     Series,
     Table,
+    Tables,
     finding_id,
     tabulate,
 )
@@ -47,6 +48,7 @@ from voxaudit.stats.power import (
     whole_speakers,
 )
 from voxaudit.stats.power_simulation import (
+    Population,
     SimulatedPower,
     Test,
     fitted_population,
@@ -57,6 +59,8 @@ from voxaudit.stats.power_simulation import (
 from voxaudit.wording import in_points
 
 AUDIT, TITLE = "power", "How many speakers a comparison needs"
+DRAWN = 1000
+"""Studies that are drawn of a design, unless told otherwise."""
 LEAD = (
     "Speakers are the sample: sigma is the standard deviation of word error rates between speakers of a group, the gap"
     " a difference of two groups' rates. More utterances per speaker help only down to what people differ by."
@@ -117,18 +121,20 @@ def power(
             "say how much speakers differ: by numbers, or by a pilot (a run or a table)",
             see=("sigma", "base_wer"),
         )
+    if one_sided and (source is not None or simulations):
+        raise VoxauditError(
+            "groups of a pilot and simulated studies are tested two-sided", see=("one_sided",)
+        )
+    if simulations and source is None and base_wer is None:
+        raise VoxauditError(
+            "to simulate without a pilot, give the better group's word error rate", see=("base_wer",)
+        )
     counts = _counts(speakers)
-    result: SimulatedPower | None
     wanted = 0.1 if gap is None else gap
-    findings: list[Finding] = []
-    tables: list[Table] = []
-    figures: list[Figure] = []
-    notes: list[Note] = []
-    refusals: list[Refusal] = []
+    draws: dict[str, Any] = {"test": test, "confidence": confidence, "simulations": simulations, "seed": seed}
+    parts: list[Answer] = []
     if sigma is not None:
-        found, table = _planned(wanted, sigma, ratio, counts, settings, one_sided)
-        findings += found
-        tables.append(table)
+        parts.append(_planned(wanted, sigma, ratio, counts, settings, one_sided))
     if source is not None:
         scores = Scores.of(
             source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
@@ -142,59 +148,22 @@ def power(
             speaker_pattern=speaker_pattern,
             surrogate_speaker=surrogate_speaker,
         )
-        people = group_speakers(trials, settings, scores.where)
-        asked = gaps_asked(people.table, settings)
-        groups = _pilot(people, asked, settings)
-        findings += _pilot_findings(groups, trials.scenario, settings)
-        tables.append(_pilot_table(groups, len(people.single) > 1))
-        figures.append(_figure(groups, people))
-        notes += [*(Note("selected", text) for text in scores.notes), *trials.notes, *people.notes]
-        refusals += people.refusals
-        if simulations:
-            drawn, lost = _simulated(trials, people, groups, asked, settings, simulations, test, seed)
-            refusals += lost
-            tables += [_simulated_table(drawn, simulations, test)] if drawn else []
-    elif simulations:
-        if base_wer is None:
-            raise VoxauditError(
-                "to simulate without a pilot, give the better group's word error rate", see=("base_wer",)
-            )
-        if one_sided:
-            raise VoxauditError("simulated tests are two-sided", see=("one_sided",))
+        parts.append(_of_pilot(scores, trials, settings, draws))
+    elif base_wer is not None:
         population = planned_population(
             base_wer, log_sigma, utterances=per_speaker, words=utterance_words, dispersion=dispersion
         )
-        options: dict[str, Any] = {
-            "test": test,
-            "confidence": confidence,
-            "simulations": simulations,
-            "seed": seed,
-        }
-        if counts:
-            result = simulate_power(population, wanted, *counts, **options)
-        else:
-            result = speakers_by_simulation(population, wanted, power=power, ratio=ratio, **options)
-        if result is None:
-            text = f"not even 5,000 speakers per group find a gap of {in_points(wanted)} with power {power:g}"
-            refusals.append(Refusal("too_few_speakers", "simulation", text, remedy="a larger gap"))
-        else:
-            findings.append(_drawn_finding(asdict(result), wanted))
-            tables.append(
-                tabulate(
-                    "simulated",
-                    _drawn_title(simulations, test),
-                    [{"gap": wanted, **asdict(result)}],
-                    _DRAWN[3:],
-                )
-            )
+        draws["simulations"] = simulations or DRAWN
+        parts.append(_drawn(population, wanted, counts, {"power": power, "ratio": ratio}, draws))
     return Answer(
         AUDIT,
         TITLE,
-        findings=tuple(findings),
-        tables=tuple(tables),  # type: ignore[arg-type]
-        figures=tuple(figures),
-        notes=tuple(notes),
-        refusals=tuple(refusals),
+        question={key: value for part in parts for key, value in part.question.items()},
+        findings=tuple(finding for part in parts for finding in part.findings),
+        tables=Tables(table for part in parts for table in part.tables.shown),
+        figures=tuple(figure for part in parts for figure in part.figures),
+        notes=tuple(note for part in parts for note in part.notes),
+        refusals=tuple(refusal for part in parts for refusal in part.refusals),
         lead=LEAD,
     )
 
@@ -220,7 +189,7 @@ def _planned(
     counts: tuple[int, int] | None,
     settings: Settings,
     one_sided: bool,
-) -> tuple[list[Finding], Table]:
+) -> Answer:
     sides: dict[str, Any] = {"confidence": settings.confidence, "two_sided": not one_sided}
     options = {"power": settings.power, "ratio": ratio, **sides}
     findings, rows = [], []
@@ -238,7 +207,7 @@ def _planned(
         )
         findings.append(_needed(name, sentence, needed))
     if counts is None:
-        return findings, _planned_table(rows)
+        return Answer(AUDIT, TITLE, findings=tuple(findings), tables=Tables([_planned_table(rows)]))
     smallest = smallest_gap(*counts, sigma, power=settings.power, **sides)
     for row, at_hand in zip(
         list(rows),
@@ -263,7 +232,7 @@ def _planned(
             speakers_against=counts[1],
         )
     )
-    return findings, _planned_table(rows)
+    return Answer(AUDIT, TITLE, findings=tuple(findings), tables=Tables([_planned_table(rows)]))
 
 
 def _needed(name: str, sentence: str, needed: int, **about: Any) -> Finding:
@@ -282,13 +251,13 @@ def _level(settings: Settings, one_sided: bool = False) -> str:
 def _planned_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     columns = [
         ("test",),
-        ("gap", "gap", "points"),
-        ("sigma", "standard deviation between speakers", "points"),
+        ("gap", "gap in WER", "percent"),
+        ("sigma", "SD between speakers", "percent"),
         ("speakers", "speakers", "count"),
         ("speakers_against", "and others", "count"),
         ("power", "power", "ratio"),
     ]
-    shows = [("smallest_gap", "smallest gap shown", "points")] if len(rows) > 2 else []
+    shows = [("smallest_gap", "smallest gap shown", "percent")] if len(rows) > 2 else []
     rows = [{"smallest_gap": None, **row} for row in rows]
     return tabulate(
         "planned", "Speakers needed" + (", and at hand" if shows else ""), rows, [*columns, *shows]
@@ -296,6 +265,28 @@ def _planned_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 # From a pilot
+
+
+def _of_pilot(scores: Scores, trials: Trials, settings: Settings, draws: Mapping[str, Any]) -> Answer:
+    people = group_speakers(trials, settings, scores.where)
+    asked = gaps_asked(people.table, settings)
+    groups = _pilot(people, asked, settings)
+    tables = [_pilot_table(groups, len(people.single) > 1)]
+    refusals = [*people.refusals]
+    if draws["simulations"]:
+        rows, lost = _simulated(trials, people, groups, asked, settings, draws)
+        refusals += lost
+        tables += [_simulated_table(rows, draws)] if rows else []
+    return Answer(
+        AUDIT,
+        TITLE,
+        question={"scenario": trials.scenario} if trials.scenario else {},
+        findings=tuple(_pilot_findings(groups, trials.scenario, settings)),
+        tables=Tables(tables),
+        figures=(_figure(groups, people),),
+        notes=(*(Note("selected", text) for text in scores.notes), *trials.notes, *people.notes),
+        refusals=tuple(refusals),
+    )
 
 
 def _pilot(people: Speakers, asked: dict[str, float], settings: Settings) -> pl.DataFrame:
@@ -323,15 +314,12 @@ def _pilot_findings(groups: pl.DataFrame, scenario: str | None, settings: Settin
     ).to_dicts():
         name = row["recognizer"]
         start = "" if name == UNNAMED else f"{name}: "
-        more = (
-            f"{row['more_needed']} more than the {row['speakers']}"
-            if row["more_needed"]
-            else "no more than those"
-        )
+        lack = f"{row['more_needed']} more than there are" if row["more_needed"] else "and there are as many"
         sentence = (
             f"{start}to show a gap of {in_points(row['gap'])} between {row['group']} ({row['attribute']}) and all"
-            f" others takes {row['speakers_needed']} speakers on each side, {more} at hand, who show one of"
-            f" {in_points(row['smallest_gap'])} ({_level(settings)})."
+            f" others takes {row['speakers_needed']} speakers on each side, {lack}; the {row['speakers']} there are,"
+            f" against {row['speakers_against']} others, can show one of {in_points(row['smallest_gap'])}"
+            f" ({_level(settings)})."
         )
         findings.append(
             _needed(
@@ -357,11 +345,11 @@ def _pilot_table(groups: pl.DataFrame, several: bool) -> Table:
     columns = [
         *_WHO[0 if several else 1 :],
         ("speakers", "speakers", "count"),
-        ("sigma", "standard deviation between speakers", "points"),
-        ("gap", "gap asked about", "points"),
+        ("sigma", "SD between speakers", "percent"),
+        ("gap", "gap in WER", "percent"),
         ("speakers_needed", "speakers needed (Eq. 1)", "count"),
         ("more_needed", "more", "count"),
-        ("smallest_gap", "smallest gap shown", "points"),
+        ("smallest_gap", "smallest gap shown", "percent"),
     ]
     return tabulate("groups", "Speakers of each group against all others", groups, columns)
 
@@ -387,10 +375,53 @@ _DRAWN: list[tuple[Any, ...]] = [
     *_WHO,
     ("speakers", "speakers", "count"),
     ("speakers_against", "others", "count"),
-    ("gap", "gap", "points"),
+    ("gap", "gap in WER", "percent"),
     ("power", "power", "ratio", "low", "high"),
     ("speakers_needed", "needed per side", "count"),
 ]
+
+
+def _drawn(
+    population: Population,
+    gap: float,
+    counts: tuple[int, int] | None,
+    wanted: Mapping[str, Any],
+    draws: Mapping[str, Any],
+) -> Answer:
+    """Return the power of a planned study, or the speakers that reach the power that is wanted."""
+    result: SimulatedPower | None
+    if counts:
+        result = simulate_power(population, gap, *counts, **draws)
+    else:
+        result = speakers_by_simulation(population, gap, **wanted, **draws)
+    if result is None:
+        text = (
+            f"not even 5,000 speakers per group find a gap of {in_points(gap)} with power {wanted['power']:g}"
+        )
+        refusal = Refusal(
+            "too_few_speakers", "simulation", text, remedy="ask about a larger gap", see=("gap",)
+        )
+        return Answer(AUDIT, TITLE, refusals=(refusal,))
+    row = {"gap": gap, **asdict(result)}
+    row["speakers_against"] = row.pop("other_speakers")
+    sentence = (
+        f"In {result.simulations:,} simulated studies, {result.speakers} and {result.other_speakers} speakers find a"
+        f" gap of {in_points(gap)} with power {result.power:.2f} ({result.low:.2f} to {result.high:.2f};"
+        f" {result.test} test)."
+    )
+    finding = Finding(
+        finding_id(AUDIT, "simulated_power"),
+        "simulated_power",
+        "measured",
+        sentence,
+        estimate=result.power,
+        low=result.low,
+        high=result.high,
+        speakers=result.speakers,
+        speakers_against=result.other_speakers,
+    )
+    table = tabulate("simulated", _drawn_title(draws), [row], _DRAWN[3:-1])
+    return Answer(AUDIT, TITLE, findings=(finding,), tables=Tables([table]))
 
 
 def _simulated(
@@ -399,19 +430,11 @@ def _simulated(
     groups: pl.DataFrame,
     asked: Mapping[str, float],
     settings: Settings,
-    simulations: int,
-    test: Test,
-    seed: int,
+    draws: Mapping[str, Any],
 ) -> tuple[list[dict[str, Any]], list[Refusal]]:
     """Return the power to find each group's gap to all others, and the speakers per side that would reach it."""
     rows: list[dict[str, Any]] = []
     refusals: list[Refusal] = []
-    options: dict[str, Any] = {
-        "test": test,
-        "confidence": settings.confidence,
-        "simulations": simulations,
-        "seed": seed,
-    }
     own = [f"@{name}" for name in people.order]
     joined = trials.table.drop(own, strict=False).join(
         people.people.select("speaker", *own), on="speaker", how="left", maintain_order="left"
@@ -429,10 +452,10 @@ def _simulated(
                 codes["speaker"].to_numpy(),
                 codes[f"@{attribute}"].to_numpy(),
             )
-            needed = speakers_by_simulation(population, gap, power=settings.power, **options)
+            needed = speakers_by_simulation(population, gap, power=settings.power, **draws)
             for group, count, others in part.select("group", "speakers", "speakers_against").iter_rows():
                 enough = count >= 2 and others >= 2
-                drawn = simulate_power(population, gap, count, others, **options) if enough else None
+                drawn = simulate_power(population, gap, count, others, **draws) if enough else None
                 rows.append(
                     {
                         **{"recognizer": name, "attribute": attribute, "group": group},
@@ -440,7 +463,8 @@ def _simulated(
                         **{key: getattr(drawn, key, None) for key in ("power", "low", "high")},
                         "speakers_needed": needed.speakers if needed else None,
                         **{"wer": population.wer, "sigma_log": population.sigma},
-                        **{"dispersion": population.dispersion, "test": test, "simulations": simulations},
+                        **{"dispersion": population.dispersion, "test": draws["test"]},
+                        "simulations": draws["simulations"],
                     }
                 )
         except VoxauditError as error:
@@ -449,29 +473,10 @@ def _simulated(
     return rows, refusals
 
 
-def _drawn_title(simulations: int, test: str) -> str:
-    return f"Simulated from the mixed model ({simulations:,} studies, {test} test)"
+def _drawn_title(draws: Mapping[str, Any]) -> str:
+    return f"Simulated from the mixed model ({draws['simulations']:,} studies, {draws['test']} test)"
 
 
-def _simulated_table(rows: Sequence[Mapping[str, Any]], simulations: int, test: str) -> Table:
+def _simulated_table(rows: Sequence[Mapping[str, Any]], draws: Mapping[str, Any]) -> Table:
     several = len({row["recognizer"] for row in rows}) > 1
-    return tabulate("simulated", _drawn_title(simulations, test), rows, _DRAWN[0 if several else 1 :])
-
-
-def _drawn_finding(drawn: Mapping[str, Any], gap: float) -> Finding:
-    sentence = (
-        f"In {drawn['simulations']:,} simulated studies, {drawn['speakers']} and {drawn['other_speakers']} speakers find"
-        f" a gap of {in_points(gap)} with power {drawn['power']:.2f} ({drawn['low']:.2f} to {drawn['high']:.2f};"
-        f" {drawn['test']} test)."
-    )
-    return Finding(
-        finding_id(AUDIT, "simulated_power"),
-        "simulated_power",
-        "measured",
-        sentence,
-        estimate=drawn["power"],
-        low=drawn["low"],
-        high=drawn["high"],
-        speakers=drawn["speakers"],
-        speakers_against=drawn["other_speakers"],
-    )
+    return tabulate("simulated", _drawn_title(draws), rows, _DRAWN[0 if several else 1 :])
