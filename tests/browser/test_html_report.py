@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "report"))
+sys.path.append(str(Path(__file__).parents[1] / "render"))
 
-from sample_document import hostile_document, sample_document
+from sample_report import hostile_report, sample_report
 
-from voxaudit.report.document import Column, Curves, Document, HeatMap, Section, Table
-from voxaudit.report.html import render_html
+from voxaudit.answer import Curves, HeatMap, Tables, tabulate
+from voxaudit.render.document import Chapter, Report
+from voxaudit.render.html import answer_html, render_html
 
+NOTEBOOK = '<p class="note card grid line" id="cell">of the notebook</p><h2 id="head">Heading</h2>'
+"""What a notebook has beside answers: an answer must not change it."""
 BOTH = pytest.mark.parametrize("scheme", ["light", "dark"])
 
 
-def shorter(document):
+def shorter(report):
     """The same page with fewer rows and panels: checks of every element take their time."""
 
     def cut(table):
-        return replace(table, rows=table.rows[:11])
+        return replace(table, frame=table.frame.head(11))
 
     def figure(one):
         drawing = one.drawing
@@ -32,13 +36,18 @@ def shorter(document):
             drawing = replace(drawing, panels=drawing.panels[:4])
         if isinstance(drawing, HeatMap):
             drawing = replace(drawing, rows=drawing.rows[:5], measures={"wer": "WER", "werd": "Added WER"})
-        return replace(one, drawing=drawing, table=cut(one.table))
+        return replace(one, drawing=drawing)
+
+    def answer(one):
+        return replace(
+            one, figures=tuple(map(figure, one.figures)), tables=Tables(map(cut, one.tables.shown))
+        )
 
     return replace(
-        document,
-        sections=tuple(
-            replace(one, figures=tuple(map(figure, one.figures)), tables=tuple(map(cut, one.tables)))
-            for one in document.sections
+        report,
+        chapters=tuple(
+            replace(one, answers=tuple(map(answer, one.answers)), tables=tuple(map(cut, one.tables)))
+            for one in report.chapters
         ),
     )
 
@@ -46,41 +55,47 @@ def shorter(document):
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
     """Addresses of reports on disk, by name."""
-    odd = Table(
+    odd = tabulate(
         "odd/../values",
         "Odd values",
-        (Column("text", "Text"), Column("rate", "Rate", "percent"), Column("ci", "Interval", "interval")),
-        (
-            ("=1+1", 0.123456789012, (0.1, 0.25)),
-            ('say "hi", you', -0.5, None),
-            ("two\nlines", None, (float("nan"), float("inf"))),
-            ("@cmd", 10, (0, 1)),
-        ),
+        [
+            {"text": "=1+1", "rate": 0.123456789012, "low": 0.1, "high": 0.25, "more": [1, 2]},
+            {"text": 'say "hi", you', "rate": -0.5, "low": None, "high": None, "more": None},
+            {"text": "two\nlines", "rate": None, "low": float("nan"), "high": float("inf"), "more": []},
+            {"text": "@cmd", "rate": 10.0, "low": 0.0, "high": 1.0, "more": [-3]},
+        ],
+        [("text", "Text"), ("rate", "Rate", "percent", "low", "high")],
     )
-    checks = Table(
+    checks = tabulate(
         "checks",
         "What these data allow",
-        (Column("practice", "practice"), Column("status", "status"), Column("why", "why")),
-        tuple(
-            (
-                f"practice {number}",
-                "caution",
-                f"`voxaudit parity RUN` {'says why at some length, ' * 5}and so on",
-            )
+        [
+            {
+                "practice": f"practice {number}",
+                "status": "caution",
+                "why": f"`voxaudit parity RUN` {'says why at some length, ' * 5}and so on",
+            }
             for number in range(3)
-        ),
+        ],
+        [("practice",), ("status",), ("why",)],
     )
-    documents = {
-        "sample": sample_document(),
-        "short": shorter(sample_document()),
-        "hostile": hostile_document(),
-        "checks": Document("Checks", "", (), (Section("s", "S", tables=(checks,)),)),
-        "odd": Document("Odd", "", (), (Section("s", "S", tables=(odd,)),)),
+    reports = {
+        "sample": sample_report(),
+        "short": shorter(sample_report()),
+        "hostile": hostile_report(),
+        "checks": Report("Checks", "", (), (Chapter("s", "S", tables=(checks,)),)),
+        "odd": Report("Odd", "", (), (Chapter("s", "S", tables=(odd,)),)),
     }
+    pages = {name: render_html(report) for name, report in reports.items()}
+    answers = [answer for chapter in reports["sample"].chapters for answer in chapter.answers]
+    notebook = "<hr>".join(map(answer_html, answers))
+    pages["notebook"] = (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>N</title>{NOTEBOOK}{notebook}"
+    )
     folder = tmp_path_factory.mktemp("reports")
-    for name, document in documents.items():
-        (folder / f"{name}.html").write_text(render_html(document), encoding="utf-8")
-    return {name: (folder / f"{name}.html").as_uri() for name in documents}
+    for name, page in pages.items():
+        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+    return {name: (folder / f"{name}.html").as_uri() for name in pages}
 
 
 @pytest.fixture
@@ -135,7 +150,7 @@ def test_all_figures_have_size(report):
     sizes = report.page.locator("svg.drawing:visible").evaluate_all(
         "(all) => all.map((one) => { const box = one.getBoundingClientRect(); return [box.width, box.height]; })"
     )
-    assert len(sizes) == 6 * 2 + 25 + 1 + 1 + 2
+    assert len(sizes) == 6 * 2 + 25 + 1 + 1 + 2 + 1
     assert all(width > 100 and height > 40 for width, height in sizes)
 
 
@@ -161,7 +176,7 @@ def test_figures_fit_a_phone_and_their_words_can_be_read(new_page, files):
     page = new_page(width=390).page
     page.goto(files["sample"])
     drawn = page.locator(".on-narrow svg.drawing:visible")
-    assert drawn.count() == 3  # two forests and bars
+    assert drawn.count() == 4  # a forest, two of bars, and points
     assert page.locator(".on-wide svg.drawing:visible").count() == 0
     for right, scale in drawn.evaluate_all(
         "(all) => all.map((one) => [one.getBoundingClientRect().right, one.getBoundingClientRect().width"
@@ -199,8 +214,8 @@ def test_measures_switch_without_scripts(new_page, files):
     heat = page.locator(".heat").last
     heat.get_by_role("radio", name="Added WER").check()
     assert heat.locator(".p1").is_visible()
-    page.get_by_text("All trials by scenario and speaker (1,200 rows)").click()
-    assert page.get_by_text("The first 300 of 1,200 rows").is_visible()
+    page.get_by_text("All trials by scenario and speaker (900 rows)").click()
+    assert page.get_by_text("The first 300 of 900 rows").is_visible()
 
 
 def test_tables_sort_both_ways_with_missing_values_last(report):
@@ -212,13 +227,14 @@ def test_tables_sort_both_ways_with_missing_values_last(report):
     head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
     up = column(box, 3)
-    numbers = [float(value.removesuffix(" %")) for value in up[:-1]]
+    assert all(re.fullmatch(r"[\d.]+ % \([\d.]+ to [\d.]+\)", value) for value in up[:-1])
+    numbers = [float(value.partition(" %")[0]) for value in up[:-1]]
     assert numbers == sorted(numbers)
     assert up[-1] == "\u2013"
     head.get_by_role("button").press("Enter")
     assert head.get_attribute("aria-sort") == "descending"
     down = column(box, 3)
-    assert [float(value.removesuffix(" %")) for value in down[:-1]] == sorted(numbers, reverse=True)
+    assert [float(value.partition(" %")[0]) for value in down[:-1]] == sorted(numbers, reverse=True)
     assert down[-1] == "\u2013"
 
 
@@ -238,13 +254,13 @@ def test_large_tables_page_sort_and_filter_as_a_whole(report):
     box = table(report.page, "All trials by scenario and speaker")
     assert len(column(box, 0)) == 100
     box.get_by_role("button", name="Next rows").click()
-    assert box.get_by_role("status").inner_text() == "101 to 200 of 1,200 rows"
+    assert box.get_by_role("status").inner_text() == "101 to 200 of 900 rows"
     box.locator("thead th").nth(3).get_by_role("button").click()
     box.locator("thead th").nth(3).get_by_role("button").click()
-    assert set(column(box, 3)[:92]) == {"12"}  # 92 of 1,200 rows have the most errors, 12
+    assert column(box, 3)[:70] == ["12"] * 69 + ["11"]  # 69 of 900 rows have the most errors, 12
     box.get_by_label("Filter").fill("speaker-07")
     assert set(column(box, 2)) == {"speaker-07"}
-    assert box.get_by_role("status").inner_text() == "1 to 30 of 30 rows (1,200 in all)"
+    assert box.get_by_role("status").inner_text() == "1 to 23 of 23 rows (900 in all)"
     assert box.get_by_role("button", name="Next rows").is_disabled()
 
 
@@ -252,7 +268,7 @@ def test_download_has_raw_numbers_of_all_rows(report):
     name, rows = download(report.page, table(report.page, "All trials by scenario and speaker"))
     assert name == "trials.csv"
     assert rows[0] == ["recognizer", "scenario", "speaker", "errors", "words", "wer"]
-    assert len(rows) == 1201
+    assert len(rows) == 901
     assert [float(value) for value in rows[6][3:]] == [5, 45, 5 / 45]
 
 
@@ -262,11 +278,11 @@ def test_download_is_safe_to_open_in_a_spreadsheet(browser_page, files):
     name, rows = download(page, table(page, "Odd values"))
     assert name == "odd-..-values.csv"
     assert rows == [
-        ["text", "rate", "ci_low", "ci_high"],
-        ["'=1+1", "0.123456789012", "0.1", "0.25"],
-        ['say "hi", you', "-0.5", "", ""],
-        ["two\nlines", "", "", "inf"],
-        ["'@cmd", "10", "0", "1"],
+        ["text", "rate", "low", "high", "more"],
+        ["'=1+1", "0.123456789012", "0.1", "0.25", "1 2"],
+        ['say "hi", you', "-0.5", "", "", ""],
+        ["two\nlines", "", "", "inf", ""],
+        ["'@cmd", "10", "0", "1", "'-3"],
     ]
     assert browser_page.errors == []
 
@@ -353,7 +369,7 @@ def test_paper_has_all_figures_and_is_light_and_long_numbers_only_where_opened(n
     assert page.locator("main figure").count() > 3
     assert all(one.is_visible() for one in page.locator("main figure").all())
     assert not page.locator(".numbers table").first.is_visible()
-    page.locator(".numbers").first.evaluate("details => { details.open = true; }")
+    page.locator(".numbers:has(table)").first.evaluate("details => { details.open = true; }")
     assert page.locator(".numbers table").first.is_visible()
     page.emulate_media(media="screen")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -361,6 +377,33 @@ def test_paper_has_all_figures_and_is_light_and_long_numbers_only_where_opened(n
     page.evaluate("dispatchEvent(new Event('afterprint'))")
     assert page.locator(".numbers[open]").count() == 1
     assert len(page.pdf()) > 50_000
+
+
+def test_an_answer_in_a_notebook_is_drawn_and_changes_nothing_else(browser_page, files):
+    page = browser_page.page
+    page.goto(files["notebook"])
+    assert browser_page.requests == [files["notebook"]]
+    assert browser_page.errors == []
+    drawn = page.locator(".voxaudit svg.drawing:visible")
+    assert drawn.count() == 6 * 2 + 25 + 1 + 1 + 2 + 1
+    assert cut_texts(drawn) == []
+    paint = "(one) => getComputedStyle(one).fill"
+    assert page.locator(".voxaudit .bar.s0").first.evaluate(paint) == "rgb(11, 98, 168)"
+    assert (
+        page.locator(".voxaudit .badge.v-shown").first.evaluate("(one) => getComputedStyle(one).color")
+        == "rgb(143, 29, 92)"
+    )
+    heat = page.locator(".heat").first
+    heat.get_by_role("radio", name="Added WER").check()  # without a script
+    assert heat.locator(".p1").is_visible()
+    assert not heat.locator(".p0").is_visible()
+    page.get_by_text("Numbers of this figure").first.click()
+    assert page.locator(".voxaudit table").first.is_visible()
+    # The same notebook without answers looks the same.
+    style = "(one) => [...getComputedStyle(one)].map((name) => getComputedStyle(one)[name]).join()"
+    with_answers = [page.locator(f"#{id_}").evaluate(style) for id_ in ("cell", "head")]
+    page.evaluate("document.querySelectorAll('.voxaudit, hr').forEach((one) => one.remove())")
+    assert [page.locator(f"#{id_}").evaluate(style) for id_ in ("cell", "head")] == with_answers
 
 
 def test_links_of_the_contents_land_where_they_point(new_page, files):

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from voxaudit.cli.main import main
-from voxaudit.report.numbers import percent, percent_interval
-from voxaudit.wording import p_cell
+from voxaudit.wording import p_cell, percent, percent_interval
 
 TABLE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "koenecke" / "matched_wer.csv"
 COMMAND = [

@@ -74,8 +74,11 @@ def test_the_metadata_are_those_of_a_model_card():
         wer("robustness", "one", "overall", 0.3),
         wer("accuracy", "two", "clean", 0.1),
     )
-    groups = wer("parity", "one", "clean", 0.7)
-    report = report_of(Answer("x", "X", findings=(*findings, groups)), config={"corpus": {"name": "toy"}})
+    groups = replace(wer("accuracy", "one", "clean", 0.7), id="accuracy/north", attribute="a", group="north")
+    german = replace(wer("accuracy", "two", "clean", 0.2), id="accuracy/two/de", language="de")
+    report = report_of(
+        Answer("x", "X", findings=(*findings, groups, german)), config={"corpus": {"name": "toy"}}
+    )
     index = front_matter(to_markdown(report))["model-index"]
     assert [model["name"] for model in index] == ["one", "two"]
     clean, overall = index[0]["results"]
@@ -84,6 +87,7 @@ def test_the_metadata_are_those_of_a_model_card():
     assert clean["metrics"] == [{"type": "wer", "name": "WER (clean)", "value": 4.16}]
     assert overall["dataset"]["config"] == "mean of all disturbances"
     assert overall["metrics"][0]["value"] == 30.0
+    assert [one["dataset"]["config"] for one in index[1]["results"]] == ["clean", "clean, de"]
 
 
 @pytest.mark.parametrize("name", ['a"b\\c', "a: b # c", "\x00\x85\u2028\ufeff", "😀\ud800", "'", "- x"])
@@ -129,11 +133,12 @@ def rates(scenarios, group=None):
             "low": 0.0,
             "high": 1.0,
         }
-        | ({"group": group} if group else {})
+        | ({"accent": group} if group else {})
         for n, scenario in enumerate(scenarios)
         for name in ("one", "two")
     ]
     columns = [("recognizer",), ("scenario",), ("wer", "WER", "percent", "low", "high")]
+    columns += [("accent",)] if group else []
     return tabulate("rates", "Word error rate", rows, columns)
 
 

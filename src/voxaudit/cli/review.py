@@ -82,8 +82,8 @@ def _apply(args: argparse.Namespace) -> dict[str, Any]:
 
 def _agreement(args: argparse.Namespace) -> dict[str, Any]:
     from voxaudit.cli.output import note, print_table
-    from voxaudit.report.numbers import percent
     from voxaudit.review.labels import summary
+    from voxaudit.wording import percent
 
     found = summary(args.folder)
     if args.json:

@@ -20,6 +20,8 @@ MOST_ROWS = 40
 SUMMARIZED = ("accuracy", "robustness", "disparity", "compare")
 """Audits of which the first table is in the summary."""
 
+_WHERE = ("recognizer", "scenario", "corpus", "language")
+
 WORST = 3
 """Scenarios of a recognizer that are named where there are too many for a table."""
 
@@ -60,20 +62,21 @@ def _tables(report: Report) -> list[str]:
         tables = [table for table in answer.tables.shown if not table.folded and table.frame.height]
         if answer.audit in SUMMARIZED and tables:
             table = tables[0]
-            frame, which = _telling(table.frame)
+            frame, which = _telling(table)
             all_ = f" ({which}; all {table.frame.height:,} rows are in findings.json)" if which else ""
             lines += [f"## {escape(table.title)}{all_}", "", *_table(replace(table, frame=frame)), ""]
     return lines
 
 
-def _telling(frame: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+def _telling(table: Table) -> tuple[pl.DataFrame, str]:
     """Return the rows that a summary has room for, and which they are where they are not all."""
+    frame = table.frame
     if frame.height <= MOST_ROWS:
         return frame, ""
     if not {"recognizer", "scenario", "wer"} <= set(frame.columns):
         return frame.head(MOST_ROWS), f"the first {MOST_ROWS}"
     clean = pl.col("scenario") == CLEAN
-    if "group" in frame.columns and frame["group"].null_count() < frame.height:
+    if any(column.kind == "text" and column.name not in _WHERE for column in table.columns):  # by group
         return frame.filter(clean).head(MOST_ROWS), "clean speech"
     rank = pl.when(~clean).then(pl.col("wer")).rank("ordinal", descending=True).over("recognizer")
     worst = clean | (rank <= WORST).fill_null(False)
@@ -156,15 +159,12 @@ def _model_index(report: Report) -> list[str]:
 
 def _sensible(finding: Finding) -> str | None:
     """Return what a word error rate is of, where it belongs into the metadata: clean speech and all disturbances."""
-    if finding.measure != "wer":
+    if finding.measure != "wer" or finding.attribute is not None or finding.group is not None:
         return None
-    if finding.audit == "accuracy" and finding.scenario == CLEAN:
-        return CLEAN
-    return (
-        "mean of all disturbances"
-        if finding.audit == "robustness" and finding.scenario == "overall"
-        else None
+    label = {("accuracy", CLEAN): CLEAN, ("robustness", "overall"): "mean of all disturbances"}.get(
+        (finding.audit, finding.scenario or "")
     )
+    return label and ", ".join(part for part in (label, finding.corpus, finding.language) if part)
 
 
 def _yaml(text: str) -> str:

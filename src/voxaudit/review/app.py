@@ -71,7 +71,7 @@ def review_app(folder: str | Path, *, reviewer: str = "") -> Handler:
 
 def theme() -> Response:
     """Return the colours of the report, light and dark, as a style sheet: one look for all pages."""
-    light, dark = (asset("voxaudit.report.html", name).body.decode() for name in ("light.css", "dark.css"))
+    light, dark = (asset("voxaudit.render", name).body.decode() for name in ("light.css", "dark.css"))
     text = (
         f":root {{ color-scheme: light; {light} }}\n"
         f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}\n"

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.report.published import without_folders
+from voxaudit.render.published import without_folders
 from voxaudit.review.messages import Handler, HttpError, Request, Response
 
 HEADER = "x-voxaudit"

@@ -11,7 +11,7 @@ from pathlib import Path
 from voxaudit.audits.stutter.folder import LABELS
 from voxaudit.audits.stutter.taxonomy import KINDS
 from voxaudit.errors import VoxauditError
-from voxaudit.report.invisible import printable
+from voxaudit.render.invisible import printable
 from voxaudit.run.database import Database
 
 STORE = "review.sqlite"

@@ -145,7 +145,7 @@ def _rates(findings: Sequence[Finding]) -> list[Finding]:
     rates = [
         one
         for one in findings
-        if one.measure == "wer"
+        if one.measure in ("wer", "worst_wer")
         and one.attribute is None
         and one.estimate is not None
         and one.scenario != "overall"  # a mean is no scenario
@@ -165,7 +165,7 @@ def _card(name: str, findings: Sequence[Finding], end: float, scenarios: Mapping
     worst = next((one for one in rates if one is not clean), None)
     cost = next((one for one in findings if one.measure == "werd" and one.scenario == "overall"), None)
     # Which words get lost is a question of its own, also where it is asked by group.
-    gaps = [one for one in findings if one.attribute is not None and one.measure != "words"]
+    gaps = [one for one in findings if one.attribute is not None and one.audit != "localize"]
     gap = min(
         gaps,
         key=lambda one: (
