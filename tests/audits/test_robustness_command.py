@@ -1,28 +1,41 @@
-import argparse
+"""The robustness audit as a command and as an answer: sources, findings, tables and figures."""
+
 import json
 
 import numpy as np
 import polars as pl
 import pytest
 import soundfile
+from scipy.stats import t as student
 
-from voxaudit.cli import robustness as command
-from voxaudit.errors import VoxauditError
+import voxaudit
+from voxaudit.answer import Bars, HeatMap
+from voxaudit.cli.main import main
+
+SCENARIOS = (
+    *(("clean", 5), ("gaussian_noise:1", 10), ("gaussian_noise:2", 20), ("gaussian_noise:3", 40)),
+    *(("echo:1", 15), ("echo:2", 15), ("pgd:1", 60)),
+)
 
 
 def run(*arguments):
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args([str(argument) for argument in arguments]))
+    return main(["robustness", *(str(argument) for argument in arguments)])
+
+
+def asked(capsys, *arguments):
+    """Return the JSON document that the command prints, its tables by id."""
+    assert run(*arguments, "--json", "--resamples", 200) == 0
+    document = json.loads(capsys.readouterr().out)
+    return document, {
+        one["id"]: [dict(zip(one["names"], row, strict=True)) for row in one["rows"]]
+        for one in document["tables"]
+    }
 
 
 def table(seed=0, recognizers=("a", "b")):
     rows = []
     for place, recognizer in enumerate(recognizers):
-        for scenario, errors in (
-            *(("clean", 5), ("gaussian_noise:1", 10), ("gaussian_noise:2", 20), ("gaussian_noise:3", 40)),
-            *(("echo:1", 15), ("echo:2", 15), ("pgd:1", 60)),
-        ):
+        for scenario, errors in SCENARIOS:
             for i in range(8):
                 more = (i * 7 + place * 3 + seed * (scenario != "clean") * (i + 1)) % 5
                 rows.append(
@@ -30,6 +43,36 @@ def table(seed=0, recognizers=("a", "b")):
                 )
     names = ["recognizer", "scenario", "speaker", "utterance", "errors", "words", "gender"]
     return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def groups(people=12):
+    """Speakers of the north lose twice as many words under noise as those of the south."""
+    rows = [
+        (
+            "r",
+            scenario,
+            f"s{i}",
+            f"u{i}",
+            errors * (2 if i % 2 and errors > 6 else 1) + i % 3,
+            200,
+            "ns"[i % 2],
+        )
+        for scenario, errors in (("clean", 6), ("gaussian_noise:1", 12), ("gaussian_noise:2", 24))
+        for i in range(people)
+    ]
+    names = ["recognizer", "scenario", "speaker", "utterance", "errors", "words", "accent"]
+    return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def make_run(folder, scores, *, seed=0, **config):
+    folder.mkdir(exist_ok=True)
+    about = {"corpus": {}, "recognizers": {}, "scenarios": []}
+    (folder / "run.json").write_text(json.dumps({"format": 1, "seed": seed, **about, **config}))
+    scores.write_parquet(folder / "scores.parquet")
+    scores.select("utterance", "scenario", "recognizer").write_parquet(folder / "transcripts.parquet")
+    ids = scores["utterance"].unique(maintain_order=True)
+    pl.DataFrame({"id": ids, "speaker": ids}).write_parquet(folder / "corpus.parquet")
+    return folder
 
 
 @pytest.fixture
@@ -44,70 +87,71 @@ def test_terminal_output(scores, tmp_path, capsys):
         {"scenario": ["gaussian_noise:1", "gaussian_noise:2"], "difficulty": [50.0, 70.0]}
     ).write_csv(hard)
     assert run(scores, "--difficulty", hard, "--resamples", 200) == 0
-    out, err = capsys.readouterr()
+    out = capsys.readouterr().out
     for text in (
-        "Robustness: ranked by NWERD",
-        "Attacks: ranked by WERD",
+        "Ranking: the errors that disturbances add, weighed by their difficulty",
+        "all attacks",
         "white noise",
-        "plain WERD",
         "Worst scenarios",
-        "a: WER grows with severity for 1 of 2 perturbations; no trend shown: echo.",
-        "Not answered:",
-        "NWERD of echo:1, echo:2, gaussian_noise:3: no difficulty is known",
+        "White Gaussian noise at 10 dB",
+        "Disturbed speech adds",
+        "Not answered: NWERD of echo:1, echo:2, gaussian_noise:3: no difficulty is known. To get it: ",
+        f"note: difficulties: {hard} (see --difficulty)",
     ):
         assert text in out
-    assert f"difficulties: {hard}" in err
 
 
 def test_published_difficulties_are_taken_where_nothing_was_measured(scores, tmp_path, capsys):
-    assert run(scores, "--json", "--resamples", 200) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["difficulty"]["source"].startswith("published")
+    document, tables = asked(capsys, scores)
+    assert any(note["text"].startswith("difficulties: published") for note in document["notes"])
     row = next(
-        row for row in document["levels"] if (row["recognizer"], row["name"]) == ("a", "gaussian_noise:1")
+        row
+        for row in tables["scenarios"]
+        if (row["recognizer"], row["scenario"]) == ("a", "gaussian_noise:1")
     )
     assert row["difficulty"] == 53.2  # Table 3
     assert row["nwerd"] == pytest.approx(100 * row["werd"] / 53.2)
     table().with_columns(pl.col("scenario").str.replace("gaussian_noise|echo", "mine")).filter(
         pl.struct("recognizer", "scenario", "utterance").is_first_distinct()
     ).write_csv(tmp_path / "own.csv")
-    assert run(tmp_path / "own.csv", "--json", "--resamples", 200) == 0
-    assert json.loads(capsys.readouterr().out)["difficulty"]["source"] == "none"
+    document, tables = asked(capsys, tmp_path / "own.csv")
+    assert not any(note["code"] == "difficulty" for note in document["notes"])
+    assert {row["measure"] for row in tables["ranking"]} == {"werd"}
 
 
-def test_measured_difficulties_of_a_run_come_first(tmp_path, capsys):
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "run.json").write_text(json.dumps({"format": 1, "seed": 0}))
-    table().write_parquet(folder / "scores.parquet")
+def test_measured_difficulties_of_a_run_come_first(tmp_path):
+    folder = make_run(tmp_path / "run", table())
     names = ["clean", "gaussian_noise:1", "gaussian_noise:2", "gaussian_noise:3", "echo:1", "echo:2"]
     rows = [
         (f"u{i}", f"s{i}", name, 4.0 - 0.4 * n + 0.01 * i) for n, name in enumerate(names) for i in range(8)
     ]
     quality = pl.DataFrame(rows, schema=["utterance", "speaker", "scenario", "dnsmos"], orient="row")
     quality.write_parquet(folder / "quality.parquet")
-    assert run(folder, "--json", "--resamples", 200) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["difficulty"]["source"].startswith("measured")
-    hard = {row["scenario"]: row["difficulty"] for row in document["difficulty"]["scenarios"]}
+    answer = voxaudit.robustness(folder, resamples=200)
+    assert answer.detail.difficulty_source == "measured in this run"
     # Equal steps around mean 50 with standard deviation 25: half a step is 25 / sqrt(35 / 3).
-    assert hard["gaussian_noise:2"] == pytest.approx(50 - 25 / (35 / 3) ** 0.5)
-    assert document["measure"] == "nwerd"
+    assert answer.detail.difficulty["gaussian_noise:2"] == pytest.approx(50 - 25 / (35 / 3) ** 0.5)
+    assert answer.detail.measure == "nwerd"
+    assert str(tmp_path) not in str(answer)
 
 
 def test_json_is_one_document(scores, capsys):
-    assert run(scores, "--difficulty", "none", "--attributes", "gender", "--json", "--resamples", 200) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["measure"] == "werd"
-    assert document["difficulty"] == {"source": "none", "scenarios": []}
-    assert document["settings"]["speakers"] == 8
-    assert {row["level"] for row in document["levels"]} == {"scenario", "perturbation", "category", "overall"}
+    document, tables = asked(capsys, scores, "--difficulty", "none", "--attributes", "gender")
+    assert document["audit"] == "robustness"
+    assert document["question"]["attributes"] == ["gender"]
+    assert {row["measure"] for row in tables["ranking"]} == {"werd"}
+    assert {"ranking", "categories", "worst", "scenarios", "perturbations", "curves", "trends"} <= set(tables)
     # Four speakers of each gender are not enough, and that is said.
-    assert document["groups"] == []
-    assert document["refusals"][0] == {
-        "about": "gender f",
-        "reason": "'f' has 4 speakers; at least 5 are needed",
-    }
+    assert "groups" not in tables
+    refusal = document["refusals"][0]
+    assert (refusal["code"], refusal["about"]) == ("too_few_speakers", "gender f")
+    assert refusal["text"] == "'f' has 4 speakers; at least 5 are needed"
+    assert refusal["remedy"]
+    assert all(
+        one["command"]
+        == "voxaudit robustness scores.csv --attributes gender --difficulty none --resamples 200"
+        for one in document["findings"]
+    )
 
 
 def test_several_tables_are_draws_or_other_recognizers(tmp_path, capsys):
@@ -115,10 +159,9 @@ def test_several_tables_are_draws_or_other_recognizers(tmp_path, capsys):
         table(seed).write_parquet(tmp_path / f"{seed}.parquet")
     table(0, ("c",)).write_parquet(tmp_path / "c.parquet")
     paths = [tmp_path / f"{name}.parquet" for name in (0, 1, 2, "c")]
-    assert run(*paths, "--difficulty", "none", "--json", "--resamples", 200) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert {row["recognizer"] for row in document["ranking"]} == {"a", "b", "c"}
-    spread = {(row["recognizer"], row["name"]): row for row in document["stability"]}
+    _, tables = asked(capsys, *paths, "--difficulty", "none")
+    assert {row["recognizer"] for row in tables["ranking"]} == {"a", "b", "c"}
+    spread = {(row["recognizer"], row["name"]): row for row in tables["stability"]}
     assert spread["a", "gaussian_noise:1"]["draws"] == 3
     assert spread["a", "gaussian_noise:1"]["draw_sd"] > 0
     assert not any(recognizer == "c" for recognizer, _ in spread)
@@ -126,78 +169,97 @@ def test_several_tables_are_draws_or_other_recognizers(tmp_path, capsys):
 
 def test_runs_of_other_seeds(tmp_path, capsys):
     for seed in (3, 4):
-        folder = tmp_path / f"run{seed}"
-        folder.mkdir()
-        (folder / "run.json").write_text(json.dumps({"format": 1, "seed": seed}))
-        table(seed).write_parquet(folder / "scores.parquet")
+        make_run(tmp_path / f"run{seed}", table(seed), seed=seed)
+    make_run(tmp_path / "again", table(3), seed=3)
     assert run(tmp_path / "run3", tmp_path / "run4", "--difficulty", "none", "--resamples", 200) == 0
     assert "Stability" in capsys.readouterr().out
-    with pytest.raises(VoxauditError, match="tell random draws apart"):
-        run(tmp_path / "run3", tmp_path / "run3", "--difficulty", "none")
-    with pytest.raises(VoxauditError, match=r"no quality\.parquet"):
-        run(tmp_path / "run3", "--difficulty", "measured")
+    for arguments, message in (
+        ((tmp_path / "run3", tmp_path / "again", "--difficulty", "none"), "tell random draws apart"),
+        ((tmp_path / "run3", tmp_path / "run3"), "given twice"),
+        ((tmp_path / "run3", "--difficulty", "measured"), "no quality.parquet"),
+    ):
+        assert run(*arguments) == 2
+        assert message in capsys.readouterr().err
+
+
+def silent_run(folder, corpus):
+    heard = table(recognizers=("a",)).filter(pl.col("scenario") == "clean")
+    silent = heard.with_columns(
+        scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64), errors=pl.lit(1, pl.Int64)
+    )
+    make_run(folder, pl.concat([heard, silent]))
+    corpus.write_parquet(folder / "corpus.parquet")
 
 
 def test_durations_of_silence_come_from_the_runs_corpus(tmp_path, capsys):
-    (tmp_path / "run.json").write_text(json.dumps({"format": 1, "seed": 0}))
-    heard = table(recognizers=("a",)).filter(pl.col("scenario") == "clean")
-    silent = heard.with_columns(
-        scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64), errors=pl.lit(1, pl.Int64)
-    )
-    pl.concat([heard, silent]).write_parquet(tmp_path / "scores.parquet")
     ids = [f"u{i}" for i in range(8)]
-    pl.DataFrame({"id": ids, "duration": [15.0] * 8}).write_parquet(tmp_path / "corpus.parquet")
-    assert run(tmp_path, "--difficulty", "none", "--json", "--resamples", 200) == 0
-    (row,) = json.loads(capsys.readouterr().out)["inserted"]
-    assert (row["scenario"], row["minutes"], row["per_minute"]) == ("silence", 2.0, 4.0)
-
-
-def test_model_facts_are_read(scores, tmp_path, capsys):
-    facts = tmp_path / "facts.csv"
-    facts.write_text("recognizer,parameters\na,100\nb,20\n")
-    assert run(scores, "--difficulty", "none", "--facts", facts, "--resamples", 200) == 0
-    out = capsys.readouterr().out
-    assert (
-        "No recognizer beats these in both parameters and WERD: b, a." in out
-        or "parameters and WERD: b." in out
-    )
-    assert "correlate parameters: 2 recognizers with this fact; at least 6 are needed" in out
-
-
-def test_curves_are_drawn(scores, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    once, twice = tmp_path / "one.svg", tmp_path / "two.svg"
-    assert run(scores, "--difficulty", "none", "--plot", once, "--resamples", 200) == 0
-    assert run(scores, "--difficulty", "none", "--plot", twice, "--resamples", 200) == 0
-    text = once.read_text()
-    assert "gaussian_noise (snr)" in text
-    assert once.read_bytes() == twice.read_bytes()
-    with pytest.raises(VoxauditError, match="written as"):
-        run(scores, "--plot", tmp_path / "curves.docx")
-
-
-def test_a_missing_file_is_one_line(tmp_path):
-    with pytest.raises(VoxauditError, match="no such file"):
-        run(tmp_path / "nothing.csv")
+    silent_run(tmp_path, pl.DataFrame({"id": ids, "duration": [15.0] * 8}))
+    document, tables = asked(capsys, tmp_path, "--difficulty", "none")
+    (row,) = tables["silence"]
+    assert (row["scenario"], row["minutes"], row["words_per_minute"]) == ("silence", 2.0, 4.0)
+    (finding,) = (one for one in document["findings"] if one["measure"] == "words_per_minute")
+    assert finding["sentence"].startswith("a hears 4.0 ")
+    assert finding["sentence"].endswith("words per minute under silence, where nobody speaks.")
+    assert finding["headline"]
 
 
 def test_durations_that_nobody_wrote_down_are_the_recordings(tmp_path, capsys):
-    (tmp_path / "run.json").write_text(json.dumps({"format": 1, "seed": 0}))
-    heard = table(recognizers=("a",)).filter(pl.col("scenario") == "clean")
-    silent = heard.with_columns(
-        scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64), errors=pl.lit(1, pl.Int64)
-    )
-    pl.concat([heard, silent]).write_parquet(tmp_path / "scores.parquet")
     soundfile.write(tmp_path / "a.wav", np.zeros(4000), 1000)
     rows = [
         {"id": f"u{i}", "audio": str(tmp_path / "a.wav"), "start": 1.0 if i else None, "duration": None}
         for i in range(8)
     ]
     kinds = {"id": pl.String, "audio": pl.String, "start": pl.Float64, "duration": pl.Float64}
-    pl.DataFrame(rows, schema=kinds).write_parquet(tmp_path / "corpus.parquet")
-    assert run(tmp_path, "--difficulty", "none", "--json", "--resamples", 200) == 0
-    (row,) = json.loads(capsys.readouterr().out)["inserted"]
+    silent_run(tmp_path, pl.DataFrame(rows, schema=kinds))
+    (row,) = asked(capsys, tmp_path, "--difficulty", "none")[1]["silence"]
     assert row["minutes"] == pytest.approx((4.0 + 7 * 3.0) / 60)
+
+
+def test_model_facts_are_read(scores, tmp_path, capsys):
+    facts = tmp_path / "facts.csv"
+    facts.write_text("recognizer,parameters\na,100\nb,20\n")
+    document, tables = asked(capsys, scores, "--difficulty", "none", "--facts", facts)
+    front = {row["recognizer"] for row in tables["pareto"] if row["fact"] == "parameters" and row["optimal"]}
+    overall = {row["recognizer"]: row["werd"] for row in tables["ranking"] if row["name"] == "all"}
+    assert front == ({"a", "b"} if overall["a"] < overall["b"] else {"b"})
+    refusal = next(one for one in document["refusals"] if one["about"] == "correlate parameters")
+    assert refusal["text"] == "2 recognizers with this fact; at least 6 are needed"
+
+
+def test_facts_that_go_with_robustness_are_said():
+    rows = [
+        (f"r{n}", scenario, f"s{i}", f"u{i}", errors + (5 * n if scenario != "clean" else 0) + i % 2, 100)
+        for n in range(6)
+        for scenario, errors in (("clean", 10), ("echo:1", 20))
+        for i in range(6)
+    ]
+    names = ["recognizer", "scenario", "speaker", "utterance", "errors", "words"]
+    facts = {"recognizer": [f"r{n}" for n in range(6)], "parameters": [10.0 ** (6 - n) for n in range(6)]}
+    answer = voxaudit.robustness(
+        pl.DataFrame(rows, schema=names, orient="row"), facts=facts, difficulty="none"
+    )
+    finding = answer.finding("robustness/parameters/slope")
+    assert finding.estimate == pytest.approx(-0.05)
+    assert (finding.verdict, finding.family) == ("shown", "facts about recognizers")
+    assert finding.sentence.startswith(
+        "More parameters goes with lower WERD over 6 recognizers: -5.0 percentage"
+    )
+
+
+def test_curves_are_drawn(scores, tmp_path, capsys):
+    once, twice = tmp_path / "one.svg", tmp_path / "two.svg"
+    for path in (once, twice):
+        assert run(scores, "--difficulty", "none", "--plot", f"curves={path}", "--resamples", 200) == 0
+    assert "gaussian_noise" in once.read_text()
+    assert once.read_bytes() == twice.read_bytes()
+    capsys.readouterr()
+    assert run(scores, "--plot", tmp_path / "curves.docx") == 2
+    assert "written as" in capsys.readouterr().err
+
+
+def test_a_missing_file_is_one_line(tmp_path, capsys):
+    assert run(tmp_path / "nothing.csv") == 2
+    assert "no such file" in capsys.readouterr().err
 
 
 def test_the_ranking_shows_what_it_ranks(tmp_path, capsys):
@@ -206,30 +268,208 @@ def test_the_ranking_shows_what_it_ranks(tmp_path, capsys):
         (pl.col("recognizer") == "a") | (pl.col("scenario").is_in(["clean", "gaussian_noise:1"]))
     )
     part.write_csv(tmp_path / "part.csv")
-    assert run(tmp_path / "part.csv", "--difficulty", "published", "--resamples", 200, "--json") == 0
-    ranking = json.loads(capsys.readouterr().out)["ranking"]
+    ranking = asked(capsys, tmp_path / "part.csv", "--difficulty", "published")[1]["ranking"]
     assert [row["scenarios"] for row in ranking] == [1, 1]
     assert run(tmp_path / "part.csv", "--difficulty", "published", "--resamples", 200) == 0
     out = capsys.readouterr().out
-    table_ = out[: out.index("By category")]
+    shown = out[: out.index("What each category")]
     for row in ranking:
         assert row["wer"] - row["clean_wer"] == pytest.approx(row["werd"])
-        for shown in ("wer", "werd", "estimate"):
-            assert f"{100 * row[shown]:.1f} %" in table_
+        assert row["nwerd"] == row["estimate"]
+        assert f"{100 * row['wer']:.1f} %" in shown
+        for name in ("werd", "nwerd"):
+            assert f"{100 * row[name]:+.1f} (" in shown
 
 
-def test_a_table_given_twice_is_no_second_draw(scores):
-    with pytest.raises(VoxauditError, match="given twice"):
-        run(scores, scores)
+def test_a_table_given_twice_is_no_second_draw(scores, capsys):
+    assert run(scores, scores) == 2
+    assert "given twice" in capsys.readouterr().err
 
 
 def test_a_run_says_where_its_noise_came_from_and_what_it_did_not_hear(tmp_path, capsys):
     about = {"music": {"description": "folder tunes: 3 clips", "fingerprint": "x", "folder": "tunes"}}
-    config = {"format": 1, "seed": 0, "sources": about, "not_heard": {"accented": "a corpus in that role"}}
-    (tmp_path / "run.json").write_text(json.dumps(config))
-    table().write_parquet(tmp_path / "scores.parquet")
-    assert run(tmp_path, "--difficulty", "none", "--json", "--resamples", 200) == 0
-    out, err = capsys.readouterr()
-    assert json.loads(out)["sources"] == {"music": "folder tunes: 3 clips"}
-    assert "music: folder tunes: 3 clips" in err
-    assert "not heard: accented; run.json says what each needs" in err
+    make_run(tmp_path, table(), sources=about, not_heard={"accented": "a corpus in that role"})
+    document, _ = asked(capsys, tmp_path, "--difficulty", "none")
+    notes = {note["code"]: note for note in document["notes"]}
+    assert notes["sound_source"]["facts"] == {"perturbation": "music", "source": "folder tunes: 3 clips"}
+    assert notes["not_heard"]["text"] == "not heard: accented; run.json says what each needs"
+
+
+def test_clean_speech_is_kept_whatever_scenario_is_asked_about(scores):
+    whole = voxaudit.robustness(scores, difficulty="none")
+    some = voxaudit.robustness(scores, scenario="echo:1", difficulty="none")
+    assert some.tables["scenarios"]["scenario"].unique(maintain_order=True).to_list() == ["clean", "echo:1"]
+    by_scenario = pl.col("scenario") == "echo:1"
+    assert some.tables["scenarios"].filter(by_scenario).equals(whole.tables["scenarios"].filter(by_scenario))
+
+
+def test_recognizers_that_cannot_be_told_apart_are_named_with_their_difference():
+    alike = table().with_columns(
+        errors=pl.col("errors") - pl.when(pl.col("recognizer") == "b").then(3).otherwise(0)
+    )
+    finding = voxaudit.robustness(alike, difficulty="none").finding("robustness/ranking/werd")
+    assert finding.verdict == "not_shown"
+    assert "a and b cannot be told apart under disturbance: they differ by" in finding.sentence
+    assert finding.low <= 0.0 <= finding.high
+    assert finding.excludes in (finding.low, finding.high)
+    assert abs(finding.excludes) == max(abs(finding.low), abs(finding.high))
+    worse = table().with_columns(
+        errors=pl.col("errors")
+        + pl.when((pl.col("recognizer") == "b") & (pl.col("scenario") != "clean")).then(20).otherwise(0)
+    )
+    answer = voxaudit.robustness(worse, difficulty="none")
+    finding = answer.finding("robustness/ranking/werd")
+    assert (finding.verdict, finding.recognizer, finding.against) == ("shown", "a", "b")
+    assert finding.sentence.startswith(
+        "a bears disturbed speech better than b: it loses 20.0 percentage points of WERD ("
+    )
+    (row,) = answer.tables["comparisons"].filter(name="all").to_dicts()
+    assert (finding.estimate, finding.low, finding.high) == (-row["estimate"], -row["high"], -row["low"])
+
+
+def test_the_worst_category_has_a_lower_limit_that_holds_for_all_categories():
+    answer = voxaudit.robustness(table(), resamples=400)
+    categories = answer.tables["categories"].filter(recognizer="a", level="category").drop_nulls("nwerd")
+    assert categories.height == 2
+    finding = answer.finding("robustness/a/worst_category_nwerd")
+    assert finding.estimate == categories["nwerd"].max()
+    assert finding.high == categories["nwerd_high"].max()
+    farther = student.ppf(1 - 0.025 / 2, 7) / student.ppf(0.975, 7)
+    lows = [r["nwerd"] - farther * (r["nwerd"] - r["nwerd_low"]) for r in categories.iter_rows(named=True)]
+    assert finding.low == pytest.approx(max(lows))
+    assert f"at least {100 * finding.low:.1f} with 2 categories taken together." in finding.sentence
+    (one,) = (
+        f
+        for f in voxaudit.robustness(table(), scenario="echo:1").findings
+        if f.id.startswith("robustness/a/worst")
+    )
+    alone = voxaudit.robustness(table(), scenario="echo:1").tables["categories"].row(0, named=True)
+    assert (one.low, one.high) == (alone["nwerd_low"], alone["nwerd_high"])
+
+
+def test_a_category_without_an_upper_limit_leaves_the_worst_without_one():
+    few = table().filter((pl.col("scenario") != "echo:1") | pl.col("speaker").is_in(["s0", "s1"]))
+    few = few.filter(pl.col("scenario") != "echo:2")
+    finding = voxaudit.robustness(few).finding("robustness/a/worst_category_nwerd")
+    assert finding.high is None
+    assert finding.low is not None
+
+
+def test_groups_under_disturbance_are_ratios_with_their_family():
+    answer = voxaudit.robustness(groups(), attributes=["accent"])
+    finding = answer.finding("robustness/r/overall/accent/n/wer_ratio")
+    row = answer.tables["groups"].filter(over="all disturbances").row(0, named=True)
+    assert (finding.estimate, finding.low, finding.high) == (row["wer_ratio"], row["low"], row["high"])
+    assert finding.estimate == pytest.approx(2 ** row["lwerr"])
+    assert (finding.p, finding.p_adjusted) == (row["p"], row["p_adjusted"])
+    assert finding.verdict == "shown"
+    assert finding.headline
+    assert finding.family == "accent over all disturbances"
+    fewer = f"{100 * (1 - finding.estimate):.0f} % fewer errors ({finding.estimate:.2f} times as many"
+    assert finding.sentence == (
+        f"Over all disturbances, r makes {fewer}, {finding.low:.2f} to {finding.high:.2f}) for n (accent) than for s."
+    )
+    alike = voxaudit.robustness(
+        groups().with_columns(accent=pl.col("speaker").str.slice(1).cast(pl.Int64) < 6), attributes=["accent"]
+    )
+    finding = alike.finding("robustness/r/overall/accent/false/wer_ratio")
+    assert finding.verdict == "not_shown"
+    assert "no gap between false and true (accent) is shown for r" in finding.sentence
+    assert finding.excludes in (finding.low, finding.high)
+
+
+def test_an_attribute_that_cannot_be_compared_costs_only_itself():
+    answer = voxaudit.robustness(
+        groups().with_columns(one=pl.lit("x"), many=pl.col("utterance") + pl.col("scenario")),
+        attributes=["one", "many", "accent"],
+    )
+    codes = {refusal.about: refusal.code for refusal in answer.refusals}
+    assert codes["one"] == "one_group"
+    assert codes["many"] == "too_many_groups"
+    assert "groups" in answer.tables
+
+
+def test_trends_are_summed_up(scores):
+    answer = voxaudit.robustness(scores, difficulty="none")
+    finding = answer.finding("robustness/a/growing")
+    assert finding.estimate == 1.0
+    assert finding.sentence == (
+        "The word error rate of a grows with severity for 1 of 2 perturbations; no trend is shown for echo."
+    )
+
+
+def test_languages_set_apart_have_findings_of_their_own():
+    both = pl.concat(
+        table().with_columns(language=pl.lit(name), errors=pl.col("errors") + place)
+        for place, name in enumerate(("en", "es"))
+    )
+    answer = voxaudit.robustness(both, by=["language"], difficulty="none")
+    for language in ("en", "es"):
+        finding = answer.finding(f"robustness/a/{language}/overall/werd")
+        assert finding.language == language
+        assert f"the word error rate of a ({language})" in finding.sentence
+        assert answer.finding(f"robustness/{language}/ranking/werd").language == language
+
+
+def test_a_heat_map_places_scenarios_by_severity():
+    mixed = table().filter(pl.col("scenario") != "pgd:1")
+    phone = mixed.filter(pl.col("scenario") == "echo:1").with_columns(scenario=pl.lit("telephone"))
+    answer = voxaudit.robustness(pl.concat([mixed.filter(pl.col("scenario") != "echo:1"), phone]))
+    drawing = answer.figure("heat-map-a").drawing
+    assert isinstance(drawing, HeatMap)
+    assert drawing.columns == ("1", "2", "3", "one setting")
+    assert set(drawing.rows) == {"gaussian_noise", "echo", "telephone"}
+    noise = drawing.cells["wer"][drawing.rows.index("gaussian_noise")]
+    assert noise[0].value < noise[1].value < noise[2].value
+    assert noise[3] is None
+    assert "nwerd" in drawing.measures  # published difficulties
+    assert drawing.cells["nwerd"][drawing.rows.index("telephone")] == (None,) * 4
+
+
+def test_curves_have_a_line_for_each_recognizer_and_each_group():
+    answer = voxaudit.robustness(groups(), attributes=["accent"])
+    ((title, ticks, series),) = answer.figure("curves-accent-r").drawing.panels
+    assert (title, ticks) == ("gaussian_noise", ("clean", "1", "2"))
+    lines = {one.label: one for one in series}
+    assert set(lines) == {"n", "s"}
+    assert lines["s"].points[2].value > lines["n"].points[2].value
+    rates = {(r["group"], r["scenario"]): r for r in answer.tables["group_rates"].iter_rows(named=True)}
+    assert lines["s"].points[2].low == rates["s", "gaussian_noise:2"]["low"]
+    assert {one.label for one in voxaudit.robustness(table()).figure("curves").drawing.panels[0][2]} == {
+        "a",
+        "b",
+    }
+
+
+def test_recognizers_that_share_no_curve_have_none():
+    apart = table().filter(
+        (pl.col("scenario") == "clean")
+        | ((pl.col("scenario") == "echo:1") & (pl.col("recognizer") == "a"))
+        | ((pl.col("scenario") == "echo:2") & (pl.col("recognizer") == "b"))
+    )
+    answer = voxaudit.robustness(apart, attributes=["gender"])
+    assert not [figure.id for figure in answer.figures if figure.id.startswith("curves")]
+    assert {refusal.code for refusal in answer.refusals} >= {"not_heard_alike"}
+
+
+def test_settings_without_severities_are_curves_over_their_values():
+    rates = {"clean": 5, "clipping:theta=0.05": 10, "clipping:theta=0.01": 30}
+    rows = [
+        ("r", name, f"s{i}", f"u{i}", errors + i % 2, 100) for name, errors in rates.items() for i in range(6)
+    ]
+    names = ["recognizer", "scenario", "speaker", "utterance", "errors", "words"]
+    answer = voxaudit.robustness(pl.DataFrame(rows, schema=names, orient="row"))
+    ((title, ticks, _),) = answer.figure("curves").drawing.panels
+    assert title.startswith("clipping, ")
+    assert ticks == ("clean", "0.05", "0.01")
+
+
+def test_scenarios_with_one_setting_each_are_bars_not_an_empty_map():
+    some = table().filter(pl.col("scenario").is_in(["clean", "gaussian_noise:2", "echo:1"]))
+    answer = voxaudit.robustness(some)
+    assert not any(isinstance(one.drawing, HeatMap) for one in answer.figures)
+    bars = answer.figure("scenarios").drawing
+    assert isinstance(bars, Bars)
+    assert bars.labels[0] == "clean"
+    assert {one.label for one in bars.series} == {"a", "b"}
+    assert all(cell is not None for one in bars.series for cell in one.points)

@@ -4,12 +4,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from voxaudit.audits.robustness import robustness
-from voxaudit.audits.robustness.cells import build_cells
-from voxaudit.audits.robustness.levels import Node
-from voxaudit.audits.robustness.ranking import rank
-from voxaudit.audits.robustness.resample import Resample, resample_people
+from voxaudit.audits.robustness.audit import robustness
+from voxaudit.audits.robustness.levels import Node, Resample, build_cells, resample_people
+from voxaudit.audits.robustness.measure import rank
 from voxaudit.audits.robustness.trials import read_trials
+from voxaudit.audits.scores import Scores
 
 WORDS = 200
 
@@ -48,7 +47,7 @@ def test_intervals_of_the_degradation_cover(scenario, which, natural):
     generator = np.random.default_rng(11)
     target, repeats, hit = truth()[which], 500, 0
     for _ in range(repeats):
-        found = robustness(world(generator, natural=natural), resamples=2000).levels
+        found = robustness(world(generator, natural=natural), difficulty="none").detail.levels
         row = found.filter((pl.col("level") == "scenario") & (pl.col("name") == scenario)).row(0, named=True)
         hit += row["werd_low"] <= target <= row["werd_high"]
     # 95 % promised; few skewed speakers cost a little. 500 repeats have a standard error of 1 %.
@@ -56,7 +55,7 @@ def test_intervals_of_the_degradation_cover(scenario, which, natural):
 
 
 def test_clean_and_disturbed_speech_of_the_same_people_move_together():
-    trials = read_trials(world(np.random.default_rng(3), natural=14), ())
+    trials, _ = read_trials(Scores(world(np.random.default_rng(3), natural=14)))
     cells = {c.scenario: c for c in build_cells(trials, "r", resample_people(trials.people, 2000, 0, 0.95))}
 
     def together(cell):
@@ -96,8 +95,8 @@ def test_recognizers_that_cannot_be_told_apart_share_a_rank():
         "d": (4, 4),
     }
     verdicts = {(row["recognizer"], row["against"]): row["verdict"] for row in compared}
-    assert verdicts["a", "b"] == "no difference shown"
-    assert verdicts["a", "c"] == "better"
+    assert verdicts["a", "b"] == "not_shown"
+    assert verdicts["a", "c"] == "shown"
 
 
 def test_differences_are_paired_so_shared_luck_cancels():
@@ -144,8 +143,8 @@ def test_recognizers_are_ranked_on_what_all_of_them_heard():
         )
         for i in range(8)
     ]
-    found = robustness(pl.DataFrame(rows, schema=columns, orient="row"))
+    found = robustness(pl.DataFrame(rows, schema=columns, orient="row"), difficulty="none").detail
     got = {row["recognizer"]: (row["rank"], row["estimate"]) for row in found.ranking.iter_rows(named=True)}
     assert got["a"] == (1, pytest.approx(0.15))
     assert got["b"] == (2, pytest.approx(0.45))
-    assert any("music:4 not heard by every recognizer" in note for note in found.notes)
+    assert any("music:4 not heard by every recognizer" in note.text for note in found.notes)

@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from voxaudit.audits.robustness import robustness
+from voxaudit.audits.robustness.audit import robustness
 
 REFERENCE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "srb"
 SCENARIOS = {
@@ -41,7 +41,7 @@ def test_the_average_is_the_mean_of_the_categories():
         rows, schema=["recognizer", "scenario", "speaker", "utterance", "errors", "words"], orient="row"
     )
     hard = pl.DataFrame({"scenario": list(published), "difficulty": [100.0] * len(published)})
-    found = robustness(table, difficulty=hard)
+    found = robustness(table, difficulty=hard).detail
     assert 100 * found.ranking["estimate"].item() == pytest.approx(13.0, abs=0.05)
 
 
@@ -62,7 +62,7 @@ def test_natural_speech_reproduces_table_1():
     table = pl.DataFrame(
         rows, schema=["recognizer", "scenario", "speaker", "utterance", "errors", "words"], orient="row"
     )
-    found = robustness(table, difficulty=hard).levels.filter(pl.col("level") == "category")
+    found = robustness(table, difficulty=hard).detail.levels.filter(pl.col("level") == "category")
     got = {(row["recognizer"], row["name"]): row["nwerd"] for row in found.iter_rows(named=True)}
     checked = 0
     for row in pl.read_csv(REFERENCE / "table1_nwerd_subset.csv").iter_rows(named=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ def robustness(
         columns=columns,
     )
     trials, unfit = read_trials(scores, _names(attributes), _names(by))
+    if set(trials.settings) == {CLEAN}:
+        raise refuse("nothing_disturbed", "only clean speech was heard and scored", about=scores.where)
     table, origin = choose_difficulty(difficulty, scores.runs, list(trials.settings))
     hard, unknown = ({}, []) if table is None else check_difficulty(table, trials.settings, origin)
     found = measure_robustness(
@@ -126,26 +129,10 @@ def robustness(
         resamples=resamples,
         seed=seed,
     )
-    disturbed = found.levels.filter((pl.col("level") == "scenario") & (pl.col("name") != CLEAN))
-    if (
-        disturbed.is_empty()
-        and found.inserted.is_empty()
-        and not any(not s.speech for s in trials.settings.values())
-    ):
-        raise refuse("nothing_disturbed", "only clean speech was heard and scored", about=scores.where)
     return Answer(
         audit=AUDIT,
         title="Robustness",
-        findings=(
-            *_overall(found),
-            *_ranking(found),
-            *_categories(found),
-            *_worst_category(found, confidence),
-            *_trends(found),
-            *_silence(found),
-            *_groups(found),
-            *_slopes(found),
-        ),
+        findings=tuple(replace(one, level=confidence) for one in _findings(found, confidence)),
         tables=tuple(_tables(found)),  # type: ignore[arg-type]
         figures=tuple(_figures(found, trials.groups)),
         notes=(*_notes(scores, found), *found.notes),
@@ -171,6 +158,17 @@ def _facts(facts: Any, recognizers: tuple[str, ...]) -> pl.DataFrame:
 
 
 # The findings
+
+
+def _findings(found: Robustness, confidence: float) -> Iterator[Finding]:
+    yield from _overall(found)
+    yield from _ranking(found)
+    yield from _categories(found)
+    yield from _worst_category(found, confidence)
+    yield from _trends(found)
+    yield from _silence(found)
+    yield from _groups(found)
+    yield from _slopes(found)
 
 
 def _lead(found: Robustness) -> str:
@@ -290,7 +288,6 @@ def _worst_category(found: Robustness, confidence: float) -> Iterator[Finding]:
             estimate=worst["nwerd"],
             low=low if isinstance(low, float) else None,
             high=high if isinstance(high, float) else None,
-            level=confidence,
             recognizer=worst["recognizer"],
             language=worst.get("language"),
             scenario=worst["name"],
@@ -709,8 +706,28 @@ def _level_tables(found: Robustness, labels: list[Column], rates: Sequence[Colum
 
 
 def _group_tables(found: Robustness) -> Iterator[Table]:
-    if not found.groups.height:
-        return
+    if found.groups.height:
+        yield from _ratio_tables(found)
+    if found.group_rates.height:
+        yield tabulate(
+            "group_rates",
+            "Word error rate by group",
+            found.group_rates,
+            [
+                *_labels(found.group_rates),
+                ("attribute",),
+                ("group",),
+                ("scenario",),
+                ("wer", "WER", "percent", "low", "high"),
+                ("speakers", "speakers", "count"),
+                ("utterances", "utterances", "count"),
+                ("words", "words", "count"),
+            ],
+            folded=True,
+        )
+
+
+def _ratio_tables(found: Robustness) -> Iterator[Table]:
     frame = found.groups.with_columns(
         *((2.0 ** pl.col(f"lwerr{end}")).alias(name) for end, name in _RATIO.items()),
         *((2.0 ** pl.col(f"change{end}")).alias(f"ratio_change{end}") for end in ("", "_low", "_high")),
@@ -742,22 +759,6 @@ def _group_tables(found: Robustness) -> Iterator[Table]:
     if frame.filter(single).height:
         title = "Groups in every scenario"
         yield tabulate("group_scenarios", title, frame.filter(single), columns, folded=True)
-    yield tabulate(
-        "group_rates",
-        "Word error rate by group",
-        found.group_rates,
-        [
-            *_labels(found.group_rates),
-            ("attribute",),
-            ("group",),
-            ("scenario",),
-            ("wer", "WER", "percent", "low", "high"),
-            ("speakers", "speakers", "count"),
-            ("utterances", "utterances", "count"),
-            ("words", "words", "count"),
-        ],
-        folded=True,
-    )
 
 
 _RATIO = {"": "wer_ratio", "_low": "low", "_high": "high"}
@@ -874,7 +875,10 @@ def _figures(found: Robustness, groups: Mapping[str, list[str]]) -> Iterator[Fig
         yield _scenario_bars(found)
     else:
         yield from (_heat_map(name, rows, steps) for name, rows in parts.items())
-    several = {name: settings for name, settings in steps.items() if len(settings) > 1}
+    drawn = set(
+        found.curves["perturbation"].to_list()
+    )  # one recognizer at least heard several of its settings
+    several = {name: settings for name, settings in steps.items() if name in drawn}
     if not several:
         return
     series = {
