@@ -82,6 +82,10 @@ class Finding:
     """True where it belongs to the first screen."""
     command: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("estimate", "low", "high", "p", "p_adjusted", "excludes"):
+            object.__setattr__(self, name, number_or_none(getattr(self, name)))
+
     @property
     def audit(self) -> str:
         """The audit that found it: the first part of `id`."""
@@ -479,7 +483,7 @@ def tabulate(
     id_: str,
     title: str,
     rows: pl.DataFrame | Sequence[Mapping[str, Any]],
-    columns: str | Sequence[str | Column | tuple[Any, ...]],
+    columns: str | Sequence[Any],
     *,
     note: str = "",
     folded: bool = False,
@@ -510,9 +514,11 @@ def tabulate(
 
 def number_or_none(value: Any) -> float | None:
     """Return a finite number, or None: JSON has neither NaN nor infinity, and a reader has no use for them."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
         return None
-    return float(value)
+    return number if math.isfinite(number) else None
 
 
 def command_line(command: str, sources: Sequence[str], arguments: Mapping[str, Any]) -> str:

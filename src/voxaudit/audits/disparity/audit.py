@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import polars as pl
 from voxaudit.answer import (
     Answer,
     Cell,
+    Column,
     Figure,
     Finding,
     Forest,
@@ -40,7 +41,16 @@ from voxaudit.audits.disparity.model import (
 from voxaudit.audits.disparity.model import (
     interaction as fit_interaction,
 )
-from voxaudit.audits.disparity.result import Contrast, Disparity, Effect, Fit, FTest, Mode, RatioTest
+from voxaudit.audits.disparity.result import (
+    Contrast,
+    Disparity,
+    Effect,
+    Fit,
+    FTest,
+    Interaction,
+    Mode,
+    RatioTest,
+)
 from voxaudit.audits.scores import Names, Scores, Source, natural_order
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
@@ -501,39 +511,31 @@ def _answer(
     refusals: Sequence[Refusal],
     plain: Sequence[Fit],
 ) -> Answer:
-    findings = [finding for fit in result.fits for finding in _findings(fit)]
-    findings += _worst(result.fits, split, refusals)
-    tables = [
-        table
-        for table in (
-            _groups_table(result.fits, split),
-            _text_table(plain, result.fits, split),
-            _interaction_table(result.fits, split),
-            _baseline_table(result.fits, split),
-            _controls_table(result.fits, split),
-            _fits_table(result.fits, split),
-            _speakers_table(result.fits, split),
-        )
-        if table.frame.height
-    ]
-    asked = list(dict.fromkeys(fit.attribute for fit in result.fits))
-    refused = [
-        replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}") for fit in result.fits if fit.refusal
-    ]
+    fits = result.fits
+    tables = (
+        _groups_table(fits, split),
+        _text_table(plain, fits, split),
+        _interaction_table(fits, split),
+        _baseline_table(fits, split),
+        _controls_table(fits, split),
+        _fits_table(fits, split),
+        _speakers_table(fits, split),
+    )
+    refused = [replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}") for fit in fits if fit.refusal]
     return Answer(
         audit="disparity",
-        title=f"Errors by {listed(asked)}" + (", what is said held fixed" if plain else ""),
-        findings=tuple(findings),
-        tables=tables,  # type: ignore[arg-type]
-        figures=tuple(_figures(result.fits, split)),
-        notes=(*notes, *_cautions(result.fits)),
+        title=f"Errors by {listed(_by_attribute(fits))}" + (", what is said held fixed" if plain else ""),
+        findings=(*(one for fit in fits for one in _findings(fit)), *_worst(fits, refusals)),
+        tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
+        figures=tuple(_figures(fits)),
+        notes=(*notes, *_cautions(fits)),
         refusals=(*refusals, *refused),
         lead=LEAD,
         detail=result,
     )
 
 
-def _keys(fit: Fit) -> dict[str, str | None]:
+def _keys(fit: Fit) -> dict[str, Any]:
     """Return the recognizer and scenario of a fit, where it is about one."""
     return {name: str(fit.by[name]) for name in ("recognizer", "scenario") if fit.by.get(name) is not None}
 
@@ -542,76 +544,73 @@ def _part(fit: Fit) -> str:
     return "".join(f"{value}: " for value in fit.by.values())
 
 
-def _id(fit: Fit, *parts: str | None) -> str:
-    return finding_id("disparity", *fit.by.values(), fit.attribute, *parts)
+def _who(fit: Fit) -> str:
+    return str(fit.by.get("recognizer") or "the recognizer")
+
+
+def _by_attribute(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
+    found: dict[str, list[Fit]] = {}
+    for fit in fits:
+        found.setdefault(fit.attribute, []).append(fit)
+    return found
 
 
 def _findings(fit: Fit) -> Iterator[Finding]:
+    about: dict[str, Any] = {"attribute": fit.attribute, "unit": "ratio", **_keys(fit)}
+    start = ("disparity", *fit.by.values(), fit.attribute)
     if fit.refusal is not None:
-        yield Finding(
-            id=_id(fit, MEASURE),
-            measure=MEASURE,
-            unit="ratio",
-            verdict="refused",
-            code=fit.refusal.code,
-            sentence=f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}.",
-            attribute=fit.attribute,
-            headline=True,
-            **_keys(fit),  # type: ignore[arg-type]
-        )
+        sentence = f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}."
+        id_ = finding_id(*start, MEASURE)
+        yield Finding(id_, MEASURE, "refused", sentence, code=fit.refusal.code, headline=True, **about)
         return
     shown = [effect for effect in fit.effects if effect.verdict == "shown"]
     top = max(shown or fit.effects, key=lambda effect: abs(effect.estimate), default=None)
     observed = {group.group: group for group in fit.groups}
     for effect in fit.effects:
-        group, other = observed[effect.group], observed[fit.against]
-        low, high = number_or_none(effect.low), number_or_none(effect.high)
+        group = observed[effect.group]
         yield Finding(
-            id=_id(fit, effect.group, MEASURE),
-            measure=MEASURE,
-            unit="ratio",
-            verdict=effect.verdict,
-            code="one_speaker" if effect.verdict == "refused" else None,
-            sentence=_sentence(fit, effect),
-            estimate=number_or_none(effect.ratio),
-            low=low,
-            high=high,
+            finding_id(*start, effect.group, MEASURE),
+            MEASURE,
+            effect.verdict,
+            _sentence(fit, effect),
+            estimate=effect.ratio,
+            low=effect.low,
+            high=effect.high,
             p=_careful(effect),
             p_adjusted=effect.p_adjusted,
             family=f"groups of {fit.attribute}",
-            attribute=fit.attribute,
             group=effect.group,
             against=fit.against,
             speakers=group.speakers,
-            speakers_against=other.speakers,
+            speakers_against=observed[fit.against].speakers,
             utterances=group.utterances,
             words=group.words,
-            excludes=_farther(low, high) if effect.verdict == "not_shown" else None,
+            excludes=_farther(effect.low, effect.high) if effect.verdict == "not_shown" else None,
+            code="one_speaker" if effect.verdict == "refused" else None,
             headline=effect is top,
-            **_keys(fit),  # type: ignore[arg-type]
+            **about,
         )
     if fit.interaction is not None:
-        yield _interaction_finding(fit)
+        yield _interaction_finding(fit, fit.interaction, about)
 
 
 def _farther(low: float | None, high: float | None) -> float | None:
     """Return the limit of a ratio that is farther from 1."""
-    known = [limit for limit in (low, high) if limit]
+    known = [limit for limit in map(number_or_none, (low, high)) if limit]
     return max(known, key=lambda limit: abs(math.log(limit)), default=None)
 
 
 def _sentence(fit: Fit, effect: Effect) -> str:
-    who = str(fit.by.get("recognizer") or "the recognizer")
     scenario = fit.by.get("scenario", CLEAN)
-    where = "On clean speech" if scenario == CLEAN else f"Under {scenario}"
     if effect.verdict == "refused":
         return (
-            f"{who}: no conclusion about {effect.group} ({fit.attribute}) against {fit.against}: one speaker cannot"
-            " stand for a group."
+            f"{_who(fit)}: no conclusion about {effect.group} ({fit.attribute}) against {fit.against}: one speaker"
+            " cannot stand for a group."
         )
     claim = (
-        f"{where} {who} makes {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group}"
-        f" speaker ({fit.attribute}) as for a typical {fit.against} one"
+        f"{'On clean speech' if scenario == CLEAN else f'Under {scenario}'} {_who(fit)} makes"
+        f" {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group} speaker"
+        f" ({fit.attribute}) as for a typical {fit.against} one"
     )
     if effect.verdict == "shown":
         return f"{claim}: a gap is shown."
@@ -619,100 +618,82 @@ def _sentence(fit: Fit, effect: Effect) -> str:
     if low is not None and high is not None and not low <= 1.0 <= high:
         return f"{claim}: no gap is shown once all comparisons and both tests are allowed for."
     limit = _farther(low, high)
-    if limit is None:
-        return f"{claim}: no gap is shown."
-    return f"{claim}: no gap is shown, but {limit:.2f} times as many are not ruled out."
+    return f"{claim}: no gap is shown" + (
+        f", but {limit:.2f} times as many are not ruled out." if limit else "."
+    )
 
 
-def _interaction_finding(fit: Fit) -> Finding:
-    part = fit.interaction
-    assert part is not None
+def _interaction_finding(fit: Fit, part: Interaction, about: dict[str, Any]) -> Finding:
     test = part.robust or part.lrt
-    largest = max(part.contrasts, key=lambda one: abs(one.estimate), default=None)
-    who = str(fit.by.get("recognizer") or "the recognizer")
+    largest = max(part.contrasts, key=lambda one: abs(one.estimate))
     does = (
         "hurts the groups differently" if part.verdict == "shown" else "is not shown to hurt one group more"
     )
-    sentence = f"{who}: {part.column} {does} ({fit.attribute}, from {part.against})"
-    if largest is not None:
-        value = ratio_interval(largest.ratio, largest.low, largest.high)
-        sentence += (
-            f"; at most, under {largest.at} the errors of {largest.group} grow {value} times as much as those of"
-            f" {fit.against}"
-        )
+    sentence = (
+        f"{_who(fit)}: {part.column} {does} ({fit.attribute}, from {part.against}); at most, under {largest.at} the"
+        f" errors of {largest.group} grow {ratio_interval(largest.ratio, largest.low, largest.high)} times as much as"
+        f" those of {fit.against}."
+    )
     return Finding(
-        id=_id(fit, part.column, "interaction"),
-        measure="interaction",
-        unit="ratio",
-        verdict=part.verdict,
-        sentence=f"{sentence}.",
-        estimate=None if largest is None else number_or_none(largest.ratio),
-        low=None if largest is None else number_or_none(largest.low),
-        high=None if largest is None else number_or_none(largest.high),
+        finding_id("disparity", *fit.by.values(), fit.attribute, part.column, "interaction"),
+        "interaction",
+        part.verdict,
+        sentence,
+        estimate=largest.ratio,
+        low=largest.low,
+        high=largest.high,
         p=test.p,
         p_adjusted=test.p_adjusted,
         family=f"interactions with {part.column}",
-        attribute=fit.attribute,
-        group=None if largest is None else largest.group,
+        group=largest.group,
         against=fit.against,
         speakers=fit.speakers,
         utterances=fit.utterances,
         headline=True,
-        **_keys(fit),  # type: ignore[arg-type]
+        **about,
     )
 
 
-def _worst(fits: Sequence[Fit], split: tuple[str, ...], refused: Sequence[Refusal]) -> Iterator[Finding]:
+def _worst(fits: Sequence[Fit], refused: Sequence[Refusal]) -> Iterator[Finding]:
     """Yield, for every part of the table, the widest gap between two groups: what a gate looks at.
 
     The largest of several lower limits would be too high by chance: they are taken together.
     """
+    measure = "worst_group_ratio"
     parts: dict[tuple[Any, ...], list[Fit]] = {}
     for fit in fits:
         parts.setdefault(tuple(fit.by.values()), []).append(fit)
     for own in parts.values():
-        shared: dict[str, Any] = {
-            "id": finding_id("disparity", *own[0].by.values(), "worst_group_ratio"),
-            "measure": "worst_group_ratio",
-            "unit": "ratio",
-            **_keys(own[0]),
-        }
-        who = str(own[0].by.get("recognizer") or "the recognizer")
+        about: dict[str, Any] = {"unit": "ratio", **_keys(own[0])}
+        id_, who = finding_id("disparity", *own[0].by.values(), measure), _who(own[0])
         gaps = [gap for fit in own for gap in _gaps(fit)]
         why = next((one for one in (*(fit.refusal for fit in own), *refused) if one is not None), None)
         if why is not None or not gaps:
             code, text = (why.code, why.text) if why else ("one_speaker", "every group has one speaker only")
             sentence = f"{who}: the widest gap between groups cannot be judged: {text.rstrip('.')}."
-            yield Finding(verdict="refused", code=code, sentence=sentence, **shared)
+            yield Finding(id_, measure, "refused", sentence, code=code, **about)
             continue
         widest = max(gaps, key=lambda gap: gap.ratio)
-        lows = [low for gap in gaps if (low := _lower_together(gap, len(gaps))) is not None]
-        highs = [gap.high for gap in gaps]
-        low = number_or_none(max(lows, default=None))
-        high = (
-            None
-            if any(one is None for one in highs)
-            else number_or_none(max(h for h in highs if h is not None))
-        )
-        least = (
-            ""
-            if low is None
-            else f", at least {low:.2f} times with {counted(len(gaps), 'comparison')} taken together"
+        low = max((low for gap in gaps if (low := _lower_together(gap, len(gaps))) is not None), default=None)
+        together = f" with {counted(len(gaps), 'comparison')} taken together"
+        sentence = (
+            f"The widest gap of {who} is {widest.ratio:.2f} times as many errors for a typical {widest.worse} speaker"
+            f" ({widest.attribute}) as for a typical {widest.better} one"
+            + ("." if low is None else f", at least {low:.2f} times{together}.")
         )
         yield Finding(
-            verdict="measured",
-            sentence=(
-                f"The widest gap of {who} is {widest.ratio:.2f} times as many errors for a typical {widest.worse}"
-                f" speaker ({widest.attribute}) as for a typical {widest.better} one{least}."
-            ),
-            estimate=number_or_none(widest.ratio),
+            id_,
+            measure,
+            "measured",
+            sentence,
+            estimate=widest.ratio,
             low=low,
-            high=high,
+            high=max(math.inf if gap.high is None else gap.high for gap in gaps),
             attribute=widest.attribute,
             group=widest.worse,
             against=widest.better,
             speakers=widest.speakers,
-            **shared,
+            **about,
         )
 
 
@@ -732,64 +713,50 @@ def _cautions(fits: Sequence[Fit]) -> list[Note]:
     ]
 
 
-def _columns(split: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    return [(name,) for name in (*split, "attribute")]
-
-
 def _groups_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     rows = []
     for fit in fits:
         effects = {effect.group: effect for effect in fit.effects}
         for group in sorted(fit.groups, key=lambda one: one.group != fit.against):
             effect = effects.get(group.group)
-            rows.append(
-                {
-                    **fit.by,
-                    "attribute": fit.attribute,
-                    "group": group.group,
-                    "against": None if effect is None else fit.against,
-                    "speakers": group.speakers,
-                    "utterances": group.utterances,
-                    "words": group.words,
-                    "errors": group.errors,
-                    "wer": group.wer,
-                    MEASURE: None if effect is None else number_or_none(effect.ratio),
-                    "low": None if effect is None else number_or_none(effect.low),
-                    "high": None if effect is None else number_or_none(effect.high),
-                    "p": None if effect is None else _careful(effect),
-                    "p_adjusted": None if effect is None else effect.p_adjusted,
-                    "p_bh": None if effect is None else effect.p_bh,
-                    "verdict": None if effect is None else effect.verdict.replace("_", " "),
-                    **_kinds(effect),
-                }
-            )
+            row = {
+                **fit.by,
+                "attribute": fit.attribute,
+                **asdict(group),
+                "against": None if effect is None else fit.against,
+            }
+            row |= {
+                MEASURE: effect and effect.ratio,
+                "low": effect and effect.low,
+                "high": effect and effect.high,
+                "p": effect and _careful(effect),
+                "p_adjusted": effect and effect.p_adjusted,
+                "p_bh": effect and effect.p_bh,
+                "verdict": effect and effect.verdict.replace("_", " "),
+            }
+            for kind in INTERVALS:  # all kinds are in the JSON
+                limits = effect and getattr(effect, kind)
+                row |= {f"{kind}_{name}": limits and getattr(limits, name) for name in ("low", "high", "p")}
+            rows.append(row)
+    ratio = Column(MEASURE, "errors, typical speaker", "ratio", "low", "high")
     columns = [
-        *_columns(split),
-        ("group",),
-        ("against",),
-        ("speakers", "", "count"),
-        ("wer", "WER", "percent"),
-        (MEASURE, "errors, typical speaker", "ratio", "low", "high"),
-        ("p", "p", "p"),
-        ("p_adjusted", "p (Holm)", "p"),
-        ("verdict",),
+        *split,
+        "attribute",
+        "group",
+        "against",
+        "speakers",
+        "wer",
+        ratio,
+        "p",
+        "p_adjusted",
+        "verdict",
     ]
     note = (
         "WER is as observed; the ratio is that of typical speakers, with speakers and controls held fixed, and differs"
         " from the ratio of the WERs where the spread between speakers does. p is the larger of the likelihood's and"
-        " the speaker-robust one."
+        " the speaker-robust one; adjusted is Holm's."
     )
     return tabulate("groups", "Errors by group", rows, columns, note=note)
-
-
-def _kinds(effect: Effect | None) -> dict[str, float | None]:
-    """Return the limits and p-value of every kind of interval."""
-    found: dict[str, float | None] = {}
-    for kind in ("robust", "profile", "wald"):
-        one = None if effect is None else getattr(effect, kind)
-        for name in ("low", "high", "p"):
-            found[f"{kind}_{name}"] = None if one is None else number_or_none(getattr(one, name))
-    return found
 
 
 def _text_table(plain: Sequence[Fit], fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
@@ -797,56 +764,33 @@ def _text_table(plain: Sequence[Fit], fits: Sequence[Fit], split: tuple[str, ...
     for before, after in zip(plain, fits, strict=False):
         held = {effect.group: effect for effect in after.effects}
         for effect in before.effects:
-            then = held.get(effect.group)
             row = {
                 **before.by,
                 "attribute": before.attribute,
                 "group": effect.group,
                 "against": before.against,
             }
-            for name, one in (("as_it_is", effect), ("text_held_fixed", then)):
-                row[name] = None if one is None else number_or_none(one.ratio)
-                row[f"{name}_low"] = None if one is None else number_or_none(one.low)
-                row[f"{name}_high"] = None if one is None else number_or_none(one.high)
+            for name, one in (("as_it_is", effect), ("text_held_fixed", held.get(effect.group))):
+                row |= {
+                    name: one and one.ratio,
+                    f"{name}_low": one and one.low,
+                    f"{name}_high": one and one.high,
+                }
             rows.append(row)
-    columns = [
-        *_columns(split),
-        ("group",),
-        ("against",),
-        *((name, "", "ratio", f"{name}_low", f"{name}_high") for name in ("as_it_is", "text_held_fixed")),
-    ]
+    ratios = [(name, "", "ratio", f"{name}_low", f"{name}_high") for name in ("as_it_is", "text_held_fixed")]
     note = "A gap that stays is not explained by the text as measured here; that does not make it one of acoustics."
+    columns = [*split, "attribute", "group", "against", *ratios]
     return tabulate("text", "What stays when the text is held fixed", rows, columns, note=note)
 
 
 def _interaction_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     rows = [
-        {
-            **fit.by,
-            "attribute": fit.attribute,
-            "at": contrast.at,
-            "group": contrast.group,
-            "against": fit.against,
-            "ratio": number_or_none(contrast.ratio),
-            "low": number_or_none(contrast.low),
-            "high": number_or_none(contrast.high),
-            "p": contrast.p,
-            "p_adjusted": contrast.p_adjusted,
-            "p_bh": contrast.p_bh,
-        }
+        {**fit.by, "attribute": fit.attribute, "against": fit.against, **asdict(contrast)}
         for fit in fits
         if fit.interaction is not None
         for contrast in fit.interaction.contrasts
     ]
-    columns = [
-        *_columns(split),
-        ("at",),
-        ("group",),
-        ("against",),
-        ("ratio", "ratio of ratios", "ratio", "low", "high"),
-        ("p", "p", "p"),
-        ("p_adjusted", "p (Holm)", "p"),
-    ]
+    columns = [*split, *["attribute", "at", "group", "against", "ratio[low,high]", "p", "p_adjusted"]]
     return tabulate(
         "interaction", "How much more a group's errors grow than those of the other", rows, columns
     )
@@ -859,47 +803,27 @@ def _baseline_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
             raw = effect.baseline
             if raw is None:
                 continue
-            spans = {"utterances": raw.utterances, "speakers": raw.speakers}
-            limits = {
-                f"{kind}_{side}": None if span is None else number_or_none(getattr(span, f"ci_{side}"))
-                for kind, span in spans.items()
-                for side in ("low", "high")
-            }
-            keys = {**fit.by, "attribute": fit.attribute, "group": effect.group, "against": fit.against}
-            rows.append({**keys, "wer_ratio": number_or_none(raw.ratio), **limits})
-    columns = [
-        *_columns(split),
-        ("group",),
-        ("against",),
-        ("wer_ratio", "ratio of WERs (speakers resampled)", "ratio", "speakers_low", "speakers_high"),
-    ]
+            row = {**fit.by, "attribute": fit.attribute, "group": effect.group, "against": fit.against}
+            row["wer_ratio"] = raw.ratio
+            for kind, span in (("utterances", raw.utterances), ("speakers", raw.speakers)):
+                row |= {f"{kind}_low": span and span.ci_low, f"{kind}_high": span and span.ci_high}
+            rows.append(row)
+    ratio = ("wer_ratio", "ratio of WERs (speakers resampled)", "ratio", "speakers_low", "speakers_high")
     note = (
         "Nothing is held fixed. The limits from resampled utterances, which are too narrow, are in the JSON."
     )
+    columns = [*split, "attribute", "group", "against", ratio]
     return tabulate("baseline", "The ratio of the word error rates beside it", rows, columns, note=note)
 
 
 def _controls_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     rows = [
-        {
-            **fit.by,
-            "attribute": fit.attribute,
-            "term": term.term,
-            "estimate": number_or_none(term.estimate),
-            "se": number_or_none(term.se),
-            "robust_se": number_or_none(term.robust_se),
-        }
+        {**fit.by, "attribute": fit.attribute, **asdict(term)}
         for fit in fits
         if len(fit.controls) > 1
         for term in fit.controls
     ]
-    columns = [
-        *_columns(split),
-        ("term",),
-        ("estimate", "log-ratio", "number"),
-        ("se", "standard error", "number"),
-        ("robust_se", "robust", "number"),
-    ]
+    columns = [*split, "attribute", "term", "estimate", "se", ("robust_se", "robust", "number")]
     title = "Held fixed (log-ratios per unit, or against the first value)"
     return tabulate("controls", title, rows, columns, folded=len(fits) > 1)
 
@@ -908,34 +832,25 @@ def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     rows = [
         {
             **fit.by,
-            "attribute": fit.attribute,
-            "speakers": fit.speakers,
-            "utterances": fit.utterances,
+            **{
+                name: getattr(fit, name)
+                for name in ("attribute", "speakers", "utterances", "sigma", "se_log_sigma")
+            },
+            **{name: getattr(fit, name) for name in ("loglik", "sigma_lrt", "nodes")},
             "left_out": sum(fit.left_out.values()),
-            "sigma": fit.sigma,
             "spread": None if fit.sigma is None else math.exp(fit.sigma),
-            "se_log_sigma": number_or_none(fit.se_log_sigma),
-            "dispersion": None if fit.dispersion is None else fit.dispersion["poisson"],
-            "dispersion_within": None if fit.dispersion is None else fit.dispersion["mixed"],
-            "chi2": None if fit.lrt is None else fit.lrt.chi2,
-            "df": None if fit.lrt is None else fit.lrt.df,
-            "p": None if fit.lrt is None else fit.lrt.p,
-            "p_adjusted": None if fit.lrt is None else fit.lrt.p_adjusted,
-            "p_robust": None if fit.robust is None else fit.robust.p,
-            "loglik": fit.loglik,
-            "sigma_lrt": fit.sigma_lrt,
-            "nodes": fit.nodes,
+            "dispersion": fit.dispersion and fit.dispersion["poisson"],
+            "dispersion_within": fit.dispersion and fit.dispersion["mixed"],
+            **({} if fit.lrt is None else asdict(fit.lrt)),
+            "p_robust": fit.robust and fit.robust.p,
         }
         for fit in fits
         if fit.refusal is None
     ]
     columns = [
-        *_columns(split),
-        ("speakers", "", "count"),
-        ("utterances", "", "count"),
-        ("left_out", "left out", "count"),
+        *(*split, "attribute", "speakers", "utterances", "left_out"),
         ("spread", "speakers differ by a factor of", "ratio"),
-        ("dispersion", "dispersion", "ratio"),
+        ("dispersion", "", "ratio"),
         ("dispersion_within", "within speakers", "ratio"),
         ("p", "does it matter at all? p (likelihood ratio)", "p"),
         ("p_robust", "p (robust)", "p"),
@@ -944,43 +859,30 @@ def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
 
 
 def _speakers_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
-    rows = [
-        {**fit.by, "attribute": fit.attribute, "speaker": mode.speaker, "effect": mode.mode, "sd": mode.sd}
-        for fit in fits
-        for mode in fit.modes
-    ]
-    columns = [*_columns(split), ("speaker",), ("effect", "log-rate", "number"), ("sd", "sd", "number")]
+    rows = [{**fit.by, "attribute": fit.attribute, **asdict(mode)} for fit in fits for mode in fit.modes]
+    columns = [*split, "attribute", "speaker", ("mode", "log-rate", "number"), ("sd", "sd", "number")]
     title = "Each speaker's own log-rate relative to the model, shrunk toward 0"
     return tabulate("speakers", title, rows, columns, folded=True)
 
 
-def _figures(fits: Sequence[Fit], split: tuple[str, ...]) -> Iterator[Figure]:
+def _figures(fits: Sequence[Fit]) -> Iterator[Figure]:
     for number, (attribute, own) in enumerate(_by_attribute(fits).items()):
         rows = [
             ForestRow(
                 f"{_part(fit)}{effect.group}" if len(own) > 1 else effect.group,
-                Cell(number_or_none(effect.ratio), number_or_none(effect.low), number_or_none(effect.high)),
+                Cell(*map(number_or_none, (effect.ratio, effect.low, effect.high))),
                 effect.verdict == "shown",
                 effect.verdict.replace("_", " "),
             )
             for fit in own
             for effect in fit.effects
         ]
-        if not rows:
-            continue
-        against = own[0].against
-        shown = sum(row.shown for row in rows)
-        yield Figure(
-            "forest" if number == 0 else f"forest-{attribute}",
-            f"{attribute}: errors of a typical speaker relative to {against}",
-            f"Ratios of errors by {attribute} with 95 % intervals; {shown} of {len(rows)} are shown to differ from 1.",
-            Forest(tuple(rows), f"times as many errors as for {against}"),
-            "groups",
-        )
-
-
-def _by_attribute(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
-    found: dict[str, list[Fit]] = {}
-    for fit in fits:
-        found.setdefault(fit.attribute, []).append(fit)
-    return found
+        if rows:
+            shown, against = sum(row.shown for row in rows), own[0].against
+            yield Figure(
+                "forest" if number == 0 else f"forest-{attribute}",
+                f"{attribute}: errors of a typical speaker relative to {against}",
+                f"Ratios of errors by {attribute} with 95 % intervals; {shown} of {len(rows)} are shown to differ.",
+                Forest(tuple(rows), f"times as many errors as for {against}"),
+                "groups",
+            )
