@@ -87,8 +87,8 @@ def test_run_writes_the_folder_and_prints_rates(home, capsys):
         "junit.xml",
     } <= names
     summary = Path("out/summary.md").read_text()
-    assert "normaliser basic@1" in summary
-    assert "| mine | clean | accent | south | 50.0 % |" in summary
+    assert "normalizer basic@1" in summary
+    assert "| mine | clean | south | 50.0 % | 57.1 % | 12 | 6 | 3 |" in summary
 
 
 def test_json_is_one_document_and_nothing_else(home, capfd):
@@ -99,9 +99,16 @@ def test_json_is_one_document_and_nothing_else(home, capfd):
     assert document == json.loads(Path("out/findings.json").read_text())
     clean = next(one for one in document["findings"] if one["id"] == "accuracy/mine/clean/wer")
     assert clean["estimate"] == 6 / 24
-    tables = {table["id"]: table for section in document["sections"] for table in section["tables"]}
-    assert {row[3] for row in tables["groups-0"]["rows"]} == {"north", "south"}
-    assert "failures" not in tables
+    chapters = {chapter["id"]: chapter for chapter in document["chapters"]}
+    (groups,) = (
+        answer["tables"]
+        for answer in chapters["accuracy"]["answers"]
+        if answer["question"]["by"] == ["recognizer", "scenario", "accent"]
+    )
+    assert [table["id"] for table in groups] == ["rates"]
+    place = [column["name"] for column in groups[0]["columns"]].index("accent")
+    assert {row[place] for row in groups[0]["rows"]} == {"north", "south"}
+    assert "failures" not in {table["id"] for chapter in document["chapters"] for table in chapter["tables"]}
 
 
 def test_a_gate_that_fails_is_exit_code_1(home, capsys):
@@ -133,7 +140,7 @@ def test_the_python_interface_gives_the_same(home):
     run = voxaudit.run_trials(corpus, {"mine": recognizer}, ["gain:2"], out="again", progress=False)
     scores = voxaudit.score_run(run)
     assert scores.equals(voxaudit.open_run("out").scores)
-    rates = voxaudit.accuracy(scores, by=["scenario", "accent"])
+    rates = voxaudit.accuracy(scores, by=["scenario", "accent"]).tables["rates"]
     assert rates.filter((pl.col("scenario") == "clean") & (pl.col("accent") == "south"))["wer"].item() == 0.5
 
 

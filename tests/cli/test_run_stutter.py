@@ -52,9 +52,9 @@ def toml(stutter: str = "[stutter]\n", recognizer: str = 'engine = "python"\ncal
     )
 
 
-def chapter() -> dict:
+def chapter() -> dict | None:
     document = json.loads(Path("out/findings.json").read_text())
-    return next(one for one in document["sections"] if one["id"] == "stutter")
+    return next((one for one in document["chapters"] if one["id"] == "stutter"), None)
 
 
 def trials() -> int:
@@ -108,9 +108,11 @@ def test_a_run_without_it_says_how_to_ask(home, capsys):
     corpus(speech=False)
     toml("")
     assert main(["run", "audit.toml"]) == 0
-    assert "Not answered: stuttered speech" not in capsys.readouterr().out
-    assert "add a section `[stutter]`" in chapter()["refusals"][0]["remedy"]
+    assert "stutter" not in capsys.readouterr().out
+    assert chapter() is None
     assert not Path("out/stutter").exists()
+    assert main(["stutter", "out"]) == 2
+    assert "add a section `[stutter]` to audit.toml" in capsys.readouterr().err
 
 
 def test_speech_is_made_to_stutter_once(home, capsys):
@@ -122,7 +124,7 @@ def test_speech_is_made_to_stutter_once(home, capsys):
         without.setitem(sys.modules, "tokenizers", None)
         assert main(["run", "audit.toml"]) == 0
     assert "Not answered: stuttered speech: tokenizers is not installed" in capsys.readouterr().out
-    assert "pip install 'voxaudit[embeddings]'" in chapter()["refusals"][0]["reason"]
+    assert "pip install 'voxaudit[embeddings]'" in chapter()["refusals"][0]["text"]
 
     assert main(["run", "audit.toml"]) == 0
     assert "When speech stutters, mine gets" in capsys.readouterr().out
@@ -147,7 +149,7 @@ def test_recordings_that_cannot_be_aligned_cost_the_chapter_only(home, capsys):
     toml("[stutter]\nutterances = 2\nbudget = 1\n")
     assert main(["run", "audit.toml"]) == 0
     assert "mine gets" in capsys.readouterr().out
-    assert "no recording can be stuttered" in chapter()["refusals"][0]["reason"]
+    assert "no recording can be stuttered" in chapter()["refusals"][0]["text"]
 
 
 def test_transcripts_from_a_file_cannot_hear_stuttering(home, capsys):
@@ -155,7 +157,7 @@ def test_transcripts_from_a_file_cannot_hear_stuttering(home, capsys):
     Path("heard.csv").write_text("id,text\n" + "".join(f"u{number},{TEXT}\n" for number in range(6)))
     toml(recognizer='engine = "transcripts"\npath = "heard.csv"')
     assert main(["run", "audit.toml"]) == 0
-    assert "transcripts from files cannot answer" in chapter()["refusals"][0]["reason"]
+    assert "transcripts from files cannot answer" in chapter()["refusals"][0]["text"]
 
 
 def test_services_hear_no_stuttering_under_a_limit(home, monkeypatch):
@@ -203,7 +205,7 @@ def test_a_run_that_stops_early_says_why_nothing_was_made_to_stutter(home, capsy
     assert main(["run", "audit.toml", "--precision", "0.2"]) == 0
     assert "No gate" not in capsys.readouterr().err
     assert main(["report", "out"]) == 0
-    assert "no recording can be stuttered" in chapter()["refusals"][0]["reason"]
+    assert "no recording can be stuttered" in chapter()["refusals"][0]["text"]
 
 
 def test_a_limit_of_cost_is_not_forgotten_by_a_run_that_stops_early(home, capsys):
