@@ -326,8 +326,7 @@ def _table(rows: Sequence[Row]) -> Table:
         [
             ("recognizer",),
             ("scenario",),
-            ("snr_asked", "dB asked", "number"),
-            ("snr_measured_median", "dB measured", "number"),
+            ("snr_asked", "dB", "number"),
             ("wer_clean", "WER clean", "percent"),
             ("wer_noise", noise, "percent"),
             ("wer_attacked", "WER attacked", "percent"),
