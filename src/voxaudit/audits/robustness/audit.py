@@ -534,221 +534,158 @@ def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
 # The tables
 
 
-_RATES = (
-    Column("wer", "WER", "percent", "wer_low", "wer_high"),
-    Column("werd", "WERD", "points", "werd_low", "werd_high"),
-)
-_NORMALIZED = Column("nwerd", "NWERD", "points", "nwerd_low", "nwerd_high")
+_COLUMNS = {
+    column.name: column
+    for column in (
+        Column("wer", "WER", "percent", "wer_low", "wer_high"),
+        Column("werd", "WERD", "points", "werd_low", "werd_high"),
+        Column("nwerd", "NWERD", "points", "nwerd_low", "nwerd_high"),
+        Column("clean_wer", "clean WER", "percent"),
+        Column("does", "what it does"),
+        Column("rank", "rank, at best", "count"),
+        Column("rank_worst", "at worst", "count"),
+        Column("wer_ratio", "ratio of WER", "ratio", "low", "high"),
+        Column("ratio_change", "times that of clean speech", "ratio", "change_low", "change_high"),
+        Column("p", kind="p"),
+        Column("p_adjusted", "p (Holm)", "p"),
+        *(Column(name, kind="count") for name in ("scenarios", "speakers", "utterances", "words", "minutes")),
+        *(Column(name, kind="count") for name in ("step", "draws", "recognizers")),
+        *(Column(name, kind="number") for name in ("difficulty", "value")),
+        *(Column(name, kind="percent") for name in ("median", "best", "worst")),
+    )
+}
+"""How columns are shown that several tables have, or that need more than their name."""
+
+_RATE = Column("wer", "WER", "percent", "low", "high")
+
+
+def _columns(*names: str | Column) -> list[Column]:
+    return [_COLUMNS.get(name, Column(name)) if isinstance(name, str) else name for name in names]
+
+
+def _labels(frame: pl.DataFrame) -> list[str]:
+    return [name for name in ("recognizer", "language", "corpus") if name in frame.columns]
 
 
 def _tables(found: Robustness) -> Iterator[Table]:
-    labels = [Column(name) for name in found.labels]
-    rates = (*_RATES, _NORMALIZED) if found.measure == "nwerd" else _RATES
-    yield from _ranking_tables(found, labels)
-    yield from _level_tables(found, labels, rates)
-    yield from _group_tables(found)
-    if found.inserted.height:
-        yield tabulate(
+    rates = ("wer", "werd", "nwerd") if found.measure == "nwerd" else ("wer", "werd")
+    tables = (
+        *_ranking_tables(found, rates),
+        *_level_tables(found, rates),
+        *_group_tables(found),
+        tabulate(
             "silence",
             "Words heard where nobody speaks",
             found.inserted,
-            [
-                *_labels(found.inserted),
-                ("scenario",),
-                ("words_per_minute", "words per minute", "number", "low", "high"),
-                ("words", "words heard", "count"),
-                ("minutes", "minutes", "number"),
-                ("speakers", "speakers", "count"),
-            ],
+            _columns(
+                *(*_labels(found.inserted), "scenario"),
+                Column("words_per_minute", "words per minute", "number", "low", "high"),
+                *("words", "minutes", "speakers"),
+            ),
             note="Every word is made up.",
-        )
-    yield from _curve_tables(found, labels)
-    yield from _other_tables(found, labels)
-
-
-def _labels(frame: pl.DataFrame) -> list[Column]:
-    return [Column(name) for name in ("recognizer", "language", "corpus") if name in frame.columns]
-
-
-def _ranking_tables(found: Robustness, labels: list[Column]) -> Iterator[Table]:
-    if not found.ranking.height:
-        return
-    over = [Column("over", "over")] if found.ranking["name"].n_unique() > 1 else []
-    nwerd = pl.col("measure") == "nwerd"
-    ranking = found.ranking.with_columns(
-        pl.col("name").replace(OVERALL).alias("over"),
-        *(pl.when(nwerd).then(pl.col(value)).alias(f"nwerd{end}") for value, end in _ENDS.items()),
+        ),
+        *_curve_tables(found),
+        *_other_tables(found),
     )
-    normalized = [_NORMALIZED] if found.measure == "nwerd" else []
+    return (table for table in tables if table.frame.height)
+
+
+def _ranking_tables(found: Robustness, rates: Sequence[str]) -> Iterator[Table]:
+    over = ["over"] if found.ranking["name"].n_unique() > 1 else []
+    named = pl.col("name").replace(OVERALL).alias("over")
+    ranked = {"estimate": "nwerd", "low": "nwerd_low", "high": "nwerd_high"}
+    nwerd = pl.when(pl.col("measure") == "nwerd")
+    weighed = ", weighed by their difficulty" if found.measure == "nwerd" else ""
     yield tabulate(
         "ranking",
-        f"Ranking: the errors that disturbances add{', weighed by their difficulty' if normalized else ''}",
-        ranking,
-        [
-            *labels,
-            *over,
-            ("rank", "rank, at best", "count"),
-            ("rank_worst", "at worst", "count"),
-            ("clean_wer", "clean WER", "percent"),
-            ("wer", "mean WER", "percent"),
-            ("werd", "WERD", "points", "werd_low", "werd_high"),
-            *normalized,
-            ("scenarios", "scenarios", "count"),
-            ("speakers", "speakers", "count"),
-        ],
-        note=f"By {MEASURES[found.measure]}; recognizers that the data cannot tell apart share a rank, and less is"
-        " better.",
+        f"Ranking: the errors that disturbances add{weighed}",
+        found.ranking.with_columns(named, *(nwerd.then(pl.col(a)).alias(b) for a, b in ranked.items())),
+        _columns(
+            *(*found.labels, *over, "rank", "rank_worst", "clean_wer"),
+            Column("wer", "mean WER", "percent"),
+            *(*rates[1:], "scenarios", "speakers"),
+        ),
+        note=f"By {MEASURES[found.measure]}: less is better. Recognizers that the data cannot tell apart share a rank.",
         folded=found.ranking["recognizer"].n_unique() == 1,
     )
-    if found.comparisons.height:
-        yield tabulate(
-            "comparisons",
-            "Recognizers compared in pairs",
-            found.comparisons.with_columns(
-                pl.col("name").replace(OVERALL).alias("over"), family=pl.lit(FAMILY)
-            ),
-            [
-                *labels,
-                ("against",),
-                *over,
-                ("measure",),
-                ("estimate", "difference", "points", "low", "high"),
-                ("verdict",),
-            ],
-            note="The limits hold for all pairs at once.",
-            folded=True,
-        )
+    yield tabulate(
+        "comparisons",
+        "Recognizers compared in pairs",
+        found.comparisons.with_columns(named, family=pl.lit(FAMILY)),
+        _columns(
+            *(*found.labels, "against", *over, "measure"),
+            Column("estimate", "difference", "points", "low", "high"),
+            "verdict",
+        ),
+        note="The limits hold for all pairs at once.",
+        folded=True,
+    )
 
 
-_ENDS = {"estimate": "", "low": "_low", "high": "_high"}
-
-
-def _level_tables(found: Robustness, labels: list[Column], rates: Sequence[Column]) -> Iterator[Table]:
-    level = pl.col("level")
-    above = found.levels.filter(level.is_in(["category", "overall"]))
-    if above.height:
-        name = pl.col("name")
-        category = pl.when(level == "overall").then(name.replace(OVERALL)).otherwise(name)
-        yield tabulate(
-            "categories",
-            "What each category of disturbance adds",
-            above.with_columns(category=category),
-            [
-                *labels,
-                ("category",),
-                *rates,
-                ("scenarios", "scenarios", "count"),
-                ("speakers", "speakers", "count"),
-            ],
-        )
+def _level_tables(found: Robustness, rates: Sequence[str]) -> Iterator[Table]:
+    level, name = pl.col("level"), pl.col("name")
+    category = pl.when(level == "overall").then(name.replace(OVERALL)).otherwise(name)
+    yield tabulate(
+        "categories",
+        "What each category of disturbance adds",
+        found.levels.filter(level.is_in(["category", "overall"])).with_columns(category=category),
+        _columns(*found.labels, "category", *rates, "scenarios", "speakers"),
+    )
     scenarios = found.levels.filter(level == "scenario").rename({"name": "scenario"})
     scenarios = scenarios.with_columns(
-        does=pl.col("scenario").map_elements(in_short, return_dtype=pl.String, skip_nulls=True),
-        severity=pl.col("scenario").map_elements(
-            lambda name: found.settings[name].severity, return_dtype=pl.Int64, skip_nulls=True
-        ),
+        does=pl.col("scenario").map_elements(in_short, return_dtype=pl.String),
+        severity=pl.Series([found.settings[one].severity for one in scenarios["scenario"]], dtype=pl.Int64),
     )
-    disturbed = scenarios.filter(pl.col("scenario") != CLEAN)
     worst = [
         part.sort("werd", descending=True, nulls_last=True, maintain_order=True).head(WORST)
-        for _, part in disturbed.group_by(found.labels, maintain_order=True)
+        for _, part in scenarios.filter(pl.col("scenario") != CLEAN).group_by(
+            found.labels, maintain_order=True
+        )
     ]
-    if worst:
-        yield tabulate(
-            "worst",
-            "Worst scenarios",
-            pl.concat(worst),
-            [
-                *labels,
-                ("scenario",),
-                ("does", "what it does"),
-                ("clean_wer", "clean WER", "percent"),
-                *_RATES,
-            ],
-        )
-    details = (
-        ("difficulty", "difficulty", "number"),
-        ("utterances", "utterances", "count"),
-        ("speakers", "speakers", "count"),
+    yield tabulate(
+        "worst",
+        "Worst scenarios",
+        pl.concat([scenarios.head(0), *worst]),
+        _columns(*found.labels, "scenario", "does", "clean_wer", "wer", "werd"),
     )
-    if scenarios.height:
-        yield tabulate(
-            "scenarios",
-            "Every scenario",
-            scenarios,
-            [*labels, ("category",), ("scenario",), ("does", "what it does"), *rates, *details],
-            folded=True,
-        )
-    perturbations = found.levels.filter(level == "perturbation")
-    if perturbations.height:
-        yield tabulate(
-            "perturbations",
-            "Every perturbation",
-            perturbations,
-            [
-                *labels,
-                ("category",),
-                ("perturbation",),
-                *rates,
-                ("scenarios", "scenarios", "count"),
-                *details[1:],
-            ],
-            folded=True,
-        )
-    if found.corpora.height:
-        yield tabulate(
-            "corpora",
-            "Every corpus by itself",
-            found.corpora,
-            [*_labels(found.corpora), ("level",), ("name",), *rates, *details],
-            folded=True,
-        )
+    about = ("difficulty", "utterances", "speakers")
+    yield tabulate(
+        "scenarios",
+        "Every scenario",
+        scenarios,
+        _columns(*found.labels, "category", "scenario", "does", *rates, *about),
+        folded=True,
+    )
+    yield tabulate(
+        "perturbations",
+        "Every perturbation",
+        found.levels.filter(level == "perturbation"),
+        _columns(*found.labels, "category", "perturbation", *rates, "scenarios", *about[1:]),
+        folded=True,
+    )
+    yield tabulate(
+        "corpora",
+        "Every corpus by itself",
+        found.corpora,
+        _columns(*_labels(found.corpora), "level", "name", *rates, *about),
+        folded=True,
+    )
 
 
 def _group_tables(found: Robustness) -> Iterator[Table]:
-    if found.groups.height:
-        yield from _ratio_tables(found)
-    if found.group_rates.height:
-        yield tabulate(
-            "group_rates",
-            "Word error rate by group",
-            found.group_rates,
-            [
-                *_labels(found.group_rates),
-                ("attribute",),
-                ("group",),
-                ("scenario",),
-                ("wer", "WER", "percent", "low", "high"),
-                ("speakers", "speakers", "count"),
-                ("utterances", "utterances", "count"),
-                ("words", "words", "count"),
-            ],
-            folded=True,
-        )
-
-
-def _ratio_tables(found: Robustness) -> Iterator[Table]:
+    ratios = {"lwerr": "wer_ratio", "lwerr_low": "low", "lwerr_high": "high"}
+    changes = {"change": "ratio_change", "change_low": "change_low", "change_high": "change_high"}
+    overall = pl.col("level") == "overall"
     frame = found.groups.with_columns(
-        *((2.0 ** pl.col(f"lwerr{end}")).alias(name) for end, name in _RATIO.items()),
-        *((2.0 ** pl.col(f"change{end}")).alias(f"ratio_change{end}") for end in ("", "_low", "_high")),
+        *((2.0 ** pl.col(old)).alias(new) for old, new in {**ratios, **changes}.items()),
+        lwerr_change="change",
         family=pl.format("{} by {}", "attribute", "level"),
-        over=pl.when(pl.col("level") == "overall")
-        .then(pl.col("name").replace(OVERALL))
-        .otherwise(pl.col("name")),
+        over=pl.when(overall).then(pl.col("name").replace(OVERALL)).otherwise(pl.col("name")),
+    ).drop("change")
+    columns = _columns(
+        *(*_labels(frame), "attribute", "group", "against", "over", "wer_ratio", "ratio_change"),
+        *("p", "p_adjusted", "verdict", Column("speakers", "fewest speakers", "count")),
     )
-    columns: list[Column | tuple[Any, ...]] = [
-        *_labels(frame),
-        ("attribute",),
-        ("group",),
-        ("against",),
-        ("over", "over"),
-        ("wer_ratio", "ratio of WER", "ratio", "low", "high"),
-        ("ratio_change", "times that of clean speech", "ratio", "ratio_change_low", "ratio_change_high"),
-        ("p", "p", "p"),
-        ("p_adjusted", "p (Holm)", "p"),
-        ("verdict",),
-        ("speakers", "fewest speakers", "count"),
-    ]
     note = (
         "How many times as many errors the group gets as the other, by their mean word error rates over the scenarios"
         " of a category (2 to the power of Speech Robust Bench's LWERR); 1 is no difference. Verdicts allow for all"
@@ -756,110 +693,79 @@ def _ratio_tables(found: Robustness) -> Iterator[Table]:
     )
     single = (pl.col("level") == "scenario") & (pl.col("name") != CLEAN)
     yield tabulate("groups", "Groups under disturbance", frame.filter(~single), columns, note=note)
-    if frame.filter(single).height:
-        title = "Groups in every scenario"
-        yield tabulate("group_scenarios", title, frame.filter(single), columns, folded=True)
+    yield tabulate("group_scenarios", "Groups in every scenario", frame.filter(single), columns, folded=True)
+    if found.group_rates.height:
+        yield tabulate(
+            "group_rates",
+            "Word error rate by group",
+            found.group_rates,
+            _columns(
+                *(*_labels(found.group_rates), "attribute", "group", "scenario"),
+                *(_RATE, "speakers", "utterances", "words"),
+            ),
+            folded=True,
+        )
 
 
-_RATIO = {"": "wer_ratio", "_low": "low", "_high": "high"}
-
-
-def _curve_tables(found: Robustness, labels: list[Column]) -> Iterator[Table]:
-    if not found.curves.height:
-        return
+def _curve_tables(found: Robustness) -> Iterator[Table]:
     yield tabulate(
         "curves",
         "From mild to harsh",
         found.curves,
-        [
-            *labels,
-            ("perturbation",),
-            ("step", "step", "count"),
-            ("scenario",),
-            ("value", "value", "number"),
-            ("wer", "WER", "percent", "low", "high"),
-        ],
+        _columns(*found.labels, "perturbation", "step", "scenario", "value", _RATE),
         folded=True,
     )
+    slope = Column("slope", "WER per step", "points", "low", "high")
     yield tabulate(
         "trends",
         "Does it grow with severity?",
         found.trends,
-        [
-            *labels,
-            ("perturbation",),
-            ("slope", "WER per step", "points", "low", "high"),
-            ("trend",),
-            ("reversals", "falls from"),
-        ],
+        _columns(*found.labels, "perturbation", slope, "trend", Column("reversals", "falls from")),
         note="Not corrected for the number of perturbations.",
         folded=True,
     )
 
 
-def _other_tables(found: Robustness, labels: list[Column]) -> Iterator[Table]:
-    name = MEASURES[found.measure]
-    if found.stability.height:
-        yield tabulate(
-            "stability",
-            "Stability: standard deviation of WER over random draws, beside that over speakers",
-            found.stability.sort(
-                pl.col("level") != "overall", "draw_sd", descending=[False, True], maintain_order=True
-            ),
-            [
-                *labels,
-                ("name", "over"),
-                ("draws", "draws", "count"),
-                ("wer", "WER", "percent"),
-                ("draw_sd", "over draws", "percent"),
-                ("sampling_sd", "over speakers", "percent"),
-            ],
-        )
-    split = labels[1:]
-    if found.correlates.height:
-        yield tabulate(
-            "correlates",
-            f"What goes with {name} over recognizers",
-            found.correlates,
-            [
-                *split,
-                ("fact",),
-                ("recognizers", "recognizers", "count"),
-                ("slope", "slope (Theil-Sen)", "points", "low", "high"),
-                ("scale", "per"),
-                ("tau", "tau", "ratio"),
-                ("p", "p", "p"),
-                ("p_adjusted", "p (Holm)", "p"),
-                ("verdict",),
-            ],
-        )
-    if found.families.height:
-        columns = [
-            ("median", "median", "percent"),
-            ("best", "best", "percent"),
-            ("worst", "worst", "percent"),
-        ]
-        yield tabulate(
-            "families",
-            f"{name} by kind of recognizer",
-            found.families,
-            [*split, ("fact",), ("level", "value"), ("recognizers", "recognizers", "count"), *columns],
-        )
-    if found.pareto.height:
-        yield tabulate(
-            "pareto",
-            f"Recognizers that none beats in both a fact and {name}",
-            found.pareto,
-            [
-                *split,
-                ("fact",),
-                ("recognizer",),
-                ("value", "value", "number"),
-                ("estimate", name, "percent"),
-                ("optimal", "beaten by none"),
-            ],
-            note="Less is better in both.",
-        )
+def _other_tables(found: Robustness) -> Iterator[Table]:
+    name, split = MEASURES[found.measure], found.labels[1:]
+    order = [pl.col("level") != "overall", -pl.col("draw_sd")]
+    yield tabulate(
+        "stability",
+        "Stability: standard deviation of WER over random draws, beside that over speakers",
+        found.stability.sort(order, maintain_order=True),
+        _columns(
+            *found.labels,
+            *(Column("name", "over"), "draws", Column("wer", "WER", "percent")),
+            Column("draw_sd", "over draws", "percent"),
+            Column("sampling_sd", "over speakers", "percent"),
+        ),
+    )
+    yield tabulate(
+        "correlates",
+        f"What goes with {name} over recognizers",
+        found.correlates,
+        _columns(
+            *(*split, "fact", "recognizers"),
+            Column("slope", "slope (Theil-Sen)", "points", "low", "high"),
+            *(Column("scale", "per"), Column("tau", kind="ratio"), "p", "p_adjusted", "verdict"),
+        ),
+    )
+    yield tabulate(
+        "families",
+        f"{name} by kind of recognizer",
+        found.families,
+        _columns(*split, "fact", Column("level", "value"), "recognizers", "median", "best", "worst"),
+    )
+    yield tabulate(
+        "pareto",
+        f"Recognizers that none beats in both a fact and {name}",
+        found.pareto,
+        _columns(
+            *(*split, "fact", "recognizer", "value"),
+            *(Column("estimate", name, "percent"), Column("optimal", "beaten by none")),
+        ),
+        note="Less is better in both.",
+    )
 
 
 # The figures
