@@ -457,9 +457,9 @@ def _findings(found: Differential) -> Iterator[Finding]:
     pairs = len(view.pairs) * len(view.scenarios)
     asked = pairs * len(view.groups) * (len(view.groups) - 1) // 2
     sentence = (
-        f"Without reference texts: in {cells.height} of {counted(asked, 'comparison')} of groups of {attribute},"
-        " disturbed speech drives recognizers further apart for one group than for the other, at a false-discovery"
-        f" rate of {100 * found.fdr:g} % ({rule})."
+        f"Without reference texts: {cells.height} of {counted(asked, 'comparison')} of groups of {attribute} under"
+        f" disturbance {'survives' if cells.height == 1 else 'survive'} a false-discovery rate of"
+        f" {100 * found.fdr:g} % ({rule})."
     )
     yield _finding(found, None, "shown", sentence, cells.height, headline=False, rows=cells)
     for (name,), own in cells.group_by("group", maintain_order=True):
@@ -643,10 +643,11 @@ def _groups(found: Sequence[Differential], names: Sequence[tuple[str]]) -> Table
 
 
 def _survivors(found: Sequence[Differential], names: Sequence[tuple[str]], first: Differential) -> Table:
+    cells = _stacked(found, [one.view.surviving for one in found])
     return tabulate(
         "surviving",
         f"Violations by {first.attribute} that survive",
-        _stacked(found, [one.view.surviving for one in found]),
+        cells,
         [
             *names,
             ("group",),
@@ -661,6 +662,7 @@ def _survivors(found: Sequence[Differential], names: Sequence[tuple[str]], first
         note="The gap is how much further apart two recognizers drift for the group than for the other, in percentage"
         " points; it survives at the largest tolerance beyond which the p-value, corrected for all questions, is small"
         " enough.",
+        folded=cells.is_empty(),
     )
 
 

@@ -19,10 +19,10 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
     from voxaudit.audits.scores import MOST_GROUPS, Transcripts
 
     question: dict[str, Any] = {}
-    corpus = None if scores.run is None else scores.run.corpus
+    # Of a run without reference texts nothing is scored: who its speakers are is in its corpus.
+    table = scores.frame if scores.run is None else scores.run.corpus
     for name in attributes:
-        known = scores.groups(name) if corpus is None else corpus[name].drop_nulls().unique().to_list()
-        if 2 <= len(known) <= MOST_GROUPS:
+        if name in table.columns and 2 <= table[name].drop_nulls().n_unique() <= MOST_GROUPS:
             question["attribute"] = name
             break
     kinds = Transcripts.of(scores).kinds()
