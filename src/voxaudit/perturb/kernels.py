@@ -54,6 +54,7 @@ def feedback_delay(
 @_compiled
 def silent_steps(a1: float, a2: float, steps: int) -> tuple[float, float, float, float]:
     """Return what `steps` samples of silence make of a filter's memory: [[-a1, 1], [-a2, 0]] to that power, by rows."""
+    # A power by squaring, in scalars: an array of 2 x 2 would be allocated at every step.
     k, l, m, n = 1.0, 0.0, 0.0, 1.0  # noqa: E741
     p, q, r, s = -a1, 1.0, -a2, 0.0
     while steps > 0:
@@ -74,6 +75,7 @@ def second_order(
     that run side by side. A first pass finds the memory (two numbers) that each part leaves to the next; the second
     starts every part with it.
     """
+    # Transposed direct form II with the output put in: a step needs only the input and two numbers of memory.
     b0, a1, a2 = numerator[0], denominator[1], denominator[2]
     c1, c2 = numerator[1] - a1 * b0, numerator[2] - a2 * b0
     count = len(samples)
@@ -123,6 +125,7 @@ def most_similar(window: Samples, tail: Samples, errors: Samples) -> int:
     for j in range(tried):
         errors[j] = 0.0
     for i in range(0, len(tail), 4):
+        # Four samples of the tail at a time: each sum is read and written a quarter as often.
         a, b, c, d = tail[i], tail[i + 1], tail[i + 2], tail[i + 3]
         part = window[i : i + tried + 3]
         for j in range(tried):

@@ -88,11 +88,13 @@ def change_tempo(samples: Samples, rate: int, factor: float) -> Samples:
         )
     step = segment - overlap
     count = _length(len(samples), factor)
+    # Each rounded from the beginning: rounded steps added up would drift from the tempo.
     starts = np.floor(factor * np.arange(-(-count // step)) * step + 0.5).astype(np.int64)
     before = search // 2
     end = max(int(starts[-1]) + search + segment if count else 0, before + len(samples))
     padded = np.zeros(end, np.float32)
     heard = padded[before : before + len(samples)]
+    # In SoX's own steps, so that the search compares the same numbers as SoX does.
     np.rint(np.multiply(samples, STEPS, out=heard), out=heard)
     np.clip(heard, -STEPS, STEPS, out=heard)
     heard *= 1.0 / STEPS

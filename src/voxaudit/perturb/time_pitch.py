@@ -265,6 +265,7 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
     from scipy.fft import irfft, rfft
 
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
+    # Frames are centered on their samples, the ends reflected, as `torch.stft` has it by default.
     padded = np.pad(samples.astype(np.float64), WINDOW // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
     count = math.ceil(len(frames) / tempo)
@@ -284,6 +285,7 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
         _overlap_add(weight[start:], np.broadcast_to(window**2, (len(position), WINDOW)))
     length = round(len(samples) / tempo)
     inside = slice(WINDOW // 2, WINDOW // 2 + length)
+    # The window acts on the way in and out: divided by the sum of its squares (Griffin and Lim 1984).
     whole: NDArray[np.float64] = total.reshape(-1)[inside] / weight.reshape(-1)[inside]
     return np.pad(whole, (0, length - len(whole)))
 

@@ -69,6 +69,7 @@ def align_words(reference: str, hypothesis: str) -> tuple[Edit, ...]:
     >>> [(edit.kind, edit.reference, edit.hypothesis) for edit in align_words("turn it off", "turn off now")]
     [('equal', ('turn',), ('turn',)), ('substitute', ('it', 'off'), ('off', 'now'))]
     """
+    # opcodes and editops trace the same alignment: what is shown is what was counted.
     words, heard = reference.split(), hypothesis.split()
     return tuple(
         Edit(
@@ -179,6 +180,7 @@ def _word_blocks(references: Sequence[str], hypotheses: Sequence[str]) -> Iterat
 def _last(references: Sequence[str], hypotheses: Sequence[str], first: int) -> int:
     """Return where the batch that starts at `first` ends."""
     last = min(first + _ENCODED, len(references))
+    # Halved until it fits: a few sums over whole slices and no running count, text by text, in Python.
     while last > first + 1:
         if sum(map(len, references[first:last])) + sum(map(len, hypotheses[first:last])) <= _CHARACTERS:
             break
@@ -208,6 +210,7 @@ def _counted(batches: Sequence[Batch]) -> NDArray[np.int64]:
     offsets = np.cumsum([0, *(len(batch.codes) for batch in batches)]).tolist()
     said = Spans.joined([batch.said for batch in batches], offsets)
     heard = Spans.joined([batch.heard for batch in batches], offsets)
+    # Pairs that share their span are equal: all hits, nothing to align.
     errors, hits = np.zeros_like(said.lengths), said.lengths.copy()
     changed = np.flatnonzero(said.starts != heard.starts)
     errors[changed], hits[changed] = errors_and_hits(codes, said[changed], heard[changed])

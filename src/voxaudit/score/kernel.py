@@ -270,6 +270,7 @@ def _side_by_side(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, In
         best += above[:-1, :live]
         np.minimum(best, above[1:, :live] + _DELETE, out=best)
         row[0, :live] = number * _EDIT
+        # Only an insertion needs the cell to its left, so only that runs column by column.
         for column in range(width):
             cell = row[column + 1, :live]
             np.add(row[column, :live], _INSERT, out=cell)

@@ -30,6 +30,7 @@ def bets(horizon: int, alpha: float = 0.05) -> FloatArray:
     The smallest stake suits the smallest effect that so many pairs can show; each next is twice as large.
     """
     smallest = math.sqrt(2.0 * math.log(1.0 / alpha) / max(horizon, 1))
+    # Steps of 2: the mean over stakes loses no more than the logarithm of their number against the best of them.
     stakes = [max(LARGEST_BET, min(1.0, smallest))]
     while stakes[-1] / 2.0 >= 0.9 * smallest:
         stakes.append(stakes[-1] / 2.0)
@@ -70,6 +71,7 @@ def log_growth(scaled: FloatArray, stakes: FloatArray) -> FloatArray:
 
 def mixed(log_wealth: FloatArray) -> FloatArray:
     """Return the logarithm of the mean wealth over the stakes (the last axis)."""
+    # In logarithms: wealth may double with every speaker and overflows after a thousand.
     return np.asarray(
         np.logaddexp.reduce(log_wealth, axis=-1) - math.log(log_wealth.shape[-1]), dtype=np.float64
     )
@@ -99,6 +101,7 @@ def gap_limits(
         """Return the value beyond which, on one side, all are rejected; evidence grows without turning back."""
         step = float(s.max()) + float(np.ptp(d))
         inner = float(d.mean())
+        # A sequence that drifts may reject its own mean: first find a value that stands.
         while excess(inner, side) >= 0.0:
             inner += side * step
         outer = inner
@@ -125,6 +128,7 @@ def mixture_half_width(
 
     n, deviation = np.asarray(n, dtype=np.float64), np.asarray(deviation, dtype=np.float64)
     log_term = 2.0 * math.log(1.0 / alpha)
+    # Nearly the best rho for `best_at` in closed form; any fixed one is valid.
     rho2 = (log_term + math.log(1.0 + log_term)) / best_at
     enough = n >= 2.0
     m = np.where(enough, n, 2.0)
@@ -142,6 +146,7 @@ def e_bh(log_e: FloatArray, alpha: float = 0.05) -> NDArray[np.bool_]:
     found = np.zeros(len(log_e), dtype=bool)
     order = np.argsort(-log_e, kind="stable")
     ranks = np.arange(1, len(log_e) + 1)
+    # The last that passes, not the first that fails: those before it are rejected with it.
     passed = np.flatnonzero(log_e[order] >= np.log(len(log_e) / (alpha * ranks)))
     if len(passed):
         found[order[: passed[-1] + 1]] = True

@@ -62,9 +62,11 @@ class CellDesign:
 
 def prepare_cells(design: FloatArray, n: FloatArray) -> CellDesign:
     """Prepare the regression on `design` of cells with `n` speakers each; the design must have full column rank."""
+    # QR, as the normal equations square the condition number.
     basis, triangle = np.linalg.qr(design * np.sqrt(n)[:, None])
     back = np.linalg.inv(triangle)
     free = 1.0 - (basis**2).sum(axis=1) / n
+    # (X'NX)^-1 x for every cell: X'NX is triangle' triangle, so one of the two inverses cancels.
     pull = back @ (basis / np.sqrt(n)[:, None]).T
     scale = np.abs(pull).max(axis=1, initial=1e-300)
     single = (np.abs(pull[:, free < _FULL_LEVERAGE]) > 1e-9 * scale[:, None]).any(axis=1)
@@ -89,6 +91,7 @@ def _each_df(cells: CellDesign) -> FloatArray:
         spread = (weight**2 * free) @ cells.n
     else:
         shared = _hat(cells) ** 2
+        # The table has h^2 for a speaker with himself, where (1 - h)^2 belongs: 1 - 2 h more.
         own = (weight**2 * (2.0 * free - 1.0)) @ cells.n
         spread = own + ((weight * cells.n) @ shared * weight) @ cells.n
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -142,12 +145,12 @@ class CellFit:
 
     @property
     def df(self) -> FloatArray:
-        """Degrees of freedom, one a coefficient; nan where a single speaker decides."""
+        """Degrees of freedom, one per coefficient; nan where a single speaker decides."""
         return self.cells.df
 
     @property
     def standard_errors(self) -> FloatArray:
-        """One standard error a coefficient; nan where a single speaker decides."""
+        """One standard error per coefficient; nan where a single speaker decides."""
         return np.where(self.single, np.nan, np.sqrt(np.diag(self.covariance)))
 
 
@@ -156,8 +159,10 @@ def fit_cells(cells: CellDesign, mean: FloatArray, m2: FloatArray) -> CellFit:
     n = cells.n
     coefficients = cells.back @ (cells.basis.T @ (mean * np.sqrt(n)))
     residual = mean - cells.design @ coefficients
+    # Squares about the fit from squares about the cell's mean: nobody's single rate is needed.
     squares = m2 + n * residual**2
     decided = cells.free < _FULL_LEVERAGE
+    # HC2: a residual's variance is 1 - h of the error's.
     meat = np.where(decided, 0.0, squares / np.maximum(cells.free, _FULL_LEVERAGE))
     overall = float(n @ mean) / float(n.sum())
     total = float(m2.sum() + n @ (mean - overall) ** 2)
@@ -192,6 +197,7 @@ def wald(fit: CellFit, columns: Sequence[int]) -> Wald | None:
     if not places or fit.single[places].any():
         return None
     part = fit.covariance[np.ix_(places, places)]
+    # As correlations: rank and solution then do not depend on how rare a group is.
     size = np.sqrt(np.diag(part))
     if not (size > 1e-12).all() or np.linalg.matrix_rank(part / np.outer(size, size)) < len(places):
         return None

@@ -61,7 +61,7 @@ class MixedFit:
     loglik_without_speakers: float
     """The same without the random effect: twice the difference tests sigma = 0."""
     nodes: int | None
-    """Quadrature nodes a speaker; None where the wide rule was needed."""
+    """Quadrature nodes per speaker; None where the wide rule was needed."""
     modes: FloatArray
     """Conditional mode of every speaker's log-rate, by speaker code."""
     mode_sd: FloatArray
@@ -75,7 +75,7 @@ class MixedFit:
 
     @property
     def standard_errors(self) -> FloatArray:
-        """One standard error a coefficient."""
+        """One standard error per coefficient."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
@@ -85,7 +85,7 @@ class MixedFit:
 
 
 def fit_mixed(cells: Cells, *, nodes: int = DEFAULT_NODES, grow: bool = True) -> MixedFit:
-    """Fit the mixed model with `nodes` adaptive Gauss-Hermite nodes a speaker (1 = Laplace).
+    """Fit the mixed model with `nodes` adaptive Gauss-Hermite nodes per speaker (1 = Laplace).
 
     With `grow`, a rule of two nodes or more that turns out to miss the log-likelihood by more than 1e-8 is replaced
     by one that does not (it happens where sigma is above 1). The design must have full rank and no separation.
@@ -147,6 +147,7 @@ def maximize_mixed(
     # Even where the likelihood falls from sigma = 0, a higher maximum may lie further out (one wild speaker among
     # many that are too alike), so that is looked for as well.
     variance = min(max(variance, 1e-4), 2.0) if slope > 0.0 else 0.25
+    # An effect with this variance multiplies the mean by exp(variance / 2): the intercept starts lower by as much.
     shifted = gamma - basis.T @ np.full(len(basis), 0.5 * variance) if basis.shape[1] else gamma
     found = _climb(cells, basis, fixed, shifted, 0.5 * np.log(variance), rule, slope <= 0.0)
     if found is None or (slope <= 0.0 and found.loglik <= loglik):
@@ -170,6 +171,7 @@ def evaluate(
 ) -> State:
     """Return the likelihood at one point."""
     linear = basis @ gamma + fixed
+    # exp(600) is finite: a wild step gives a poor likelihood and is shortened, where an overflow would give nan.
     mean = cells.words * np.exp(np.minimum(linear, 600.0))
     block_mean = cells.per_block(mean)
     with np.errstate(over="ignore", invalid="ignore"):  # a wild trial step gives nan, which no climb accepts
@@ -192,6 +194,7 @@ def derivatives(cells: Cells, basis: FloatArray, state: State) -> tuple[FloatArr
     else:  # cells of one speaker are never merged with another's, so all weights are 1 here
         share = state.mean * cells.to_cells(it.d_eta / state.block_mean)
         columns = np.ascontiguousarray(basis.T)
+        # d eta / d gamma of a speaker: the mean of their rows, weighted by expected errors.
         direction = (cells.per_block_of_rows(columns * state.mean) / state.block_mean).T
         gradient[:size] = columns @ (cells.errors + share)
         hessian[:size, :size] = (columns * share) @ basis + direction.T @ (
@@ -225,12 +228,14 @@ def _climb(
         gain = float(gradient @ step)
         # A small gain alone does not settle it: far below its estimate, log sigma has no influence at all.
         if abs(gain) < SETTLED and abs(step[-1]) < 1e-3:
+            # The last step is taken without looking: its gain is known to second order.
             return Optimum(
                 gamma + step[:-1], tau + step[-1], state.loglik + 0.5 * gain, -hessian, rule is wide_rule
             )
         for direction in (step, None):
             if direction is None:  # Newton failed: the safe direction
                 direction = _uphill(hessian, gradient)
+            # No cell's log-rate moves by more than 3 at a time, nor log sigma by more than 1.5.
             reach = max(
                 float(np.abs(basis @ direction[:-1]).max(initial=0.0)) / 3.0, abs(direction[-1]) / 1.5
             )
@@ -240,6 +245,7 @@ def _climb(
                 moved = evaluate(
                     cells, basis, fixed, gamma + size * direction[:-1], tau + size * direction[-1], rule
                 )
+                # Armijo's condition, less what rounding takes from a sum of this size.
                 if moved.loglik >= state.loglik + 1e-4 * size * gain - 1e-11 * (1.0 + abs(state.loglik)):
                     break
                 size *= 0.4
@@ -271,6 +277,7 @@ def _newton_step(
     # Near sigma = 0 the likelihood is flat in log sigma but well shaped in sigma^2.
     variance = np.exp(2.0 * tau)
     scale = np.ones(len(gradient))
+    # Chain rule with u = sigma^2: d tau / du = 1 / (2 u), and d2 tau / du2 = -1 / (2 u^2).
     scale[-1] = 0.5 / variance
     curved = hessian * np.outer(scale, scale)
     curved[-1, -1] -= gradient[-1] * scale[-1] / variance
@@ -279,6 +286,7 @@ def _newton_step(
         return _uphill(hessian, gradient)
     if variance + step[-1] <= 0.0 and may_vanish:
         return None
+    # Back to log sigma; the variance falls to a tenth at most.
     step[-1] = 0.5 * np.log(max(1.0 + step[-1] / variance, 0.1))
     return step
 
@@ -294,6 +302,7 @@ def _solve(hessian: FloatArray, gradient: FloatArray) -> FloatArray | None:
 
 def _uphill(hessian: FloatArray, gradient: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(-hessian)
+    # Curvatures made positive, none negligible: then the direction goes uphill whatever the Hessian.
     values = np.maximum(np.abs(values), 1e-4 * np.abs(values).max())
     return np.asarray(vectors @ ((vectors.T @ gradient) / values))
 
@@ -303,6 +312,7 @@ def _heterogeneity(
 ) -> tuple[float, float]:
     """Return the slope of the log-likelihood in sigma^2 at 0 and a moment estimate of sigma^2."""
     expected = cells.per_block(cells.words * np.exp(basis @ gamma + fixed))
+    # The score of sigma^2 at 0: squared residuals beyond what Poisson counts have.
     excess = float(cells.block_weight @ ((cells.block_errors - expected) ** 2 - expected))
     return 0.5 * excess, excess / float(cells.block_weight @ (expected * expected))
 
@@ -324,6 +334,7 @@ def _checked(
     eta = np.log(cells.per_block(cells.words * np.exp(linear)))
     errors = cells.block_errors
     miss = wide_rule(errors, eta, found.tau).value - rule(errors, eta, found.tau).value
+    # Absolute values: errors of single speakers must not cancel.
     if float(cells.block_weight @ np.abs(miss)) <= _QUADRATURE_ERROR:
         return found
     better = _climb(cells, basis, fixed, found.gamma, found.tau, wide_rule)

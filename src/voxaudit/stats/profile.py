@@ -54,7 +54,9 @@ class _Profile:
         if not best.boundary:
             rule = wide_rule if best.wide else gauss_hermite(self.settings.nodes)
             state = evaluate(cells, self.basis, fixed, best.gamma, best.tau, rule)
+            # The posterior mean of the expected errors, not that of a speaker with r = 0.
             expected = -state.mean * cells.to_cells(state.integral.d_eta / state.block_mean)
+        # Envelope theorem: at the optimum the other parameters' movement adds nothing to the slope.
         return best, float((cells.weight * self.column) @ (cells.errors - expected))
 
 
@@ -75,6 +77,7 @@ def profile_interval(model: Regression, column: int, confidence: float = 0.95) -
         np.ascontiguousarray(cells.design[:, -1]),
         model.settings,
     )
+    # How far the log-likelihood may fall (Venzon and Moolgavkar 1988).
     limit = 0.5 * _chi2_quantile(confidence)
     estimate, se = model.estimate(column)
     guess = _tangent(model, free, column, profile)
@@ -94,6 +97,7 @@ def profile_interval(model: Regression, column: int, confidence: float = 0.95) -
         high = _crossing(drop, limit, estimate, width)
     else:
         side = -np.sign(estimate)
+        # Without an error the likelihood falls by the errors expected: the first guess is where these reach `limit`.
         exposed = cells.words * cells.weight * (cells.design[:, -1] != 0.0)
         rate = float((cells.errors * cells.weight).sum() / (cells.words * cells.weight).sum())
         first = -estimate if not rate else side * np.log(max(limit / max(rate * exposed.sum(), 1e-12), 1e-12))
@@ -113,6 +117,7 @@ def _tangent(
     joint = fit.joint_covariance if isinstance(fit, MixedFit) else fit.covariance
     place = finite.index(column)
     rest = [i for i in range(len(finite)) if i != place]
+    # Along the profile the others move as a regression on this coefficient: d beta / d b = covariance / variance.
     tilt = joint[:, place] / joint[place, place]
     center, reach = fit.coefficients[place], 4.0 * np.sqrt(joint[place, place])
     triangle = profile.basis.T @ profile.cells.design[:, :-1]
@@ -142,6 +147,7 @@ def _crossing(drop: Drop, limit: float, center: float, width: float) -> float:
             height, slope, start = drop(value, start)
         except NoFiniteEstimateError:
             return float(side * np.inf)
+        # The signed root is nearly a straight line in b, which the drop is not: Newton needs few steps.
         root = np.sqrt(2.0 * max(height, 0.0))
         if abs(root - target) < 1e-9:
             return float(value)
@@ -155,6 +161,7 @@ def _crossing(drop: Drop, limit: float, center: float, width: float) -> float:
             if not min(inner, outer) < new < max(inner, outer):
                 new = 0.5 * (inner + outer)
         else:
+            # No limit crossed so far: go on, but not by leaps in which the fit may diverge.
             new = value + side * min(max(abs(new - value), 1e-12), 4.0 * abs(width) + abs(value - center))
         if abs(new - center) > _FURTHEST:
             return float(side * np.inf)

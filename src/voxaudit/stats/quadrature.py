@@ -55,6 +55,7 @@ def posterior_modes(errors: FloatArray, eta: FloatArray, tau: float) -> tuple[Fl
     """
     variance = np.exp(2.0 * tau)
     shrunk = variance * errors
+    # omega(z) solves w + log w = z, here with w = sigma^2 exp(eta + r): closed form, no iteration to guard.
     expected = np.asarray(wrightomega(shrunk + (2.0 * tau) + eta), dtype=np.float64) / variance
     mode = variance * (errors - expected)
     # One Newton step repairs what the subtraction above lost where there are very many errors.
@@ -82,7 +83,7 @@ def gauss_hermite(nodes: int) -> Rule:
 
 
 def accurate(nodes: int, tau: float) -> bool:
-    """Say whether so many Gauss-Hermite nodes are exact to about 1e-12 a speaker whatever the data."""
+    """Say whether so many Gauss-Hermite nodes are exact to about 1e-12 per speaker whatever the data."""
     return nodes >= 20 and tau < _MODERATE
 
 
@@ -126,6 +127,7 @@ def _gauss_hermite_block(
     # With x = spread * z, the integrand relative to the normal density that is matched to it at the mode is
     # exp(-w (e^x - 1 - x - x^2/2)): a third-order remainder, which is all that the nodes have to resolve.
     x = np.multiply.outer(spread, points)
+    # expm1, as e^x - 1 loses its digits at the small x of speakers with many errors.
     first = np.expm1(x)
     second = first - x
     third = second - 0.5 * x * x
@@ -191,6 +193,7 @@ def _accurate_block(
     mode, w = posterior_modes(y, eta, tau)
     spread = 1.0 / np.sqrt(w + v)
     x = np.multiply.outer(spread, points)
+    # The integral itself is right here, so its derivatives are posterior moments: the nodes need not move along.
     growth = np.exp(x)
     weights = np.exp(log_weights - w[:, None] * (growth - 1.0 - x - 0.5 * x * x))
     total = weights.sum(axis=1)
@@ -211,6 +214,7 @@ def _wide_block(y: FloatArray, eta: FloatArray, tau: float) -> Integral:
     step = (left + right) / (nodes - 1)
     x = np.multiply.outer(step, np.arange(nodes)) - left[:, None]
     weights = np.exp(w[:, None] * (x - np.expm1(x)) - (0.5 * v) * x * x)
+    # Both ends count whole: at exp(-36) of the peak half of them is nothing.
     total = weights.sum(axis=1)
     weights /= total[:, None]
     value = y * mode - w - 0.5 * v * mode * mode - tau + np.log(total * step) - 0.5 * np.log(2.0 * np.pi)
@@ -231,6 +235,7 @@ def _from_moments(
 
     `x` are the points as distances from the mode, `growth` is exp(x), `weights` their posterior probabilities.
     """
+    # Derivatives of the log of an integral are cumulants: a mean, then a covariance plus a mean.
     q = x + mode[:, None]
     q *= q
     weighted = weights * growth
@@ -254,6 +259,8 @@ def _from_moments(
 
 def _support(w: FloatArray, v: float) -> tuple[FloatArray, FloatArray]:
     """Return how far left and right of its mode each log-integrand falls by `_DROP` (Newton from outside)."""
+    # Both start outside: e^-x >= 0 leaves a quadratic on the left (in the form that survives v = 0), and on the right
+    # e^x - 1 - x >= x^2 / 2. The functions are convex, so Newton comes down to the root and never passes it.
     left = 2.0 * (_DROP + w) / (w + np.sqrt(w * w + 2.0 * v * (_DROP + w)))
     right = np.sqrt(2.0 * _DROP / (w + v))
     for _ in range(5):

@@ -64,6 +64,7 @@ def mean_pulls(rates: FloatArray, parts: Pulls, weights: FloatArray) -> tuple[Fl
     A rate that is not known (no words) spoils the means that it belongs to, and no other.
     """
     unknown = ~np.isfinite(rates)
+    # nan times a weight of 0 is nan: unknown rates go in as 0, and their means are marked afterwards.
     means = np.where(unknown, 0.0, rates) @ weights
     means = np.where((weights[unknown] != 0.0).any(axis=0), np.nan, means)
     # A part without errors adds nothing to the mean, and its shares are those of nobody's errors.
@@ -118,6 +119,7 @@ def log_ratio(estimates: FloatArray, ours: Pulls, theirs: Pulls) -> list[LogRati
     variance, first, second = (np.sum(side**2, axis=0) for side in (a - b, a, b))
     with np.errstate(divide="ignore", invalid="ignore"):
         welch = (first + second) ** 2 / (first**2 / a_df + second**2 / b_df)
+    # Welch's formula is for two separate samples; with people on both sides there is only one.
     df = np.where(both | (first + second < _NO_SPREAD), np.minimum(a_df, b_df), welch)
     return [LogRatio(float(e), float(v), float(d)) for e, v, d in zip(estimates, variance, df, strict=True)]
 
@@ -158,6 +160,7 @@ def rate_intervals(
         raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
     conditions = table.select(by).unique(maintain_order=True).with_row_index("_condition")
     sums = table.group_by([*by, speaker]).agg(pl.col(errors).sum(), pl.col(words).sum())
+    # Sorted by value, so that rounding does not depend on the order of the rows.
     cells = sums.join(conditions, on=by, nulls_equal=True).sort("_condition", errors, words)
     code = cells["_condition"].to_numpy().astype(np.int64)
     size = conditions.height
@@ -217,10 +220,12 @@ def level_together(pull: FloatArray, level: float) -> float:
         return level
     length = np.sqrt(np.sum(pull**2, axis=0))
     unit = pull / np.where(length > 0.0, length, 1.0)
+    # Not Cholesky: with more conditions than speakers the correlations have no full rank.
     values, vectors = np.linalg.eigh(unit.T @ unit)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     draws = np.random.Generator(np.random.PCG64(0)).standard_normal((_DRAWS, size)) @ root.T
     together = float(ndtr(-np.quantile(draws.max(axis=1), 1.0 - level)))
+    # Bonferroni's level and `level` itself are bounds that the noise of the draws must not pass.
     return float(min(max(together, level / size), level))
 
 
@@ -239,8 +244,10 @@ def _moments(share: FloatArray, code: IntArray, size: int) -> tuple[FloatArray, 
 
     with np.errstate(divide="ignore", invalid="ignore"):
         h = share
+        # Both halves of the variance sum to 1 over the speakers.
         s = h + h**2 / total(h**2)[code]
         whole = total(s)
+        # Variance of a pull over s: what is left of the speaker's own deviation.
         left = 1.0 - 2.0 * h + np.where(s > 0.0, h**2 / s, 0.0) * whole[code]
         decided = total((~(left > _DECIDES)).astype(np.float64)) > 0.0
         a = 1.0 / np.where(left > _DECIDES, left, np.nan)

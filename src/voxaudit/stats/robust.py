@@ -85,6 +85,7 @@ def robust_test(model: Regression, columns: tuple[int, ...], sandwich: Sandwich)
     places = [finite.index(column) for column in columns]
     part = sandwich.covariance[np.ix_(places, places)]
     estimates = model.fit.coefficients[places]
+    # Fewer speakers than coefficients give a covariance that cannot be inverted.
     if np.linalg.matrix_rank(part) < tested:
         return None
     freedom = _freedom(sandwich.speakers, sandwich.root[places])
@@ -102,7 +103,7 @@ def speaker_freedom(model: Regression) -> int:
 
 
 _Batch = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
-"""Weight, information, what blows scores up, and scores: one row a block."""
+"""Weight, information, what blows scores up, and scores: one row per block."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +145,7 @@ class _Speakers:
                 information = np.add.reduceat(information, cells.starts[first:last] - begin, axis=0)
             center, level = self.center[first:last], self.level[first:last]
             information += (center * level[:, None])[:, :, None] * center[:, None, :]
+            # (I - A)^(-1/2) by eigenvalues: symmetric as CR2 asks, and a leverage of 1 can be held just below it.
             values, vectors = np.linalg.eigh(information)
             values = np.clip(values, 0.0, _MOST_LEVERAGE)[:, None, :]
             turned = vectors.transpose(0, 2, 1)
@@ -162,6 +164,7 @@ def _speakers(cells: Cells, basis: FloatArray, gamma: FloatArray, fit: MixedFit)
         mean = cells.words * np.exp(basis @ gamma)
         information = basis.T @ (basis * (cells.weight * mean)[:, None])
         scores = cells.per_block(basis * (cells.errors - mean)[:, None])
+        # In these coordinates all information together is I, and a speaker's own is a leverage.
         standard = np.linalg.inv(np.linalg.cholesky(information)).T
         nothing = np.zeros(len(cells.starts))
         return _Speakers(
@@ -176,6 +179,7 @@ def _speakers(cells: Cells, basis: FloatArray, gamma: FloatArray, fit: MixedFit)
     # speaker tells about sigma may be negative.
     shared = information[:size, size] / information[size, size]
     scores = cells.per_block(basis * (cells.errors + pull)[:, None]) - np.outer(it.d_tau, shared)
+    # Schur's complement: what is known of the coefficients where log sigma is estimated beside them.
     covariance = np.linalg.inv(information[:size, :size] - np.outer(shared, information[size, :size]))
     lower = np.linalg.cholesky(information[:size, :size])
     standard = np.linalg.inv(lower).T
@@ -228,4 +232,5 @@ def _freedom(speakers: _Speakers, contrasts: FloatArray) -> float:
             together = np.concatenate(rows)
             gram = together @ together.T
         variance += 2.0 * float(np.vdot(gram, gram))
+    # Entries of a k x k Wishart matrix of mean I vary by k (k + 1) / nu in all.
     return tested * (tested + 1) * mean**2 / variance if variance > 0.0 else 0.0

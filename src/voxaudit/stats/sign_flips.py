@@ -25,7 +25,7 @@ _TIE = 1e-9
 
 @dataclass(frozen=True)
 class SignFlips:
-    """One value a slice. `estimate` is the change of the rate, `se` its standard error.
+    """One value per slice. `estimate` is the change of the rate, `se` its standard error.
 
     `p_worse` and `p_better` are one-sided: the change exceeds the margin upwards, downwards; `family_worse` and
     `family_better` hold for the whole family of slices. `band` is the noise band: 1 - alpha of the comparisons
@@ -76,6 +76,7 @@ def sign_flips(
         for place, (drawn, seen, order) in enumerate(
             ((drawn_worse, worse, order_worse), (drawn_better, better, order_better))
         ):
+            # What was observed is among the patterns, so ties count and no p is 0 (Phipson and Smyth 2010).
             counts[place] += (drawn >= seen - _TIE).sum(axis=0)
             # Of a slice and all less striking ones, the most striking in each draw: the step-down family.
             ranked = np.maximum.accumulate(drawn[:, order[::-1]], axis=1)[:, ::-1]
@@ -84,6 +85,7 @@ def sign_flips(
         total += len(signs)
     p_worse, p_better = counts[0] / total, counts[1] / total
     reach = np.concatenate(largest)
+    # A value that was drawn, not one between two: interpolating would make the band too narrow.
     critical = float(np.quantile(reach, 1.0 - alpha, method="higher")) if len(reach) else 0.0
     return SignFlips(
         estimate,
@@ -106,6 +108,7 @@ def _studentize(top: FloatArray, change: FloatArray, words: FloatArray) -> tuple
     """Return the ratio and its linearized standard error: speakers are the sample."""
     total = words.sum(axis=0)
     ratio = np.divide(top, total, out=np.zeros_like(top), where=total > 0)
+    # Linearized: a speaker moves a ratio of sums by his residual over the words of all (Cochran 1977).
     left = change - ratio * words
     count = (words > 0).sum(axis=0)
     scale = np.divide(count, count - 1, out=np.zeros_like(top), where=count > 1)
@@ -144,8 +147,10 @@ class _Flipped:
     def statistics(self, signs: FloatArray) -> FloatArray:
         """Return a matrix draws x slices."""
         top = signs @ self._change
+        # Changes that cancel leave rounding, which a spread of nearly 0 would make look large.
         top[np.abs(top) < 1e-9] = 0.0
         ratio = np.divide(top, self._total, out=np.zeros_like(top), where=self._total > 0)
+        # The square of s c - ratio w written out: s^2 is 1, so a draw costs two matrix products.
         spread = self._change_square - 2.0 * ratio * (signs @ self._crossed) + ratio**2 * self._words_square
         spread = _exact_zero(spread, self._change_square)
         se = np.divide(

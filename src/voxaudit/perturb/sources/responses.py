@@ -60,6 +60,7 @@ class Room:
         """Share of the amplitude that a wall gives back, by Eyring's formula."""
         x, y, z = self.size
         surface = 2.0 * (x * y + y * z + x * z)
+        # RT60 = 24 ln(10) V / (-c S ln(1 - a)) with 1 - a = reflection^2.
         return float(np.exp(-0.5 * 24.0 * np.log(10.0) / SOUND * self.volume / (surface * self.rt60)))
 
 
@@ -67,6 +68,7 @@ def random_room(rt60: float, generator: np.random.Generator) -> Room:
     """Return a living room to a lecture room, both people at least half a meter from the walls and each other."""
     size = generator.uniform((3.0, 3.0, 2.4), (10.0, 8.0, 4.0))
     while True:
+        # Both are drawn again where they are too near: moving only one would favor some places.
         talker, microphone = generator.uniform(0.5, size - 0.5, (2, 3))
         room = Room(_point(size), _point(talker), _point(microphone), rt60)
         if room.distance >= 0.5:
@@ -92,6 +94,7 @@ def room_response(room: Room, rate: int, generator: np.random.Generator) -> Sign
     level = np.sqrt(4.0 * np.pi * room.distance**2 * SOUND / (room.volume * rate))
     arrival = room.distance / SOUND
     late = level * 10.0 ** (-3.0 * (time + arrival) / room.rt60) * generator.standard_normal(length)
+    # A fade of equal power: images and noise have nothing in common, so powers add.
     turn = 0.5 * np.pi * np.clip(2.0 * time / EARLY - 1.0, 0.0, 1.0)
     response = response * np.cos(turn) + late * np.sin(turn)
     return with_rt60(response, rate, room.rt60)
@@ -106,10 +109,12 @@ def image_response(room: Room, rate: int, until: float) -> Signal:
     for size, talker, microphone in zip(room.size, room.talker, room.microphone, strict=True):
         count = int(reach / (2.0 * size)) + 1
         n = np.arange(-count, count + 1)
+        # An image at 2 n L + x has met 2 |n| walls, one at 2 n L - x has met |2 n - 1|.
         place = np.concatenate([2.0 * n * size + talker, 2.0 * n * size - talker]) - microphone
         order = np.concatenate([2 * np.abs(n), np.abs(n - 1) + np.abs(n)])
         squares = np.add.outer(squares, place**2).ravel()
         orders = np.add.outer(orders, order).ravel()
+        # What is too far already is dropped before the next axis multiplies the number of images.
         near = squares < reach**2
         squares, orders = squares[near], orders[near]
     distance = np.sqrt(squares)
@@ -117,6 +122,7 @@ def image_response(room: Room, rate: int, until: float) -> Signal:
     delays = (distance - room.distance) / SOUND * rate
     direct = orders == 0
     response = _place(delays[~direct], levels[~direct], int(until * rate) + 1)
+    # The direct sound is left as it is: only the reflections add up to a thump.
     response = np.asarray(sosfilt(butter(2, RUMBLE, "high", fs=rate, output="sos"), response))
     response[0] += 1.0
     return response
@@ -129,6 +135,7 @@ def _place(delays: Signal, levels: Signal, length: int) -> Signal:
     offset = np.arange(-half, half + 1) - (delays - whole)[:, None]
     taps = levels[:, None] * np.sinc(offset) * np.cos(np.pi * offset / (TAPS + 1)) ** 2
     index = whole[:, None] + np.arange(-half, half + 1) + half
+    # bincount adds many images to a sample at once; np.add.at does the same many times slower.
     response = np.bincount(index.ravel(), taps.ravel(), minlength=length + TAPS)
     return np.asarray(response[half : half + length], np.float64)
 
@@ -140,6 +147,7 @@ def with_rt60(response: Signal, rate: int, rt60: float) -> Signal:
         measured = measure_rt60(response, rate)
         if not np.isfinite(measured) or abs(measured / rt60 - 1.0) < 0.01:
             break
+        # An exponential changes the rate of decay by its own; again, as early reflections bend what is measured.
         response = response * 10.0 ** (-3.0 * time * (1.0 / rt60 - 1.0 / measured))
     return response
 
