@@ -112,7 +112,7 @@ def make_run(tmp_path):
 def validate():
     """Return a function that checks the content of findings.json against the published schema."""
     jsonschema = pytest.importorskip("jsonschema")
-    from voxaudit.report.findings import schema
+    from voxaudit.render.json import schema
 
     jsonschema.Draft202012Validator.check_schema(schema())
     validator = jsonschema.Draft202012Validator(schema())

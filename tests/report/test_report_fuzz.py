@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxaudit.config import Gate, Gates
+from voxaudit.render.html import render_html
+from voxaudit.render.json import to_json
+from voxaudit.render.junit import to_junit
+from voxaudit.render.markdown import to_markdown
 from voxaudit.report.build import build_report
-from voxaudit.report.findings import to_json
-from voxaudit.report.html import render_html
-from voxaudit.report.junit import to_junit
-from voxaudit.report.markdown import to_markdown
 from voxaudit.run.folder import Run, write_config
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score.run import score_run
@@ -102,26 +102,27 @@ def random_run(seed: int, folder: Path) -> Run:
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_run_has_a_report(seed):
-    from voxaudit.report.findings import schema
+    from voxaudit.render.json import schema
 
     jsonschema = pytest.importorskip("jsonschema")
     with tempfile.TemporaryDirectory() as folder:
         run = random_run(seed, Path(folder))
-        document = build_report(run, attributes=["group", "age"], gates=GATES)
+        report = build_report(run, attributes=["group", "age"], gates=GATES)
         known = run.corpus["speaker"].drop_nulls().n_unique()
     import json
 
-    found = json.loads(to_json(document))
+    found = json.loads(to_json(report))
     jsonschema.Draft202012Validator(schema()).validate(found)
-    ElementTree.fromstring(to_junit(document).encode())
-    assert to_markdown(document).endswith("\n")
-    assert render_html(document)
-    ids = [finding.id for finding in document.findings]
+    ElementTree.fromstring(to_junit(report).encode())
+    assert to_markdown(report).endswith("\n")
+    assert render_html(report)
+    ids = [finding.id for finding in report.findings]
     assert len(set(ids)) == len(ids)
-    tables = [t["id"] for section in found["sections"] for t in section["tables"]]
-    assert len(set(tables)) == len(tables)
+    for answer in (answer for chapter in found["chapters"] for answer in chapter["answers"]):
+        tables = [table["id"] for table in answer["tables"]]
+        assert len(set(tables)) == len(tables)
     if known < 2:
-        assert not [finding for finding in document.findings if finding.verdict == "shown"]
-    for finding in document.findings:
+        assert not [finding for finding in report.findings if finding.verdict == "shown"]
+    for finding in report.findings:
         if None not in (finding.low, finding.high, finding.estimate):
             assert finding.low <= finding.high
