@@ -14,10 +14,9 @@ import numpy as np
 import polars as pl
 from benchmarks.measure import Row, Settings, absent, apart, beside_the_table, compare, named
 
-from voxaudit.audits.robustness import robustness
+from voxaudit.audits.robustness.audit import robustness
 from voxaudit.perturb.slots import SLOTS
 from voxaudit.perturb.suites import SRB
-from voxaudit.score.quality import published_difficulties
 
 
 def make(path: Path, utterances: int, speakers: int, recognizers: int) -> float:
@@ -56,13 +55,7 @@ def make(path: Path, utterances: int, speakers: int, recognizers: int) -> float:
 
 
 def audit(path: str) -> int:
-    found = robustness(
-        pl.read_parquet(path),
-        difficulty=published_difficulties(),
-        difficulty_source="published",
-        attributes=["gender"],
-    )
-    return int(found.ranking.height)
+    return robustness(path, difficulty="published", attributes=["gender"]).tables["ranking"].height
 
 
 def plain_rates(path: str) -> int:

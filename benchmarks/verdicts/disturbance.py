@@ -20,13 +20,13 @@ from benchmarks.verdicts.world import (
     mean_one,
     scores,
 )
-from voxaudit.audits.robustness.curves import FALLS, GROWS
 
-from voxaudit.audits.accuracy import accuracy, surely_at_least
+from voxaudit.audits.accuracy.audit import accuracy
 from voxaudit.audits.attack.result import Tried, summarize
-from voxaudit.audits.compare import compare
-from voxaudit.audits.robustness import robustness
+from voxaudit.audits.compare.audit import compare
+from voxaudit.audits.robustness.audit import robustness
 from voxaudit.audits.robustness.correlates import correlate
+from voxaudit.audits.robustness.measure import FALLS, FEW, GROWS
 from voxaudit.audits.stutter.scoring import change
 
 COSTS = (1.1, 1.25, 1.5, 2.0)
@@ -54,7 +54,7 @@ def _cost(generator: np.random.Generator, setting: Setting, ratio: float) -> Cla
         ["clean", *SCENARIOS],
         lambda _, scenario: 1.0 + (ratio - 1.0) * _step(scenario) / 3.0,
     )
-    found = robustness(table)
+    found = robustness(table, difficulty="none").detail
     rows = found.levels.filter(pl.col("werd").is_not_null() & (pl.col("name") != "clean")).to_dicts()
     claims: dict[str, list[bool | None]] = {
         f"robustness.cost_{level}": [
@@ -64,7 +64,7 @@ def _cost(generator: np.random.Generator, setting: Setting, ratio: float) -> Cla
     }
     claims["robustness.reversal"] = [bool(one) for one in found.trends["reversals"].to_list()]
     claims["robustness.trend"] = [
-        None if row["verdict"].startswith("refused") else row["verdict"] in (GROWS, FALLS)
+        None if row["trend"] == FEW else row["trend"] in (GROWS, FALLS)
         for row in found.trends.iter_rows(named=True)
     ]
     return claims
@@ -79,12 +79,8 @@ def _ranking(generator: np.random.Generator, setting: Setting, ratio: float) -> 
         ["clean", *SCENARIOS],
         lambda number, scenario: 1.0 if scenario == "clean" else cost[number],
     )
-    verdicts = robustness(table).comparisons["verdict"].to_list()
-    return {
-        "robustness.ranking": [
-            None if v.startswith("refused") else v in ("better", "worse") for v in verdicts
-        ]
-    }
+    verdicts = robustness(table, difficulty="none").detail.comparisons["verdict"].to_list()
+    return {"robustness.ranking": [None if one == "refused" else one == "shown" for one in verdicts]}
 
 
 def _correlates(generator: np.random.Generator, setting: Setting, slope: float) -> Claims:
@@ -99,27 +95,28 @@ def _correlates(generator: np.random.Generator, setting: Setting, slope: float) 
     found = correlate(
         facts, dict(zip(names, werd, strict=True)), dict(zip(names, clean, strict=True)), "werd"
     )
-    return {"robustness.correlate": [row["verdict"] != "no relation shown" for row in found.slopes]}
+    return {"robustness.correlate": [row["verdict"] == "shown" for row in found.slopes]}
 
 
 def _gates(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
     """Judge limits that are exactly the truth; `ratio` makes the truth so many times as much."""
     people = draw_people(generator, setting)
     table = scores(generator, people, ["clean", *SCENARIOS], lambda *_: ratio)
-    rows = accuracy(table).to_dicts()
-    disturbed = table.filter(pl.col("scenario") != "clean")
-    surely = [surely_at_least(disturbed.filter(pl.col("recognizer") == name))["low"] for name in RECOGNIZERS]
-    clean = [row for row in rows if row["scenario"] == "clean"]
-    worst = [
-        [row for row in rows if row["recognizer"] == name and row["scenario"] != "clean"]
-        for name in RECOGNIZERS
-    ]
+    answer = accuracy(table)
+    clean = [answer.finding(f"accuracy/{name}/clean/wer") for name in RECOGNIZERS]
+    worst = [answer.finding(f"accuracy/{name}/worst_wer") for name in RECOGNIZERS]
     return {
-        "gate.clean_lower": [row["ci_low"] > RATE for row in clean],
-        "gate.worst_lower": [float(low.max()) > RATE for low in surely],
-        "gate.clean_upper": [row["ci_high"] <= RATE for row in clean],
-        "gate.worst_upper": [max(row["ci_high"] for row in own) <= RATE for own in worst],
+        "gate.clean_lower": [_above(one.low) for one in clean],
+        "gate.worst_lower": [_above(one.low) for one in worst],
+        "gate.clean_upper": [not _above(one.high) for one in clean],
+        "gate.worst_upper": [not _above(one.high) for one in worst],
     }
+
+
+def _above(limit: float | None) -> bool:
+    if limit is None:
+        raise ValueError("every scenario has errors of all speakers here, and so a limit")
+    return limit > RATE
 
 
 def _compare(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:

@@ -20,8 +20,7 @@ from voxaudit.audits.disparity.interaction import DIFFERENT
 
 from voxaudit.audits.differential.audit import differential
 from voxaudit.audits.disparity import FEWER, MORE, disparity
-from voxaudit.audits.robustness import robustness
-from voxaudit.audits.robustness.groups import SHOWN
+from voxaudit.audits.robustness.audit import robustness
 from voxaudit.errors import VoxauditError
 
 COST = 2.0
@@ -77,11 +76,11 @@ def _lwerr(generator: np.random.Generator, setting: Setting, ratio: float) -> Cl
         ["clean", *SCENARIOS],
         lambda _, scenario: 1.0 if scenario == "clean" else COST * factor,
     )
-    rows = robustness(table, attributes=["group"]).groups.to_dicts()
+    rows = robustness(table, attributes=["group"], difficulty="none").detail.groups.to_dicts()
     claims: dict[str, list[bool | None]] = {}
     for level in ("overall", "category", "scenario"):
         claims[f"robustness.group_{level}"] = [
-            None if row["p_holm"] is None else row["verdict"] == SHOWN
+            None if row["p_adjusted"] is None else row["verdict"] == "shown"
             for row in rows
             if row["level"] == level
         ]
