@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 from benchmarks.measure import Row, Settings, absent, apart, beside_the_table, compare, named
 
-from voxaudit.audits.parity import audit_file
+import voxaudit
 
 ATTRIBUTES = {"gender": 2, "age_group": 5, "accent": 12, "first_language": 20, "income": 4}
 RECOGNIZERS = 5
 
 
 def scores(trials: int, seed: int = 1) -> pl.DataFrame:
-    """Return a `scores` table: about 100 trials a speaker and recognizer, rates that differ by speaker and accent."""
+    """Return a `scores` table: about 100 trials per speaker and recognizer, rates that differ by speaker and accent."""
     generator = np.random.default_rng(seed)
     utterances = trials // RECOGNIZERS
     people = max(50, utterances // 100)
@@ -49,7 +49,7 @@ def scores(trials: int, seed: int = 1) -> pl.DataFrame:
 
 
 def audit(path: str) -> int:
-    return int(audit_file(path, list(ATTRIBUTES)).people.height)
+    return int(voxaudit.parity(path, attributes=list(ATTRIBUTES)).detail.speakers.people.height)
 
 
 def plain_rates(path: str) -> int:

@@ -66,7 +66,7 @@ def stage(name: str, folder: str) -> None:
     elif name == "disparity":
         voxaudit.disparity(scores, attribute="gender", by=["recognizer"])
     elif name == "parity":
-        voxaudit.parity(scores, ["gender", "age"])
+        voxaudit.parity(scores, attributes=["gender", "age"])
     else:
         compare(scores, scores, attributes=["gender", "age"])
 

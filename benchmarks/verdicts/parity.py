@@ -16,25 +16,24 @@ from benchmarks.verdicts.world import (
     scores,
 )
 
-from voxaudit.audits.parity import Findings, Settings, parity
-from voxaudit.audits.parity.judge import ALIKE
-from voxaudit.audits.parity.options import MEAN
+from voxaudit.answer import Answer
+from voxaudit.audits.parity.audit import parity
 from voxaudit.audits.parity.regression import MAIN
+from voxaudit.audits.parity.speakers import MEAN
 
 
-def _below(table: pl.DataFrame, column: str, level: float, keep: pl.Expr | None = None) -> list[bool | None]:
-    if not table.height:
+def _below(table: pl.DataFrame | None, column: str, level: float, keep: pl.Expr) -> list[bool | None]:
+    if table is None or column not in table.columns:
         return []
-    own = table if keep is None else table.filter(keep)
-    return [None if p is None else p < level for p in own[column].to_list()]
+    return [None if p is None else p < level for p in table.filter(keep)[column].to_list()]
 
 
-def _claimed(table: pl.DataFrame, keep: pl.Expr) -> list[bool | None]:
-    """Say of every row whether its verdict is worse or better; None where it was refused."""
-    if not table.height:
+def _claimed(table: pl.DataFrame | None, keep: pl.Expr) -> list[bool | None]:
+    """Say of every row whether it claims worse or better; None where it was refused."""
+    if table is None:
         return []
-    verdicts = table.filter(keep)["verdict"].to_list()
-    return [None if one.startswith("refused") else one.startswith(("worse", "better")) for one in verdicts]
+    said = table.filter(keep)["conclusion"].to_list()
+    return [None if one.startswith("refused") else one.startswith(("worse", "better")) for one in said]
 
 
 def _parity(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
@@ -45,7 +44,7 @@ def _parity(generator: np.random.Generator, setting: Setting, ratio: float) -> C
     level = 25.0 - 6.0 * np.log(factor) + 3.0 * generator.standard_normal(len(people.group))
     utterances = level[people.speaker] + 2.0 * generator.standard_normal(len(people.speaker))
     table = table.with_columns(snr=pl.Series(np.tile(utterances, 2)))
-    found = parity(table, ["group", "region"], settings=Settings())
+    found = parity(table, attributes=["group", "region"])
     return _parity_claims(found)
 
 
@@ -53,29 +52,27 @@ def _together(generator: np.random.Generator, setting: Setting, ratio: float) ->
     people = draw_people(generator, setting)
     factor = np.where((people.group == 1) & (people.region == 2), ratio, 1.0)
     table = scores(generator, people, ["clean"], lambda *_: factor)
-    return _parity_claims(parity(table, ["group", "region"], settings=Settings()))
+    return _parity_claims(parity(table, attributes=["group", "region"]))
 
 
-def _parity_claims(found: Findings) -> Claims:
-    each, alpha = pl.col("recognizer") != MEAN, found.settings.alpha
-    unbalanced = (
-        [] if not found.balance_tests.height else [not one for one in found.balance_tests["balanced"]]
-    )
-    gaps = _below(found.gaps, "p_adjusted", alpha)
-    main = pl.col("model") == MAIN
+def _parity_claims(found: Answer) -> Claims:
+    each, alpha = pl.col("recognizer") != MEAN, found.detail.settings.alpha
+    tables, main = found.tables, pl.col("model") == MAIN
+    # Not every attribute can be compared with all others held fixed.
+    fixed = each & pl.col("fixed_gap").is_not_null() if "fixed_gap" in tables["gaps"].columns else each
     return {
-        "parity.level": _claimed(found.univariate, each),
-        "parity.mean": _claimed(found.univariate, ~each),
-        "parity.pair": _claimed(found.pairs, each),
-        "parity.gap": gaps,
-        "parity.conditional": _claimed(found.conditional, each),
-        "parity.conditional_gap": _below(found.conditional_gaps, "p_adjusted", alpha, each),
-        "parity.crossed": _claimed(found.intersectional, each),
-        "parity.regression": _below(found.regression_tests, "p_adjusted", alpha, each & main),
-        "parity.together": _below(found.regression_tests, "p_adjusted", alpha, each & ~main),
-        "parity.term": _below(found.regression, "p_adjusted", alpha, each & main),
-        "parity.term_together": _below(found.regression, "p_adjusted", alpha, each & ~main),
-        "parity.balance": unbalanced,
+        "parity.level": _claimed(tables["groups"], each),
+        "parity.mean": _claimed(tables["groups"], ~each),
+        "parity.pair": _claimed(tables.get("pairs"), each),
+        "parity.gap": _below(tables["gaps"], "p_adjusted", alpha, pl.lit(True)),
+        "parity.conditional": _claimed(tables.get("conditional"), each),
+        "parity.conditional_gap": _below(tables["gaps"], "fixed_p_adjusted", alpha, fixed),
+        "parity.crossed": _claimed(tables.get("intersectional"), each),
+        "parity.regression": _below(tables.get("regression_tests"), "p_adjusted", alpha, each & main),
+        "parity.together": _below(tables.get("regression_tests"), "p_adjusted", alpha, each & ~main),
+        "parity.term": _below(tables.get("regression"), "p_adjusted", alpha, each & main),
+        "parity.term_together": _below(tables.get("regression"), "p_adjusted", alpha, each & ~main),
+        "parity.balance": [not one for one in tables["balance"]["balanced"]] if "balance" in tables else [],
     }
 
 
@@ -87,10 +84,10 @@ def _alike(generator: np.random.Generator, setting: Setting, share: float) -> Cl
     people = draw_people(generator, setting)
     factor = for_second(people, 1.0 + share * MARGIN / RATE)
     table = scores(generator, people, ["clean"], lambda *_: factor)
-    found = parity(table, ["group"], settings=Settings(gap=MARGIN))
+    found = parity(table, attributes=["group"], gap=MARGIN)
     # Two groups are one question.
-    rows = found.univariate.filter((pl.col("group") == "b") & (pl.col("recognizer") != MEAN))
-    return {"parity.alike": [verdict == ALIKE for verdict in rows["verdict"].to_list()]}
+    rows = found.tables["groups"].filter(pl.col("group") == "b", pl.col("recognizer") != MEAN)
+    return {"parity.alike": [verdict == "alike" for verdict in rows["verdict"].to_list()]}
 
 
 def _canary(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
@@ -99,11 +96,10 @@ def _canary(generator: np.random.Generator, setting: Setting, ratio: float) -> C
     factor = np.where(people.region == 1, ratio, 1.0)
     table = scores(generator, people, ["clean"], lambda *_: factor)
     table = table.with_columns(age=pl.Series(np.tile(bands[people.speaker], 2)))
-    found = parity(table, ["age"], settings=Settings(age="age"))
-    rows = found.canary
-    return {
-        "parity.canary": rows.filter(pl.col("recognizer") != MEAN)["differs"].to_list() if rows.height else []
-    }
+    found = parity(table, attributes=["age"], age="age")
+    rows = found.tables.get("canary")
+    differs = [] if rows is None else rows.filter(pl.col("recognizer") != MEAN)["differs"].to_list()
+    return {"parity.canary": differs}
 
 
 EXPERIMENTS = (
