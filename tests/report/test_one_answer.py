@@ -71,8 +71,9 @@ def check_gates_and_summary(folder: Path) -> None:
             assert gate["estimate"] in (finding["estimate"], finding["low"], finding["high"])
     sentences = {finding["sentence"] for finding in findings.values() if finding["headline"]}
     assert sentences
-    said = {findings[item]["sentence"] if item in findings else item for item in document["summary"]}
-    assert said == sentences
+    assert {item["sentence"] for item in document["summary"]} == sentences
+    for item in document["summary"]:
+        assert findings[item["finding"]]["sentence"] == item["sentence"]
 
 
 def test_every_finding_of_a_report_is_printed_again_by_its_command(make_run, drops, capsys):

@@ -161,10 +161,13 @@ def _with_speakers(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
-    """Yield a rate for every row, of clean speech only where the table is split by scenarios."""
+    """Yield a rate for every row; where the table is split by scenarios, of clean speech and the worst one only."""
     attributes = [name for name in by if name not in BY]
+    worst_of = {} if attributes else {name: _worst_row(rates, name) for name in _recognizers(rates)}
     for row in rates.iter_rows(named=True):
-        if row.get("scenario", CLEAN) != CLEAN:
+        worst = worst_of.get(row.get("recognizer"))
+        clean = row.get("scenario", CLEAN) == CLEAN
+        if not clean and row != worst:
             continue
         who, group = row.get("recognizer"), ", ".join(named(row[name]) for name in attributes) or None
         keys: dict[str, Any] = {
@@ -184,12 +187,11 @@ def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
             )
             continue
         rate = percent_interval(row["wer"], row["low"], row["high"])
-        on = " on clean speech" if keys["scenario"] == CLEAN else ""
+        on = {None: "", CLEAN: " on clean speech"}.get(keys["scenario"], f" under {keys['scenario']}")
         sentence = f"{who} gets {rate} of the words wrong{on}{whom}"
-        worst = None if attributes else _worst_row(rates, who)
         if who is None:
             sentence = f"{rate} of the words are wrong{on}{whom}"
-        elif worst is not None:
+        elif worst is not None and clean:
             other = percent_interval(worst["wer"], worst["low"], worst["high"])
             name = worst["scenario"]
             sentence += f", and {other} in its worst scenario, {name}{aside(name)}"
@@ -204,9 +206,15 @@ def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
             speakers=row["speakers"],
             utterances=row["utterances"],
             words=row["words"],
-            headline=not attributes and "scenario" in by,
+            headline=not attributes and clean and "scenario" in by,
             **keys,
         )
+
+
+def _recognizers(rates: pl.DataFrame) -> list[str | None]:
+    return (
+        rates["recognizer"].unique(maintain_order=True).to_list() if "recognizer" in rates.columns else [None]
+    )
 
 
 def _disturbed(rates: pl.DataFrame, recognizer: str | None) -> pl.DataFrame:

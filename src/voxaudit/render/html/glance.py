@@ -145,7 +145,7 @@ def _rates(findings: Sequence[Finding]) -> list[Finding]:
     rates = [
         one
         for one in findings
-        if one.measure in ("wer", "worst_wer")
+        if one.measure == "wer"
         and one.attribute is None
         and one.estimate is not None
         and one.scenario != "overall"  # a mean is no scenario
