@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.cli.main import main
 from voxaudit.cli.output import print_table
-from voxaudit.cli.robustness_tables import _groups
-from voxaudit.cli.summary import MOST_REFUSALS, _refusals
 from voxaudit.render.terminal import _folded, _parts, _widths
-from voxaudit.report.document import Refusal
 
 HEAD = ("recognizer", "attribute", "group", "reference", "where", "LWERR", "verdict")
 ROW = (
@@ -49,7 +45,7 @@ def test_words_are_never_broken(capsys, monkeypatch, columns):
 @pytest.mark.parametrize(
     ("columns", "width"), [(None, 160), ("0", 160), ("wide", 160), ("90", 90), ("300", 300)]
 )
-def test_columns_is_honoured_where_there_is_no_terminal(capsys, monkeypatch, columns, width):
+def test_columns_is_honored_where_there_is_no_terminal(capsys, monkeypatch, columns, width):
     words = "so many short words that no line can hold them all " * 10
     lines = lines_of(capsys, monkeypatch, columns, head=("text",), rows=[(words,)])
     assert width - 6 < max(map(len, lines)) <= width
@@ -95,47 +91,6 @@ def test_an_unknown_flag_is_one_line_with_a_near_one(capsys, arguments, message)
     assert said.out == ""
     assert said.err.startswith(f"voxaudit: error: {message}")
     assert said.err.count("\n") == 1
-
-
-class Found:
-    """As much of a robustness audit's result as its table of groups reads."""
-
-    groups = pl.DataFrame(
-        {
-            "recognizer": "one",
-            "attribute": "accent",
-            "group": "b",
-            "against": "a",
-            "name": "overall",
-            "level": "overall",
-            **dict.fromkeys(("lwerr", "lwerr_low", "lwerr_high", "change", "change_low", "change_high"), 1.0),
-            "p_holm": [0.00001, 0.0004, 0.25],
-            "verdict": "gap shown",
-        }
-    )
-
-
-def test_a_small_p_value_is_not_nought(capsys):
-    _groups(Found)
-    out = capsys.readouterr().out
-    assert "<0.0001" in out
-    assert "0.0004" in out
-    assert "0.250" in out
-    assert "0.000 " not in out
-
-
-@pytest.mark.parametrize(
-    ("more", "words"), [(1, "1 more question; the report"), (2, "2 more questions; the report")]
-)
-def test_one_more_question_is_singular(capsys, more, words):
-    class Section:
-        refusals = tuple(Refusal(f"q{n}", "why", "") for n in range(MOST_REFUSALS + more))
-
-    class Document:
-        sections = (Section,)
-
-    _refusals(Document)
-    assert f"- Not answered: {words}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

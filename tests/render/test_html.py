@@ -677,13 +677,29 @@ def test_the_page_opens_with_the_recognizers_and_sorts_its_sentences_by_question
     assert first < page.index("It hears.") < second < page.index("Nobody knows.")
 
 
-def test_a_fold_counts_its_rows():
-    one = rows_of(("a",), rows=[("x",)])
-    many = rows_of(("a",), rows=[("x",)] * (OPEN_ROWS + 1))
-    assert "(1 row)</summary>" in folded_table(one, Ids())
-    assert f"({OPEN_ROWS + 1} rows)</summary>" in folded_table(many, Ids())
-    page = page_of(Answer("a", "A", tables=Tables([replace(one, id="first"), many])))
-    assert f"({OPEN_ROWS + 1} rows)</summary>" in page  # the second of a chapter folds when it is long
+def test_long_further_tables_fold_behind_their_title():
+    def table(id_, title, height):
+        return replace(rows_of(("a",), rows=[(n,) for n in range(height)], id_=id_), title=title)
+
+    tables = [
+        table("first", "The first", OPEN_ROWS + 1),
+        table("long", "A <long> one", OPEN_ROWS + 1),
+        table("short", "A short one", OPEN_ROWS),
+    ]
+    page = page_of(Answer("a", "A", tables=Tables(tables)))
+    assert page.count('<details class="fold numbers"><summary><bdi>') == 1
+    assert "<summary><bdi>A &lt;long&gt; one</bdi> (21 rows)</summary>" in page
+    assert page.index('id="t-first"') < page.index("<summary><bdi>A &lt;long&gt; one")
+    assert 'class="vh"><bdi>A &lt;long&gt; one' in folded_table(tables[1], Ids())
+    assert "(1 row)</summary>" in folded_table(table("one", "One", 1), Ids())
+
+
+def test_a_column_in_points_says_so_in_its_heading():
+    page = table_html(
+        rows_of(("gap", "", "points"), ("b", "points lost", "points"), rows=[(0.1, 0.2)]), Ids()
+    )
+    assert ">gap, points</bdi></th>" in page
+    assert ">points lost</bdi></th>" in page
 
 
 def test_a_case_says_what_its_scenario_does():

@@ -6,7 +6,15 @@ import pytest
 from sample_report import EVIL, hostile_report, sample_report
 
 from voxaudit.answer import Answer, Column, Finding, Note, Refusal, Tables, tabulate
-from voxaudit.render.terminal import MOST_FINDINGS, MOST_ROWS, answer_text, print_answer
+from voxaudit.render.document import Chapter, GateResult, Report
+from voxaudit.render.terminal import (
+    MOST_FINDINGS,
+    MOST_REFUSALS,
+    MOST_ROWS,
+    answer_text,
+    print_answer,
+    print_report,
+)
 
 
 def answer(**fields):
@@ -145,3 +153,56 @@ def test_nothing_can_drive_a_terminal(make):
         assert all(line.isprintable() for line in text.split("\n"))
         assert "\n\n\n" not in text
     assert EVIL[:20] in answer_text(hostile_report().chapters[0].answers[0])
+
+
+def test_a_small_p_value_is_not_nought():
+    rows = [{"p": 0.00001}, {"p": 0.0004}, {"p": 0.25}]
+    text = answer_text(Answer("a", "A", tables=Tables([tabulate("t", "T", rows, [("p", "p", "p")])])))
+    assert text.split()[-3:] == ["<0.0001", "0.0004", "0.250"]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"), [(1, "1 more question; the report"), (2, "2 more questions; the report")]
+)
+def test_one_more_question_is_singular(capsys, more, words):
+    asked = tuple(
+        Refusal("one_group", f"q{n}", "why", see=("attributes",)) for n in range(MOST_REFUSALS + more)
+    )
+    not_asked = Refusal("not_asked", "stuttered speech", "nobody asked")
+    print_report(Report("t", "s", (), (Chapter("c", "C", refusals=(not_asked, *asked)),)))
+    out = capsys.readouterr().out
+    assert f"- Not answered: {words}" in out
+    assert "- Not answered: q3: why. To get it: add speech of a second group" in out
+    assert "(see --attributes)" in out
+    assert "q4" not in out
+    assert "nobody asked" not in out
+
+
+def test_a_report_says_its_rates_its_summary_and_its_gates_first(capsys):
+    def rates(*scenarios, by=()):
+        rows = [
+            {"recognizer": "one", "scenario": name, "accent": "north", "wer": 0.1 + n / 10}
+            for n, name in enumerate(scenarios)
+        ]
+        columns = [("scenario",), *((one,) for one in by), ("wer", "WER", "percent")]
+        return Answer("accuracy", "A", tables=Tables([tabulate("rates", "Word error rate", rows, columns)]))
+
+    finding = Finding("a/1", "m", "shown", "A gap is shown.")
+    gates = (
+        GateResult("holds", True, "fine."),
+        GateResult("lost", False, "too much."),
+        GateResult("open", False, "who knows.", judged=False),
+    )
+    answers = (rates("clean", "rir:1"), rates("clean", "rir:1", by=("accent",)))
+    print_report(Report("t", "s", (finding, "Words."), (Chapter("c", "C", answers),), gates))
+    out = capsys.readouterr().out
+    first, groups = out.split("Word error rate on clean speech")
+    assert "rir:1" in first
+    assert "rir:1" not in groups  # of groups, clean speech is enough
+    assert out.splitlines()[-5:] == [
+        "- A gap is shown.",
+        "- Words.",
+        "- gate holds: pass. fine.",
+        "- gate lost: FAIL. too much.",
+        "- gate open: cannot be judged. who knows.",
+    ]
