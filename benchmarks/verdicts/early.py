@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 from benchmarks.studies.breaking import Listeners, simulate_group
+from benchmarks.studies.sequential import World, simulate
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import SIGMA, Setting
 
 from voxaudit.audits.breaking.axes import Axis
 from voxaudit.audits.breaking.groups import Difference, adjust, summarize_groups
 from voxaudit.audits.sequential.rounds import Goal
-from voxaudit.audits.sequential.simulation import World, simulate
 
 CELLS = 8
 RATE = 0.15

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.quality.audit import quality as quality
     from voxaudit.audits.robustness.audit import robustness as robustness
     from voxaudit.audits.score.audit import score_files as score_files
-    from voxaudit.audits.sequential import sequential as sequential
+    from voxaudit.audits.sequential.audit import sequential as sequential
     from voxaudit.audits.stutter.audit import stutter as stutter
     from voxaudit.config import AuditConfig as AuditConfig
     from voxaudit.config import load_config as load_config
@@ -69,7 +69,7 @@ _HOMES = {
     "score_files": "voxaudit.audits.score.audit",
     "score_run": "voxaudit.score.run",
     "select": "voxaudit.corpus.select",
-    "sequential": "voxaudit.audits.sequential",
+    "sequential": "voxaudit.audits.sequential.audit",
     "stutter": "voxaudit.audits.stutter.audit",
     "write_report": "voxaudit.report.build",
 }

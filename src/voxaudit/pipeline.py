@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from voxaudit.audits.sequential import Goal, Sequential, sequential
+from voxaudit.answer import Answer
+from voxaudit.audits.sequential.audit import sequential
 from voxaudit.audits.stutter.audit import stutter
 from voxaudit.audits.stutter.folder import write_refusal
 from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
@@ -15,8 +17,6 @@ from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
 from voxaudit.files import publish, require
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
-from voxaudit.perturb import CLEAN
-from voxaudit.perturb.scenario import written_out
 from voxaudit.recognize import AnswersById, Recognizer, anchor, make_recognizer
 from voxaudit.registry import suggest
 from voxaudit.render.document import Report
@@ -25,7 +25,6 @@ from voxaudit.run import Run, run_trials
 from voxaudit.run.budget import is_remote
 from voxaudit.run.estimate import Estimate, estimate
 from voxaudit.run.folder import published_files
-from voxaudit.run.progress import Progress
 from voxaudit.run.runner import make_plan
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
@@ -89,19 +88,12 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
 
 
 @takes_options("progress", "publish", *ON_DEMAND)
-def run_sequential(
-    config: AuditConfig,
-    goal: Goal,
-    *,
-    attribute: str | None = None,
-    reference: str | None = None,
-    per_speaker: int | None = None,
-    **given: Any,
-) -> Sequential:
-    """Hear a configured audit only as far as a goal needs it (see `sequential`), and its stuttered speech as ever.
+def run_sequential(config: AuditConfig, goal: Mapping[str, Any], **given: Any) -> Answer:
+    """Hear a configured audit only as far as a goal needs it, and its stuttered speech as ever.
 
-    No report is made and no gate is judged: their intervals do not know that the run was stopped early. Options given
-    by name (`workers=2`, see `RunOptions`) count instead of the configuration's.
+    `goal` has arguments of `sequential` by name: `{"attribute": "gender", "per_speaker": 4}`. No report is made and no
+    gate is judged: their intervals do not know that the run was stopped early. Options given by name (`workers=2`, see
+    `RunOptions`) count instead of the configuration's.
     """
     options = RunOptions.of(config.options, **given)
     heard_with = replace(options, publish=None)
@@ -114,28 +106,21 @@ def run_sequential(
             f" {', '.join(config.corpora)})"
         )
     inputs = read_inputs(config)
-    with Progress(options.progress) as bars:
-        scenarios = {CLEAN, *written_out(config.scenarios)}
-        bars.begin("trials, at most", len(inputs.corpus) * len(scenarios) * len(inputs.recognizers))
-        found = sequential(
-            inputs.corpus,
-            inputs.recognizers,
-            config.scenarios,
-            out=config.out,
-            goal=goal,
-            attribute=attribute,
-            reference=reference,
-            per_speaker=per_speaker,
-            normalizer=config.normalizer,
-            sources=config.sources,
-            options=heard_with,
-            progress=lambda count: bars.advance(count, heard=True),
-        )
+    answer = sequential(
+        inputs.corpus,
+        inputs.recognizers,
+        scenarios=config.scenarios,
+        out=config.out,
+        normalizer=config.normalizer,
+        sources=config.sources,
+        options=heard_with,
+        **goal,
+    )
     if config.stutter is not None:
         _stuttered(config, config.stutter, inputs, options)
     if options.publish is not None:
         publish(published_files(config.out), options.publish)
-    return found
+    return answer
 
 
 @takes_options()

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 import soundfile
 
-from voxaudit.audits.inputs import read_scores
-from voxaudit.audits.sequential import Goal, replay, sequential
+from voxaudit.answer import RefusedError
+from voxaudit.audits.sequential import Goal, sequential
 from voxaudit.audits.sequential.evidence import RATE_LOOK, Rates
 from voxaudit.audits.sequential.order import plan_order
 from voxaudit.audits.sequential.rounds import walk
@@ -18,6 +18,8 @@ from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import make_recognizer
+from voxaudit.run import open_run
+from voxaudit.run.progress import Progress
 
 WORDS = "one two three four five six seven eight nine ten"
 ENGINE = f"""
@@ -90,11 +92,9 @@ def calls(folder):
 
 
 def test_a_planted_gap_is_shown_early_and_its_absence_too():
-    found = replay(
-        scores(people(80, 80), scenarios=("clean", "noise"), wrong=planted),
-        Goal(margin=0.1),
-        attribute="group",
-    )
+    table = scores(people(80, 80), scenarios=("clean", "noise"), wrong=planted)
+    answer = sequential(table, margin=0.1, attribute="group")
+    found = answer.detail
     by = {gap.scenario: gap for gap in found.gaps}
     assert by["noise"].verdict == by["noise"].stopped == "shown"
     assert by["noise"].pairs < 15
@@ -104,35 +104,58 @@ def test_a_planted_gap_is_shown_early_and_its_absence_too():
     assert by["clean"].pairs < 60
     assert found.trials == 2 * 2 * (by["noise"].pairs + by["clean"].pairs)
     assert found.grid == 2 * 2 * 160
+    # Findings, tables and sentences say the same.
+    shown = answer.finding("sequential/mine/noise/group/b/wer_gap")
+    assert (shown.verdict, shown.estimate, shown.low, shown.high) == (
+        *("shown", by["noise"].gap),
+        *(by["noise"].low, by["noise"].high),
+    )
+    assert (
+        f"gets {100 * shown.estimate:.1f} percentage points more words wrong for b (group)" in shown.sentence
+    )
+    assert f"than for a under noise ({100 * shown.low:+.1f} to" in shown.sentence
+    alike = answer.finding("sequential/mine/clean/group/b/wer_gap")
+    assert alike.sentence.startswith(
+        "mine serves b (group) and a alike on clean speech, within 10 percentage"
+    )
+    assert answer.finding("sequential/trials").estimate == found.trials
+    assert answer.tables["gaps"]["verdict"].to_list() == ["alike", "shown"]
+    assert answer.question["against"] == "a"
 
 
 def test_the_limits_of_a_shown_gap_exclude_zero_and_of_an_open_one_do_not():
     for seed in range(5):
         table = scores(people(30, 30), scenarios=("clean", "noise"), wrong=planted)
-        for gap in replay(table, Goal(fdr=False, margin=None), attribute="group", seed=seed).gaps:
+        for gap in sequential(table, each=True, margin=None, attribute="group", seed=seed).detail.gaps:
             assert (gap.low is not None and (gap.low > 0 or gap.high < 0)) == (gap.verdict == "shown")
 
 
 def test_a_patient_audit_hears_all_and_a_hopeless_one_gives_up():
     table = scores(people(30, 30), wrong=lambda speaker, group, scenario: int(speaker[1:]) % 7)
-    patient = replay(table, Goal(margin=None, give_up=False), attribute="group")
-    hasty = replay(table, Goal(margin=None), attribute="group")
+    patient = sequential(table, margin=None, patient=True, attribute="group").detail
+    answer = sequential(table, margin=None, attribute="group")
+    hasty = answer.detail
     assert (patient.gaps[0].stopped, patient.trials) == ("exhausted", patient.grid)
-    assert (hasty.gaps[0].stopped, hasty.gaps[0].verdict) == ("hopeless", "open")
+    assert (hasty.gaps[0].stopped, hasty.gaps[0].verdict) == ("hopeless", "not_shown")
+    [finding] = [one for one in answer.findings if one.measure == "wer_gap"]
+    assert finding.sentence.endswith("a verdict is out of reach.")
+    assert finding.excludes in (finding.low, finding.high)
     assert hasty.trials < patient.trials
 
 
 def test_precision_stops_a_rate_that_is_known_well_enough():
     table = scores(people(60, 60), wrong=lambda speaker, group, scenario: int(speaker[1:]) % 2)
-    found = replay(table, Goal(0.05, decide=False))
-    [rate] = found.rates
+    answer = sequential(table, precision=0.05)
+    [rate] = answer.detail.rates
+    finding = answer.finding("sequential/mine/clean/wer")
+    assert (finding.verdict, finding.estimate, finding.low) == ("measured", rate.wer, rate.low)
     assert rate.stopped == "narrow"
     assert RATE_LOOK <= rate.speakers < 120
     assert (rate.high - rate.low) / 2 <= 0.05
     assert rate.low < 0.05 < rate.high
-    exact = replay(table, Goal(0.001, decide=False))
+    exact = sequential(table, precision=0.001).detail
     assert (exact.rates[0].stopped, exact.rates[0].speakers) == ("exhausted", 120)
-    each = replay(table, Goal(0.05, decide=False), attribute="group")
+    each = sequential(table, precision=0.05, only_precision=True, attribute="group").detail
     assert [rate.group for rate in each.rates] == ["a", "b"]
     assert not each.gaps
 
@@ -155,7 +178,7 @@ def test_fewer_utterances_a_speaker_aim_at_the_same_rate():
             scores({f"s{n:03}": "a"}, utterances=said, wrong=lambda *_, said=said: 1 if said == 1 else 5)
         )
     table = pl.concat(rows)
-    every, some = (replay(table, Goal(1e-6, decide=False), per_speaker=m) for m in (None, 1))
+    every, some = (sequential(table, precision=1e-6, per_speaker=m).detail for m in (None, 1))
     assert some.trials == 60
     assert every.trials == table.height
     assert some.rates[0].wer == pytest.approx(every.rates[0].wer)
@@ -209,7 +232,7 @@ def test_cells_meet_the_same_speakers_in_the_same_round():
 def test_what_nobody_could_hear_is_left_out():
     table = scores(people(30, 30), wrong=planted).filter(pl.col("speaker") != "a003")
     missing = pl.concat([table, scores({"a003": "a"}, scenarios=("noise",), wrong=planted)])
-    found = replay(missing, Goal(give_up=False, margin=None), attribute="group")
+    found = sequential(missing, patient=True, margin=None, attribute="group").detail
     assert found.gaps[0].pairs == 29
 
 
@@ -221,7 +244,7 @@ def test_what_nobody_could_hear_is_left_out():
         (scores(people(6, 1), wrong=planted), {"attribute": "group"}, "a (6), b (1)"),
         (
             scores(people(6, 6), wrong=planted),
-            {"attribute": "group", "reference": "c"},
+            {"attribute": "group", "against": "c"},
             "no speaker has group 'c'",
         ),
         (
@@ -239,12 +262,27 @@ def test_what_nobody_could_hear_is_left_out():
             {"attribute": "group"},
             "is in several groups",
         ),
-        (scores(people(2, 2), wrong=planted), {"goal": Goal(0.1, decide=False)}, "at least 5"),
+        (scores(people(2, 2), wrong=planted), {"precision": 0.1}, "at least 5"),
+        (scores(people(6, 6), wrong=planted).drop("words"), {"precision": 0.1}, "no column 'words'"),
     ],
 )
 def test_refusals_say_what_is_missing(table, options, says):
     with pytest.raises(VoxauditError, match="(?s)" + says.replace("(", r"\(").replace(")", r"\)")):
-        replay(table, **options)
+        sequential(table, **options)
+
+
+def test_refusals_have_codes():
+    for table, options, code in (
+        (scores(people(6, 1), wrong=planted), {"attribute": "group"}, "too_few_speakers"),
+        (scores(people(6, 0), wrong=planted), {"attribute": "group"}, "one_group"),
+        (scores(people(2, 2), wrong=planted), {"precision": 0.1}, "too_few_speakers"),
+    ):
+        with pytest.raises(RefusedError) as caught:
+            sequential(table, **options)
+        assert caught.value.refusal.code == code
+    three = people(8, 8) | {"c000": "c"}
+    answer = sequential(scores(three, wrong=planted), attribute="group")
+    assert [(one.code, one.facts["groups"]) for one in answer.refusals] == [("too_few_speakers", ["c"])]
 
 
 def test_a_live_audit_stops_resumes_and_leaves_a_run_folder(corpus, tmp_path):
@@ -254,27 +292,35 @@ def test_a_live_audit_stops_resumes_and_leaves_a_run_folder(corpus, tmp_path):
         return sequential(
             read_corpus(corpus),
             engine(tmp_path),
-            ("amp:theta=1",),
+            scenarios=("amp:theta=1",),
             out=out,
             attribute="gender",
             cache=False,
             workers=1,
         )
 
-    found = audit()
+    answer = audit()
+    found = answer.detail
     assert [gap.verdict for gap in found.gaps] == ["shown", "shown"]
     assert calls(tmp_path) == found.trials == found.heard < found.grid == 96
     config = json.loads((out / "run.json").read_text())
     assert config["sequential"]["trials"] == found.trials
     assert {stop["stopped"] for stop in config["sequential"]["stopped"]} == {"shown"}
     assert config["normalizer"].startswith("basic@")
-    table = read_scores(out)
+    table = open_run(out).scores
     assert table.height == found.trials
     assert set(table["gender"]) == {"a", "b"}
     again = audit()
-    assert (again.trials, again.heard) == (found.trials, 0)
+    assert (again.detail.trials, again.detail.heard) == (found.trials, 0)
     assert calls(tmp_path) == found.trials  # nothing was heard twice
-    assert again.gaps == found.gaps
+    assert again.findings == answer.findings
+    # Read again, as the command of every finding says, it is the same to the last digit.
+    assert {one.command for one in answer.findings} == {"voxaudit sequential RUN"}
+    for source in (out, open_run(out)):
+        assert sequential(source).findings == answer.findings
+    (out / "sequential.json").write_text("[]")
+    with pytest.raises(RefusedError, match="cannot be read"):
+        sequential(out)
 
 
 def test_the_same_recording_under_two_names_is_two_trials(corpus, tmp_path):
@@ -283,14 +329,14 @@ def test_the_same_recording_under_two_names_is_two_trials(corpus, tmp_path):
     found = sequential(
         read_corpus(corpus),
         engine(tmp_path),
-        ("clean",),
+        scenarios=("clean",),
         out=out,
-        goal=Goal(0.001, decide=False),
+        precision=0.001,
         cache=False,
         workers=1,
-    )
+    ).detail
     assert found.rates[0].stopped == "exhausted"
-    assert found.trials == read_scores(out).height == 48
+    assert found.trials == open_run(out).scores.height == 48
     assert calls(tmp_path) == 47
 
 
@@ -300,13 +346,14 @@ def test_a_failing_speaker_costs_only_itself(corpus, tmp_path):
     found = sequential(
         read_corpus(corpus),
         engine(tmp_path),
-        ("clean",),
+        scenarios=("clean",),
         out=tmp_path / "run",
-        goal=Goal(give_up=False, alpha=1e-9),
+        patient=True,
+        alpha=1e-9,
         attribute="gender",
         cache=False,
         workers=1,
-    )
+    ).detail
     assert found.gaps[0].pairs == 11
     assert found.gaps[0].stopped == "exhausted"
 
@@ -318,29 +365,44 @@ def test_the_command_hears_and_replays(corpus, tmp_path, capsys):
         f'[scenarios]\nuse = ["clean"]\n[run]\nout = "run"\ncache = false\nworkers = 1\n'
         f'[recognizers.mine]\nengine = "python"\ncallable = "{tmp_path / "engine.py"}:hear"\n'
     )
-    assert main(["sequential", str(config), "--decide", "gender", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["gaps"][0]["verdict"] == "shown"
-    assert document["trials"] < document["grid"] == 48
-    # `voxaudit run` with a goal is the same audit, and finds everything heard already.
+    # `voxaudit run` with a goal is the audit of a configured run.
     assert main(["run", str(config), "--decide", "gender", "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)
-    assert again["gaps"] == document["gaps"]
-    assert again["heard_now"] == 0
-    patient = ["--decide", "gender", "--margin", "0.01"]
-    assert main(["sequential", str(tmp_path / "run"), *patient]) == 0
+    document = json.loads(capsys.readouterr().out)
+    gap = next(one for one in document["findings"] if one["measure"] == "wer_gap")
+    assert gap["verdict"] == "shown"
+    found = json.loads((tmp_path / "run" / "sequential.json").read_text())
+    assert found["trials"] < found["grid"] == 48
+    # The same again hears nothing; neither does reading it again.
+    before = calls(tmp_path)
+    assert main(["run", str(config), "--decide", "gender", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"] == document["findings"]
+    assert calls(tmp_path) == before == found["trials"]
+    # The corpus and the recognizer named, the numbers are the same.
+    hear = ["sequential", str(corpus), "--recognizers", f"python:{tmp_path / 'engine.py'}:hear"]
+    hear += ["--scenarios", "clean", "--attribute", "gender", "--out", str(tmp_path / "other"), "--no-cache"]
+    assert main([*hear, "--workers", "1", "--json"]) == 0
+    named = json.loads(capsys.readouterr().out)["findings"]
+    assert [one["estimate"] for one in named] == [one["estimate"] for one in document["findings"]]
+    assert calls(tmp_path) == 2 * before
+    # Without a goal the folder is read again; with one it is replayed.
+    assert main(["sequential", str(tmp_path / "run"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"] == document["findings"]
+    assert main(["sequential", str(tmp_path / "run"), "--attribute", "gender", "--margin", "0.01"]) == 0
     shown = capsys.readouterr().out
     assert "percentage points" in shown
-    assert "for b than for a" in shown or "for a than for b" in shown
-    assert main(["sequential", str(tmp_path / "run"), "--decide", "colour"]) == 2
-    assert "no attribute 'colour'" in capsys.readouterr().err
+    assert "for b (gender) than for a" in shown or "for a (gender) than for b" in shown
+    assert "was stopped early itself" in shown
+    assert main(["sequential", str(tmp_path / "run"), "--attribute", "colour"]) == 2
+    assert "no column 'colour'" in capsys.readouterr().err
+    assert main(["sequential", str(config), "--attribute", "gender"]) == 2
+    assert "`voxaudit run`" in capsys.readouterr().err
 
 
 def test_each_group_is_compared_with_the_reference():
     three = people(40, 40) | {f"c{n:03}": "c" for n in range(40)}
     table = scores(three, wrong=lambda speaker, group, _: int(speaker[1:]) % 3 + (6 if group == "c" else 0))
-    found = replay(table, Goal(margin=0.1), attribute="group", reference="b")
-    assert {(gap.group, gap.reference, gap.verdict) for gap in found.gaps} == {
+    found = sequential(table, margin=0.1, attribute="group", against="b").detail
+    assert {(gap.group, gap.against, gap.verdict) for gap in found.gaps} == {
         ("a", "b", "alike"),
         ("c", "b", "shown"),
     }
@@ -358,40 +420,44 @@ def test_a_gap_that_skewness_can_feign_is_doubtful():
         return 1 + int(speaker[1:]) % 2 + (5 if group == "b" else 0)
 
     doubtful, sound = (
-        replay(scores(people(40, 40), wrong=wrong), attribute="group") for wrong in (feigned, honest)
+        sequential(scores(people(40, 40), wrong=wrong), attribute="group") for wrong in (feigned, honest)
     )
-    assert doubtful.gaps[0].verdict == sound.gaps[0].verdict == "shown"
-    assert 0.0 < doubtful.gaps[0].spread_ratio < 0.4 < sound.gaps[0].spread_ratio < 2.5
-    assert "Doubtful: mine clean" in " ".join(doubtful.sentences())
-    assert "Doubtful" not in " ".join(sound.sentences())
+    first, second = doubtful.detail.gaps[0], sound.detail.gaps[0]
+    assert first.verdict == second.verdict == "shown"
+    assert 0.0 < first.spread_ratio < 0.4 < second.spread_ratio < 2.5
+    assert [note.text[:22] for note in doubtful.notes if note.code == "doubtful"] == [
+        "doubtful: mine clean. "[:22]
+    ]
+    assert "doubtful" not in {note.code for note in sound.notes}
 
 
 def test_scenarios_without_words_take_no_part():
     table = scores(people(20, 20), wrong=planted)
     silent = table.with_columns(scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64))
-    found = replay(pl.concat([table, silent]), attribute="group")
+    found = sequential(pl.concat([table, silent]), attribute="group").detail
     assert {gap.scenario for gap in found.gaps} == {"clean"}
 
 
-def test_an_interrupted_audit_goes_on_where_it_was(corpus, tmp_path):
-    def audit(progress=None):
+def test_an_interrupted_audit_goes_on_where_it_was(corpus, tmp_path, monkeypatch):
+    def audit():
         return sequential(
             read_corpus(corpus),
             engine(tmp_path),
-            ("clean",),
+            scenarios=("clean",),
             out=tmp_path / "run",
             attribute="gender",
             cache=False,
             workers=1,
-            progress=progress,
-        )
+        ).detail
 
-    def stop(_):
+    def stop(*_, **__):
         if calls(tmp_path) >= 8:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        audit(stop)
+    with monkeypatch.context() as patched:
+        patched.setattr(Progress, "advance", stop)
+        with pytest.raises(KeyboardInterrupt):
+            audit()
     before = calls(tmp_path)
     found = audit()
     assert 8 <= before < found.trials
@@ -402,7 +468,11 @@ def test_an_interrupted_audit_goes_on_where_it_was(corpus, tmp_path):
 def test_silence_has_no_error_rate_to_wait_for(corpus, tmp_path):
     with pytest.raises(VoxauditError, match="leaves no speech"):
         sequential(
-            read_corpus(corpus), engine(tmp_path), ("silence",), out=tmp_path / "run", attribute="gender"
+            read_corpus(corpus),
+            engine(tmp_path),
+            scenarios=("silence",),
+            out=tmp_path / "run",
+            attribute="gender",
         )
 
 
@@ -417,7 +487,7 @@ def test_what_a_run_refuses_is_refused_here_too(corpus, tmp_path, monkeypatch, s
     monkeypatch.chdir(tmp_path)
     before = set(tmp_path.iterdir())
     with pytest.raises(VoxauditError, match=says):
-        sequential(read_corpus(corpus), engine(tmp_path), scenarios, out=out, attribute="gender")
+        sequential(read_corpus(corpus), engine(tmp_path), scenarios=scenarios, out=out, attribute="gender")
     assert {path.name for path in set(tmp_path.iterdir()) - before} <= {"engine.py", "journal"}
 
 
@@ -426,16 +496,19 @@ def test_workers_and_goals_that_cannot_be_are_told_first(corpus, tmp_path):
         ({"workers": 0}, "workers must be at least 1, not 0"),
         ({"timeout": 0.0}, "timeout must be above 0, not 0"),
         ({"per_speaker": 0}, "per_speaker must be at least 1, not 0"),
-        ({"attribute": None}, "name the attribute whose groups are compared"),
+        ({"attribute": None}, "nothing to stop for: give a precision, an attribute"),
+        ({"out": None}, "name a folder"),
+        ({"max_cost": 3.0}, "keeps no budget"),
     ):
         with pytest.raises(VoxauditError, match=says):
             sequential(
                 read_corpus(corpus),
                 engine(tmp_path),
-                ("clean",),
-                out=tmp_path / "run",
-                **{"attribute": "gender", **options},
+                scenarios=("clean",),
+                **{"out": tmp_path / "run", "attribute": "gender", **options},
             )
+    with pytest.raises(VoxauditError, match="name the recognizers"):
+        sequential(read_corpus(corpus), attribute="gender")
     with pytest.raises(VoxauditError, match="precision must lie between 0 and 1"):
         Goal(precision=2.0)
     assert not (tmp_path / "run").exists()

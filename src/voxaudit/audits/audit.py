@@ -160,6 +160,7 @@ _BUILT_IN = (
     "stutter",
     "attack",
     "breaking",
+    "sequential",
     "compare",
     "quality",
     "power",

@@ -136,7 +136,7 @@ def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_column_argument(parser: argparse.ArgumentParser) -> None:
+def add_column_argument(parser: argparse._ActionsContainer) -> None:
     """Declare which column of a table is which."""
     parser.add_argument(
         "--columns",

@@ -36,7 +36,7 @@ def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
             help=audit.source_help if index == 0 else None,
         )
     for name, (option, parameter) in audit.arguments.items():
-        _add(parser, name, option, parameter)
+        add_option(parser, name, option, parameter)
     if audit.run_options:
         add_run_arguments(parser.add_argument_group("how it is heard"), *audit.run_options)
     if audit.page:
@@ -68,7 +68,10 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add(parser: argparse.ArgumentParser, name: str, option: Option, parameter: inspect.Parameter) -> None:
+def add_option(
+    parser: argparse._ActionsContainer, name: str, option: Option, parameter: inspect.Parameter
+) -> None:
+    """Declare the flag of an option with the default of its parameter."""
     flag = f"--{name.replace('_', '-')}"
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default

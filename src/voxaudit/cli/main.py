@@ -34,7 +34,6 @@ COMMANDS = {
     "recognizers": "check that a recognizer answers the same whatever the batch or order",
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
     # Audits that are not registered yet:
-    "sequential": "hear no more than is needed: stop each cell when its answer is settled",
 }
 """Commands that are no audits: a module of this package each, with `add_arguments(parser)`, `run(args) -> int` and an
 `EXAMPLE`. An audit is a command by being registered."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxaudit.audits.audit import OPTIONS
+from voxaudit.audits.sequential import AUDIT as SEQUENTIAL
+from voxaudit.cli import ask
 from voxaudit.cli.arguments import add_run_arguments
-from voxaudit.cli.sequential import add_goal_arguments
 
 if TYPE_CHECKING:
     from voxaudit.config import AuditConfig
 
 EXAMPLE = "voxaudit run audit.toml"
+_GOAL = ("precision", "against", "margin", "per_speaker", "alpha", "each", "patient")
+"""What the sequential audit can be told besides the attribute that it decides on."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print findings.json")
     add_run_arguments(parser.add_argument_group("options of the run (audit.toml may set other defaults)"))
-    add_goal_arguments(parser.add_argument_group("stop early (see: voxaudit sequential)"))
+    early = parser.add_argument_group("stop early (see: voxaudit sequential)")
+    known = {**OPTIONS, **SEQUENTIAL.options}
+    early.add_argument("--decide", metavar="ATTRIBUTE", help=known["attribute"].help)
+    for name in _GOAL:
+        unset = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+        ask.add_option(early, name, known[name], unset)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,13 +51,28 @@ def run(args: argparse.Namespace) -> int:
     if args.dry_run:
         return _dry_run(config, as_json=args.json)
     if args.precision is not None or args.decide is not None:
-        from voxaudit.cli.sequential import hear
-
-        return hear(config, args)
+        return _stop_early(config, args)
     from voxaudit.pipeline import run_audit
 
     audit = run_audit(config)
     return show(audit.report, audit.run.folder, audit.files, as_json=args.json)
+
+
+def _stop_early(config: AuditConfig, args: argparse.Namespace) -> int:
+    """Hear no more than the goals ask for, and print what was found."""
+    from voxaudit.cli.output import note
+    from voxaudit.config import Gates
+    from voxaudit.pipeline import STUTTER, run_sequential
+
+    if config.gates != Gates():
+        note("No gate is judged: gates need the full grid. Run without --precision and --decide for them")
+    goal = {name: value for name in _GOAL if (value := getattr(args, name)) not in (None, False)}
+    ask.show(run_sequential(config, {"attribute": args.decide, **goal}, progress=not args.json), args)
+    if config.stutter is not None:
+        note(
+            f"Stuttered speech, as [stutter] asks, is in {config.out / STUTTER}: voxaudit report {config.out}"
+        )
+    return 0
 
 
 def _dry_run(config: AuditConfig, *, as_json: bool) -> int:

@@ -1,7 +1,61 @@
 """Hear no more than is needed: speakers one by one, intervals valid at every look, cells stopped when settled."""
 
-from voxaudit.audits.sequential.audit import replay, sequential
-from voxaudit.audits.sequential.result import Gap, Rate, Sequential
-from voxaudit.audits.sequential.rounds import Goal
+from __future__ import annotations
 
-__all__ = ["Gap", "Goal", "Rate", "Sequential", "replay", "sequential"]
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import Audit, Option
+from voxaudit.registry import lazy_attributes
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+RECORD = "sequential.json"
+"""What an audit that stopped early leaves in its run's folder."""
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return what a report asks of a run: what was found when it stopped early, if it did."""
+    return [{}] if scores.folder is not None and (scores.folder / RECORD).is_file() else []
+
+
+AUDIT = Audit(
+    name="sequential",
+    title="Stopped early",
+    summary="hear no more than is needed: stop each cell when its answer is settled",
+    function="voxaudit.audits.sequential.audit:sequential",
+    example=("runs/last", {"attribute": "gender", "per_speaker": 4}),
+    source="SOURCE",
+    source_help="a run's folder or a table of scores, to see what stopping early would have saved; or, where"
+    " recognizers are named, a corpus to hear",
+    options={
+        "recognizers": Option(
+            "the recognizers that listen (default: none, and a finished run is replayed)", "names", "NAME,..."
+        ),
+        "attribute": Option(
+            "stop when a gap between its groups is shown, is shown to be small, or is out of reach",
+            metavar="COLUMN",
+        ),
+        "precision": Option(
+            "stop when the word error rate is known to this share of words, such as 0.02", "number", "X"
+        ),
+        "only_precision": Option("stop by the precision alone: decide on no gap between the groups", "flag"),
+        "margin": Option("a gap up to this share of words is none (default: 0.05)", "number", "X"),
+        "alpha": Option(
+            "the share of false claims over all cells, and one minus the level of intervals (default: 0.05)",
+            "number",
+            "A",
+        ),
+        "each": Option("make claims at the level alpha in each cell by itself", "flag"),
+        "patient": Option("do not give up on gaps that look out of reach", "flag"),
+        "per_speaker": Option("hear so many utterances of a speaker at most (default: all)", "count", "N"),
+    },
+    questions=questions,
+    asks_run=False,
+)
+
+__getattr__ = lazy_attributes(
+    __name__,
+    {"Goal": "voxaudit.audits.sequential.rounds", "sequential": "voxaudit.audits.sequential.audit"},
+)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxaudit.answer import refuse
+from voxaudit.audits.scores import MOST_GROUPS
 from voxaudit.errors import VoxauditError
 from voxaudit.registry import suggest
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 
 ALL = "all"
 """The name of the one group where no attribute is given."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A recognizer under a scenario."""
+
+    recognizer: str
+    scenario: str
 
 
 @dataclass(frozen=True)
@@ -56,28 +65,28 @@ def plan_order(
     *,
     where: str,
     seed: int = 0,
-    reference: str | None = None,
+    against: str | None = None,
     per_speaker: int | None = None,
 ) -> Order:
-    """Return the order for a table of utterances: id, speaker, words (of the reference), and the attribute's column.
+    """Return the order for a table of utterances: id, speaker, words (of the reference), group (of the attribute).
 
-    The reference group is the one with most speakers unless `reference` names another. A speaker in several groups
+    Groups are compared with the one that has most speakers unless `against` names another. A speaker in several groups
     is refused; utterances without a group or without words take no part. With `per_speaker`, so many utterances of
     each are drawn.
     """
     if per_speaker is not None and per_speaker < 1:
-        raise VoxauditError(f"per_speaker must be at least 1, not {per_speaker}")
+        raise VoxauditError(f"per_speaker must be at least 1, not {per_speaker}", see=("per_speaker",))
     if table["speaker"].null_count() == table.height:
-        raise VoxauditError(
-            f"{where}: no utterance has a speaker. Stopping early needs a speaker column: speakers are the sample"
+        raise refuse(
+            "no_speakers",
+            "no utterance has a speaker. Stopping early needs a speaker column: speakers are the sample",
+            about=where,
         )
     known = table.filter(pl.col("speaker").is_not_null() & (pl.col("words") > 0))
     if attribute is None:
         known = known.with_columns(group=pl.lit(ALL))
     else:
-        known = known.with_columns(group=pl.col(attribute).cast(pl.String)).filter(
-            pl.col("group").is_not_null()
-        )
+        known = known.with_columns(pl.col("group").cast(pl.String)).filter(pl.col("group").is_not_null())
     people = known.group_by("speaker").agg(
         pl.col("group").n_unique().alias("groups"), pl.col("group").first()
     )
@@ -86,12 +95,13 @@ def plan_order(
         name = mixed.sort("speaker")["speaker"][0]
         raise VoxauditError(
             f"{where}: speaker '{name}' is in several groups of '{attribute}'. Groups are compared by speaker:"
-            " choose an attribute of the speaker"
+            " choose an attribute of the speaker",
+            see=("attribute",),
         )
     sizes = dict(
         people.group_by("group").agg(pl.len()).sort(["len", "group"], descending=[True, False]).rows()
     )
-    names = _names(sizes, attribute, reference, where)
+    names = _names(sizes, attribute, against, where)
     totals = known.group_by("speaker").agg("id", pl.col("words").sum()).select("speaker", "id", "words")
     by_speaker = {str(name): (ids, float(words)) for name, ids, words in totals.iter_rows()}
     speakers: list[str] = []
@@ -117,36 +127,37 @@ def plan_order(
     )
 
 
-def check_attribute(attribute: str, attributes: Sequence[str], where: str) -> None:
-    """Raise one line unless a corpus has the attribute."""
-    if attribute not in attributes:
-        raise VoxauditError(
-            f"{where}: no attribute '{attribute}'.{suggest(attribute, list(attributes))}"
-            f" Attributes there: {', '.join(attributes) or 'none'}"
-        )
-
-
-def _names(
-    sizes: dict[str, int], attribute: str | None, reference: str | None, where: str
-) -> tuple[str, ...]:
-    """Return the groups that are compared, the reference first."""
+def _names(sizes: dict[str, int], attribute: str | None, against: str | None, where: str) -> tuple[str, ...]:
+    """Return the groups that are compared, the one they are compared with first."""
     if not sizes:
         raise VoxauditError(f"{where}: no utterance has a speaker, a reference text with words and a group")
-    if reference is not None and reference not in sizes:
+    if against is not None and against not in sizes:
         raise VoxauditError(
-            f"{where}: no speaker has {attribute} '{reference}'.{suggest(reference, list(sizes))}"
-            f" Groups there: {', '.join(sizes)}"
+            f"{where}: no speaker has {attribute} '{against}'.{suggest(against, list(sizes))}"
+            f" Groups there: {', '.join(sizes)}",
+            see=("against",),
         )
     large = [name for name, count in sizes.items() if count >= FEWEST_SPEAKERS]
-    counts = ", ".join(f"{name} ({count})" for name, count in sizes.items())
     if attribute is None and not large:
-        raise VoxauditError(f"{where}: {sizes[ALL]} speakers; at least {FEWEST_SPEAKERS} are needed")
-    if attribute is not None and (len(large) < 2 or (reference or large[0]) not in large):
-        raise VoxauditError(
-            f"{where}: speakers by '{attribute}': {counts}. A comparison needs two groups of at least"
-            f" {FEWEST_SPEAKERS} speakers each: merge small ones or choose another attribute"
+        text = f"{sizes[ALL]} speakers; at least {FEWEST_SPEAKERS} are needed"
+        raise refuse("too_few_speakers", text, about=where, speakers=sizes[ALL], needed=FEWEST_SPEAKERS)
+    if attribute is not None and (len(large) < 2 or (against or large[0]) not in large):
+        counts = ", ".join(f"{name} ({count})" for name, count in sizes.items())
+        raise refuse(
+            "too_few_speakers" if len(sizes) > 1 else "one_group",
+            f"speakers by '{attribute}': {counts}. A comparison needs two groups of at least {FEWEST_SPEAKERS} speakers"
+            " each: merge small ones or choose another attribute",
+            about=where,
+            see=("attribute",),
+            groups=sizes,
+            needed=FEWEST_SPEAKERS,
         )
-    first = reference or large[0]
+    if len(large) > MOST_GROUPS:
+        text = (
+            f"{attribute} has {len(large):,} groups, more than the {MOST_GROUPS} that are compared one by one"
+        )
+        raise refuse("too_many_groups", text, about=where, see=("attribute",), groups=len(large))
+    first = against or large[0]
     return (first, *(name for name in large if name != first))
 
 

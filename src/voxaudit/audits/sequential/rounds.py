@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from voxaudit.answer import Verdict
 from voxaudit.audits.sequential.evidence import Gaps, Mask, Rates
-from voxaudit.audits.sequential.order import Order
+from voxaudit.audits.sequential.order import Cell, Order
 from voxaudit.errors import VoxauditError
-from voxaudit.stats.anytime import FloatArray, e_bh
+from voxaudit.stats.anytime import FloatArray, e_bh, gap_limits
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 
 FIRST_LOOK = 10
@@ -46,12 +47,17 @@ class Goal:
 
     def __post_init__(self) -> None:
         if self.precision is None and not self.decide:
-            raise VoxauditError("nothing to stop for: give a precision, an attribute to decide on, or both")
+            raise VoxauditError(
+                "nothing to stop for: give a precision, an attribute whose gap is to be decided on, or both",
+                see=("precision", "attribute"),
+            )
         for name, value in (("precision", self.precision), ("margin", self.margin)):
             if value is not None and not 0.0 < value < 1.0:
-                raise VoxauditError(f"{name} must lie between 0 and 1 (a share of words), not {value:g}")
+                raise VoxauditError(
+                    f"{name} must lie between 0 and 1 (a share of words), not {value:g}", see=(name,)
+                )
         if not 0.0 < self.alpha < 0.5:
-            raise VoxauditError(f"alpha must lie between 0 and 0.5, not {self.alpha:g}")
+            raise VoxauditError(f"alpha must lie between 0 and 0.5, not {self.alpha:g}", see=("alpha",))
 
 
 @dataclass(frozen=True)
@@ -130,3 +136,112 @@ def _decide(goal: Goal, gaps: Gaps, stops: NDArray[np.str_], last: Mask) -> None
 
 def _claimed(log_e: FloatArray, goal: Goal) -> Mask:
     return e_bh(log_e, goal.alpha) if goal.fdr else log_e >= math.log(1.0 / goal.alpha)
+
+
+UNLIKE = 2.5
+"""A ratio of spreads beyond which e-values are too large to be taken at their word (see docs/sequential.md)."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A cell's word error rate in a group; the limits hold at all looks together (none before 20 speakers)."""
+
+    recognizer: str
+    scenario: str
+    group: str
+    wer: float | None
+    low: float | None
+    high: float | None
+    speakers: int
+    stopped: str
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A group's word error rate less that of the group it is compared with, in a cell.
+
+    `e_value` is the evidence against "there is no gap"; the limits hold every gap whose e-value is below 1/alpha.
+    `spread_ratio` is the standard deviation of the group's speakers over that of the other's.
+    """
+
+    recognizer: str
+    scenario: str
+    group: str
+    against: str
+    gap: float | None
+    low: float | None
+    high: float | None
+    e_value: float
+    pairs: int
+    stopped: str
+    spread_ratio: float | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The claim it stopped with; not shown where it made none."""
+        return "shown" if self.stopped == SHOWN else "alike" if self.stopped == ALIKE else "not_shown"
+
+    @property
+    def doubtful(self) -> bool:
+        """True where skewness can feign the gap: a few very bad speakers, not met yet, make a group look good."""
+        if self.stopped != SHOWN or self.gap is None or not self.spread_ratio:
+            return False
+        return self.spread_ratio < 1.0 / UNLIKE if self.gap > 0 else self.spread_ratio > UNLIKE
+
+
+def summarize(
+    walked: Walk, cells: Sequence[Cell], order: Order, goal: Goal
+) -> tuple[tuple[Rate, ...], tuple[Gap, ...]]:
+    """Return the rates and gaps that the rounds found."""
+    rates, (lows, highs) = walked.rates.rate(), walked.rates.limits()
+    all_rates, all_gaps = [], []
+    e_values = walked.gaps.log_shown()
+    spreads = walked.rates.spread()
+    for c, cell in enumerate(cells):
+        for g, name in enumerate(order.names):
+            wer, low, high = (float(values[c, g]) for values in (rates, lows, highs))
+            known = math.isfinite(high)
+            all_rates.append(
+                Rate(
+                    cell.recognizer,
+                    cell.scenario,
+                    name,
+                    None if math.isnan(wer) else wer,
+                    low if known else None,
+                    high if known else None,
+                    int(walked.rates.n[c, g]),
+                    str(walked.rate_stops[c, g]),
+                )
+            )
+        contrasts = walked.gap_stops.shape[1]
+        for k in range(contrasts):
+            row = c * contrasts + k
+            pairs = int(walked.gaps.n[row])
+            limits: tuple[float | None, float | None] = (None, None)
+            if pairs:
+                lower, upper = gap_limits(
+                    walked.gaps.differences[row, :pairs],
+                    walked.gaps.scales[row, :pairs],
+                    walked.gaps.stakes,
+                    goal.alpha,
+                )
+                limits = _finite(lower), _finite(upper)
+            all_gaps.append(
+                Gap(
+                    cell.recognizer,
+                    cell.scenario,
+                    order.names[k + 1],
+                    order.names[0],
+                    float(walked.gaps.mean[row]) if pairs else None,
+                    *limits,
+                    math.exp(min(float(e_values[row]), 700.0)),
+                    pairs,
+                    str(walked.gap_stops[c, k]),
+                    _finite(float(spreads[c, k + 1] / spreads[c, 0])) if spreads[c, 0] > 0 else None,
+                )
+            )
+    return tuple(all_rates), tuple(all_gaps)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

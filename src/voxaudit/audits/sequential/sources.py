@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.sequential.order import Order
+from voxaudit.audits.scores import Scores
+from voxaudit.audits.sequential.order import Cell, Order
 from voxaudit.audits.sequential.rounds import Hear
 from voxaudit.corpus import Corpus, Utterance
+from voxaudit.errors import VoxauditError
+from voxaudit.registry import suggest
 from voxaudit.run.session import Session
 from voxaudit.run.trial import Outcome
 from voxaudit.score.normalize import Normalizer
-from voxaudit.score.table import attribute_names, score_columns
+from voxaudit.score.table import score_columns
 from voxaudit.stats.anytime import FloatArray
-from voxaudit.tables import require_columns
 
 
-@dataclass(frozen=True)
-class Cell:
-    """A recognizer under a scenario."""
-
-    recognizer: str
-    scenario: str
-
-
-def utterance_table(corpus: Corpus, rule: Normalizer) -> pl.DataFrame:
-    """Return id, speaker, words of the reference, and the attributes, of the utterances that have a reference."""
+def utterances_of(corpus: Corpus, rule: Normalizer, attribute: str | None) -> pl.DataFrame:
+    """Return id, speaker, words of the reference, and the attribute's group, of utterances that have a reference."""
+    if attribute is not None and attribute not in corpus.attributes:
+        raise VoxauditError(
+            f"{corpus.source or corpus.name}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
+            f" Attributes there: {', '.join(corpus.attributes) or 'none'}",
+            see=("attribute",),
+        )
     table = corpus.table.filter(pl.col("text").is_not_null())
     words = score_columns(table["text"], table["text"], rule)["words"]
-    about = [pl.col(column).alias(name) for column, name in attribute_names(table.columns).items()]
-    return table.select("id", "speaker", *about).with_columns(words.alias("words"))
+    group = [] if attribute is None else [pl.col(attribute).alias("group")]
+    return table.select("id", "speaker", *group).with_columns(words.alias("words"))
+
+
+def counts_of(scores: Scores, attribute: str | None) -> pl.DataFrame:
+    """Return recognizer, scenario, utterance, speaker, errors, words, and the attribute's group, of scored trials."""
+    scores.require("utterance", "speaker", "scenario", "recognizer", "words")
+    group = [] if attribute is None else [pl.col(scores.column(attribute)).alias("group")]
+    names = pl.col("recognizer", "scenario", "utterance", "speaker").cast(pl.String)
+    counts = {"errors": pl.Series(scores.errors()), "words": pl.Series(scores.counts("words"))}
+    frame = scores.frame.select(names, *group).with_columns(**counts)
+    return frame.filter(pl.col("words").is_not_nan() & pl.col("errors").is_not_nan())
+
+
+def cells_of(counts: pl.DataFrame) -> list[Cell]:
+    """Return the cells that have words."""
+    some = counts.group_by("recognizer", "scenario", maintain_order=True).agg(pl.col("words").sum())
+    return [Cell(name, scenario) for name, scenario, words in some.iter_rows() if words > 0]
 
 
 def listening(
@@ -78,13 +93,12 @@ def listening(
     return hear
 
 
-def replaying(scores: pl.DataFrame, cells: Sequence[Cell], order: Order) -> Hear:
-    """Return how to take speakers from the `scores` of a finished run as if they were heard now."""
+def replaying(counts: pl.DataFrame, cells: Sequence[Cell], order: Order) -> Hear:
+    """Return how to take speakers from the counts of a finished run as if they were heard now."""
     cell_of = {(cell.recognizer, cell.scenario): place for place, cell in enumerate(cells)}
     speaker_of = {id_: place for place, ids in enumerate(order.utterances) for id_ in ids}
     sums = np.zeros((3, len(cells), len(order.speakers)))
-    wrong = pl.col("substitutions") + pl.col("deletions") + pl.col("insertions")
-    rows = scores.select("recognizer", "scenario", pl.col("utterance").cast(pl.String), wrong, "words")
+    rows = counts.select("recognizer", "scenario", "utterance", "errors", "words")
     for recognizer, scenario, utterance, errors, words in rows.iter_rows():
         cell, speaker = cell_of.get((recognizer, scenario)), speaker_of.get(utterance)
         if cell is not None and speaker is not None:
@@ -96,14 +110,6 @@ def replaying(scores: pl.DataFrame, cells: Sequence[Cell], order: Order) -> Hear
         return _expand(errors, words, answered, wanted, order)
 
     return hear
-
-
-def cells_of(scores: pl.DataFrame, where: str) -> list[Cell]:
-    """Return the cells of a `scores` table that have words."""
-    counts = ("utterance", "speaker", "scenario", "recognizer", "words")
-    require_columns(scores, (*counts, "substitutions", "deletions", "insertions"), where)
-    some = scores.group_by("recognizer", "scenario", maintain_order=True).agg(pl.col("words").sum())
-    return [Cell(str(name), str(scenario)) for name, scenario, words in some.iter_rows() if words > 0]
 
 
 def _expand(
