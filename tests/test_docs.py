@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from voxaudit.audits.audit import AUDITS
 from voxaudit.cli.main import COMMANDS, _parser, main
 from voxaudit.config import config_schema, read_config
 
@@ -39,6 +40,7 @@ NOT_RUN = {
     r"attack": "gradients or thousands of trials; tests/audits/test_attack_command.py",
     r"recognizers check": "minutes of audio; tests/recognize/test_recognizer_check.py",
     r"simulate": "15 CPU seconds and more; tests/audits",
+    r"perturb .*stutter:": "aligns; tests/audits/test_stutter_command.py",
     r"stutter": "aligns and searches with real recognizers; tests/audits/test_stutter_command.py",
     r"localize .*--validate": "speaks and hears; tests/audits/test_localize_validate.py",
     r"breaking (?!field)": "searches with real recognizers; tests/audits/test_breaking.py",
@@ -107,7 +109,7 @@ def reason(line: str) -> str | None:
 
 def test_commands_were_found():
     assert len(UNIQUE) > 80
-    assert {line.split()[1] for line in UNIQUE} >= set(COMMANDS) - {"recognizers"}
+    assert {line.split()[1] for line in UNIQUE} >= {*COMMANDS, *AUDITS.names()} - {"recognizers"}
 
 
 @pytest.mark.parametrize("line", sorted(UNIQUE), ids=lambda line: line[:60])
@@ -127,7 +129,7 @@ def test_every_command_shown_is_parsed(line, capsys):
 def test_every_command_mentioned_has_its_flags(page):
     for line in mentioned(page.read_text("utf-8")):
         command = line.split()[1]
-        assert command in COMMANDS or command.startswith("-"), line
+        assert command in COMMANDS or command in AUDITS.names() or command.startswith("-"), line
         for flag in re.findall(r"(?<!\S)--[a-z][\w-]*", line):
             assert flag in flags(command) | {"--help"}, f"{line}: {command} has no {flag}"
 
