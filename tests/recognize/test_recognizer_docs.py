@@ -74,7 +74,7 @@ def dial(module, digits, rate=8000):
     return Audio(np.concatenate(sound).astype(np.float32), rate)
 
 
-def test_the_example_engine_hears_what_was_dialled_and_passes_the_check(dial_tones):
+def test_the_example_engine_hears_what_was_dialed_and_passes_the_check(dial_tones):
     recognizer = make_recognizer(dial_tones.DialTones, frame="0.05")
     assert recognizer.load()([dial(dial_tones, "4711#")])[0].text == "four seven one one hash"
     clips = [dial(dial_tones, digits) for digits in ("1", "23", "456", "7890", "*#", "55", "12", "9")]
