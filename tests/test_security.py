@@ -153,7 +153,7 @@ COMMANDS = [
     ["report", "{home}/run"],
     ["robustness", "{home}/run", "--resamples", "100"],
     ["disparity", "{home}/run", "--attribute", "{group}", "--by", "recognizer"],
-    ["parity", "{home}/run", "--attributes", "{group}", "--min-snr", "-99", "--full"],
+    ["parity", "{home}/run", "--attributes", "{group}", "--min-snr", "-99", "--recordings", "0"],
     ["differential", "{home}/run", "--attribute", "{group}"],
     ["localize", "{home}/run", "--attribute", "{group}"],
     ["power", "{home}/run", "--attributes", "{group}"],
