@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -16,7 +15,8 @@ import pytest
 
 from voxaudit import audio
 from voxaudit.audio import Audio
-from voxaudit.cli import quality as command
+from voxaudit.audits.quality.audit import quality
+from voxaudit.cli.main import main
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.base import COLUMNS
 from voxaudit.errors import VoxauditError
@@ -24,7 +24,7 @@ from voxaudit.perturb import Perturbation, Scenario
 from voxaudit.recognize.files import installed
 from voxaudit.run import Run
 from voxaudit.run.folder import write_config
-from voxaudit.score.quality import measure, measure_quality, pesq_score, worker
+from voxaudit.score.quality import difficulties, measure, measure_quality, pesq_score, worker
 from voxaudit.score.quality.measure import sampling_order
 from voxaudit.score.quality.measures import LONGEST, PesqRefusedError
 from voxaudit.score.quality.measures import measure as measure_groups
@@ -282,9 +282,7 @@ def test_bad_numbers_are_refused(corpus, wrong, reason):
 
 
 def run_command(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    return command.run(parser.parse_args(arguments))
+    return main(["quality", *arguments])
 
 
 @needs_dnsmos
@@ -292,28 +290,56 @@ def test_the_command_prints_one_document_and_writes_the_rows(corpus, tmp_path, m
     monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
     files = corpus.table["audio"].to_list()[:2]
     out = tmp_path / "rows.csv"
-    given = (*files, "--scenarios", "gain:2", "gaussian_noise:4", "speed_up:1", "--out", str(out))
+    given = (*files, "--scenarios", "gain:2,gaussian_noise:4,speed_up:1", "--rows", str(out))
     assert run_command(*given, "--workers", "1", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    rows = {row["scenario"]: row for row in document["scenarios"]}
+    (table,) = document["tables"]
+    records = [dict(zip(table["names"], row, strict=True)) for row in table["rows"]]
+    rows = {row["scenario"]: row for row in records}
     assert list(rows) == ["clean", "gain:2", "gaussian_noise:4", "speed_up:1"]
     assert rows["gaussian_noise:4"]["difficulty"] > rows["clean"]["difficulty"]
     assert rows["clean"]["pesq"] is None
-    assert document["retimed"] == ["speed_up:1"]
-    assert document["of_utterances"] == document["utterances"] == 2
+    assert document["title"] == "Quality of 2 of 2 utterances"
+    finding = next(one for one in document["findings"] if one["id"] == "quality/gaussian_noise:4/difficulty")
+    assert finding["estimate"] == rows["gaussian_noise:4"]["difficulty"]
+    assert finding["sentence"].startswith("The difficulty of gaussian_noise:4 (white Gaussian noise at 0 dB")
     assert pl.read_csv(out).height == 8
-    assert run_command(*given, "--workers", "1") == 0
-    shown = capsys.readouterr()
-    assert "Quality of 2 of 2 utterances" in shown.out
     if installed("pesq"):
-        assert "reads low there: speed_up:1" in shown.err
+        retimed = next(note for note in document["notes"] if note["code"] == "retimed")
+        assert retimed["facts"]["scenarios"] == ["speed_up:1"]
+    assert run_command(*given, "--workers", "1") == 0
+    shown = capsys.readouterr().out
+    assert "Quality of 2 of 2 utterances" in shown
+    assert "95 % intervals" not in shown  # of two utterances there is none
+    if installed("pesq"):
+        assert "reads low there: speed_up:1" in shown
 
 
 @needs_dnsmos
-def test_the_command_refuses_a_difficulty_without_a_scale(corpus, tmp_path, monkeypatch, capsys):
+def test_a_difficulty_without_a_scale_is_refused(corpus, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
     assert run_command(corpus.table["audio"][0], "--workers", "1") == 0
-    assert "No difficulty: difficulty is relative" in capsys.readouterr().err
+    assert (
+        "Not answered: difficulty: it is relative: it needs at least 3 scenarios" in capsys.readouterr().out
+    )
+    answer = quality(corpus, workers=1, store=tmp_path / "q.sqlite")
+    (refusal,) = answer.refusals
+    assert (refusal.code, refusal.facts["scenarios"]) == ("too_few_scenarios", 1)
+    assert [one.measure for one in answer.findings] == ["dnsmos"]
+    assert answer.findings[0].estimate == pytest.approx(answer.detail["dnsmos"].mean())
+
+
+@needs_dnsmos
+def test_intervals_of_an_answer_are_those_of_the_difficulties(corpus, tmp_path):
+    answer = quality(corpus, scenarios=["gain:1", "gaussian_noise:2"], workers=1, store=tmp_path / "q.sqlite")
+    assert answer.detail.height == 6 * 3
+    for row in difficulties(answer.detail).iter_rows(named=True):
+        finding = answer.finding(f"quality/{row['scenario']}/difficulty")
+        assert (finding.estimate, finding.low, finding.high) == (row["difficulty"], row["low"], row["high"])
+    labels = answer.figure("difficulty").drawing.labels
+    assert labels[-1] == answer.tables["scenarios"].sort("difficulty")["scenario"][-1]
+    (hardest,) = (one for one in answer.findings if one.headline)
+    assert hardest.scenario == labels[-1]
 
 
 @pytest.mark.parametrize(
@@ -322,9 +348,25 @@ def test_the_command_refuses_a_difficulty_without_a_scale(corpus, tmp_path, monk
         (["nowhere.wav"], "no such audio file"),
         (["nowhere"], "no such file or folder"),
         (["a.wav", "folder"], "give one run, one corpus, or audio files only"),
-        (["a.wav", "--out", "x.xlsx"], "unknown table format"),
+        (["a.wav", "--rows", "x.xlsx"], "unknown table format"),
+        (["a.wav", "--rows", "no/folder/x.csv"], "no such folder"),
     ],
 )
-def test_the_command_says_what_is_wrong(arguments, reason):
-    with pytest.raises(VoxauditError, match=reason):
-        run_command(*arguments)
+def test_the_command_says_what_is_wrong(arguments, reason, capsys):
+    assert run_command(*arguments) == 2
+    assert reason in capsys.readouterr().err
+
+
+@needs_dnsmos
+def test_utterances_are_a_number_or_all(corpus, tmp_path, capsys):
+    file = corpus.table["audio"][0]
+    assert run_command(file, "--utterances", "many") == 2
+    assert "utterances are a number or all, not 'many' (see --utterances)" in capsys.readouterr().err
+    some = quality(corpus, utterances="2", workers=1, store=tmp_path / "q.sqlite")
+    assert some.title == "Quality of 2 of 6 utterances"
+    assert quality(corpus, utterances="all", workers=1, store=tmp_path / "q.sqlite").detail.height == 6
+
+
+def test_what_is_no_audio_is_refused():
+    with pytest.raises(VoxauditError, match="a run, a corpus, or paths of audio files"):
+        quality(pl.DataFrame({"wer": [1.0]}))
