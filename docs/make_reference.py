@@ -7,16 +7,15 @@ what the code declares without a meaning here, or the other way round, is an err
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import voxaudit.report
 from voxaudit.cli.main import COMMANDS
 from voxaudit.config import GATES, NAMED, ORDER, SECTIONS
 from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
+from voxaudit.render.json import schema
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score.quality.measure import _schema
 from voxaudit.score.quality.measures import COLUMNS as QUALITY_GROUPS
@@ -105,22 +104,34 @@ QUALITY = {
 }
 
 FINDING = {
-    "id": "stable over runs of the same audit",
     "audit": "which audit found it",
+    "id": "stable over runs that ask the same",
+    "measure": "what was measured",
     "verdict": "",
     "sentence": "the finding in words",
-    "measure": "what was measured",
     "estimate": "the number",
-    "low": "lower end of its 95 % interval",
+    "low": "lower end of its interval",
     "high": "upper end",
-    "unit": "`fraction`, `ratio`, or a unit in words",
-    "p": "adjusted for the family of tests",
+    "level": "of the interval, such as 0.95",
+    "unit": "`fraction`, `ratio`, `count`, or a unit in words",
+    "p": "of this question alone",
+    "p_adjusted": "within the family of questions asked together; the verdict follows from it",
+    "family": "what was corrected for together; null: nothing",
     "recognizer": "whom it is about; null: not about one",
+    "corpus": "of which corpus, where there are several",
+    "language": "in which language, where there are several",
     "scenario": "in which scenario; null: not about one",
     "attribute": "of which attribute",
     "group": "of which group",
+    "against": "what the group or recognizer is compared with",
     "speakers": "how many speakers it rests on",
+    "speakers_against": "and of those it is compared with",
+    "utterances": "how many utterances",
+    "words": "how many words",
+    "excludes": "where no difference is shown: the largest that the data do not rule out",
+    "code": "where there is no answer: why",
     "headline": "true: in the summary",
+    "command": "the line that prints it again",
 }
 
 PAGES = {
@@ -165,11 +176,11 @@ ENVIRONMENT = {
 
 def reference() -> str:
     """Return the whole page."""
-    schema = json.loads((Path(voxaudit.report.__file__).parent / "findings.schema.json").read_text("utf-8"))
-    finding = schema["$defs"]["finding"]["properties"]
-    verdicts = ", ".join(f"`{one}`" for one in finding["verdict"]["enum"])
+    parts = schema()["$defs"]
+    finding = parts["finding"]["properties"]
+    verdicts = ", ".join(f"`{one}`" for one in parts["verdict"]["enum"])
     attributes = "\n`attribute_` stands before the name of an attribute that would hide a column of ours.\n"
-    parts = [
+    page = [
         TOP,
         "## Commands\n\n`voxaudit --version` prints the version, `voxaudit COMMAND --help` what stands here.\n",
         *(_command(name) for name in COMMANDS),
@@ -202,7 +213,7 @@ def reference() -> str:
         "A service's variable can have another name: `key_env` in its settings. Keys are read where they are used and"
         " written nowhere.\n",
     ]
-    return "\n".join(parts)
+    return "\n".join(page)
 
 
 def _groups() -> list[str]:
