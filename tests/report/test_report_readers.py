@@ -93,14 +93,15 @@ def test_scenarios_with_one_setting_each_are_bars_not_an_empty_map(make_run, dro
 
 def test_parity_speaks_of_each_recognizer_before_their_mean(make_run, drops):
     section = chapter(build_report(make_run(drops), attributes=["accent"]), "parity")
-    gaps = [one.recognizer for one in section.findings if one.measure == "gap"]
+    (answer,) = section.answers
+    gaps = [one.recognizer for one in answer.findings if one.measure == "wer_gap"]
     assert gaps == ["one", "two", None]
-    assert "percentage points" in section.findings[0].sentence
-    assert [one.label for one in section.figures[0].drawing.series] == ["one", "two"]
-    for table in (section.figures[0].table, *section.tables[1:]):
-        names = list(dict.fromkeys(row[0] for row in table.rows))
-        assert names == ["one", "two", MEAN]
-    speakers = [one for one in section.findings if one.measure == "speakers"]
+    assert "percentage points" in answer.findings[0].sentence
+    assert [one.label for one in answer.figure("groups").drawing.series] == ["one", "two"]
+    for name in ("groups", "gaps", "pairs"):
+        assert answer.tables[name]["recognizer"].unique(maintain_order=True).to_list() == ["one", "two", MEAN]
+    speakers = [one for one in answer.findings if one.measure == "speakers_missing"]
+    assert speakers
     assert all(re.match(r"(one|two): too few speakers", one.sentence) for one in speakers)
 
 

@@ -107,12 +107,3 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(VoxauditError, match="cannot make this folder"):
             write_report(Report("t", "s", (), ()), folder)
-
-
-def test_options_of_another_command_are_named_with_it(make_run, drops):
-    report = build_report(make_run(drops), attributes=["accent"])
-    parity = chapter(report, "parity")
-    said = " ".join((*parity.notes, *(row[2] for row in report.table("checklist").rows)))
-    assert "`voxaudit parity RUN --age COLUMN` names it" in said
-    assert "`voxaudit parity RUN --scenario ID` looks at another" in said
-    assert "with --age" not in said
