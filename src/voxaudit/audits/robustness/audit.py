@@ -349,7 +349,17 @@ def _ranking(found: Robustness) -> Iterator[Finding]:
             excludes = max((n for n in numbers[1:] if n is not None), key=abs, default=None)
             names = f"{listed(first[:-1])} and {first[-1]}"
             apart = "they differ" if len(first) == 2 else "the best two differ"
-            sentence = f"{names} cannot be told apart under disturbance{in_language}: {apart} by {value}."
+            sentence = f"{names} cannot be told apart under disturbance{in_language}: {apart} by {value}"
+            lost = own.filter(pl.col("recognizer").is_in(first) & (pl.col("verdict") == "shown"))[
+                "against"
+            ].to_list()
+            worse = [row["recognizer"] for row in rows if lost.count(row["recognizer"]) == len(first)]
+            if worse:
+                lose = "loses" if len(worse) == 1 else "lose"
+                sentence += (
+                    f"; {listed(worse)} {lose} more than {'both' if len(first) == 2 else 'each of them'}"
+                )
+            sentence += "."
         yield Finding(
             id=finding_id(AUDIT, language, "ranking", measure),
             measure=measure,
@@ -645,7 +655,8 @@ def _level_tables(found: Robustness, rates: Sequence[str]) -> Iterator[Table]:
     yield tabulate(
         "worst",
         "Worst scenarios",
-        pl.concat([scenarios.head(0), *worst]),
+        # What it does without what that is like: a terminal is narrow.
+        pl.concat([scenarios.head(0), *worst]).with_columns(pl.col("does").str.split(": ").list.first()),
         _columns(*found.labels, "scenario", "does", "clean_wer", "wer", "werd"),
     )
     about = ("difficulty", "utterances", "speakers")
