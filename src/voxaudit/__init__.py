@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.localize.audit import localize as localize
     from voxaudit.audits.parity.audit import parity as parity
+    from voxaudit.audits.power.audit import power as power
     from voxaudit.audits.quality.audit import quality as quality
     from voxaudit.audits.robustness.audit import robustness as robustness
     from voxaudit.audits.score.audit import score_files as score_files
@@ -61,6 +62,7 @@ _HOMES = {
     "open_run": "voxaudit.run",
     "parity": "voxaudit.audits.parity.audit",
     "parse_scenario": "voxaudit.perturb",
+    "power": "voxaudit.audits.power.audit",
     "quality": "voxaudit.audits.quality.audit",
     "read_corpus": "voxaudit.corpus",
     "robustness": "voxaudit.audits.robustness.audit",
