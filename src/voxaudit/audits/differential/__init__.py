@@ -25,6 +25,9 @@ AUDIT = Audit(
     questions=questions,
     source_help="a run's folder, a table of transcripts, or a table of distances (csv, tsv, jsonl, parquet)",
     options={
+        "scenario": Option(
+            "only these disturbed scenarios; clean speech stays beside them", kind="names", metavar="ID,..."
+        ),
         "attribute": Option("the column of the groups (default for distances: group)", metavar="COLUMN"),
         "tau": Option(
             "tolerances in word distance (default: 0.01,0.05,0.1,0.15; the middle two where the grid is large)",

@@ -55,8 +55,15 @@ AUDIT = Audit(
     questions=questions,
     source_help="a run's folder, a table of transcripts, or one of word counts (csv, tsv, jsonl, parquet)",
     options={
+        "scenario": Option(
+            "only these disturbed scenarios; clean speech stays beside them", kind="names", metavar="ID,..."
+        ),
         "attribute": Option("the column of groups (default: everybody is one group)", metavar="COLUMN"),
-        "omega": Option("a word is non-robust where it is heard more than N times less often", "number", "N"),
+        "omega": Option(
+            "a word is non-robust where it is heard more than N times fewer than in clean speech",
+            "number",
+            "N",
+        ),
         "vocabulary": Option("look only at these words: a file, separated by spaces", "file", "FILE"),
         "reference_words": Option("look only at words that occur in the reference texts", "flag"),
         "phonemes": Option("also the sounds of lost words, by the dictionary of pocketsphinx", "flag"),
