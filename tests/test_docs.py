@@ -42,7 +42,6 @@ NOT_RUN = {
     r"simulate": "15 CPU seconds and more; tests/audits",
     r"perturb .*stutter:": "aligns; tests/audits/test_stutter_command.py",
     r"stutter": "aligns and searches with real recognizers; tests/audits/test_stutter_command.py",
-    r"localize .*--validate": "speaks and hears; tests/audits/test_localize_validate.py",
     r"breaking (?!field)": "searches with real recognizers; tests/audits/test_breaking.py",
     r"quality": "DNSMOS takes a second of CPU for a few seconds of audio; tests/score",
     r"select .*(srb-accented|dnsmos)": "DNSMOS; tests/corpus/test_select.py",
