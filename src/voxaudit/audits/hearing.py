@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from voxaudit.answer import Answer, Note, command_line, with_command
 from voxaudit.audits.scores import Scores, is_run
 from voxaudit.corpus import Corpus, read_corpus
 from voxaudit.errors import VoxauditError
@@ -34,6 +35,14 @@ def finished(source: Any, name: str, *files: str) -> Path | None:
     if any((path / file).is_file() for file in files):
         return path
     return path / name if is_run(path) else None
+
+
+def as_written(answer: Answer, folder: Path, files: str) -> Answer:
+    """Return an answer with the command that reads it again from the folder it was written to, and what is there."""
+    beside = folder.name == answer.audit and is_run(folder.absolute().parent)
+    command = command_line(answer.audit, ["RUN" if beside else folder.name], {})
+    note = Note("written", f"written to {folder}: {files}", {"folder": str(folder)})
+    return replace(with_command(answer, command), notes=(*answer.notes, note))
 
 
 def corpus_to_hear(

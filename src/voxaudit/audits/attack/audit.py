@@ -24,7 +24,6 @@ from voxaudit.answer import (
     Table,
     Tables,
     Verdict,
-    command_line,
     finding_id,
     number_or_none,
     refuse,
@@ -36,8 +35,7 @@ from voxaudit.audits.attack.gradient import Norm, Pgd, UniversalSettings
 from voxaudit.audits.attack.models import AttackError, VictimLike, open_victims
 from voxaudit.audits.attack.result import TRANSCRIPTS, Row, transcript_rows
 from voxaudit.audits.audit import asks
-from voxaudit.audits.hearing import choose_utterances, corpus_to_hear, finished
-from voxaudit.audits.scores import is_run
+from voxaudit.audits.hearing import as_written, choose_utterances, corpus_to_hear, finished
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
@@ -160,16 +158,8 @@ def attack(
                 rows.append(row)
                 heard += transcript_rows(row, tried)
     _write(Attack(tuple(rows), left_out, tuple(notes)), heard, corpus, folder)
-    beside = "RUN" if folder.name == NAME and is_run(folder.absolute().parent) else folder.name
-    answer = _answer(folder)
-    command = command_line(NAME, [beside], {})
-    written = Note(
-        "written",
-        f"written to {folder}: audio, transcripts.parquet, scores.parquet (for the audit `robustness`), {FOUND}",
-        {"folder": str(folder)},
-    )
-    findings = tuple(replace(one, command=command) for one in answer.findings)
-    return replace(answer, findings=findings, notes=(*answer.notes, written))
+    said = f"audio, transcripts.parquet, scores.parquet (for the audit `robustness`), {FOUND}"
+    return as_written(_answer(folder), folder, said)
 
 
 def _with_reference(corpus: Corpus, target: str | None) -> tuple[list[Utterance], dict[str, int]]:

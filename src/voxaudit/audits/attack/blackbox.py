@@ -133,7 +133,7 @@ def _ask(
 
 
 def rate(reference: str, text: str) -> tuple[int, int]:
-    """Return the word and the character errors of a transcript against a normalised reference."""
+    """Return the word and the character errors of a transcript against a normalized reference."""
     heard = normalizer("basic")(text)
     return count_words(reference, heard).errors, count_characters(reference, heard).errors
 

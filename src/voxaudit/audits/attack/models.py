@@ -371,7 +371,7 @@ def log_mel(waveforms: Tensor, lengths: Tensor, extractor: Any) -> Tensor:
 def _inputs(
     model: Any, extractor: Any, waveforms: Tensor, lengths: Tensor, chosen: list[int]
 ) -> tuple[Tensor, Tensor | None, Tensor]:
-    """Return normalised waveforms, the mask where the model knows one, and the lengths of some utterances."""
+    """Return normalized waveforms, the mask where the model knows one, and the lengths of some utterances."""
     torch = need_torch()
     lengths = lengths[chosen]
     longest = int(lengths.max())

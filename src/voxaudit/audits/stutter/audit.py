@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,13 @@ from voxaudit.answer import (
     Table,
     Tables,
     Verdict,
-    command_line,
     finding_id,
     number_or_none,
     refuse,
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.hearing import choose_utterances, corpus_to_hear, finished
+from voxaudit.audits.hearing import as_written, choose_utterances, corpus_to_hear, finished
 from voxaudit.audits.scores import Scores, is_run
 from voxaudit.audits.stutter.folder import (
     FOUND,
@@ -175,20 +174,8 @@ def stutter(
             read_labels(queue)
     fillers = (*clips, *(_filler_clips() if filler_voice else ()))
     _hear(corpus, engines, folder, settings, dose, mixture, fillers, brought, only_agreed, options)
-    answer = _answer(folder, labels, ())
-    beside = "RUN" if folder.name == NAME and is_run(folder.absolute().parent) else folder.name
-    return _signed(answer, command_line(NAME, [beside], {}), folder)
-
-
-def _signed(answer: Answer, command: str, folder: Path) -> Answer:
-    """Return the answer with the command that reads it again, and where everything is."""
-    note = Note(
-        "written",
-        f"written to {folder}: cases.parquet, {QUEUE} (for people to label), {FOUND}",
-        {"folder": str(folder)},
-    )
-    findings = tuple(replace(one, command=command) for one in answer.findings)
-    return replace(answer, findings=findings, notes=(*answer.notes, note))
+    said = f"cases.parquet, {QUEUE} (for people to label), {FOUND}"
+    return as_written(_answer(folder, labels, ()), folder, said)
 
 
 def _listening(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike]) -> dict[str, Recognizer]:

@@ -37,7 +37,7 @@ class Fault:
 def find_faults(intended: str, heard: str) -> tuple[Fault, ...]:
     """Return the faults of a transcript against what the person meant to say, in the order of the transcript.
 
-    Both texts are normalised already. They are aligned word by word; inserted words that say the intended word beside
+    Both texts are normalized already. They are aligned word by word; inserted words that say the intended word beside
     them again, or a piece of it, are repetitions; others are injections, unless they touch a substituted word: then
     one word was heard as several, and all of them are incorrect.
     """
@@ -121,7 +121,7 @@ def _is_piece(piece: str, whole: str) -> bool:
     part = whole[: max(2, len(letters) // 2)]
     if len(letters) % len(part) == 0 and letters == part * (len(letters) // len(part)):  # tata of talking
         return True
-    # A recogniser spells a sound its own way: "tal" of "talking" may be written "taught".
+    # A recognizer spells a sound its own way: "tal" of "talking" may be written "taught".
     return len(whole) > 3 and len(letters) <= len(whole) and letters[:2] == whole[:2]
 
 
@@ -156,7 +156,7 @@ def _has_stutter(heard: str, meant: str) -> bool:
 
 
 def _joined(faults: Sequence[Fault]) -> list[Fault]:
-    """Join neighbouring faults of one kind: three wrong words in a row are one fault of three words."""
+    """Join neighboring faults of one kind: three wrong words in a row are one fault of three words."""
     joined: list[Fault] = []
     for fault in faults:
         last = joined[-1] if joined else None
