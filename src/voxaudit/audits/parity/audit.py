@@ -588,7 +588,7 @@ def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable
             )
             for row in shown
         ),
-        "word error rate against all others, all other attributes held fixed (percentage points)",
+        "points of word error rate against all others, all else fixed",
         no_difference=0.0,
         log=False,
     )
