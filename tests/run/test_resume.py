@@ -17,6 +17,7 @@ from toy_recognizers import Toy
 
 from voxaudit.errors import VoxauditError
 from voxaudit.run import open_run, run_trials
+from voxaudit.run.lock import hold
 
 
 def heard(journal: Path) -> int:
@@ -195,14 +196,12 @@ def test_kill_9_of_driver_or_worker_at_random_moments_loses_nothing(driver, tmp_
 
 
 def test_a_second_driver_is_told_who_holds_the_run(driver, tmp_path):
-    first = driver("shared")
-    lock = tmp_path / "shared" / "lock"
-    while not (lock.exists() and lock.read_text()):
-        time.sleep(0.01)
-    second = driver("shared")
-    assert second.wait() != 0
-    assert f"process {first.pid} on" in (tmp_path / "said").read_text()
-    assert first.wait() == 0
+    (tmp_path / "shared").mkdir()
+    with hold(tmp_path / "shared"):  # by this process, so that no driver is too fast for the other
+        assert driver("shared").wait() != 0
+        assert f"process {os.getpid()} on" in (tmp_path / "said").read_text()
+        assert not (tmp_path / "shared" / "trials.sqlite").exists()
+    assert driver("shared").wait() == 0
 
 
 FULL_DISK = """
