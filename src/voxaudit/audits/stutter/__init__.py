@@ -88,7 +88,7 @@ __getattr__ = lazy_attributes(
     __name__,
     {
         "Settings": "voxaudit.audits.stutter.search",
-        "Stutter": "voxaudit.audits.stutter.audit",
+        "Stutter": "voxaudit.audits.stutter.folder",
         "find_faults": "voxaudit.audits.stutter.taxonomy",
         "stutter": "voxaudit.audits.stutter.audit",
     },

@@ -6,16 +6,15 @@ when it is heard and whenever it is read again.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from voxaudit.align import Timings, align_corpus, read_alignments
+from voxaudit.align import Timings, read_alignments
 from voxaudit.answer import (
     Answer,
     Cell,
@@ -41,22 +40,20 @@ from voxaudit.audits.stutter.folder import (
     FOUND,
     KEPT,
     QUEUE,
-    Suspicious,
+    Stutter,
     false_positive_rate,
     fault_counts,
-    forget_refusal,
+    read_found,
     read_labels,
     read_refusal,
-    suspicious_cases,
-    write_queue,
+    write_found,
     write_recordings,
 )
-from voxaudit.audits.stutter.scoring import Cost, DosePoint, by_kind, cost, dose_response, trial_table
-from voxaudit.audits.stutter.search import NORMALIZER, Found, Recording, Settings, search
-from voxaudit.corpus import Corpus, Utterance
+from voxaudit.audits.stutter.scoring import Cost, DosePoint, dose_response
+from voxaudit.audits.stutter.search import NORMALIZER, Settings, align_recordings, heard_alike, search
+from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
-from voxaudit.perturb import CLEAN
 from voxaudit.perturb.stutter import KINDS, Clip
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import AnswersById, Recognizer
@@ -68,32 +65,11 @@ from voxaudit.score.meaning import MINILM, Meaning, encoder
 from voxaudit.score.normalize import normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.multiplicity import holm
-from voxaudit.tables import write_atomically
 from voxaudit.wording import counted, in_points, listed, p_value, percent, percent_interval, spoken
 
 NAME, TITLE, ABOUT = "stutter", "People who stutter", "stuttered speech"
 ALL_KINDS = "all kinds"
 LEVEL = 0.05
-
-
-@dataclass(frozen=True)
-class Stutter:
-    """What a stutter audit found, as `stutter.json` keeps it.
-
-    `recognizers` has what all cases together cost, `kinds` what cases with one kind of stuttering only do. `cases` are
-    the different ones; a chain that was drawn twice counts twice in the costs. `suspicious` are the cases for people
-    to judge, least similar first; `skipped` says why a recording was left out; `dose` is the response to the rate of
-    stuttering.
-    """
-
-    settings: Settings
-    utterances: int
-    cases: int
-    recognizers: Mapping[str, Cost]
-    kinds: Mapping[str, Mapping[str, Cost]]
-    suspicious: tuple[Suspicious, ...]
-    dose: tuple[DosePoint, ...]
-    skipped: Mapping[str, str]
 
 
 @asks(NAME)
@@ -202,7 +178,7 @@ def _hear(
 ) -> None:
     """Make the corpus stutter, hear it, and leave what was found in the folder."""
     meaning = Meaning(encoder(settings.embeddings))
-    recordings, skipped = _recordings(corpus, recognizers, folder, options, brought)
+    recordings, skipped = align_recordings(corpus, recognizers, folder, options, brought)
     if not recordings:
         first = next(iter(skipped.values()), "the corpus is empty")
         raise VoxauditError(f"{corpus.source or corpus.name}: no recording can be stuttered ({first})")
@@ -212,7 +188,7 @@ def _hear(
         Progress(options.progress) as bars,
     ):
         if only_agreed:
-            recordings = _agreed(recordings, session, skipped)
+            recordings = heard_alike(recordings, session, skipped)
         bars.begin("stuttered cases", len(recordings) * settings.budget)
         found = search(
             recordings,
@@ -232,129 +208,13 @@ def _hear(
             clips=clips,
         )
     write_recordings(folder, recordings, clips)
-    _write(folder, recordings, found, {**skipped, **found.skipped}, settings, dose)
-
-
-def _recordings(
-    corpus: Corpus,
-    recognizers: Mapping[str, Recognizer],
-    folder: Path,
-    options: RunOptions,
-    given: Mapping[str, Timings | str],
-) -> tuple[list[Recording], dict[str, str]]:
-    """Align what no other aligner did; texts that are missing are taken from the first recognizer's transcripts."""
-    utterances = list(corpus)
-    brought = {u.id: timings for u in utterances if (timings := _brought(u, given)) is not None}
-    if given and not brought:
-        raise VoxauditError(
-            f"none of the {len(given)} timings is called like an utterance or its audio file"
-            f" (first: '{one_line(next(iter(given)), 60)}')"
-        )
-    rest = [u for u in utterances if u.id not in brought]
-    texts = {id_: timings.text for id_, timings in brought.items() if isinstance(timings, Timings)}
-    texts |= {u.id: u.text for u in utterances if u.text}
-    untold = [u for u in rest if not u.text]
-    if untold:
-        name, first = next(iter(recognizers.items()))
-        with Session(folder, {name: first}, StutterScenarios({}), options) as session:
-            heard = session.hear([(u, CLEAN) for u in untold])[name]
-        texts |= {
-            u.id: o.transcript.text for u, o in zip(untold, heard, strict=True) if o.transcript is not None
-        }
-    normalize = normalizer(NORMALIZER)
-    recordings, skipped = [], {}
-    found = dict(brought)
-    if rest:
-        found |= {u.id: answer for u, answer in align_corpus(rest, texts=texts, workers=options.processes)}
-    for utterance in utterances:
-        timings, text = found[utterance.id], texts.get(utterance.id, "")
-        if isinstance(timings, str):
-            skipped[utterance.id] = timings
-        elif utterance.id in brought and normalize(timings.text) != normalize(text):
-            skipped[utterance.id] = "the timings that were given have other words than the text"
-        else:
-            recordings.append(Recording(utterance, timings, text))
-    return recordings, skipped
-
-
-def _brought(utterance: Utterance, given: Mapping[str, Timings | str]) -> Timings | str | None:
-    whole = utterance.start == 0 and utterance.duration is None
-    return given.get(utterance.id) or (given.get(utterance.audio.stem) if whole else None)
-
-
-def _agreed(recordings: Sequence[Recording], session: Session, skipped: dict[str, str]) -> list[Recording]:
-    normalize = normalizer(NORMALIZER)
-    heard = session.hear([(r.utterance, CLEAN) for r in recordings])
-    kept = []
-    for number, recording in enumerate(recordings):
-        said = {
-            None if (t := outcomes[number].transcript) is None else normalize(t.text)
-            for outcomes in heard.values()
-        }
-        if said == {normalize(recording.text)}:
-            kept.append(recording)
-        else:
-            skipped[recording.utterance.id] = "the recognizers do not all hear the original as its text"
-    if not kept:
-        raise VoxauditError("no recording is heard alike by all recognizers", see=("only_agreed",))
-    return kept
+    write_found(folder, recordings, found, {**skipped, **found.skipped}, settings, dose)
 
 
 def _filler_clips() -> tuple[Clip, ...]:
     from voxaudit.speak.base import Voice, speak
 
     return tuple(Clip(text, speak(Voice(), text)) for text in ("um", "uh"))
-
-
-def _write(
-    folder: Path,
-    recordings: Sequence[Recording],
-    found: Found,
-    skipped: Mapping[str, str],
-    settings: Settings,
-    dose: Sequence[DosePoint],
-) -> None:
-    normalize = normalizer(NORMALIZER)
-    texts = {r.utterance.id: normalize(r.text) for r in recordings}
-    originals = {id_: dict(said) for id_, said in found.originals.items()}
-    table = trial_table(found.cases, originals, texts)
-    if table.is_empty():
-        reason = next(iter(found.skipped.values()), "every case failed")
-        raise VoxauditError(f"no stuttered case could be heard ({reason})")
-    suspects = suspicious_cases(found.cases, originals, settings.threshold)
-    write_queue(folder, suspects)
-    document = {
-        "settings": asdict(settings) | {"normalizer": normalizer(NORMALIZER).id},
-        "utterances": table["utterance"].n_unique(),
-        "cases": table.filter(pl.col("chain") != "").select("utterance", "chain").unique().height,
-        "recognizers": _costs_of(table),
-        "kinds": {kind: _costs_of(part) for kind, part in by_kind(table, settings.kinds).items()},
-        "suspicious": [
-            {
-                "utterance": one.utterance,
-                "recognizer": one.recognizer,
-                "chain": one.chain,
-                "intended": one.intended,
-                "surface": one.surface,
-                "transcripts": {"original": one.original, "case": one.transcript},
-                "similarity": one.similarity,
-                "fault": one.fault,
-                "span": one.span,
-            }
-            for one in suspects
-        ],
-        "dose": [asdict(point) for point in dose] or None,
-        "skipped": dict(skipped),
-    }
-    write_atomically(folder / "cases.parquet", table.write_parquet)
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
-    forget_refusal(folder)
-
-
-def _costs_of(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
-    names = table["recognizer"].unique(maintain_order=True).to_list()
-    return {name: asdict(cost(table.filter(pl.col("recognizer") == name))) for name in names}
 
 
 # What is said of it.
@@ -383,7 +243,7 @@ def _answer(folder: Path, labels: str | Path | None, recognizers: Sequence[str])
             " let the audit of a corpus write to the folder `stutter` in the run's",
         )
     try:
-        found = _read(json.loads(path.read_text(encoding="utf-8")))
+        found = read_found(folder)
         given = read_labels(labels or queue) if labels or queue.is_file() else {}
         return _said(found, given, recognizers)
     except VoxauditError as error:
@@ -399,40 +259,6 @@ def _answer(folder: Path, labels: str | Path | None, recognizers: Sequence[str])
     ) as error:
         what = f"{path}: not the findings of a stutter audit ({one_line(repr(error), 120)})"
         raise refuse("unreadable", what, about=ABOUT) from error
-
-
-def _read(document: Mapping[str, Any]) -> Stutter:
-    settings = {one.name: document["settings"][one.name] for one in fields(Settings)}
-    return Stutter(
-        settings=Settings(**{**settings, "kinds": tuple(settings["kinds"])}),
-        utterances=document["utterances"],
-        cases=document["cases"],
-        recognizers={name: _cost(one) for name, one in document["recognizers"].items()},
-        kinds={
-            kind: {name: _cost(one) for name, one in by.items()} for kind, by in document["kinds"].items()
-        },
-        suspicious=tuple(
-            Suspicious(
-                utterance=one["utterance"],
-                recognizer=one["recognizer"],
-                chain=one["chain"],
-                intended=one["intended"],
-                surface=one["surface"],
-                transcript=one["transcripts"]["case"],
-                original=one["transcripts"]["original"],
-                similarity=one["similarity"],
-                fault=one["fault"],
-                span=None if one["span"] is None else tuple(one["span"]),
-            )
-            for one in document["suspicious"]
-        ),
-        dose=tuple(DosePoint(**one) for one in document["dose"] or ()),
-        skipped=dict(document["skipped"]),
-    )
-
-
-def _cost(document: Mapping[str, Any]) -> Cost:
-    return Cost(**{one.name: document[one.name] for one in fields(Cost)})
 
 
 def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str]) -> Answer:

@@ -1,11 +1,11 @@
-"""What the folder of a stutter audit holds: the review queue, the recordings a replay needs, or why there is none."""
+"""What the folder of a stutter audit holds: findings, the review queue, what a replay needs, or why there is none."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -14,11 +14,13 @@ import polars as pl
 
 from voxaudit.align import Timings
 from voxaudit.audio import Audio, read, write
-from voxaudit.audits.stutter.search import Case, Recording
+from voxaudit.audits.stutter.scoring import Cost, DosePoint, by_kind, cost, trial_table
+from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Recording, Settings
 from voxaudit.audits.stutter.taxonomy import KINDS, find_faults, main_kind
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.stutter import Chain, Clip, Edit
+from voxaudit.score.normalize import normalizer
 from voxaudit.stats.proportions import wilson_of
 from voxaudit.tables import read_table, require_columns, write_atomically
 
@@ -226,6 +228,114 @@ def read_recordings(folder: str | Path) -> Replay | None:
         recordings[id_] = Recording(utterance, Timings.from_json(timings), text or "")
     files = sorted((Path(folder) / FILLERS).glob("[0-9][0-9][0-9]_*.wav"))
     return Replay(recordings, tuple(Clip(unquote(file.stem[4:]), read(file)) for file in files))
+
+
+@dataclass(frozen=True)
+class Stutter:
+    """What a stutter audit found, as `stutter.json` keeps it.
+
+    `recognizers` has what all cases together cost, `kinds` what cases with one kind of stuttering only do. `cases` are
+    the different ones; a chain that was drawn twice counts twice in the costs. `suspicious` are the cases for people
+    to judge, least similar first; `skipped` says why a recording was left out; `dose` is the response to the rate of
+    stuttering.
+    """
+
+    settings: Settings
+    utterances: int
+    cases: int
+    recognizers: Mapping[str, Cost]
+    kinds: Mapping[str, Mapping[str, Cost]]
+    suspicious: tuple[Suspicious, ...]
+    dose: tuple[DosePoint, ...]
+    skipped: Mapping[str, str]
+
+
+def write_found(
+    folder: Path,
+    recordings: Sequence[Recording],
+    found: Found,
+    skipped: Mapping[str, str],
+    settings: Settings,
+    dose: Sequence[DosePoint],
+) -> None:
+    """Score what was heard, and leave what was found in the folder."""
+    normalize = normalizer(NORMALIZER)
+    texts = {r.utterance.id: normalize(r.text) for r in recordings}
+    originals = {id_: dict(said) for id_, said in found.originals.items()}
+    table = trial_table(found.cases, originals, texts)
+    if table.is_empty():
+        reason = next(iter(found.skipped.values()), "every case failed")
+        raise VoxauditError(f"no stuttered case could be heard ({reason})")
+    suspects = suspicious_cases(found.cases, originals, settings.threshold)
+    write_queue(folder, suspects)
+    document = {
+        "settings": asdict(settings) | {"normalizer": normalizer(NORMALIZER).id},
+        "utterances": table["utterance"].n_unique(),
+        "cases": table.filter(pl.col("chain") != "").select("utterance", "chain").unique().height,
+        "recognizers": _costs_of(table),
+        "kinds": {kind: _costs_of(part) for kind, part in by_kind(table, settings.kinds).items()},
+        "suspicious": [
+            {
+                "utterance": one.utterance,
+                "recognizer": one.recognizer,
+                "chain": one.chain,
+                "intended": one.intended,
+                "surface": one.surface,
+                "transcripts": {"original": one.original, "case": one.transcript},
+                "similarity": one.similarity,
+                "fault": one.fault,
+                "span": one.span,
+            }
+            for one in suspects
+        ],
+        "dose": [asdict(point) for point in dose] or None,
+        "skipped": dict(skipped),
+    }
+    write_atomically(folder / "cases.parquet", table.write_parquet)
+    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
+    forget_refusal(folder)
+
+
+def _costs_of(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
+    names = table["recognizer"].unique(maintain_order=True).to_list()
+    return {name: asdict(cost(table.filter(pl.col("recognizer") == name))) for name in names}
+
+
+def read_found(folder: Path) -> Stutter:
+    """Return what was found; anything else than what `write_found` wrote raises some error."""
+    document = json.loads((folder / FOUND).read_text(encoding="utf-8"))
+    settings = {one.name: document["settings"][one.name] for one in fields(Settings)}
+    return Stutter(
+        settings=Settings(**{**settings, "kinds": tuple(settings["kinds"])}),
+        utterances=document["utterances"],
+        cases=document["cases"],
+        recognizers={name: _cost(one) for name, one in document["recognizers"].items()},
+        kinds={
+            kind: {name: _cost(one) for name, one in by.items()} for kind, by in document["kinds"].items()
+        },
+        suspicious=tuple(
+            Suspicious(
+                utterance=one["utterance"],
+                recognizer=one["recognizer"],
+                chain=one["chain"],
+                intended=one["intended"],
+                surface=one["surface"],
+                transcript=one["transcripts"]["case"],
+                original=one["transcripts"]["original"],
+                similarity=one["similarity"],
+                fault=one["fault"],
+                span=None if one["span"] is None else tuple(one["span"]),
+            )
+            for one in document["suspicious"]
+        ),
+        dose=tuple(DosePoint(**one) for one in document["dose"] or ()),
+        skipped=dict(document["skipped"]),
+    )
+
+
+def _cost(document: Mapping[str, Any]) -> Cost:
+    return Cost(**{one.name: document[one.name] for one in fields(Cost)})
 
 
 REFUSED = "refused.txt"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from pathlib import Path
 
-from voxaudit.align import Timings
+from voxaudit.align import Timings, align_corpus
 from voxaudit.audio import Audio, AudioError, read
-from voxaudit.corpus import Utterance
-from voxaudit.errors import VoxauditError
+from voxaudit.corpus import Corpus, Utterance
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.options import RunOptions
 from voxaudit.perturb import CLEAN, trial_generator
 from voxaudit.perturb.stutter import (
     KINDS,
@@ -21,7 +23,8 @@ from voxaudit.perturb.stutter import (
     check_kinds,
     sample_operation,
 )
-from voxaudit.recognize import Transcript
+from voxaudit.perturb.stutter.scenarios import StutterScenarios
+from voxaudit.recognize import Recognizer, Transcript
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import MINILM, Meaning
 from voxaudit.score.normalize import Normalizer, normalizer
@@ -101,6 +104,74 @@ class Case:
     def suspicious(self, threshold: float) -> tuple[str, ...]:
         """Return the recognizers whose transcript no longer says the same."""
         return tuple(name for name, value in self.similarity.items() if value < threshold)
+
+
+def align_recordings(
+    corpus: Corpus,
+    recognizers: Mapping[str, Recognizer],
+    folder: Path,
+    options: RunOptions,
+    given: Mapping[str, Timings | str],
+) -> tuple[list[Recording], dict[str, str]]:
+    """Align what no other aligner did; texts that are missing are taken from the first recognizer's transcripts."""
+    utterances = list(corpus)
+    brought = {u.id: timings for u in utterances if (timings := _brought(u, given)) is not None}
+    if given and not brought:
+        raise VoxauditError(
+            f"none of the {len(given)} timings is called like an utterance or its audio file"
+            f" (first: '{one_line(next(iter(given)), 60)}')"
+        )
+    rest = [u for u in utterances if u.id not in brought]
+    texts = {id_: timings.text for id_, timings in brought.items() if isinstance(timings, Timings)}
+    texts |= {u.id: u.text for u in utterances if u.text}
+    untold = [u for u in rest if not u.text]
+    if untold:
+        name, first = next(iter(recognizers.items()))
+        with Session(folder, {name: first}, StutterScenarios({}), options) as session:
+            heard = session.hear([(u, CLEAN) for u in untold])[name]
+        texts |= {
+            u.id: o.transcript.text for u, o in zip(untold, heard, strict=True) if o.transcript is not None
+        }
+    normalize = normalizer(NORMALIZER)
+    recordings, skipped = [], {}
+    found = dict(brought)
+    if rest:
+        found |= {u.id: answer for u, answer in align_corpus(rest, texts=texts, workers=options.processes)}
+    for utterance in utterances:
+        timings, text = found[utterance.id], texts.get(utterance.id, "")
+        if isinstance(timings, str):
+            skipped[utterance.id] = timings
+        elif utterance.id in brought and normalize(timings.text) != normalize(text):
+            skipped[utterance.id] = "the timings that were given have other words than the text"
+        else:
+            recordings.append(Recording(utterance, timings, text))
+    return recordings, skipped
+
+
+def _brought(utterance: Utterance, given: Mapping[str, Timings | str]) -> Timings | str | None:
+    whole = utterance.start == 0 and utterance.duration is None
+    return given.get(utterance.id) or (given.get(utterance.audio.stem) if whole else None)
+
+
+def heard_alike(
+    recordings: Sequence[Recording], session: Session, skipped: dict[str, str]
+) -> list[Recording]:
+    """Return the recordings that all recognizers hear as their text; `skipped` gets the others."""
+    normalize = normalizer(NORMALIZER)
+    heard = session.hear([(r.utterance, CLEAN) for r in recordings])
+    kept = []
+    for number, recording in enumerate(recordings):
+        said = {
+            None if (t := outcomes[number].transcript) is None else normalize(t.text)
+            for outcomes in heard.values()
+        }
+        if said == {normalize(recording.text)}:
+            kept.append(recording)
+        else:
+            skipped[recording.utterance.id] = "the recognizers do not all hear the original as its text"
+    if not kept:
+        raise VoxauditError("no recording is heard alike by all recognizers", see=("only_agreed",))
+    return kept
 
 
 @dataclass(frozen=True)
