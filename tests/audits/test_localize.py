@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from voxaudit.audits import localize as package
 from voxaudit.audits.localize import audit as asked
 from voxaudit.audits.localize.occurrences import clean_words, hear, sample
 from voxaudit.audits.localize.trials import remaining
+from voxaudit.audits.scores import Scores
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.score import align_words
@@ -365,3 +367,20 @@ def test_a_picture_of_drops(tmp_path):
     answer = asked.localize(spoken(), attribute="side")
     answer.plot("drops", tmp_path / "drops.svg")
     assert "noise" in (tmp_path / "drops.svg").read_text()
+
+
+def test_a_report_asks_by_the_first_attribute_that_can_be_compared(monkeypatch):
+    table = spoken().with_columns(one=pl.lit("same"))
+    scores = Scores.of(table, texts=True)
+    assert list(package.questions(scores, ["one", "side", "speaker"])) == [{"attribute": "side"}]
+    assert list(package.questions(scores, ["one"])) == [{}]
+    # Of a large run, the harshest setting of each perturbation; all settings where no order is known.
+    names = ["noise:2", "gaussian_noise:1", "gaussian_noise:3", "odd:a", "odd:b"]
+    more = [table.with_columns(scenario=pl.col("scenario").replace("noise:theta=2", name)) for name in names]
+    large = Scores.of(pl.concat(more).unique(["utterance", "scenario"], maintain_order=True), texts=True)
+    monkeypatch.setattr(package, "MOST_TRIALS", large.frame.height - 1)
+    [question] = package.questions(large, [])
+    assert sorted(question["scenario"]) == ["gaussian_noise:3", "noise:2", "odd:a", "odd:b"]
+    assert asked.localize(large, **question).detail.words["perturbation"].n_unique() == 3
+    monkeypatch.setattr(package, "MOST_TRIALS", large.frame.height)
+    assert list(package.questions(large, [])) == [{}]
