@@ -163,7 +163,7 @@ COMMANDS = [
     ["init", "{home}/refused.csv", "--out", "{tmp}/audit.toml"],
     ["select", "{home}/manifest.csv", "--where", "{group}~a", "--out", "{tmp}/m.csv"],
     ["perturb", "{home}/manifest.csv", "{tmp}/loud{json}", "gain:1"],
-    ["sequential", "{home}/run", "--decide", "{group}", "--precision", "0.1"],
+    ["sequential", "{home}/run", "--attribute", "{group}", "--precision", "0.1"],
     ["review", "{home}/run", "--agreement"],
     ["init", "{home}/manifest.csv", "--out", "{tmp}/audit.toml"],
     ["disparity", "{home}/run", "--attribute", "gr{evil}oup"],

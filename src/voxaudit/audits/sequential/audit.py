@@ -232,7 +232,7 @@ def _kept(source: Any) -> Path | None:
 def _require_scores(source: Any) -> None:
     if isinstance(source, Corpus):
         raise VoxauditError("name the recognizers that hear this corpus", see=("recognizers",))
-    if isinstance(source, str | Path) and Path(source).suffix.lower() == ".toml":
+    if isinstance(source, str | Path) and Path(source).suffix == ".toml" and Path(source).is_file():
         raise VoxauditError(
             f"{source}: `voxaudit run` hears what such a file asks for, and can stop early too"
         )
