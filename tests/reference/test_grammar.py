@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from voxaudit.errors import VoxauditError
@@ -33,6 +33,7 @@ def test_every_part_of_speech_has_five_frames_with_one_slot_for_the_word(part):
     assert all(frame.count("{word}") == 1 and frame[-1] in ".?" for frame in FRAMES[part])
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(PART_OF_SPEECH)))
 def test_ten_sentences_around_every_word_of_the_lexicon(word):
     written = sentences(word, 10)
