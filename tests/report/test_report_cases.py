@@ -9,11 +9,11 @@ import numpy as np
 import soundfile
 
 from voxaudit.audio import read
+from voxaudit.audits.scores import Scores
 from voxaudit.perturb import parse_scenario
 from voxaudit.report.audio import RATE, Remaker, pack
 from voxaudit.report.build import build_report
-from voxaudit.report.context import Context
-from voxaudit.report.sections.cases import difference, worst_trials
+from voxaudit.report.chapters import difference, worst_trials
 from voxaudit.score.normalize import normalizer
 
 SENTENCE = "turn the lamp off now"
@@ -23,10 +23,6 @@ def unpacked(data):
     samples, rate = soundfile.read(io.BytesIO(data))
     assert rate == RATE
     return samples
-
-
-def context(run):
-    return Context(run, ("accent",), Path("none"), Path("none"))
 
 
 def test_the_largest_excess_over_clean_speech_wins_not_the_largest_error(make_run):
@@ -42,7 +38,7 @@ def test_the_largest_excess_over_clean_speech_wins_not_the_largest_error(make_ru
     run = make_run(
         heard, people=people, utterances=1, recognizers=("one",), scenarios=("clean", "gaussian_noise:1")
     )
-    chosen = worst_trials(context(run))
+    chosen = worst_trials(Scores.of(run))
     assert chosen["speaker"].to_list() == ["s1", "s2"]
     assert chosen["excess"].to_list() == [0.6, 0.4]
 
@@ -57,11 +53,11 @@ def test_speakers_take_turns_and_every_family_is_shown(make_run):
     run = make_run(
         heard, people=people, recognizers=("one",), scenarios=("clean", "gaussian_noise:1", "telephone")
     )
-    chosen = worst_trials(context(run))
+    chosen = worst_trials(Scores.of(run))
     assert set(chosen["scenario"]) == {"gaussian_noise:1", "telephone"}
     assert chosen.height == 4
     assert chosen["speaker"].n_unique() == 4
-    assert worst_trials(context(run), most=2)["scenario"].n_unique() == 2
+    assert worst_trials(Scores.of(run), most=2)["scenario"].n_unique() == 2
 
 
 def test_the_difference_is_aligned_word_by_word():
@@ -94,7 +90,7 @@ def test_a_missing_recording_leaves_the_case_without_audio(make_run, drops):
     run = make_run(drops, audio=True)
     for path in run.corpus["audio"].to_list()[:-2]:
         Path(path).unlink()
-    cases = next(section for section in build_report(run).sections if section.id == "cases").cases
+    cases = next(section for section in build_report(run).chapters if section.id == "cases").cases
     assert cases
     assert any(case.audio is None for case in cases)
     assert all(case.reference == SENTENCE for case in cases)
@@ -105,7 +101,7 @@ def test_audio_stays_within_its_budget(make_run, drops):
 
     def size(megabytes):
         cases = next(
-            s for s in build_report(run, audio_megabytes=megabytes).sections if s.id == "cases"
+            s for s in build_report(run, audio_megabytes=megabytes).chapters if s.id == "cases"
         ).cases
         return sum(len(case.audio or b"") + len(case.original or b"") for case in cases)
 

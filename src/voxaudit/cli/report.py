@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         default=4.0,
         metavar="N",
-        help="of audio in report.html, at most (default: 4; 0 opens no recordings)",
+        help="of audio in report.html, at most (default: 4)",
     )
     parser.add_argument("--json", action="store_true", help="print findings.json")
     parser.add_argument(

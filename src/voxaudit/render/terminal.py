@@ -67,7 +67,6 @@ def _write(answer: Answer, console: Console, flags: bool, width: int | None) -> 
         title = "" if number == 0 and table.title == answer.title else table.title
         rows = counted(table.frame.height, "row")
         if table.folded:
-            _say(console, f"{title or answer.title} ({rows}): {_elsewhere('tables', table.id, flags)}")
             continue
         if title:
             _say(console, title, "bold")
@@ -76,6 +75,9 @@ def _write(answer: Answer, console: Console, flags: bool, width: int | None) -> 
             _say(console, f"  The first {MOST_ROWS} of {rows}: {_elsewhere('tables', table.id, flags)}\n")
         if table.note:
             _say(console, f"  {table.note}\n")
+    folded = [table.id for table in answer.tables.shown if table.folded]
+    if folded:
+        _say(console, f"More tables: {', '.join(folded)} ({_elsewhere('tables', '', flags)})\n")
     findings = _ranked(answer.findings)
     for finding in findings[:MOST_FINDINGS]:
         _say(console, f"- {finding.sentence}")

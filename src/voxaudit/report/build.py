@@ -49,7 +49,7 @@ def build_report(
 
     Every registered audit is asked what its `questions` are; what lies in the folders `stutter` and `attack` of the run
     is read back. `attributes` are columns of the corpus whose groups are compared. `audio_megabytes` bounds the audio
-    of the worst cases; 0 leaves it out, and no recording is opened. An audit that cannot answer is a refusal in its
+    of the worst cases; 0 leaves it out. An audit that cannot answer is a refusal in its
     chapter. `seconds`, where given, is filled with what each chapter took.
     """
     scores = Scores.of(run)

@@ -187,14 +187,13 @@ def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
             )
             continue
         rate = percent_interval(row["wer"], row["low"], row["high"])
-        on = {None: "", CLEAN: " on clean speech"}.get(keys["scenario"], f" under {keys['scenario']}")
-        sentence = f"{who} gets {rate} of the words wrong{on}{whom}"
-        if who is None:
-            sentence = f"{rate} of the words are wrong{on}{whom}"
-        elif worst is not None and clean:
-            other = percent_interval(worst["wer"], worst["low"], worst["high"])
-            name = worst["scenario"]
-            sentence += f", and {other} in its worst scenario, {name}{aside(name)}"
+        scenario = keys["scenario"]
+        on = {None: "", CLEAN: " on clean speech"}.get(scenario, f" under {scenario}")
+        sentence = f"{rate} of the words are wrong{on}{whom}"
+        if who is not None:
+            sentence = f"{who} gets {rate} of the words wrong{on}{whom}"
+        if not clean:
+            sentence += f", its worst scenario{aside(scenario)}"
         yield Finding(
             id_,
             "wer",
@@ -206,7 +205,7 @@ def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
             speakers=row["speakers"],
             utterances=row["utterances"],
             words=row["words"],
-            headline=not attributes and clean and "scenario" in by,
+            headline=not attributes and "scenario" in by,
             **keys,
         )
 
