@@ -148,3 +148,23 @@ def test_bad_files(tmp_path) -> None:
     ):
         with pytest.raises(VoxauditError, match=message):
             Scores.of(bad, texts=True)
+
+
+def test_several_sources_are_told_apart_by_their_draws(tmp_path):
+    one = pl.DataFrame({"recognizer": ["a"], "words": [10], "errors": [1]})
+    one.write_csv(tmp_path / "one.csv")
+    both = Scores.of([tmp_path / "one.csv", one.with_columns(seed=7), one.with_columns(draw=pl.lit("x"))])
+    assert both.frame["draw"].to_list() == ["table 1", "7", "x"]
+    assert both.frame["source"].to_list() == [str(tmp_path / "one.csv"), "table", "table"]
+    assert both.attributes == []
+    assert both.runs == ()
+    with pytest.raises(VoxauditError, match="given twice"):
+        Scores.of([tmp_path / "one.csv", tmp_path / "one.csv"])
+    with pytest.raises(VoxauditError, match="do not fit together"):
+        Scores.of([one, one.with_columns(words=pl.lit([1]))])
+
+
+def test_columns_are_renamed_in_each_of_several_sources():
+    one = pl.DataFrame({"asr_name": ["a"], "words": [10]})
+    both = Scores.of([one, one], columns={"recognizer": "asr_name"})
+    assert both.frame["recognizer"].to_list() == ["a", "a"]

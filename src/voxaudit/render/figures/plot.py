@@ -66,7 +66,10 @@ def plot(answer: Answer, id_: str | None = None, path: str | Path | None = None)
             raise VoxauditError(f"this answer of {answer.audit} has no figure")
         figure = answer.figures[0]
     else:
-        figure = answer.figure(id_)
+        try:
+            figure = answer.figure(id_)
+        except KeyError as error:
+            raise VoxauditError(str(error.args[0])) from None
     drawn = Plot(figure_svg(figure))
     if path is not None:
         drawn.save(path)
