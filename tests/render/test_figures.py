@@ -76,7 +76,7 @@ def test_plot_writes_what_the_ending_says(tmp_path):
     assert width == 2 * float(re.search(r'width="([\d.]+)"', first.svg)[1])
     with pytest.raises(VoxauditError, match=r"a\.pdf: a figure is written as \.svg or \.png"):
         answer.plot(path=tmp_path / "a.pdf")
-    with pytest.raises(KeyError, match="no figure 'x'; there are: ratios"):
+    with pytest.raises(VoxauditError, match="no figure 'x'; there are: ratios"):
         answer.plot("x")
     with pytest.raises(VoxauditError, match="this answer of accuracy has no figure"):
         Answer("accuracy", "A").plot()

@@ -115,10 +115,10 @@ def test_long_tables_are_cut_and_folded_ones_left_out():
     assert "1,059" in text
     assert "1,060" not in text
     assert 'The first 60 of 61 rows: in `tables["long"]`' in text
-    assert text.endswith('Folded (1 row): in `tables["folded"]`')
+    assert text.endswith("More tables: folded (in `tables`)")
     flags = answer_text(Answer("a", "A", tables=Tables([long, folded])), flags=True)
     assert "The first 60 of 61 rows: in the JSON" in flags
-    assert flags.endswith("Folded (1 row): in the JSON")
+    assert flags.endswith("More tables: folded (in the JSON)")
 
 
 def test_of_many_findings_headlines_and_claims_come_first():
