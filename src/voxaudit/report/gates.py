@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from voxaudit.answer import Finding, RefusedError
+from voxaudit.answer import Finding, Refusal, RefusedError
 from voxaudit.audits.audit import find_audit
 from voxaudit.config import WHOLE_RUN, Gate, Gates
 from voxaudit.errors import VoxauditError, one_line
@@ -34,17 +34,26 @@ ABSENT = {
 
 
 def judge(
-    run: Run, findings: Sequence[Finding], gates: Gates, attributes: Sequence[str]
+    run: Run,
+    findings: Sequence[Finding],
+    gates: Gates,
+    *,
+    attributes: Sequence[str] = (),
+    refusals: Mapping[str, Refusal] | None = None,
 ) -> tuple[GateResult, ...]:
-    """Return what became of every gate: those of recognizers first, then those of the whole run."""
+    """Return what became of every gate: those of recognizers first, then those of the whole run.
+
+    `refusals` say, by audit, why it could not answer at all.
+    """
+    why = {audit: refusal.text for audit, refusal in (refusals or {}).items()}
     results = [
-        _recognizer(findings, name, kind, gate)
+        _recognizer(findings, name, kind, gate, why)
         for name in run.config["recognizers"]
         for kind, gate in gates.of(name).items()
         if kind not in WHOLE_RUN
     ]
     if "differential" in gates.common:
-        results.append(_differential(findings, gates.common["differential"]))
+        results.append(_differential(findings, gates.common["differential"], why))
     if gates.baseline is not None:
         results.append(_baseline(run, gates.baseline, attributes))
     return tuple(results)
@@ -56,12 +65,14 @@ def failed(results: Sequence[GateResult]) -> str | None:
     return f"{len(lost)} of {len(results)} gates failed: {' '.join(lost)}" if lost else None
 
 
-def _recognizer(findings: Sequence[Finding], name: str, kind: str, gate: Gate) -> GateResult:
+def _recognizer(
+    findings: Sequence[Finding], name: str, kind: str, gate: Gate, why: Mapping[str, str]
+) -> GateResult:
     id_ = f"{kind}/{name}"
     audit, measure = MEASURES[kind]
     finding = next((one for one in findings if _is(one, audit, measure) and one.recognizer == name), None)
     if finding is None:
-        return _cannot(id_, f"{name}: {ABSENT[kind]}", gate.limit)
+        return _cannot(id_, f"{name}: {why.get(audit, ABSENT[kind])}", gate.limit)
     if finding.verdict == "refused":
         return _cannot(id_, finding.sentence, gate.limit, finding)
     value = {"point": finding.estimate, "lower": finding.low, "upper": finding.high}[gate.bound]
@@ -97,13 +108,13 @@ def _cannot(id_: str, why: str, limit: float | None, finding: Finding | None = N
     return GateResult(id_, passed=False, sentence=sentence, limit=limit, finding=about, judged=False)
 
 
-def _differential(findings: Sequence[Finding], gate: Gate) -> GateResult:
+def _differential(findings: Sequence[Finding], gate: Gate, why: Mapping[str, str]) -> GateResult:
     """Add up the comparisons that survive false-discovery control, over all attributes."""
     own = [one for one in findings if _is(one, "differential", "violations")]
     refused = next((one for one in own if one.verdict == "refused"), None)
     if refused is not None or not own:
-        why = ABSENT["differential"] if refused is None else refused.sentence
-        return _cannot("differential", why, gate.limit, refused)
+        absent = why.get("differential", ABSENT["differential"])
+        return _cannot("differential", absent if refused is None else refused.sentence, gate.limit, refused)
     count = int(sum(one.estimate or 0.0 for one in own))
     passed = not count > gate.limit
     sentence = (
