@@ -93,7 +93,7 @@ def accuracy(
         tables.append(_failures_table(failed))
     return Answer(
         audit="accuracy",
-        title="Word error rate" + (f" by {', '.join(names)}" if names else ""),
+        title=f"Word error rate by {', '.join(names)}" if names else "Word error rate",
         findings=tuple(findings),
         tables=tables,  # type: ignore[arg-type]
         figures=tuple(_figures(rates, names)),
@@ -377,7 +377,9 @@ def _table(rates: pl.DataFrame, by: Sequence[str]) -> Table:
         Column("utterances", kind="count"),
         Column("speakers", kind="count"),
     ]
-    return tabulate("rates", "Word error rate", rates, columns, note=NOTE)
+    others = [name for name in by if name not in BY]
+    title = "Word error rate" + (f" by {', '.join(others)}" if others else "")
+    return tabulate("rates", title, rates, columns, note=NOTE)
 
 
 def _failures_table(frame: pl.DataFrame) -> Table:

@@ -1,1 +1,0 @@
-"""The chapters of a report, one file each: `section(context) -> Section`."""
