@@ -642,9 +642,10 @@ def _level_tables(found: Robustness, rates: Sequence[str]) -> Iterator[Table]:
         _columns(*found.labels, "category", *rates, "scenarios", "speakers"),
     )
     scenarios = found.levels.filter(level == "scenario").rename({"name": "scenario"})
+    does = {name: in_short(name) for name in scenarios["scenario"].unique()}
     scenarios = scenarios.with_columns(
-        does=pl.col("scenario").map_elements(in_short, return_dtype=pl.String),
-        severity=pl.Series([found.settings[one].severity for one in scenarios["scenario"]], dtype=pl.Int64),
+        does=pl.Series([does[name] for name in scenarios["scenario"]], dtype=pl.String),
+        severity=pl.Series([found.settings[name].severity for name in scenarios["scenario"]], dtype=pl.Int64),
     )
     worst = [
         part.sort("werd", descending=True, nulls_last=True, maintain_order=True).head(WORST)

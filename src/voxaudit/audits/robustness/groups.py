@@ -206,7 +206,11 @@ def group_rates(trials: Trials, *, confidence: float) -> pl.DataFrame:
     frames = []
     for attribute in trials.groups:
         column = f"attribute:{attribute}"
-        table = trials.utterance_means(trials.spoken.filter(pl.col(column).is_not_null()), [column])
+        rows = trials.utterance_means(trials.spoken.filter(pl.col(column).is_not_null()), [column])
+        # Speakers are few beside their utterances: everything below is done with their sums.
+        table = rows.group_by([*by[:-1], column, "person"]).agg(
+            pl.col("errors", "words").sum(), utterances=pl.len().cast(pl.Int64)
+        )
         table = table.with_columns(
             *(pl.col(name).cast(pl.String) for name in by[:-1]),
             group=pl.col(column).cast(pl.String),
@@ -214,9 +218,7 @@ def group_rates(trials: Trials, *, confidence: float) -> pl.DataFrame:
             person=pl.when(~pl.col("person").is_in(list(trials.unnamed))).then(pl.col("person")),
         )
         rates = table.group_by(by).agg(
-            utterances=pl.len().cast(pl.Int64),
-            words=pl.col("words").sum(),
-            wer=pl.col("errors").sum() / pl.col("words").sum(),
+            pl.col("utterances", "words").sum(), wer=pl.col("errors").sum() / pl.col("words").sum()
         )
         found = rate_intervals(table, by, speaker="person", confidence=confidence)
         frames.append(
