@@ -114,6 +114,8 @@ def test_who_shows_does_not_decide(stage):
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 FOREIGN_FLAGS = {
     "answer.py": "where arguments become flags",
+    "recognize/command.py": "those of a user's program",
+    "recognize/nemo.py": "the hub's",
     "recognize/weights/": "pip's and the hub's",
     "render/html": "names of CSS and of parts of a page",
     "run/cluster.py": "Ray's",
