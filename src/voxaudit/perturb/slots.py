@@ -4,8 +4,8 @@ from __future__ import annotations
 
 _ATTACK = "an attack on a recognizer that gives gradients: the audit `attack` with the method `pgd`"
 _UNIVERSAL = (
-    "a saved perturbation, from an attack on a recognizer that gives gradients (the audit `attack`, method `universal`):"
-    " universal = FILE or FOLDER in [sources]"
+    "a saved perturbation, from an attack on a recognizer that gives gradients (the audit `attack`, method"
+    " `universal`): universal = FILE or FOLDER in [sources]"
 )
 
 SLOTS = {
