@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -91,11 +92,10 @@ def test_findings_have_one_id_each(make_run, drops):
     assert all(finding.command for finding in report.findings)
 
 
-@pytest.mark.slow
-def test_the_demo_says_one_thing_everywhere(tmp_path, capsys):
-    pytest.importorskip("pocketsphinx", reason="needs voxaudit[demo]")
-    assert main(["demo", "--out", str(tmp_path / "demo")]) == 0
-    folder = tmp_path / "demo" / "run-synthetic"
+def test_the_demo_says_one_thing_everywhere(capsys):
+    if "VOXAUDIT_DEMO" not in os.environ:
+        pytest.skip("VOXAUDIT_DEMO does not name the folder of a demo")
+    folder = Path(os.environ["VOXAUDIT_DEMO"]) / "run-synthetic"
     assert "stutter" in check_commands(folder, capsys)
     check_gates_and_summary(folder)
 
