@@ -604,6 +604,8 @@ class _Words:
 
 
 def _point_table(found: Breaking, words: _Words) -> Table:
+    unit = found.axis.unit
+    what = spoken(found.axis.parameter) + ("" if unit in ("", found.axis.parameter) else f", {unit}")
     rows = []
     for point in found.points:
         finding = words.point(point)
@@ -623,17 +625,13 @@ def _point_table(found: Breaking, words: _Words) -> Table:
         rows.append({**row, "breaking_point": _cell(point, words)})
     return tabulate(
         "points",
-        f"The {spoken(found.axis.parameter)} of {spoken(words.scenario)} at which a recognizer breaks"
-        " (95 % interval over speakers)",
+        f"Breaking points {words.under}: {what} (95 % interval over speakers)",
         rows,
         [
             ("recognizer",),
             ("group",),
             ("level", "WER that is breaking", "percent"),
-            (
-                "breaking_point",
-                f"{spoken(found.axis.parameter)}{f', {found.axis.unit}' if found.axis.unit else ''}",
-            ),
+            ("breaking_point", what),
             ("speakers", "speakers", "count"),
             ("never", "never broken", "count"),
             ("always", "always broken", "count"),

@@ -388,18 +388,17 @@ def _table(found: Comparison) -> Any:
     ]
     return tabulate(
         "slices",
-        "Word error rate before and after; the change with its 95 % interval and the noise in percentage points",
+        "Word error rate before and after, and its change with a 95 % interval",
         rows,
         [
             ("recognizer",),
             ("slice",),
-            ("wer_before", "WER before", "percent"),
-            ("wer_after", "WER after", "percent"),
+            ("wer_before", "before", "percent"),
+            ("wer_after", "after", "percent"),
             ("difference", "change", "points", "low", "high"),
-            ("noise", "noise, up to", "points"),
-            ("p_adjusted", "p, adjusted", "p"),
+            ("noise", "noise ±", "percent"),
+            ("p_adjusted", "p adj.", "p"),
             ("outcome", "verdict"),
-            ("trials", "trials", "count"),
             ("speakers", "speakers", "count"),
         ],
     )
