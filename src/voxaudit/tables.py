@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -14,6 +15,17 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+
+OTHER_NAMES = {
+    "asr": "recognizer",
+    "asr_pair": "pair",
+    "transformation": "perturbation",
+    "theta": "setting",
+    "dataset": "corpus",
+}
+"""Columns of AequeVox's published tables, and what they are called here."""
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
@@ -60,6 +72,46 @@ def require_columns(table: pl.DataFrame, columns: Sequence[str], where: str | Pa
             f"{where}: no column {', '.join(repr(column) for column in missing)}.{hints}"
             f" Columns there: {', '.join(table.columns)}"
         )
+
+
+def own_names(table: Frame) -> Frame:
+    """Return a table of AequeVox's under our names of columns; a column that is there under both is left alone."""
+    there = set(table.collect_schema().names())
+    return table.rename({old: new for old, new in OTHER_NAMES.items() if old in there and new not in there})
+
+
+def as_frame(table: Any) -> pl.DataFrame:
+    """Return a polars, pandas or Arrow table as a polars frame.
+
+    >>> as_frame({"words": [3, 4]}).height
+    2
+    """
+    if isinstance(table, pl.DataFrame):
+        return table
+    if isinstance(table, pl.LazyFrame):
+        return table.collect()
+    try:
+        if hasattr(table, "__arrow_c_stream__"):
+            return pl.DataFrame(table)
+        if isinstance(table, Mapping):
+            return pl.DataFrame(dict(table))
+    except (ImportError, TypeError, pl.exceptions.PolarsError):
+        pass  # pandas without pyarrow cannot hand over Arrow: its columns can be read one by one
+    if hasattr(table, "columns") and hasattr(table, "to_dict"):
+        return pl.DataFrame(
+            {str(name): list(table[name]) for name in table.columns}, strict=False
+        ).with_columns(pl.selectors.float().fill_nan(None))
+    raise VoxauditError(
+        f"scores come from a run, a path, or a polars, pandas or Arrow table, not from {type(table).__name__}"
+    )
+
+
+def renamed(frame: Frame, columns: Mapping[str, str], where: str) -> Frame:
+    """Return the frame with the columns of a user's table under our names; what stood there before is dropped."""
+    there = frame.collect_schema().names()
+    require_columns(pl.DataFrame(schema=dict.fromkeys(there, pl.Null)), list(columns.values()), where)
+    moved = {theirs: ours for ours, theirs in columns.items() if theirs != ours}
+    return frame.drop([ours for ours in moved.values() if ours in there]).rename(moved)
 
 
 def write_atomically(path: Path, write: Callable[[Path], object], *, mode: int = 0o666) -> None:

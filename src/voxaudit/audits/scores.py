@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from voxaudit.answer import refuse
 from voxaudit.corpus.select import choose_rows, condition, parse_clause
@@ -21,10 +19,8 @@ from voxaudit.perturb.scenario_id import is_original
 from voxaudit.registry import suggest
 from voxaudit.run.folder import Run, open_run
 from voxaudit.score.table import ATTRIBUTE_PREFIX, SCORE_COLUMNS, attribute_names
-from voxaudit.tables import read_table, require_columns
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from voxaudit.stats.labels import FloatArray, Labels, labels_of
+from voxaudit.tables import Frame, as_frame, own_names, read_table, renamed, require_columns
 
 Source = Any
 """A run, the path of a run's folder or of a table, a polars, pandas or Arrow table, `Scores`, or a list of these."""
@@ -43,25 +39,20 @@ COUNTS = ("substitutions", "deletions", "insertions")
 ROWS_AT_A_TIME = 400_000
 """Transcripts held in memory at a time where they are gone through scenario by scenario: some 100 MB of text."""
 
-Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
-
-OTHER_NAMES = {
-    "asr": "recognizer",
-    "asr_pair": "pair",
-    "transformation": "perturbation",
-    "theta": "setting",
-    "dataset": "corpus",
-}
-"""Columns of AequeVox's published tables, and what they are called here."""
-
 DRAWS = ("draw", "seed")
 """Columns that tell random draws of the same perturbation apart."""
 
 _KNOWN = {*SCORE_COLUMNS, *DRAWS, "errors", "corpus", "language", "duration", "text", "reference", "source"}
-_FEW = 4096
-"""Up to so many rows a dictionary is faster than a query."""
-_UNTIDY = re.compile(r"\n\s|\s\n")
-"""In labels joined by newlines: one that is empty, or has space around it."""
+
+
+class Filters(TypedDict, total=False):
+    """Which rows are asked about: names to keep, and clauses such as `age>=18`, all of which must hold."""
+
+    recognizer: Names
+    scenario: Names
+    corpus: Names
+    language: Names
+    where: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,13 +76,9 @@ class Scores:
         cls,
         source: Source,
         *,
-        recognizer: Names = None,
-        scenario: Names = None,
-        corpus: Names = None,
-        language: Names = None,
-        where: Sequence[str] = (),
         columns: Mapping[str, str] | None = None,
         texts: bool = False,
+        **asked: Unpack[Filters],
     ) -> Scores:
         """Read scores and keep the rows that are asked about.
 
@@ -115,29 +102,16 @@ class Scores:
         else:
             read = _read(source)
         if columns:
-            read = replace(read, frame=_renamed(read.frame, columns, read.where))
-        return read.select(
-            recognizer=recognizer, scenario=scenario, corpus=corpus, language=language, where=where
-        )
+            read = replace(read, frame=renamed(read.frame, columns, read.where))
+        return read.select(**asked)
 
-    def select(
-        self,
-        *,
-        recognizer: Names = None,
-        scenario: Names = None,
-        corpus: Names = None,
-        language: Names = None,
-        where: Sequence[str] = (),
-    ) -> Scores:
+    def select(self, **asked: Unpack[Filters]) -> Scores:
         """Return the rows that are asked about; a name that no row has raises one line."""
-        asked = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
-        frame = self.frame
-        for column, names in asked.items():
-            if names is not None:
-                frame = self._keep(frame, column, [names] if isinstance(names, str) else list(names))
-        notes: list[str] = []
-        if where:
-            clauses = [where] if isinstance(where, str) else list(where)
+        names, clauses = _choices(asked)
+        frame, notes = self.frame, []
+        for column, wanted in names.items():
+            frame = self._keep(frame, column, wanted)
+        if clauses:
             frame, said = choose_rows(frame, clauses, self.where)
             notes = [problem.message for problem in said]
         return self if frame is self.frame else replace(self, frame=frame, notes=(*self.notes, *notes))
@@ -156,19 +130,19 @@ class Scores:
     @property
     def recognizers(self) -> list[str]:
         """The recognizers that have rows, in the run's order, else in order of appearance."""
-        return self._names("recognizer", list(self.run.config.get("recognizers", ())) if self.run else [])
+        return self._names("recognizer")
 
     @property
     def scenarios(self) -> list[str]:
         """The scenarios that have rows, in the run's order, else in order of appearance."""
-        return self._names("scenario", list(self.run.config.get("scenarios", ())) if self.run else [])
+        return self._names("scenario")
 
-    def _names(self, column: str, order: list[str]) -> list[str]:
+    def _names(self, column: str) -> list[str]:
         if column not in self.frame.columns:
             return []
         there = self.frame[column].cast(pl.String).unique(maintain_order=True).drop_nulls().to_list()
-        first = [name for name in order if name in set(there)]
-        return [*first, *(name for name in there if name not in set(first))]
+        order = self.run.config.get(f"{column}s", ()) if self.run else ()
+        return list(dict.fromkeys([*(name for name in order if name in set(there)), *there]))
 
     @property
     def clean(self) -> Scores:
@@ -180,9 +154,7 @@ class Scores:
     @cached_property
     def attributes(self) -> list[str]:
         """The columns that describe speakers or utterances: candidates for groups and controls."""
-        if self.run is not None:
-            return list(attribute_names(self.run.corpus.columns))
-        return [name for name in self.frame.columns if name not in _KNOWN]
+        return _attributes(self.run, self.frame.columns)
 
     def column(self, name: str) -> str:
         """Return what an attribute is called in the frame; an unknown one raises one line.
@@ -298,87 +270,6 @@ def require_comparable(groups: Sequence[str], attribute: str) -> None:
         raise refuse("too_many_groups", text, about=attribute, see=("attribute",), groups=len(groups))
 
 
-@dataclass(frozen=True)
-class Labels:
-    """A column of labels: a code for every row (-1 where there is none) and the names by code, in order."""
-
-    codes: IntArray
-    names: tuple[str, ...]
-
-    def at(self, rows: IntArray | None) -> Labels:
-        """Return the labels of some rows, without the names that do not occur there."""
-        if rows is None:
-            return self
-        codes = self.codes[rows]
-        counts = np.bincount(codes[codes >= 0], minlength=len(self.names))
-        if counts.all():
-            return Labels(codes, self.names)
-        rank = np.append(np.cumsum(counts > 0) - 1, -1)
-        return Labels(rank[codes], tuple(n for n, c in zip(self.names, counts, strict=True) if c))
-
-
-def labels_of(column: pl.Series, *, ordered: bool = False) -> Labels:
-    """Return a column's labels: text without the space around it; an empty one is missing.
-
-    The names are sorted (numbers by value) where `ordered`, else in order of appearance.
-    """
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-        if (column == column.round(0)).all():  # 1.0 and 0.0 of a table with gaps are the labels 1 and 0
-            column = column.cast(pl.Int64)
-    if column.dtype != pl.String:
-        column = column.cast(pl.String)
-    codes, found = _coded(column)
-    # Labels are mostly clean: look at all of them at once before touching each.
-    joined = "\n".join(found)
-    texts = [text.strip() for text in found] if _UNTIDY.search(f"\n{joined}\n") else found
-    names = texts
-    if texts is not found:
-        names = list(dict.fromkeys(text for text in texts if text))
-    if ordered:
-        names = natural_order(names)
-    if names == texts:
-        return Labels(codes, tuple(names))
-    index = {name: code for code, name in enumerate(names)}
-    recode = np.array([*(index.get(text, -1) for text in texts), -1], dtype=np.int64)
-    return Labels(recode[codes], tuple(names))
-
-
-def natural_order(names: Sequence[str]) -> list[str]:
-    """Return names sorted by value where all are numbers, else as text."""
-    try:
-        return sorted(names, key=float)
-    except ValueError:
-        return sorted(names)
-
-
-def _coded(column: pl.Series) -> tuple[IntArray, list[str]]:
-    """Return a code for every text (-1 for null) and the texts by code."""
-    if len(column) > 500:
-        runs = column.rle().struct.unnest()
-        if 4 * runs.height <= len(column):  # sorted by speaker, as tables mostly are: code runs, not rows
-            codes, found = _coded(runs["value"])
-            return np.repeat(codes, runs["len"].to_numpy()), found
-    if len(column) <= _FEW:
-        texts = column.to_list()
-        found = [text for text in dict.fromkeys(texts) if text is not None]
-        if len(found) == len(texts):
-            return np.arange(len(found)), found
-        index: dict[str | None, int] = {text: code for code, text in enumerate(found)}
-        index[None] = -1
-        return np.array([index[text] for text in texts], dtype=np.int64), found
-    # A dense rank through a frame: the fastest of several ways on tables of a thousand to a million rows.
-    ranks = column.to_frame().select(pl.first().rank("dense")).to_series()
-    if ranks.null_count():
-        ranks = ranks.fill_null(0)
-    codes = ranks.to_numpy().astype(np.int64) - 1
-    if not len(codes) or codes.max() < 0:
-        return codes, []
-    first = np.zeros(int(codes.max()) + 2, dtype=np.int64)
-    first[codes] = np.arange(len(codes))  # nulls go to the spare last position
-    return codes, column.gather(first[:-1]).to_list()
-
-
 def is_run(path: object) -> bool:
     """Say whether a source is a run, or the path of its folder."""
     return isinstance(path, Run) or (isinstance(path, str | Path) and (Path(path) / "run.json").is_file())
@@ -404,12 +295,8 @@ class Transcripts:
         cls,
         source: Source,
         *,
-        recognizer: Names = None,
-        scenario: Names = None,
-        corpus: Names = None,
-        language: Names = None,
-        where: Sequence[str] = (),
         columns: Mapping[str, str] | None = None,
+        **asked: Unpack[Filters],
     ) -> Transcripts:
         """Open transcripts and keep the rows that are asked about, as `Scores.of` does.
 
@@ -422,17 +309,16 @@ class Transcripts:
         """
         read = _opened(source)
         if columns:
-            lazy = _renamed(read.lazy, columns, read.where)
+            lazy = renamed(read.lazy, columns, read.where)
             read = replace(read, lazy=lazy, names=tuple(lazy.collect_schema().names()))
         there = [name for name in KEYS if name in read.names]
         read = replace(read, lazy=read.lazy.with_columns(pl.col(there).cast(pl.String)))
         if len(there) == len(KEYS):
             read._require_filled()
-        asked = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
-        for column, names in asked.items():
-            if names is not None:
-                read = read._keep(column, [names] if isinstance(names, str) else list(names))
-        return read._meet([where] if isinstance(where, str) else list(where)) if where else read
+        names, clauses = _choices(asked)
+        for column, wanted in names.items():
+            read = read._keep(column, wanted)
+        return read._meet(clauses) if clauses else read
 
     def _require_filled(self) -> None:
         """Raise one line where a row does not say which utterance, scenario or recognizer it is about."""
@@ -483,10 +369,7 @@ class Transcripts:
 
     def column(self, name: str) -> str:
         """Return what an attribute is called here; an unknown one raises one line (see `Scores.column`)."""
-        known = [] if self.run is None else list(attribute_names(self.run.corpus.columns))
-        return _column(
-            name, self.names, known or [one for one in self.names if one not in _KNOWN], self.where
-        )
+        return _column(name, self.names, _attributes(self.run, self.names), self.where)
 
     def utterances(self, **columns: str) -> pl.DataFrame:
         """Return the different rows of `utterance` and some columns ({name: column}) as text, in order of appearance.
@@ -524,6 +407,10 @@ class Transcripts:
         return self._collected(self.lazy.filter(pl.col("scenario").is_in(list(scenarios))).select(KEYS))
 
 
+def _run_of(source: Source) -> Source:
+    return open_run(source) if not isinstance(source, Run) and is_run(source) else source
+
+
 def _opened(source: Source) -> Transcripts:
     if isinstance(source, Transcripts):
         return source
@@ -540,8 +427,7 @@ def _opened(source: Source) -> Transcripts:
                 f"{source.where}: these scores are counts of errors, and texts are needed; give the run itself"
             )
         source = source.run
-    if isinstance(source, str | Path) and is_run(source):
-        source = open_run(source)
+    source = _run_of(source)
     if isinstance(source, Run):
         path = source.folder / "transcripts.parquet"
         about = about_utterances(source.corpus)
@@ -576,6 +462,21 @@ def _scanned(path: Path) -> pl.LazyFrame:
     return lazy
 
 
+def _choices(asked: Mapping[str, Any]) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the names to keep by column, and the clauses that must hold."""
+    given = {
+        name: [one] if isinstance(one, str) else list(one) for name, one in asked.items() if one is not None
+    }
+    clauses = given.pop("where", [])
+    return given, clauses
+
+
+def _attributes(run: Run | None, names: Sequence[str]) -> list[str]:
+    if run is not None:
+        return list(attribute_names(run.corpus.columns))
+    return [name for name in names if name not in _KNOWN]
+
+
 def _require_choice(column: str, names: Sequence[str], where: str) -> None:
     if column not in names:
         raise VoxauditError(f"{where}: no column '{column}', so nothing can be chosen by it", see=(column,))
@@ -605,8 +506,7 @@ def _column(name: str, names: Sequence[str], attributes: Sequence[str], where: s
 def _read(source: Source) -> Scores:
     if isinstance(source, Scores):
         return source
-    if isinstance(source, str | Path) and is_run(source):
-        source = open_run(source)
+    source = _run_of(source)
     if isinstance(source, Run):
         if not (source.folder / "scores.parquet").exists():
             raise VoxauditError(f"{source.folder}: no scores.parquet in this folder. Finish the run first")
@@ -640,46 +540,6 @@ def answered(table: Frame) -> Frame:
         return table
     failed = pl.col("failure").cast(pl.String).fill_null("") != ""
     return table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text")).drop("failure")
-
-
-def own_names(table: Frame) -> Frame:
-    """Return a table of AequeVox's under our names of columns; a column that is there under both is left alone."""
-    there = set(table.collect_schema().names())
-    return table.rename({old: new for old, new in OTHER_NAMES.items() if old in there and new not in there})
-
-
-def as_frame(table: Any) -> pl.DataFrame:
-    """Return a polars, pandas or Arrow table as a polars frame.
-
-    >>> as_frame({"words": [3, 4]}).height
-    2
-    """
-    if isinstance(table, pl.DataFrame):
-        return table
-    if isinstance(table, pl.LazyFrame):
-        return table.collect()
-    try:
-        if hasattr(table, "__arrow_c_stream__"):
-            return pl.DataFrame(table)
-        if isinstance(table, Mapping):
-            return pl.DataFrame(dict(table))
-    except (ImportError, TypeError, pl.exceptions.PolarsError):
-        pass  # pandas without pyarrow cannot hand over Arrow: its columns can be read one by one
-    if hasattr(table, "columns") and hasattr(table, "to_dict"):
-        return pl.DataFrame(
-            {str(name): list(table[name]) for name in table.columns}, strict=False
-        ).with_columns(pl.selectors.float().fill_nan(None))
-    raise VoxauditError(
-        f"scores come from a run, a path, or a polars, pandas or Arrow table, not from {type(table).__name__}"
-    )
-
-
-def _renamed(frame: Frame, columns: Mapping[str, str], where: str) -> Frame:
-    """Return the frame with the columns of a user's table under our names; what stood there before is dropped."""
-    there = frame.collect_schema().names()
-    require_columns(pl.DataFrame(schema=dict.fromkeys(there, pl.Null)), list(columns.values()), where)
-    moved = {theirs: ours for ours, theirs in columns.items() if theirs != ours}
-    return frame.drop([ours for ours in moved.values() if ours in there]).rename(moved)
 
 
 def _together(parts: Sequence[Scores]) -> Scores:

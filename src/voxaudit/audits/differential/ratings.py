@@ -9,10 +9,9 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.audits.scores import own_names
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import ScenarioId, places_excluded, read_setting
-from voxaudit.tables import read_table, require_columns
+from voxaudit.tables import own_names, read_table, require_columns
 
 
 @dataclass(frozen=True)

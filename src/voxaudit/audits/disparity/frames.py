@@ -11,8 +11,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.answer import refuse
-from voxaudit.audits.scores import FloatArray, IntArray, Labels, Scores, labels_of
+from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.stats.labels import FloatArray, IntArray, Labels, labels_of
 
 MOST_VALUES = 100
 """More values of a control attribute are a mistake (an id, free text)."""

@@ -17,8 +17,8 @@ from voxaudit.audits.disparity.result import (
     Interval,
     RatioTest,
 )
-from voxaudit.audits.scores import Labels
 from voxaudit.stats.cells import FloatArray, collapse
+from voxaudit.stats.labels import Labels
 from voxaudit.stats.poisson_glmm import MixedFit
 from voxaudit.stats.profile import profile_interval
 from voxaudit.stats.regression import (

@@ -12,14 +12,14 @@ import polars as pl
 
 from voxaudit.answer import Refusal, RefusedError, refuse
 from voxaudit.audits.robustness.settings import Setting, describe_all
-from voxaudit.audits.scores import DRAWS, Scores, as_frame
+from voxaudit.audits.scores import DRAWS, Scores
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.run.folder import Run
 from voxaudit.score.quality import difficulties, published_difficulties
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.rates import rate_intervals
-from voxaudit.tables import read_table, require_columns
+from voxaudit.tables import as_frame, read_table, require_columns
 from voxaudit.wording import MISSING, listed
 
 COUNTS = ("errors", "words", "character_errors", "characters")

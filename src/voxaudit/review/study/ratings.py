@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.scores import own_names
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import places_excluded
 from voxaudit.review.study.study import HIGHEST, LOWEST
 from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_counts
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.ttests import one_sample
-from voxaudit.tables import read_table, require_columns
+from voxaudit.tables import own_names, read_table, require_columns
 
 RATINGS = ("perturbation", "setting", "participant", "rating")
 """The columns of a file of ratings: what the differential audit reads (`ratings`)."""
