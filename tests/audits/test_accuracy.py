@@ -93,7 +93,11 @@ def test_by_is_one_column_several_or_none():
     (row,) = whole.tables["rates"].iter_rows(named=True)
     assert row["wer"] == pytest.approx(table["substitutions"].sum() / table["words"].sum())
     assert whole.findings[0].estimate == row["wer"]
-    assert whole.findings[0].sentence.endswith("of the words are wrong.")
+    assert whole.findings[0].sentence.endswith("of the words are wrong over 3 scenarios.")
+    assert [note.code for note in whole.notes] == ["pooled"]
+    clean = accuracy(table, by=[], scenario="clean")
+    assert clean.findings[0].sentence.endswith("of the words are wrong.")
+    assert not clean.notes
     assert accuracy(table, by="group").tables["rates"]["group"].to_list() == ["x"]
 
 

@@ -85,7 +85,8 @@ def accuracy(
     rates = error_rates(scores, names, confidence=confidence)
     names = shown_keys(scores, names)
     whole = by is None and scores.run is not None and recognizer is None and scenario is None and not where
-    findings = [*_rates(rates, names), *_worst(scores, rates, names, confidence)]
+    pooled = _pooled(scores, names)
+    findings = [*_rates(rates, names, pooled), *_worst(scores, rates, names, confidence)]
     if whole:
         findings += _unheard(scores)
     tables = [_table(rates, names)]
@@ -97,7 +98,7 @@ def accuracy(
         findings=tuple(findings),
         tables=tables,  # type: ignore[arg-type]
         figures=tuple(_figures(rates, names)),
-        notes=tuple(_notes(scores, rates)),
+        notes=tuple(_notes(scores, rates, pooled)),
         lead=LEAD,
     )
 
@@ -160,7 +161,14 @@ def _with_speakers(table: pl.DataFrame) -> pl.DataFrame:
 # The findings
 
 
-def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
+def _pooled(scores: Scores, by: Sequence[str]) -> str:
+    """Return what a rate is taken over that a reader would not expect: several recognizers or scenarios at once."""
+    several = {"recognizer": len(scores.recognizers), "scenario": len(scores.scenarios)}
+    said = [counted(count, name) for name, count in several.items() if count > 1 and name not in by]
+    return f" over {' and '.join(said)}" if said else ""
+
+
+def _rates(rates: pl.DataFrame, by: Sequence[str], pooled: str) -> Iterator[Finding]:
     """Yield a rate for every row; where the table is split by scenarios, of clean speech and the worst one only."""
     attributes = [name for name in by if name not in BY]
     worst_of = {} if attributes else {name: _worst_row(rates, name) for name in _recognizers(rates)}
@@ -177,7 +185,7 @@ def _rates(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Finding]:
             "group": group,
         }
         id_ = finding_id("accuracy", *keys.values(), "wer")
-        whom = f" for {group} ({keys['attribute']})" if group else ""
+        whom = (f" for {group} ({keys['attribute']})" if group else "") + pooled
         if row["wer"] is None:
             sentence = (
                 f"{who or 'The recognizer'}: no error rate{whom}; it needs speech with reference texts."
@@ -389,7 +397,10 @@ def _failures_table(frame: pl.DataFrame) -> Table:
     )
 
 
-def _notes(scores: Scores, rates: pl.DataFrame) -> Iterator[Note]:
+def _notes(scores: Scores, rates: pl.DataFrame, pooled: str) -> Iterator[Note]:
+    if pooled:
+        text = f"Rates are taken{pooled}; split them, or choose one"
+        yield Note("pooled", text, see=("by", "recognizer", "scenario"))
     yield from (Note("selected", text) for text in scores.notes)
     if rates.height and rates["low"].null_count():
         yield Note(
