@@ -8,6 +8,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,6 +21,7 @@ from benchmarks.measure import Missing, Row, Settings, Spread, Took, alone, comp
 from benchmarks.pages import fill  # noqa: E402
 from benchmarks.record import RESULTS, check, read_record, row_data, row_from  # noqa: E402
 from benchmarks.show import PLACE, fill_page, number, row_cells  # noqa: E402
+from benchmarks.studies import liu  # noqa: E402
 
 FOLDER = ROOT / "benchmarks"
 SHARED = {"__main__", "instant_recognizer", "machine", "measure", "pages", "record", "show", "speech"}
@@ -181,3 +183,39 @@ def test_pages_say_what_the_results_say(page):
 
 def test_every_page_that_compares_is_linked():
     assert {"benchmarks", "scoring", "disparity", "runs"} <= {page.stem for page in PAGES}
+
+
+@pytest.mark.parametrize("simulation", ["liu-table1", "liu-table2"])
+def test_simulations_print_published_figures(simulation, capsys):
+    liu.main([simulation, "--repetitions", "4", "--workers", "1"])
+    text = capsys.readouterr().out
+    assert "published / found, 4 repetitions" in text
+    assert {"liu-table1": "83.3 /", "liu-table2": "42.6 /"}[simulation] in text
+
+
+@pytest.mark.parametrize("check", ["few-speakers", "interaction"])
+def test_checks_count_false_positives(check, capsys):
+    liu.main([check, "--repetitions", "2", "--workers", "1"])
+    assert "% false positives at 5 %, 2 repetitions" in capsys.readouterr().out
+    liu.main([check, "--repetitions", "2", "--workers", "1", "--json"])
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert all(rate in (0.0, 0.5, 1.0) for row in rows for rate in row["false_positives"].values())
+
+
+def test_the_robust_test_holds_where_the_likelihood_does_not():
+    p = [
+        liu.interaction(np.random.default_rng([3, one]), speakers=15, dispersion=2.5, slope=0.3)
+        for one in range(40)
+    ]
+    assert np.mean([one["likelihood ratio"] < 0.05 for one in p]) > 0.35
+    assert np.mean([one["robust"] < 0.05 for one in p]) < 0.2
+
+
+def test_simulations_do_not_depend_on_workers(capsys):
+    documents = []
+    for workers in ("1", "2"):
+        liu.main(["liu-table1", "--repetitions", "3", "--workers", workers, "--json"])
+        documents.append(json.loads(capsys.readouterr().out))
+    assert documents[0] == documents[1]
+    assert len(documents[0]["rows"]) == 4
+    assert documents[0]["rows"][3]["published"]["baseline_fp"] == 0.833

@@ -1,8 +1,18 @@
-"""The two simulations of Liu et al. (2022, section 3): how often each method claims a gap that does not exist."""
+"""How often methods claim a gap that does not exist: the simulations of Liu et al. (2022, section 3), and two more.
+
+    python -m benchmarks.studies.liu liu-table2 --repetitions 200 [--workers 2] [--json]
+
+`liu-table1` and `liu-table2` stand beside what was published. `few-speakers` and `interaction` ask where the disparity
+audit can be trusted: with few speakers, lumpy errors, and speakers who react differently.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -11,9 +21,11 @@ from typing import Any
 
 import numpy as np
 
+from voxaudit.cli.output import print_table
 from voxaudit.stats.cells import FloatArray, IntArray, collapse
 from voxaudit.stats.ratio_bootstrap import Limits, ratio_bootstrap
 from voxaudit.stats.regression import Settings, likelihood_ratio, normal_tails, regress, without_columns
+from voxaudit.stats.robust import robust_test, speaker_sandwich
 
 UTTERANCES = 5000
 """Utterances of each group."""
@@ -180,7 +192,182 @@ def _mean(runs: list[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
 
 
-def as_dict(row: Row) -> dict[str, Any]:
+def as_dict(row: Row | CheckRow) -> dict[str, Any]:
     """Return a row as plain data, with the Monte Carlo errors of the rates found."""
+    if isinstance(row, CheckRow):
+        return asdict(row)
     errors = {name: row.monte_carlo_error(name) for name in ("baseline_fp", "model_fp")}
     return {**asdict(row), "monte_carlo_error": errors}
+
+
+CHECKS: dict[str, tuple[Setting, ...]] = {
+    "few-speakers": tuple(
+        {"speakers": speakers, "dispersion": dispersion}
+        for dispersion in (1.0, 2.5)
+        for speakers in (3, 5, 10, 20, 50)
+    ),
+    "interaction": tuple(
+        {"speakers": speakers, "dispersion": dispersion, "slope": slope}
+        for speakers in (10, 30)
+        for dispersion in (1.0, 2.5)
+        for slope in (0.0, 0.3)
+    ),
+}
+"""Speakers are counted per group; `dispersion` is the variance of errors within a speaker over the Poisson's; `slope`
+is how much speakers differ in their reaction to a scenario (standard deviation of log-rates)."""
+
+
+@dataclass(frozen=True)
+class CheckRow:
+    """The share of repetitions that claim an effect that does not exist, by test."""
+
+    setting: Setting
+    false_positives: dict[str, float]
+    repetitions: int
+
+
+def check(
+    name: str, repetitions: int = 1000, seed: int = SEED, workers: int = 1, progress: Progress | None = None
+) -> tuple[CheckRow, ...]:
+    """Repeat one of `CHECKS`."""
+    once = few_speakers if name == "few-speakers" else interaction
+    runs = repeat(once, CHECKS[name], repetitions, seed, workers, progress)
+    return tuple(
+        CheckRow(
+            setting,
+            {test: float(np.mean([run[test] < LEVEL for run in found])) for test in found[0]},
+            repetitions,
+        )
+        for setting, found in zip(CHECKS[name], runs, strict=True)
+    )
+
+
+def few_speakers(generator: np.random.Generator, speakers: float, dispersion: float) -> dict[str, float]:
+    """Draw 20 utterances per speaker without any gap; test the group and a control that varies within speakers."""
+    people = 2 * int(speakers)
+    speaker = np.repeat(np.arange(people), 20)
+    case = (speaker >= speakers).astype(np.float64)
+    within = generator.normal(0.0, 1.0, len(speaker))
+    log_rate = generator.normal(0.0, 0.5, people)[speaker]
+    errors, words = _errors(generator, log_rate, dispersion)
+    design = np.column_stack([np.ones(len(speaker)), case, within])
+    model = regress(collapse(errors, words, speaker, design))
+    robust = speaker_sandwich(model)
+    (estimate, se), (other, other_se) = model.estimate(1), model.estimate(2)
+    group, control = robust_test(model, (1,), robust), robust_test(model, (2,), robust)
+    return {
+        "group, likelihood ratio": likelihood_ratio(model, without_columns(model, (1,))).p,
+        "group, Wald": float(normal_tails(estimate / se)),
+        "group, robust": 1.0 if group is None else group.p,
+        "control, Wald": float(normal_tails(other / other_se)),
+        "control, robust": 1.0 if control is None else control.p,
+    }
+
+
+def interaction(
+    generator: np.random.Generator, speakers: float, dispersion: float, slope: float
+) -> dict[str, float]:
+    """Draw four scenarios that hurt both groups alike; test the group x scenario interaction."""
+    people, scenarios = 2 * int(speakers), 4
+    speaker = np.repeat(np.arange(people), 10 * scenarios)
+    scenario = np.tile(np.repeat(np.arange(scenarios), 10), people)
+    case = (speaker >= speakers).astype(np.float64)
+    reaction = generator.normal(0.0, 1.0, (people, scenarios)) * slope
+    reaction[:, 0] = 0.0
+    log_rate = generator.normal(0.0, 0.4, people)[speaker] + 0.3 * scenario + reaction[speaker, scenario]
+    errors, words = _errors(generator, log_rate, dispersion)
+    levels = [(scenario == one).astype(np.float64) for one in range(1, scenarios)]
+    design = np.column_stack([np.ones(len(case)), case, *levels, *(case * level for level in levels)])
+    columns = tuple(range(1 + scenarios, 2 * scenarios))
+    model = regress(collapse(errors, words, speaker, design))
+    robust = robust_test(model, columns, speaker_sandwich(model))
+    return {
+        "likelihood ratio": likelihood_ratio(model, without_columns(model, columns)).p,
+        "robust": 1.0 if robust is None else robust.p,
+    }
+
+
+def _errors(
+    generator: np.random.Generator, log_rate: FloatArray, dispersion: float
+) -> tuple[FloatArray, FloatArray]:
+    words = generator.integers(5, 25, len(log_rate)).astype(np.float64)
+    mean = 0.1 * words * np.exp(log_rate)
+    if dispersion > 1.0:
+        mean = generator.gamma(mean / (dispersion - 1.0), dispersion - 1.0)
+    return generator.poisson(mean).astype(np.float64), words
+
+
+TITLES = {
+    "liu-table1": "Liu et al. 2022, Table 1: a confounder that is commoner in one group. The true ratio is 1",
+    "liu-table2": "Liu et al. 2022, Table 2: speakers differ, groups do not. The true ratio is 1",
+    "few-speakers": "How few speakers are enough? Groups that do not differ, 20 utterances per speaker, sigma 0.5",
+    "interaction": "Is a scenario blamed wrongly? Four hurt both groups alike, 10 utterances per speaker in each",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("simulation", choices=tuple(TITLES))
+    parser.add_argument("--repetitions", type=int, default=1000, metavar="N", help="of each row")
+    parser.add_argument("--seed", type=int, default=SEED, metavar="N")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes: they change nothing but time")
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args(argv)
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # thousands of small fits: threads of workers would only wait
+    workers = args.workers or min(os.cpu_count() or 1, 1 + args.repetitions // _BATCH)
+    progress = _progress if sys.stderr.isatty() else None
+    asked = (args.simulation, args.repetitions, args.seed, workers, progress)
+    rows: Sequence[Row | CheckRow] = check(*asked) if args.simulation in CHECKS else simulate(*asked)
+    if args.json:
+        known = {"simulation": args.simulation, "repetitions": args.repetitions, "seed": args.seed}
+        print(json.dumps({**known, "rows": [as_dict(row) for row in rows]}, indent=2))
+        return
+    print(TITLES[args.simulation])
+    for title, columns, lines in _tables(rows):
+        print_table(f"{title}, {args.repetitions:,} repetitions", columns, lines)
+    if args.simulation in PUBLISHED:
+        print(
+            "Utterance bootstrap: the ratio of word error rates, utterances resampled (the paper's baseline)."
+        )
+    error = 100 * (0.05 * 0.95 / args.repetitions) ** 0.5
+    print(f"Monte Carlo error of a rate near 5 %: {error:.1f} %.")
+
+
+def _progress(done: int, total: int) -> None:
+    print(f"\r{done:,} of {total:,}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+
+
+def _tables(rows: Sequence[Row | CheckRow]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+    settings = [[f"{value:g}" for value in row.setting.values()] for row in rows]
+    names = list(rows[0].setting)
+    checks = [row.false_positives for row in rows if isinstance(row, CheckRow)]
+    if checks:
+        cells = [[f"{100 * rate:.1f}" for rate in one.values()] for one in checks]
+        yield "% false positives at 5 %", [*names, *checks[0]], _beside(settings, cells)
+        return
+    pairs = [(row.published, row.found) for row in rows if isinstance(row, Row)]
+    ratios = [[_both(*pair, name, 1, 4) for name in ("baseline_ratio", "model_ratio")] for pair in pairs]
+    methods = ["utterance bootstrap", "model"]
+    yield "mean ratio: published / found", [*names, *methods], _beside(settings, ratios)
+    rates = {"baseline_fp": methods[0], "model_fp": methods[1], "model_fp_lrt": "model, likelihood ratio"}
+    if pairs[0][1].speaker_bootstrap_fp is not None:
+        rates["speaker_bootstrap_fp"] = "speaker bootstrap"
+    cells = [[_both(*pair, name, 100, 1) for name in rates] for pair in pairs]
+    yield "% false positives: published / found", [*names, *rates.values()], _beside(settings, cells)
+
+
+def _beside(left: Iterable[list[str]], right: Iterable[list[str]]) -> list[list[str]]:
+    return [[*first, *second] for first, second in zip(left, right, strict=True)]
+
+
+def _both(published: Figures, found: Figures, name: str, times: int, digits: int) -> str:
+    old, new = getattr(published, name), getattr(found, name)
+    return f"{'-' if old is None else f'{times * old:.{min(digits, 3)}f}'} / {times * new:.{digits}f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -332,6 +332,23 @@ def test_clean_speech_of_one_recognizer_at_a_time_is_what_is_asked() -> None:
         disparity(only, attribute="group")
 
 
+def test_a_sentence_says_what_was_heard() -> None:
+    table = scores(1, gap=0.8, scenarios=("clean", "noise"))
+
+    def said(table: pl.DataFrame = table, **options: object) -> tuple[str | None, str]:
+        finding = disparity(table, attribute="group", **options).findings[0]
+        return finding.scenario, finding.sentence.partition(" makes ")[0]
+
+    assert said() == ("clean", "On clean speech the recognizer")
+    assert said(scenario="noise") == ("noise", "Under noise the recognizer")
+    assert said(scenario=["clean", "noise"]) == (None, "Over 2 scenarios together the recognizer")
+    assert said(interaction="scenario") == (None, "Over 2 scenarios together the recognizer")
+    assert said(by=["scenario"]) == ("clean", "On clean speech the recognizer")
+    assert said(table.drop("scenario")) == (None, "The recognizer")
+    named = table.with_columns(recognizer=pl.lit("toy"))
+    assert said(named) == ("clean", "On clean speech toy")
+
+
 def test_every_speaker_has_an_effect() -> None:
     fit = disparity(scores(18), attribute="group", resamples=0).detail.fits[0]
     assert [mode.speaker for mode in fit.modes] == [f"s{one:02d}" for one in range(40)]
@@ -342,7 +359,7 @@ def test_the_document_is_plain_data_in_the_shared_vocabulary() -> None:
     answer = disparity(scores(19), attribute="group", controls=["age"], resamples=50)
     document = json.loads(json.dumps(answer.to_dict()))
     finding = document["findings"][0]
-    assert finding["id"] == "disparity/group/b/typical_speaker_ratio"
+    assert finding["id"] == "disparity/clean/group/b/typical_speaker_ratio"
     assert (finding["attribute"], finding["group"], finding["against"]) == ("group", "b", "a")
     assert finding["command"] == "voxaudit disparity TABLE --attribute group --controls age --resamples 50"
     assert document["question"]["controls"] == ["age"]
@@ -361,13 +378,13 @@ def test_what_a_gate_looks_at_holds_for_all_comparisons_together() -> None:
         .then(pl.lit("f"))
         .otherwise(pl.lit("m"))
     )
-    one = disparity(table, attribute="group").finding("disparity/worst_group_ratio")
-    two = disparity(table, attribute=["group", "sex"]).finding("disparity/worst_group_ratio")
+    one = disparity(table, attribute="group").finding("disparity/clean/worst_group_ratio")
+    two = disparity(table, attribute=["group", "sex"]).finding("disparity/clean/worst_group_ratio")
     assert one.estimate == two.estimate
     assert (one.group, one.against) == ("b", "a")
     assert (two.low or 0) < (one.low or 0) < (one.estimate or 0)
     assert two.high == one.high
-    other = disparity(table, attribute="group", against="b").finding("disparity/worst_group_ratio")
+    other = disparity(table, attribute="group", against="b").finding("disparity/clean/worst_group_ratio")
     np.testing.assert_allclose([other.estimate, other.low], [one.estimate, one.low], rtol=1e-5)  # type: ignore[arg-type]
 
 

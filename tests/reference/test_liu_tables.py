@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from voxaudit.audits.disparity.simulation import PUBLISHED, simulate
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # the benchmarks are no part of the installed package
+
+from benchmarks.studies.liu import PUBLISHED, simulate  # noqa: E402
 
 REPETITIONS = 1000
 EXPECTED_BASELINE = {

@@ -51,11 +51,12 @@ from voxaudit.audits.disparity.result import (
     Mode,
     RatioTest,
 )
-from voxaudit.audits.scores import Names, Scores, Source, natural_order
+from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
 from voxaudit.stats.dispersion import dispersion
+from voxaudit.stats.labels import natural_order
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
 from voxaudit.stats.poisson_glmm import DEFAULT_NODES, MixedFit, NoFiniteEstimateError
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
@@ -149,7 +150,8 @@ def disparity(
                 scores.column(name), tuple(controls), split, interaction, random or _all_known(scores)
             )
             found, said_of = _fits(scores, question, against, interaction_against, extra, options)
-            fits += _adjusted([replace(fit, attribute=name) for fit in found])
+            heard = () if "scenario" in split else tuple(scores.scenarios)
+            fits += _adjusted([replace(fit, attribute=name, scenarios=heard) for fit in found])
             notes += said_of
             if hold_text is not None:
                 found, _ = _fits(scores, question, against, None, (), replace(options, resamples=0))
@@ -537,15 +539,30 @@ def _answer(
 
 def _keys(fit: Fit) -> dict[str, Any]:
     """Return the recognizer and scenario of a fit, where it is about one."""
-    return {name: str(fit.by[name]) for name in ("recognizer", "scenario") if fit.by.get(name) is not None}
+    heard = {"scenario": fit.scenarios[0]} if len(fit.scenarios) == 1 else {}
+    keys = {**heard, **fit.by}
+    return {name: str(keys[name]) for name in ("recognizer", "scenario") if keys.get(name) is not None}
+
+
+def _id(fit: Fit, *parts: object) -> str:
+    return finding_id("disparity", *fit.by.values(), *fit.scenarios[: len(fit.scenarios) == 1], *parts)
 
 
 def _part(fit: Fit) -> str:
     return "".join(f"{value}: " for value in fit.by.values())
 
 
-def _who(fit: Fit) -> str:
-    return str(fit.by.get("recognizer") or "the recognizer")
+def _who(fit: Fit, default: str = "The recognizer") -> str:
+    return str(fit.by.get("recognizer") or default)
+
+
+def _when(fit: Fit) -> str:
+    """Return the start of a sentence: what was heard, and who listened."""
+    scenario = _keys(fit).get("scenario")
+    if scenario is None and not fit.scenarios:
+        return _who(fit)
+    heard = f"Under {scenario}" if scenario else f"Over {counted(len(fit.scenarios), 'scenario')} together"
+    return f"{'On clean speech' if scenario == CLEAN else heard} {_who(fit, 'the recognizer')}"
 
 
 def _by_attribute(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
@@ -557,10 +574,9 @@ def _by_attribute(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
 
 def _findings(fit: Fit) -> Iterator[Finding]:
     about: dict[str, Any] = {"attribute": fit.attribute, "unit": "ratio", **_keys(fit)}
-    start = ("disparity", *fit.by.values(), fit.attribute)
     if fit.refusal is not None:
         sentence = f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}."
-        id_ = finding_id(*start, MEASURE)
+        id_ = _id(fit, fit.attribute, MEASURE)
         yield Finding(id_, MEASURE, "refused", sentence, code=fit.refusal.code, headline=True, **about)
         return
     shown = [effect for effect in fit.effects if effect.verdict == "shown"]
@@ -569,7 +585,7 @@ def _findings(fit: Fit) -> Iterator[Finding]:
     for effect in fit.effects:
         group = observed[effect.group]
         yield Finding(
-            finding_id(*start, effect.group, MEASURE),
+            _id(fit, fit.attribute, effect.group, MEASURE),
             MEASURE,
             effect.verdict,
             _sentence(fit, effect),
@@ -601,16 +617,14 @@ def _farther(low: float | None, high: float | None) -> float | None:
 
 
 def _sentence(fit: Fit, effect: Effect) -> str:
-    scenario = fit.by.get("scenario", CLEAN)
     if effect.verdict == "refused":
         return (
             f"{_who(fit)}: no conclusion about {effect.group} ({fit.attribute}) against {fit.against}: one speaker"
             " cannot stand for a group."
         )
     claim = (
-        f"{'On clean speech' if scenario == CLEAN else f'Under {scenario}'} {_who(fit)} makes"
-        f" {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group} speaker"
-        f" ({fit.attribute}) as for a typical {fit.against} one"
+        f"{_when(fit)} makes {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group}"
+        f" speaker ({fit.attribute}) as for a typical {fit.against} one"
     )
     if effect.verdict == "shown":
         return f"{claim}: a gap is shown."
@@ -635,7 +649,7 @@ def _interaction_finding(fit: Fit, part: Interaction, about: dict[str, Any]) -> 
         f" those of {fit.against}."
     )
     return Finding(
-        finding_id("disparity", *fit.by.values(), fit.attribute, part.column, "interaction"),
+        _id(fit, fit.attribute, part.column, "interaction"),
         "interaction",
         part.verdict,
         sentence,
@@ -665,7 +679,7 @@ def _worst(fits: Sequence[Fit], refused: Sequence[Refusal]) -> Iterator[Finding]
         parts.setdefault(tuple(fit.by.values()), []).append(fit)
     for own in parts.values():
         about: dict[str, Any] = {"unit": "ratio", **_keys(own[0])}
-        id_, who = finding_id("disparity", *own[0].by.values(), measure), _who(own[0])
+        id_, who = _id(own[0], measure), _who(own[0])
         gaps = [gap for fit in own for gap in _gaps(fit)]
         why = next((one for one in (*(fit.refusal for fit in own), *refused) if one is not None), None)
         if why is not None or not gaps:
@@ -675,10 +689,10 @@ def _worst(fits: Sequence[Fit], refused: Sequence[Refusal]) -> Iterator[Finding]
             continue
         widest = max(gaps, key=lambda gap: gap.ratio)
         low = max((low for gap in gaps if (low := _lower_together(gap, len(gaps))) is not None), default=None)
-        together = f" with {counted(len(gaps), 'comparison')} taken together"
+        together = f" with {len(gaps)} comparisons taken together" if len(gaps) > 1 else ""
         sentence = (
-            f"The widest gap of {who} is {widest.ratio:.2f} times as many errors for a typical {widest.worse} speaker"
-            f" ({widest.attribute}) as for a typical {widest.better} one"
+            f"The widest gap of {_who(own[0], 'the recognizer')} is {widest.ratio:.2f} times as many errors for a"
+            f" typical {widest.worse} speaker ({widest.attribute}) as for a typical {widest.better} one"
             + ("." if low is None else f", at least {low:.2f} times{together}.")
         )
         yield Finding(

@@ -159,6 +159,8 @@ class Fit:
     interaction: Interaction | None
     cautions: tuple[Note, ...]
     modes: tuple[Mode, ...] = ()
+    scenarios: tuple[str, ...] = ()
+    """What it was heard under; empty where the table does not say."""
 
 
 @dataclass(frozen=True)
