@@ -1,7 +1,8 @@
 """What users can set, each thing declared once: its type, default, range and meaning.
 
-A declaration is a field of a frozen dataclass made by `option`. From it follow the checks of a Python call, the keys of
-`audit.toml` with their errors and JSON schema, the flags of the commands, and the page `docs/reference.md`.
+A declaration is a field of a frozen dataclass made by `option`, or an `Option` beside the audit that takes it. From it
+follow the checks of a Python call, the keys of `audit.toml` with their errors and JSON schema, the flags of the
+commands, and the page `docs/reference.md`.
 """
 
 from __future__ import annotations
@@ -23,31 +24,43 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 Place = Literal["toml", "command"]
 
+READ_AS: dict[str, Any] = {
+    **dict.fromkeys(("text", "file"), str),
+    **dict.fromkeys(("names", "specs", "clauses"), tuple[str, ...]),
+    **dict.fromkeys(("columns", "pairs"), dict[str, str]),
+    **{"count": int, "number": float, "numbers": tuple[float, ...], "flag": bool},
+}
+"""How the command line reads an option of an audit, and what it is then: names, specs (names that may have settings)
+and numbers are lists with commas, clauses can be given repeatedly, columns are NAME=COLUMN pairs and pairs other
+NAME=VALUE ones."""
+
 
 @dataclass(frozen=True)
 class Option:
-    """One thing a user can set. `kind` is its type; `places` are those where it can be set, besides a Python call.
+    """One thing a user can set: one name, one meaning, in Python, in `audit.toml` and on the command line alike.
 
-    `unset` says in words what holds where the default is None, `off` what a flag `--no-NAME` does.
+    `kind` is its type, or a word of `READ_AS`; `places` are those where it can be set, besides a Python call. `unset`
+    says in words what holds where the default is None, `off` what a flag `--no-NAME` does.
     """
 
-    name: str
-    kind: Any
-    default: Any
     meaning: str
+    kind: Any = "text"
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
     at_least: float | None = None
     above: float | None = None
     at_most: float | None = None
-    choices: tuple[str, ...] = ()
+    name: str = ""
+    default: Any = field(default_factory=lambda: MISSING)  # MISSING itself would leave it without a default
     places: tuple[Place, ...] = ("toml", "command")
     unset: str = ""
     off: str = ""
-    metavar: str = ""
 
     @property
     def kinds(self) -> tuple[Any, ...]:
         """The types it may have."""
-        return get_args(self.kind) if isinstance(self.kind, UnionType) else (self.kind,)
+        kind = READ_AS[self.kind] if isinstance(self.kind, str) else self.kind
+        return get_args(kind) if isinstance(kind, UnionType) else (kind,)
 
     @property
     def required(self) -> bool:
@@ -93,6 +106,8 @@ class Option:
             return f"from {self.at_least:g} to {self.at_most:,}"
         if self.above is not None:
             return f"above {self.above:g}"
+        if self.at_most is not None:
+            return f"at most {self.at_most:,}"
         return f"at least {self.at_least:g}" if self.at_least is not None else ""
 
     @property
@@ -140,9 +155,9 @@ def options_of(cls: type) -> Mapping[str, Option]:
     hints = get_type_hints(cls)
     return {
         one.name: Option(
-            one.name,
-            hints[one.name],
-            {} if one.default_factory is not MISSING else one.default,
+            kind=hints[one.name],
+            name=one.name,
+            default={} if one.default_factory is not MISSING else one.default,
             **one.metadata["option"],
         )
         for one in fields(cls)

@@ -163,8 +163,8 @@ def test_the_command_attacks_an_ordinary_engine(corpus, capsys):
             "--snr: takes numbers with commas between them, not 'loud'",
         ),
         (["--method", "blackbox", "--snr", "nan"], "all finite"),
-        (["--method", "blackbox", "--utterances", "0"], "--utterances: must be 1 or more, not 0"),
-        (["--method", "blackbox", "--queries", "0"], "--queries: must be 1 or more, not 0"),
+        (["--method", "blackbox", "--utterances", "0"], "--utterances: must be at least 1, not 0"),
+        (["--method", "blackbox", "--queries", "0"], "--queries: must be at least 1, not 0"),
         (["--method", "blackbox", "--workers", "0"], "--workers: must be at least 1, not 0"),
     ],
 )

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec
+from typing import TYPE_CHECKING, Any, ParamSpec
 
+from voxaudit.options import Option as Option
 from voxaudit.options import RunOptions, options_of
 from voxaudit.registry import Registry
 
@@ -22,26 +23,6 @@ if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
 
 P = ParamSpec("P")
-
-OptionKind = Literal[
-    "text", "names", "specs", "clauses", "columns", "pairs", "count", "number", "numbers", "flag", "file"
-]
-"""How the command line reads an option: names, specs (names that may have settings) and numbers are lists with commas,
-clauses can be given repeatedly, columns are NAME=COLUMN pairs and pairs other NAME=VALUE ones, a count is a whole
-number, a flag is true or false."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """An argument of an audit: one name, one meaning, in Python and on the command line alike."""
-
-    help: str
-    kind: OptionKind = "text"
-    metavar: str = ""
-    choices: tuple[str, ...] = ()
-    least: float | None = None
-    most: float | None = None
-
 
 OPTIONS: dict[str, Option] = {
     "recognizer": Option("only these recognizers", "names", "NAME,..."),
@@ -68,12 +49,12 @@ OPTIONS: dict[str, Option] = {
         "false-discovery rate: the share of false claims among those made that is put up with",
         "number",
         "RATE",
-        least=0.0001,
-        most=0.5,
+        at_least=0.0001,
+        at_most=0.5,
     ),
-    "seed": Option("seed of what is drawn at random", "count", "N", least=0),
-    "resamples": Option("random draws", "count", "N", least=0),
-    "confidence": Option("level of the intervals", "number", "LEVEL", least=0.5, most=0.9999),
+    "seed": Option("seed of what is drawn at random", "count", "N", at_least=0),
+    "resamples": Option("random draws", "count", "N", at_least=0),
+    "confidence": Option("level of the intervals", "number", "LEVEL", at_least=0.5, at_most=0.9999),
     "recognizers": Option(
         "the recognizers that listen; each may have settings: vosk:model=PATH", "specs", "NAME,..."
     ),

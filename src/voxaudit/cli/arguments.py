@@ -52,7 +52,7 @@ def positive(text: str) -> int:
 def _whole(text: str, least: int) -> int:
     value = int(text)
     if value < least:
-        raise argparse.ArgumentTypeError(f"must be {least} or more, not {value}")
+        raise argparse.ArgumentTypeError(f"must be at least {least}, not {value}")
     return value
 
 
@@ -86,14 +86,14 @@ def add_run_arguments(parser: argparse._ActionsContainer, *only: str) -> None:
         said = f" (default: {one.default_said})" if one.default_said else ""
         parser.add_argument(
             f"--{flag}",
-            type=_typed(one),
+            type=typed(one),
             choices=one.choices or None,
             metavar=one.metavar or None,
             help=(one.meaning + said).replace("%", "%%"),
         )
 
 
-def _typed(one: Option) -> Callable[[str], Any]:
+def typed(one: Option) -> Callable[[str], Any]:
     """Return how the text of a flag becomes an option's value, checked."""
     kind = next(kind for kind in (int, float, str) if kind in one.kinds)
 

@@ -6,7 +6,6 @@ import argparse
 import inspect
 import os
 from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,13 @@ from voxaudit.cli.arguments import (
     number_list,
     pairs,
     recognizer_list,
+    typed,
 )
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
-    from voxaudit.audits.audit import Audit, Option
+    from voxaudit.audits.audit import Audit
+    from voxaudit.options import Option
 
 
 def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
@@ -75,7 +76,7 @@ def add_option(
     flag = f"--{name.replace('_', '-')}"
     required = parameter.default is inspect.Parameter.empty
     default = None if required else parameter.default
-    help_ = option.help
+    help_ = option.meaning
     if option.kind == "flag":
         if default:
             parser.add_argument(
@@ -106,25 +107,12 @@ def add_option(
         "specs": recognizer_list,
         "numbers": number_list,
         "pairs": pairs,
-        "count": partial(_number, whole=True, option=option),
-        "number": partial(_number, whole=False, option=option),
     }
-    if option.kind in readers:
+    if option.kind in ("count", "number"):
+        settings["type"] = typed(option)
+    elif option.kind in readers:
         settings["type"] = readers[option.kind]
     parser.add_argument(flag, default=default, required=required, **settings)
-
-
-def _number(text: str, *, whole: bool, option: Option) -> float:
-    try:
-        value = int(text) if whole else float(text)
-    except ValueError:
-        kind = "a whole number" if whole else "a number"
-        raise argparse.ArgumentTypeError(f"takes {kind}, not '{text}'") from None
-    if option.least is not None and not value >= option.least:
-        raise argparse.ArgumentTypeError(f"must be {option.least:g} or more, not {text}")
-    if option.most is not None and not value <= option.most:
-        raise argparse.ArgumentTypeError(f"must be {option.most:g} or less, not {text}")
-    return value
 
 
 def run(audit: Audit, args: argparse.Namespace) -> int:

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run_arguments(parser.add_argument_group("options of the run (audit.toml may set other defaults)"))
     early = parser.add_argument_group("stop early (see: voxaudit sequential)")
     known = {**OPTIONS, **SEQUENTIAL.options}
-    early.add_argument("--decide", metavar="ATTRIBUTE", help=known["attribute"].help)
+    early.add_argument("--decide", metavar="ATTRIBUTE", help=known["attribute"].meaning)
     for name in _GOAL:
         unset = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
         ask.add_option(early, name, known[name], unset)

@@ -49,16 +49,16 @@ AUDIT = Audit(
         "target": Option("pgd: make it hear this", metavar="TEXT"),
         "transfer": Option("recognizers that are not attacked, but hear the result", "specs", "NAME,..."),
         "norm": Option("pgd: the norm of the bound", choices=("l2", "linf")),
-        "steps": Option("pgd: steps", "count", "N", least=1),
-        "restarts": Option("pgd: further random starts", "count", "N", least=0),
+        "steps": Option("pgd: steps", "count", "N", at_least=1),
+        "restarts": Option("pgd: further random starts", "count", "N", at_least=0),
         "dev": Option(
             "universal: the corpus it is found on (default: half of the speakers)", "file", "CORPUS"
         ),
-        "epochs": Option("universal: passes over that corpus", "count", "N", least=1),
-        "queries": Option("blackbox: transcripts per utterance", "count", "N", least=1),
-        "batch": Option("utterances at a time", "count", "N", least=1),
+        "epochs": Option("universal: passes over that corpus", "count", "N", at_least=1),
+        "queries": Option("blackbox: transcripts per utterance", "count", "N", at_least=1),
+        "batch": Option("utterances at a time", "count", "N", at_least=1),
         "utterances": Option(
-            "attack only so many, of as many speakers and groups as possible", "count", "N", least=1
+            "attack only so many, of as many speakers and groups as possible", "count", "N", at_least=1
         ),
         "attributes": Option(
             "groups of these take turns where only some utterances are attacked", "names", "COLUMN,..."

@@ -44,8 +44,8 @@ AUDIT = Audit(
             "quadrature nodes per speaker (1 = Laplace); more are taken where they do not suffice",
             kind="count",
             metavar="K",
-            least=1,
-            most=200,
+            at_least=1,
+            at_most=200,
         ),
     },
 )

@@ -71,8 +71,8 @@ AUDIT = Audit(
             "name so many utterances in which each non-robust or significant word was lost",
             "count",
             "N",
-            least=0,
+            at_least=0,
         ),
-        "top": Option("words and sounds that are listed, the surest first", "count", "N", least=1),
+        "top": Option("words and sounds that are listed, the surest first", "count", "N", at_least=1),
     },
 )

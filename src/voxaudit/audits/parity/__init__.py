@@ -19,7 +19,7 @@ SPEAKER_OPTIONS = {
     ),
     "power": Option("the chance to find that gap that counts as enough", kind="number", metavar="POWER"),
     "merge_below": Option(
-        "merge groups of fewer than N speakers into 'other'", kind="count", metavar="N", least=0
+        "merge groups of fewer than N speakers into 'other'", kind="count", metavar="N", at_least=0
     ),
     "bands": Option("cut columns of numbers: age=18,30,45,65", kind="names", metavar="COLUMN=CUT,..."),
     "age": Option("the attribute of ages (default: found by name)", metavar="COLUMN"),
@@ -62,7 +62,7 @@ AUDIT = Audit(
             "open the recordings to compare their quality where there are no more than N; 0 opens none",
             kind="count",
             metavar="N",
-            least=0,
+            at_least=0,
         ),
         "dictionary": Option("word list for the share of unknown words", kind="file", metavar="FILE"),
         "correction": Option("of the p-values of each table", choices=("holm", "bh")),

@@ -26,7 +26,7 @@ AUDIT = Audit(
             "which windows DNSMOS is the mean of: every, or as the package speechmos does",
             choices=("every", "speechmos"),
         ),
-        "workers": Option("processes (default: one per core)", "count", "N", least=1),
+        "workers": Option("processes (default: one per core)", "count", "N", at_least=1),
         "rows": Option(
             "also write one row per utterance and scenario to this file (.csv, .tsv or .parquet)",
             "file",

@@ -33,7 +33,7 @@ AUDIT = Audit(
     source="CORPUS",
     source_help="a corpus to hear; or the folder of a finished stutter audit, or of a run with one, to read it again",
     options={
-        "budget": Option("new cases per utterance", "count", "N", least=1, most=10_000),
+        "budget": Option("new cases per utterance", "count", "N", at_least=1, at_most=10_000),
         "kinds": Option(
             "the kinds of stuttering: block, prolongation, sound_repetition, word_repetition, interjection"
             " (default: all)",
@@ -41,7 +41,7 @@ AUDIT = Audit(
             "KIND,...",
         ),
         "utterances": Option(
-            "hear only so many, of as many speakers and groups as possible", "count", "N", least=1
+            "hear only so many, of as many speakers and groups as possible", "count", "N", at_least=1
         ),
         "attributes": Option(
             "groups of these take turns where only some utterances are heard", "names", "COLUMN,..."
@@ -51,7 +51,11 @@ AUDIT = Audit(
             choices=("moo", "random"),
         ),
         "severity": Option(
-            "how strong each moment of stuttering is, 1 to 4 (default: any)", "count", "N", least=1, most=4
+            "how strong each moment of stuttering is, 1 to 4 (default: any)",
+            "count",
+            "N",
+            at_least=1,
+            at_most=4,
         ),
         "threshold": Option(
             "an answer less similar than this to the one without stuttering is suspicious", "number", "X"
