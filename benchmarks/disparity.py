@@ -35,9 +35,10 @@ from benchmarks.measure import (
     took,
 )
 
-from voxaudit.audits.disparity import disparity
+from voxaudit import disparity
+from voxaudit.audits.disparity.frames import Question, frames
 from voxaudit.audits.disparity.model import fit_frame
-from voxaudit.audits.disparity.table import Question, frames
+from voxaudit.audits.scores import Scores
 from voxaudit.stats.regression import Settings as Fit
 
 APART = 0.01
@@ -96,7 +97,7 @@ def table2(speakers: int, seed: int) -> pl.DataFrame:
 
 
 def grown(utterances: int, seed: int, *, within: bool = False) -> pl.DataFrame:
-    """Make a corpus of ten utterances a speaker, lengths all different."""
+    """Make a corpus of ten utterances per speaker, lengths all different."""
     generator = np.random.default_rng(seed)
     speakers = utterances // 10
     speaker = np.repeat(np.arange(speakers), 10)
@@ -121,7 +122,7 @@ def grown(utterances: int, seed: int, *, within: bool = False) -> pl.DataFrame:
 def ours(case: Case) -> tuple[float, float]:
     """Return the estimate of the group's effect and its standard error."""
     question = Question("group", controls=case.controls)
-    model = fit_frame(next(frames(case.table, question)), "group", "control", Fit(nodes=25))
+    model = fit_frame(next(frames(Scores.of(case.table), question)), "group", "control", Fit(nodes=25))
     estimate, error = model.regression.estimate(model.columns("attribute")[0])
     return float(estimate), float(error)
 
@@ -239,9 +240,7 @@ def fits(settings: Settings, glmer: Glmer | None) -> Iterator[Row]:
     yield from compare(
         f"whole audit, {case.name}",
         "CPU ms",
-        lambda: disparity(
-            case.table, attribute="group", reference="control", controls=case.controls, resamples=0
-        ),
+        lambda: disparity(case.table, attribute="group", against="control", controls=case.controls),
         {
             "lme4: fit, null model, profile interval": partial(glmer.fit, case, audit=True)
             if glmer

@@ -18,14 +18,13 @@ from benchmarks.instant_recognizer import Instant
 from benchmarks.measure import Row, Settings, Took, alone, row_of
 
 import voxaudit
-from voxaudit.audits.compare import compare
 
 RECORDINGS = 500
 STAGES = ("read", "run", "score", "accuracy", "disparity", "parity", "compare")
 
 
 def make(folder: Path, utterances: int) -> None:
-    """Write a manifest of segments, 20 utterances a speaker, two groups."""
+    """Write a manifest of segments, 20 utterances per speaker, two groups."""
     generator = np.random.default_rng(0)
     (folder / "audio").mkdir(parents=True)
     for number in range(RECORDINGS):
@@ -68,7 +67,7 @@ def stage(name: str, folder: str) -> None:
     elif name == "parity":
         voxaudit.parity(scores, attributes=["gender", "age"])
     else:
-        compare(scores, scores, attributes=["gender", "age"])
+        voxaudit.compare(scores, scores, attributes=["gender", "age"])
 
 
 def stages(utterances: int) -> dict[str, Took]:

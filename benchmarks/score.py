@@ -16,7 +16,7 @@ from voxaudit.score import score_transcripts, stream_word_counts, word_counts
 
 
 def realistic(pairs: int, seed: int = 1) -> Iterator[tuple[str, str]]:
-    """Yield sentences of about ten words and what a recogniser with about 15 % errors makes of them."""
+    """Yield sentences of about ten words and what a recognizer with about 15 % errors makes of them."""
     generator = random.Random(seed)
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = ["".join(generator.choices(letters, k=generator.randint(2, 9))) for _ in range(20_000)]
@@ -123,7 +123,7 @@ def growth(sizes: tuple[int, int], rounds: int) -> Iterator[Row]:
 
 
 def whole_table(rows: int, rounds: int) -> Row:
-    """Make the `scores` table, normalising and character errors included."""
+    """Make the `scores` table, normalizing and character errors included."""
     pairs = list(realistic(min(rows, 10_000)))
     corpus = pl.DataFrame(
         {"id": [str(row) for row in range(len(pairs))], "speaker": "s", "text": [said for said, _ in pairs]}
@@ -139,7 +139,7 @@ def whole_table(rows: int, rounds: int) -> Row:
         }
     )
     found = race({"": lambda: score_transcripts(transcripts, corpus, "basic")}, rounds)
-    note = "normalising with basic, words and characters"
+    note = "normalizing with basic, words and characters"
     return row_of(
         f"scores table of {rows:,} rows",
         "CPU us a row",

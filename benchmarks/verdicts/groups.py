@@ -16,10 +16,9 @@ from benchmarks.verdicts.world import (
     scores,
     transcripts,
 )
-from voxaudit.audits.disparity.interaction import DIFFERENT
 
 from voxaudit.audits.differential.audit import differential
-from voxaudit.audits.disparity import FEWER, MORE, disparity
+from voxaudit.audits.disparity.audit import disparity
 from voxaudit.audits.robustness.audit import robustness
 from voxaudit.errors import VoxauditError
 
@@ -32,15 +31,14 @@ def _gap(generator: np.random.Generator, setting: Setting, ratio: float) -> Clai
     factor = for_second(people, ratio)
     table = scores(generator, people, ["clean"], lambda *_: factor)
     try:
-        found = disparity(table, attribute="group", by=("recognizer",), interval="robust", resamples=0)
+        found = disparity(table, attribute="group", by=("recognizer",)).detail
     except VoxauditError:
         return {}
     effects = [effect for fit in found.fits for effect in fit.effects]
     outside = [
-        None if one.ci_low is None or one.ci_high is None else not one.ci_low <= 1.0 <= one.ci_high
-        for one in effects
+        None if one.low is None or one.high is None else not one.low <= 1.0 <= one.high for one in effects
     ]
-    return {"disparity.gap": [one.verdict in (MORE, FEWER) for one in effects], "gate.group_ratio": outside}
+    return {"disparity.gap": [one.verdict == "shown" for one in effects], "gate.group_ratio": outside}
 
 
 def _interaction(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:
@@ -53,18 +51,11 @@ def _interaction(generator: np.random.Generator, setting: Setting, ratio: float)
         lambda _, scenario: 1.0 if scenario == "clean" else COST * factor,
     )
     try:
-        found = disparity(
-            table,
-            attribute="group",
-            by=("recognizer",),
-            interaction="scenario",
-            interval="robust",
-            resamples=0,
-        )
+        found = disparity(table, attribute="group", by=("recognizer",), interaction="scenario").detail
     except VoxauditError:
         return {}
     parts = [fit.interaction for fit in found.fits]
-    return {"disparity.interaction": [None if one is None else one.verdict == DIFFERENT for one in parts]}
+    return {"disparity.interaction": [None if one is None else one.verdict == "shown" for one in parts]}
 
 
 def _lwerr(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:

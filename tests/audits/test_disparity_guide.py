@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def numbers(text: str) -> list[str]:
     """Return the table rows of a text as words, without rules and blank space."""
-    return [" ".join(line.split()) for line in text.splitlines() if re.match(r"\s+(clean|babble) ", line)]
+    return [
+        " ".join(line.split()) for line in text.splitlines() if re.match(r"\s+(clean|babble|accent) ", line)
+    ]
 
 
 def test_the_example_prints_what_the_guide_shows(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,9 +40,24 @@ def test_the_example_prints_what_the_guide_shows(guide: str, capsys: pytest.Capt
     assert set(shown) <= set(printed)
 
 
+def test_sentences_and_limits_of_the_guide(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = re.findall(r"^    voxaudit (disparity calls\.csv .*)$", guide, re.MULTILINE)[0]
+    assert main([*command.split(), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    words = " ".join(guide.split())
+    for finding in answer["findings"]:
+        assert finding["measure"] == "worst_group_ratio" or finding["sentence"] in words
+    table = next(one for one in answer["tables"] if one["id"] == "baseline")
+    clean = dict(zip(table["names"], table["rows"][0], strict=True))
+    assert f"({clean['utterances_low']:.2f} to {clean['utterances_high']:.2f};" in words
+
+
 def test_the_python_example_runs(guide: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[1], {})
-    assert "{'scenario': 'babble'} B 1.5" in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines[:2]] == [["clean", "B"], ["babble", "B"]]
+    assert lines[1].split()[2].startswith("1.50")
+    assert lines[1].endswith("shown")
 
 
 def test_every_option_of_the_guide_exists(capsys: pytest.CaptureFixture[str]) -> None:
