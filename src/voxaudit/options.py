@@ -56,6 +56,14 @@ class Option:
     unset: str = ""
     off: str = ""
 
+    def noting(self, note: str) -> Option:
+        """Return the option with a remark of one audit or command behind its meaning, which stays the same.
+
+        >>> Option("utterances per speaker (at most)").noting("default: all").meaning
+        'utterances per speaker (default: all)'
+        """
+        return replace(self, meaning=f"{self.meaning.partition(' (')[0]} ({note})")
+
     @property
     def kinds(self) -> tuple[Any, ...]:
         """The types it may have."""
@@ -184,9 +192,9 @@ class RunOptions:
     seed: int = option(0, "seed of everything random", at_least=0, metavar="N")
     workers: int | None = option(
         None,
-        "recognizer processes, or replicas on Ray",
+        "processes that work at the same time",
         at_least=1,
-        unset="one per core; on Ray: as many as fit",
+        unset="one per core; on Ray: as many replicas as fit",
         metavar="N",
     )
     timeout: float = option(

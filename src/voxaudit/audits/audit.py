@@ -30,13 +30,13 @@ OPTIONS: dict[str, Option] = {
     "corpus": Option("only these corpora", "names", "NAME,..."),
     "language": Option("only these languages", "names", "NAME,..."),
     "where": Option(
-        "only rows that meet a clause, such as 'age>=18' (repeatable: all must hold)", "clauses", "CLAUSE"
+        "only rows that meet a clause (such as 'age>=18'; repeatable: all must hold)", "clauses", "CLAUSE"
     ),
     "columns": Option(
-        "which column of the table is which, for example speaker=client_id", "columns", "NAME=COLUMN,..."
+        "which column is which, for example text=sentence,speaker=client_id", "columns", "NAME=COLUMN,..."
     ),
-    "attribute": Option("the sensitive attribute, whose gap is measured", metavar="COLUMN"),
-    "attributes": Option("the sensitive attributes, whose gaps are measured", "names", "COLUMN,..."),
+    "attribute": Option("the sensitive attribute (its gap is measured)", metavar="COLUMN"),
+    "attributes": Option("the sensitive attributes (their gaps are measured)", "names", "COLUMN,..."),
     "against": Option("the group that all others are compared with", metavar="GROUP"),
     "controls": Option(
         "attributes held fixed: numbers as they are, text as categories; C(COLUMN) makes numbers categories",
@@ -52,18 +52,28 @@ OPTIONS: dict[str, Option] = {
         at_least=0.0001,
         at_most=0.5,
     ),
-    "seed": Option("seed of what is drawn at random", "count", "N", at_least=0),
+    "alpha": Option("the chance of a false claim that is put up with", "number", "A"),
+    "margin": Option("differences up to this share of the words do not count", "number", "X"),
+    "budget": Option("how much is tried", "count", "N", at_least=1),
+    "utterances": Option(
+        "only so many utterances, of as many speakers and groups as possible", "count", "N", at_least=1
+    ),
+    "per_speaker": Option("utterances per speaker", "count", "N", at_least=1),
+    "seed": Option("seed of everything random", "count", "N", at_least=0),
     "resamples": Option("random draws", "count", "N", at_least=0),
     "confidence": Option("level of the intervals", "number", "LEVEL", at_least=0.5, at_most=0.9999),
     "recognizers": Option(
-        "the recognizers that listen; each may have settings: vosk:model=PATH", "specs", "NAME,..."
+        "the recognizers that listen (each may have settings: vosk:model=PATH)", "specs", "NAME,..."
     ),
-    "out": Option("the folder to write to; the same again goes on where it stopped", "file", "FOLDER"),
+    "workers": Option(
+        "processes that work at the same time (default: one per core)", "count", "N", at_least=1
+    ),
+    "out": Option("the folder to write to (the same again goes on where it stopped)", "file", "FOLDER"),
     "format": Option(
-        "the format of the corpus (`voxaudit list corpora`); found out if not given", metavar="NAME"
+        "the format of the corpus (see `voxaudit list corpora`; default: found out)", metavar="NAME"
     ),
     "skip_bad_rows": Option("leave bad rows of the corpus out instead of stopping at them", "flag"),
-    "scenarios": Option("what is heard: scenarios and suites", "specs", "ID,..."),
+    "scenarios": Option("scenarios, and suites of them", "specs", "ID,..."),
     "normalizer": Option("how texts are made alike (`voxaudit list normalizers`)", metavar="NAME"),
     "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
 }

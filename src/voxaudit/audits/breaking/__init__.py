@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 from voxaudit.registry import lazy_attributes
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ AUDIT = Audit(
         "rise": Option(
             "in place of a level: so much above each group's error rate on clean speech", "number", "X"
         ),
-        "budget": Option("trials per speaker and recognizer", "count", "N"),
+        "budget": OPTIONS["budget"].noting("trials per speaker and recognizer"),
     },
     questions=questions,
     asks_run=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 from voxaudit.registry import lazy_attributes
 
 if TYPE_CHECKING:
@@ -32,18 +32,14 @@ AUDIT = Audit(
     function="voxaudit.audits.compare.audit:compare",
     example=("runs/v1 runs/v2", {"attributes": ("gender", "accent"), "out": "runs/v1-v2"}),
     options={
-        "attributes": Option("attributes whose groups are slices of their own", "names", "COLUMN,..."),
+        "attributes": OPTIONS["attributes"].noting("their groups are slices of their own"),
         "renamed": Option(
             "recognizers that have another name after: OLD=NEW (default: those of one name belong together)",
             "pairs",
             "OLD=NEW,...",
         ),
-        "margin": Option(
-            "changes up to this fraction of the words do not count, such as 0.005", "number", "X"
-        ),
-        "alpha": Option(
-            "chance of any false claim in the whole comparison; half of it for a false alarm", "number", "A"
-        ),
+        "margin": OPTIONS["margin"].noting("such as 0.005; default: 0"),
+        "alpha": OPTIONS["alpha"].noting("of any in the whole comparison; half of it for a false alarm"),
     },
     source="BEFORE AFTER",
     source_help="two runs of the same utterances, or two tables of scores: what there was, and what is to be judged",

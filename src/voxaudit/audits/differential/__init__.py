@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -25,10 +25,8 @@ AUDIT = Audit(
     questions=questions,
     source_help="a run's folder, a table of transcripts, or a table of distances (csv, tsv, jsonl, parquet)",
     options={
-        "scenario": Option(
-            "only these disturbed scenarios; clean speech stays beside them", kind="names", metavar="ID,..."
-        ),
-        "attribute": Option("the column of the groups (default for distances: group)", metavar="COLUMN"),
+        "scenario": OPTIONS["scenario"].noting("clean speech stays beside them"),
+        "attribute": OPTIONS["attribute"].noting("default for distances: group"),
         "tau": Option(
             "tolerances in word distance (default: 0.01,0.05,0.1,0.15; the middle two where the grid is large)",
             kind="numbers",

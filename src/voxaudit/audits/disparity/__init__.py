@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -24,9 +25,7 @@ AUDIT = Audit(
     example=("runs/first", {"attribute": "gender", "controls": "age"}),
     questions=questions,
     options={
-        "attribute": Option(
-            "the sensitive attributes, whose gaps are measured", kind="names", metavar="COLUMN,..."
-        ),
+        "attribute": replace(OPTIONS["attribute"], kind="names", metavar="COLUMN,..."),
         "interaction": Option(
             "ask whether this column (scenario, say) hurts some groups more", metavar="COLUMN"
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -55,10 +55,8 @@ AUDIT = Audit(
     questions=questions,
     source_help="a run's folder, a table of transcripts, or one of word counts (csv, tsv, jsonl, parquet)",
     options={
-        "scenario": Option(
-            "only these disturbed scenarios; clean speech stays beside them", kind="names", metavar="ID,..."
-        ),
-        "attribute": Option("the column of groups (default: everybody is one group)", metavar="COLUMN"),
+        "scenario": OPTIONS["scenario"].noting("clean speech stays beside them"),
+        "attribute": OPTIONS["attribute"].noting("default: everybody is one group"),
         "omega": Option(
             "a word is non-robust where it is heard more than N times fewer than in clean speech",
             "number",

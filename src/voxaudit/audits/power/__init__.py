@@ -30,7 +30,6 @@ AUDIT = Audit(
         "test": Option("test of the simulated studies", choices=("t", "mixed")),
         "base_wer": Option("simulate without RUN: WER of the better group", kind="number", metavar="WER"),
         "log_sigma": Option("spread of speakers' log rates", kind="number", metavar="SD"),
-        "per_speaker": Option("utterances per speaker", kind="count", metavar="N", at_least=1),
         "utterance_words": Option("words per utterance", kind="count", metavar="N", at_least=1),
         "dispersion": Option("1 is Poisson; real speech has 2 to 3", kind="number", metavar="RATIO"),
     },

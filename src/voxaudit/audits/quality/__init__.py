@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from voxaudit.audits.audit import Audit, Option
+from dataclasses import replace
+
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 AUDIT = Audit(
     name="quality",
@@ -14,19 +16,15 @@ AUDIT = Audit(
     source_help="the folder of a run, a corpus, or audio files",
     several=True,
     options={
-        "scenarios": Option(
-            "scenarios and suites to measure; a run's own if not given, else clean only", "specs", "ID,..."
-        ),
-        "utterances": Option(
-            "how many to measure, spread over the speakers, or all; as many as the intervals need if not given",
-            metavar="N",
+        "scenarios": OPTIONS["scenarios"].noting("default: the run's own, else clean alone"),
+        "utterances": replace(
+            OPTIONS["utterances"].noting("or all; default: as many as the intervals need"), kind="text"
         ),
         "p835": Option("also signal, background and overall MOS, at 12 times the cost", "flag"),
         "windows": Option(
             "which windows DNSMOS is the mean of: every, or as the package speechmos does",
             choices=("every", "speechmos"),
         ),
-        "workers": Option("processes (default: one per core)", "count", "N", at_least=1),
         "rows": Option(
             "also write one row per utterance and scenario to this file (.csv, .tsv or .parquet)",
             "file",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -28,9 +28,7 @@ AUDIT = Audit(
         " see how stable the results are"
     ),
     options={
-        "by": Option(
-            "set results apart by language, corpus or both (default: pooled)", "names", "COLUMN,..."
-        ),
+        "by": OPTIONS["by"].noting("language, corpus or both; default: pooled"),
         "facts": Option(
             "facts about recognizers: a file with a column recognizer, then parameters, hours ...",
             "file",

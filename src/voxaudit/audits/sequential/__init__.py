@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 from voxaudit.registry import lazy_attributes
 
 if TYPE_CHECKING:
@@ -30,26 +30,21 @@ AUDIT = Audit(
     source_help="a run's folder or a table of scores, to see what stopping early would have saved; or, where"
     " recognizers are named, a corpus to hear",
     options={
-        "recognizers": Option(
-            "the recognizers that listen (default: none, and a finished run is replayed)", "names", "NAME,..."
-        ),
-        "attribute": Option(
-            "stop when a gap between its groups is shown, is shown to be small, or is out of reach",
-            metavar="COLUMN",
+        "recognizers": OPTIONS["recognizers"].noting("default: none, and a finished run is replayed"),
+        "attribute": OPTIONS["attribute"].noting(
+            "stop when a gap of it is shown, is shown to be small, or is out of reach"
         ),
         "precision": Option(
             "stop when the word error rate is known to this share of words, such as 0.02", "number", "X"
         ),
         "only_precision": Option("stop by the precision alone: decide on no gap between the groups", "flag"),
-        "margin": Option("a gap up to this share of words is none (default: 0.05)", "number", "X"),
-        "alpha": Option(
-            "the share of false claims over all cells, and one minus the level of intervals (default: 0.05)",
-            "number",
-            "A",
+        "margin": OPTIONS["margin"].noting("default: 0.05"),
+        "alpha": OPTIONS["alpha"].noting(
+            "of any over all cells; also one minus the level of intervals; default: 0.05"
         ),
         "each": Option("make claims at the level alpha in each cell by itself", "flag"),
         "patient": Option("do not give up on gaps that look out of reach", "flag"),
-        "per_speaker": Option("hear so many utterances of a speaker at most (default: all)", "count", "N"),
+        "per_speaker": OPTIONS["per_speaker"].noting("at most; default: all"),
     },
     questions=questions,
     asks_run=False,

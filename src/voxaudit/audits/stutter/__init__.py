@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 from voxaudit.registry import lazy_attributes
 
 if TYPE_CHECKING:
@@ -33,18 +34,15 @@ AUDIT = Audit(
     source="CORPUS",
     source_help="a corpus to hear; or the folder of a finished stutter audit, or of a run with one, to read it again",
     options={
-        "budget": Option("new cases per utterance", "count", "N", at_least=1, at_most=10_000),
+        "budget": replace(OPTIONS["budget"].noting("new cases per utterance"), at_most=10_000),
         "kinds": Option(
             "the kinds of stuttering: block, prolongation, sound_repetition, word_repetition, interjection"
             " (default: all)",
             "names",
             "KIND,...",
         ),
-        "utterances": Option(
-            "hear only so many, of as many speakers and groups as possible", "count", "N", at_least=1
-        ),
-        "attributes": Option(
-            "groups of these take turns where only some utterances are heard", "names", "COLUMN,..."
+        "attributes": OPTIONS["attributes"].noting(
+            "their groups take turns where only some utterances are heard"
         ),
         "selection": Option(
             "seeds of further cases: the Pareto front (moo), or all of them (random)",
