@@ -21,8 +21,7 @@ import polars as pl
 from benchmarks.studies.grammar import MENTION, glue_words, part_of_speech, sentences
 
 from voxaudit.audio import Audio, write
-from voxaudit.audits.localize.audit import localize
-from voxaudit.audits.localize.drops import Localization
+from voxaudit.audits.localize.audit import Localization, localize
 from voxaudit.audits.scores import is_run
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError, one_line

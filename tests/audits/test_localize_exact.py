@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom, fisher_exact, t
 
 from voxaudit.audits.localize.audit import localize
-from voxaudit.audits.localize.exact import (
+from voxaudit.stats.word_tests import (
     draws_worth,
     excess_loss,
     group_excess,

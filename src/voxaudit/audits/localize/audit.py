@@ -27,9 +27,6 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.localize.drops import CELL, Localization, average_drops, mean_over, word_drops
-from voxaudit.audits.localize.occurrences import Clean, clean_words, hear, sample
-from voxaudit.audits.localize.tally import NO_DICTIONARY, Options, Sounds, Tally, sounds_of
 from voxaudit.audits.localize.trials import (
     EVERYBODY,
     Heard,
@@ -42,10 +39,24 @@ from voxaudit.audits.localize.trials import (
 )
 from voxaudit.audits.scores import Names, Source, Transcripts
 from voxaudit.errors import VoxauditError
+from voxaudit.score.lost_words import (
+    CELL,
+    NO_DICTIONARY,
+    Clean,
+    Sounds,
+    average_drops,
+    clean_words,
+    hear,
+    mean_over,
+    sample,
+    sounds_of,
+    word_drops,
+)
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.multiplicity import benjamini_hochberg
+from voxaudit.stats.word_tests import Tally
 from voxaudit.wording import counted, listed
 
 OMEGA = 2.0
@@ -65,6 +76,30 @@ LEAD = (
     " says whether speakers lose it more often than the words beside it, `between groups` whether the speakers of one"
     " group lose it more often than those of the others."
 )
+
+
+@dataclass(frozen=True)
+class Localization:
+    """Words that get lost, by recognizer, group and perturbation.
+
+    `words`: one row per word with its counts (one for each of the `settings`), drop and (from transcripts) losses and
+    tests: `p` and `p_adjusted` against the words beside it, `p_group` and `p_group_adjusted` against other groups.
+    `averages`: one row for each recognizer, group and perturbation. `phonemes`: the losses of the words that contain
+    each, or None. `examples`: utterances in which a non-robust word was lost, to listen to. `left_out`: utterances not
+    counted for a recognizer and perturbation because one of its scenarios has no answer. `notes`: what a reader should
+    know. `refusal`: why there are no tests, or none between groups.
+    """
+
+    words: pl.DataFrame
+    averages: pl.DataFrame
+    phonemes: pl.DataFrame | None
+    examples: pl.DataFrame | None
+    left_out: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...]
+    omega: float
+    fdr: float
+    normalizer: str | None
+    refusal: Refusal | None = None
 
 
 # The question
@@ -112,12 +147,13 @@ def localize(
     >>> answer.tables["words"].select("word", "original", "drop", "non_robust").row(0)
     ('please', 5, 4, True)
     """
-    if not 0.0 < fdr < 1.0:
-        raise VoxauditError(f"the false-discovery rate must lie between 0 and 1, not {fdr:g}", see=("fdr",))
-    if examples < 0:
-        raise VoxauditError(f"the number of examples must be 0 or more, not {examples}", see=("examples",))
-    if not omega >= 0:
-        raise VoxauditError(f"omega must be 0 or more, not {omega:g}", see=("omega",))
+    for name, value, possible, must in (
+        ("fdr", fdr, 0.0 < fdr < 1.0, "the false-discovery rate must lie between 0 and 1"),
+        ("examples", examples, examples >= 0, "the number of examples must be 0 or more"),
+        ("omega", omega, omega >= 0, "omega must be 0 or more"),
+    ):
+        if not possible:
+            raise VoxauditError(f"{must}, not {value:g}", see=(name,))
     rule = find_normalizer(normalizer)
     words = _vocabulary(vocabulary)
     read = Transcripts.of(
@@ -144,8 +180,7 @@ def localize(
         return _answer(found, "group", read, top)
     trials = arrange(read, attribute=attribute, exclude=exclude)
     allowed = _allowed(trials, rule, words, reference_words, read.where)
-    options = Options(trials.speakers_known, trials.speakers_in_one_group, examples)
-    found = _localized(_Work(trials, rule, allowed, options, omega, phonemes), read.where, fdr, attribute)
+    found = _localized(_Work(trials, rule, allowed, examples, omega, phonemes), read.where, fdr, attribute)
     return _answer(found, attribute, read, top)
 
 
@@ -209,19 +244,16 @@ def _localized(work: _Work, where: str, fdr: float, attribute: str | None) -> Lo
             f"{where}: no word to count: all clean transcripts are empty, or hold none of the words asked for"
         )
     found = _adjusted(pl.concat(work.words))
-    most = work.options.examples
-    ungrouped = (
-        [f"{counted(trials.ungrouped, 'utterance')} without a value for `{attribute}` left out"]
-        if trials.ungrouped
-        else []
-    )
+    ungrouped = f"{counted(trials.ungrouped, 'utterance')} without a value for `{attribute}` left out"
     return Localization(
         found,
         average_drops(found),
         _adjusted(pl.concat(work.phonemes)) if work.phonemes else None,
-        _chosen_examples(pl.concat(work.examples), found, most, fdr) if work.examples and most else None,
+        _chosen_examples(pl.concat(work.examples), found, work.most_examples, fdr)
+        if work.most_examples
+        else None,
         tuple(work.left_out),
-        (*ungrouped, *work.notes),
+        (*([ungrouped] if trials.ungrouped else []), *work.notes),
         work.omega,
         fdr,
         work.rule.id,
@@ -250,7 +282,7 @@ class _Work:
     trials: Trials
     rule: Normalizer
     allowed: set[str] | None
-    options: Options
+    most_examples: int
     omega: float
     want_phonemes: bool
     words: list[pl.DataFrame] = field(default_factory=list)
@@ -268,29 +300,35 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
-        for perturbation, settings in self.trials.settings[name].items():
+        for perturbation, settings in heard.settings.items():
             texts = [self.trials.texts(heard, perturbation, setting, self.rule) for setting in settings]
             used = clean.texts.is_not_null().to_numpy().copy()
             for answers in texts:
                 used &= answers.is_not_null().to_numpy()
+            labels = {"recognizer": name, "perturbation": perturbation}
             if not used.all():
-                self.left_out.append(
-                    {"recognizer": name, "perturbation": perturbation, "utterances": int((~used).sum())}
-                )
+                self.left_out.append({**labels, "utterances": int((~used).sum())})
             part = sample(clean, used)
-            tally = Tally(part, groups, self._mask(clean), sounds, self.options)
+            tally = Tally(
+                part,
+                groups,
+                self._mask(clean),
+                sounds,
+                self.trials.speakers_known,
+                self.trials.speakers_in_one_group,
+                self.most_examples,
+                labels,
+            )
             for setting, answers in zip(settings, texts, strict=True):
                 tally.add(setting, hear(part, answers))
             if tally.is_empty:
                 self.notes.append(f"{name}, {perturbation}: no clean word is left to count")
                 continue
-            labels = {"recognizer": name, "perturbation": perturbation}
-            originals, counts = tally.counts(**labels)
-            self.words.append(word_drops(originals, counts, self.omega).hstack(tally.losses()))
-            lost = tally.examples(utterances["utterance"], **labels)
+            self.words.append(word_drops(*tally.counts(), self.omega).hstack(tally.losses()))
+            lost = tally.examples(utterances["utterance"])
             self.examples.append(lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left"))
             if sounds is not None:
-                self.phonemes.append(tally.phonemes(**labels))
+                self.phonemes.append(tally.phonemes())
 
     def _mask(self, clean: Clean) -> Any:
         if self.allowed is None:
@@ -383,38 +421,27 @@ def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str |
     surest = tested.sort(column, test, maintain_order=True)
     shown = surest.filter(pl.col(column) <= found.fdr)
     words = shown["word"].unique(maintain_order=True).to_list()
-    rate = f"false-discovery rate {100 * found.fdr:g} %"
-    beside = "than the words beside " if test == "p" else f"in one group of {attribute} than in the others"
+    asked = f"{counted(tested['word'].n_unique(), 'word')} tested, false-discovery rate {100 * found.fdr:g} %"
+    beside = f"than the words beside {'them' if len(words) > 1 else 'it'}"
+    if test == "p_group":
+        beside = f"in one group of {attribute} than in the others"
     code = None
     verdict: Verdict = "shown" if words else "not_shown"
     if not tested.height:
         verdict, code = "refused", found.refusal.code if found.refusal else "too_few_speakers"
-        why = (
-            found.refusal.text
-            if found.refusal
-            else f"no word was said by {FEWEST_SPEAKERS} speakers on both sides"
-        )
+        few = f"no word was said by {FEWEST_SPEAKERS} speakers on both sides"
         what = "words" if test == "p" else f"words that one group of {attribute} loses more"
-        sentence = f"{name}: no conclusion about {what}: {why}."
+        sentence = f"{name}: no conclusion about {what}: {found.refusal.text if found.refusal else few}."
     elif not words:
         sentence = (
-            f"{name}: no word is shown to get lost more often {beside}{'it' * (test == 'p')} when speech is disturbed"
-            f" ({counted(tested['word'].n_unique(), 'word')} tested, {rate})."
+            f"{name}: no word is shown to get lost more often {beside} when speech is disturbed ({asked})."
         )
     else:
-        pronoun = "" if test == "p_group" else "them" if len(words) > 1 else "it"
-        where = listed(
-            (
-                f"{word} ({listed(shown.filter(pl.col('word') == word)['group'].unique(maintain_order=True))})"
-                if test == "p_group"
-                else word
-                for word in words
-            ),
-            8,
-        )
+        groups = dict(shown.group_by("word").agg(pl.col("group").unique(maintain_order=True)).iter_rows())
+        where = listed([word if test == "p" else f"{word} ({listed(groups[word])})" for word in words], 8)
         sentence = (
-            f"When speech is disturbed, {name} loses {counted(len(words), 'word')} more often {beside}{pronoun}:"
-            f" {where} ({counted(tested['word'].n_unique(), 'word')} tested, {rate})."
+            f"When speech is disturbed, {name} loses {counted(len(words), 'word')} more often {beside}: {where}"
+            f" ({asked})."
         )
     measure = "words" if test == "p" else "group_words"
     return Finding(
@@ -435,7 +462,7 @@ def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str |
 
 
 def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Table]:
-    names: list[tuple[Any, ...]] = [("recognizer",), *([("group",)] if attribute else []), ("perturbation",)]
+    names = ["recognizer", *(["group"] if attribute else []), "perturbation"]
     yield _words(found, names, top)
     yield _averages(found)
     if found.phonemes is not None:
@@ -447,8 +474,8 @@ def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Ta
             ).head(top),
             [
                 *names,
-                ("phoneme",),
-                ("said", "said", "count"),
+                "phoneme",
+                ("said", "", "count"),
                 ("lost_rate", "in lost words", "percent"),
                 ("lost_setting", "at setting"),
                 ("p_adjusted", "p, corrected", "p"),
@@ -457,7 +484,7 @@ def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Ta
             " misheard.",
         )
     if found.examples is not None:
-        columns = [*names, ("word",), ("scenario",), ("utterance",)]
+        columns = [*names, "word", "scenario", "utterance"]
         yield tabulate("examples", "Utterances in which words get lost", found.examples, columns, folded=True)
     yield tabulate(
         "cells",
@@ -468,7 +495,7 @@ def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Ta
             ("words", "different words", "count"),
             ("original", "heard clean", "count"),
             ("dropped", "heard less often by", "count"),
-            ("share", "share", "percent"),
+            ("share", "", "percent"),
             ("average_drop", "average of a word", "ratio"),
             ("non_robust", "non-robust words", "count"),
         ],
@@ -476,17 +503,13 @@ def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Ta
     )
 
 
-def _words(found: Localization, names: Sequence[tuple[Any, ...]], top: int) -> Table:
+def _words(found: Localization, names: Sequence[str], top: int) -> Table:
     words = found.words
     keys = [*CELL, "word"]
+    clean, drop = ("original", "heard clean", "count"), ("drop", "heard less often by", "count")
     if "lost" not in words.columns:
         ordered = words.sort("drop", *keys, descending=[True, *[False] * len(keys)])
-        shown: list[tuple[Any, ...]] = [
-            ("original", "heard clean", "count"),
-            ("minimum", "at worst", "count"),
-            ("drop", "heard less often by", "count"),
-            ("setting", "at setting"),
-        ]
+        shown: list[Any] = [clean, ("minimum", "at worst", "count"), drop, ("setting", "at setting")]
     else:
         ordered = (
             words.with_columns(verdict=_verdict(found.fdr))
@@ -501,12 +524,12 @@ def _words(found: Localization, names: Sequence[tuple[Any, ...]], top: int) -> T
         )
         between = [("p_group_adjusted", "between groups", "p")] if words["group"].n_unique() > 1 else []
         shown = [
-            ("original", "heard clean", "count"),
+            clean,
             ("lost", "lost, at worst", "count"),
             ("lost_rate", "share", "percent"),
             ("lost_setting", "at setting"),
-            ("drop", "heard less often by", "count"),
-            ("speakers", "speakers", "count"),
+            drop,
+            "speakers",
             ("p_adjusted", "p, corrected", "p"),
             *between,
         ]
@@ -516,7 +539,7 @@ def _words(found: Localization, names: Sequence[tuple[Any, ...]], top: int) -> T
         "Words that a test shows come first. Heard less often by: in the disturbed transcripts of all speakers together"
         f" (AequeVox, Algorithm 2); more than {found.omega:g} times is called non-robust."
     )
-    columns = [*names, ("word",), *shown]
+    columns = [*names, "word", *shown]
     return tabulate("words", "Words that get lost most", ordered.head(top), columns, note=note)
 
 
@@ -529,27 +552,17 @@ def _verdict(fdr: float) -> pl.Expr:
 def _averages(found: Localization) -> Table:
     """Return the average drop of a word by group: in all, by recognizer and by perturbation (Table 9 of the paper)."""
     parts = [
-        mean_over(found.averages, "group").select(
-            pl.lit("all").alias("by"), pl.lit("").alias("value"), pl.all()
-        )
-    ]
-    parts += [
-        mean_over(found.averages, by, "group").select(
+        mean_over(found.averages.with_columns(all=pl.lit("")), by, "group").select(
             pl.lit(by).alias("by"), pl.col(by).alias("value"), "group", "average_drop"
         )
-        for by in ("recognizer", "perturbation")
+        for by in ("all", "recognizer", "perturbation")
     ]
-    columns = [
-        ("by", "averaged by"),
-        ("value", "which"),
-        ("group",),
-        ("average_drop", "average drop of a word", "ratio"),
-    ]
+    drop = ("average_drop", "average drop of a word", "ratio")
     return tabulate(
         "average_drop",
         "Average drop of a word",
         pl.concat(parts),
-        columns,
+        [("by", "averaged by"), ("value", "which"), "group", drop],
         note="How many fewer times a word is heard under the worst setting than in clean speech. Groups that say"
         " more, or other, words differ in it without being treated worse; the last table has shares.",
     )

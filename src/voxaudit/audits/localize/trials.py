@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from voxaudit.answer import refuse
-from voxaudit.audits.localize.drops import CELL
 from voxaudit.audits.scores import KEYS, Transcripts, require_comparable
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.scenario_id import (
@@ -20,8 +19,8 @@ from voxaudit.perturb.scenario_id import (
     read_setting,
     show_setting,
 )
+from voxaudit.score.lost_words import CELL, IntArray
 from voxaudit.score.normalize import Normalizer, normalize_column
-from voxaudit.stats.cells import IntArray
 from voxaudit.tables import require_columns
 
 EVERYBODY = "all"
@@ -29,31 +28,47 @@ EVERYBODY = "all"
 
 REFERENCE = "reference"
 
+Disturbance = tuple[str, str]
+"""A perturbation and its setting, as text."""
+
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """One recognizer: its utterances with clean transcripts, the rows of its other scenarios, and their ids."""
+    """One recognizer: its utterances with clean transcripts, and the scenario and rows of every disturbance."""
 
     recognizer: str
     utterances: pl.DataFrame
-    scenarios: dict[str, IntArray]
-    ids: pl.DataFrame
+    scenarios: dict[Disturbance, tuple[str, IntArray]]
+
+    @property
+    def settings(self) -> dict[str, list[str]]:
+        """The settings of every perturbation."""
+        found: dict[str, list[str]] = {}
+        for perturbation, setting in self.scenarios:
+            found.setdefault(perturbation, []).append(setting)
+        return found
+
+    @property
+    def ids(self) -> pl.DataFrame:
+        """The id of the scenario of every perturbation and setting."""
+        rows = [(*cell, scenario) for cell, (scenario, _) in self.scenarios.items()]
+        names = ("perturbation", "setting", "scenario")
+        return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """A checked table of transcripts; `settings` are the perturbations and settings of each recognizer."""
+    """A checked table of transcripts."""
 
     table: pl.DataFrame
     recognizers: tuple[Heard, ...]
-    settings: dict[str, dict[str, list[str]]]
     speakers_known: bool
     speakers_in_one_group: bool
     ungrouped: int
 
     def texts(self, heard: Heard, perturbation: str, setting: str, rule: Normalizer) -> pl.Series:
         """Return a scenario's normalized texts in the order of the clean ones; null without an answer."""
-        rows = heard.scenarios[_id(perturbation, setting)]
+        _, rows = heard.scenarios[perturbation, setting]
         answers = self.table[rows].select("utterance", pl.col("text").alias("heard"))
         joined = heard.utterances.select("utterance").join(
             answers, on="utterance", how="left", maintain_order="left"
@@ -90,54 +105,65 @@ def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str])
         require_comparable(table["group"].unique().sort().to_list(), attribute)
     if table.is_empty():
         raise VoxauditError(f"{where}: no transcripts")
-    places = (
-        table.with_row_index("row")
-        .group_by("recognizer", "scenario", maintain_order=True)
-        .agg("row", pl.col("utterance").n_unique().alias("distinct"))
-    )
-    heard: list[Heard] = []
-    settings: dict[str, dict[str, list[str]]] = {}
-    for name in places["recognizer"].unique(maintain_order=True).to_list():
-        own = places.filter(pl.col("recognizer") == name)
-        _check_once(own, table, where)
-        rows = dict(own.select("scenario", "row").iter_rows())
-        clean = table[np.array(rows.pop(_original(rows, name, where)))]
-        scenarios = {_id(*read_scenario_id(scenario).cell): np.array(row) for scenario, row in rows.items()}
-        if len(scenarios) < len(rows):
-            raise VoxauditError(
-                f"{where}: several scenarios of recognizer '{one_line(name, 60)}' are the same perturbation and"
-                f" setting ({_same(rows)}). Leave one of them"
-            )
-        if scenarios:
-            heard.append(Heard(name, clean, scenarios, _ids(rows)))
-            settings[name] = _settings(rows)
+    places = table.with_row_index("row").group_by("recognizer", "scenario", maintain_order=True).agg("row")
+    names = places["recognizer"].unique(maintain_order=True).to_list()
+    found = [_heard(name, places.filter(recognizer=name), table, where) for name in names]
+    heard = [one for one in found if one.scenarios]
     if not heard:
         text = "only clean speech there: what gets lost is measured between clean and disturbed speech"
         raise refuse("nothing_disturbed", text, about="words")
-    everything: dict[str, list[str]] = {}
-    for own_settings in settings.values():
-        for perturbation, some in own_settings.items():
-            known = everything.setdefault(perturbation, [])
-            known.extend(setting for setting in some if setting not in known)
-    kept = remaining(everything, exclude)
-    for name, own_settings in settings.items():
-        settings[name] = {
-            perturbation: left
-            for perturbation, some in own_settings.items()
-            if (left := [setting for setting in some if setting in kept.get(perturbation, ())])
-        }
-    if not any(settings.values()):
+    kept = set(remaining(list(dict.fromkeys(cell for one in heard for cell in one.scenarios)), exclude))
+    if not kept:
         raise VoxauditError(f"{where}: nothing is left to compare with clean speech", see=("exclude",))
     people = pl.concat([one.utterances.select("speaker", "group") for one in heard]).unique()
-    known_speakers = people["speaker"].null_count() == 0
+    known = people["speaker"].null_count() == 0
     return Trials(
         table,
-        tuple(heard),
-        settings,
-        known_speakers,
-        known_speakers and people["speaker"].n_unique() == people.height,
+        tuple(
+            replace(one, scenarios={cell: rows for cell, rows in one.scenarios.items() if cell in kept})
+            for one in heard
+        ),
+        known,
+        known and people["speaker"].n_unique() == people.height,
         ungrouped,
     )
+
+
+def _heard(name: str, own: pl.DataFrame, table: pl.DataFrame, where: str) -> Heard:
+    """Return what one recognizer heard; clean speech must be there once, every trial once, every disturbance once."""
+    rows = {scenario: np.array(row) for scenario, row in own.select("scenario", "row").iter_rows()}
+    who = one_line(name, 60)
+    for scenario, some in rows.items():
+        utterances = table["utterance"].gather(some)
+        if utterances.n_unique() < len(some):
+            twice = utterances.filter(utterances.is_duplicated())[0]
+            raise VoxauditError(
+                f"{where}: utterance '{one_line(str(twice), 60)}' is there twice for {one_line(name, 40)} and"
+                f" {one_line(scenario, 40)}. Leave one row for each trial"
+            )
+    originals = [scenario for scenario in rows if is_original(scenario)]
+    if len(originals) > 1:
+        raise VoxauditError(
+            f"{where}: recognizer '{who}' has several scenarios ({', '.join(originals)}) of clean speech; leave one of"
+            " them"
+        )
+    if not originals:
+        text = (
+            f"recognizer '{who}' has no transcripts of clean speech (scenario '{ORIGINALS[0]}'): what is lost is"
+            " measured from it"
+        )
+        raise refuse("no_clean_speech", text, about="words")
+    clean = table[rows.pop(originals[0])]
+    meant: dict[Disturbance, list[str]] = {}
+    for scenario in rows:
+        meant.setdefault(read_scenario_id(scenario).cell, []).append(scenario)
+    same = next((", ".join(ids) for ids in meant.values() if len(ids) > 1), None)
+    if same is not None:
+        raise VoxauditError(
+            f"{where}: several scenarios of recognizer '{who}' are the same perturbation and setting"
+            f" ({one_line(same, 120)}). Leave one of them"
+        )
+    return Heard(name, clean, {cell: (ids[0], rows[ids[0]]) for cell, ids in meant.items()})
 
 
 def speakers_of(utterances: pl.DataFrame, groups: pl.Series) -> tuple[IntArray, IntArray]:
@@ -156,77 +182,14 @@ def speakers_of(utterances: pl.DataFrame, groups: pl.Series) -> tuple[IntArray, 
 
 def reference_words_of(table: pl.DataFrame, rule: Normalizer) -> set[str]:
     """Return every word of the reference texts, normalized."""
-    return set(_split(normalize_column(table[REFERENCE].drop_nulls().unique(), rule)))
+    texts = normalize_column(table[REFERENCE].drop_nulls().unique(), rule).to_list()
+    return {word for text in texts for word in text.split()}
 
 
-def _split(texts: pl.Series) -> Iterator[str]:
-    for text in texts.to_list():
-        yield from text.split()
-
-
-def _original(scenarios: Iterable[str], recognizer: str, where: str) -> str:
-    found = [scenario for scenario in scenarios if is_original(scenario)]
-    if len(found) > 1:
-        raise VoxauditError(
-            f"{where}: recognizer '{one_line(recognizer, 60)}' has several scenarios ({', '.join(found)}) of clean"
-            " speech; leave one of them"
-        )
-    if not found:
-        text = (
-            f"recognizer '{one_line(recognizer, 60)}' has no transcripts of clean speech (scenario '{ORIGINALS[0]}'):"
-            " what is lost is measured from it"
-        )
-        raise refuse("no_clean_speech", text, about="words")
-    return found[0]
-
-
-def _same(scenarios: Iterable[str]) -> str:
-    """Return the ids of the first scenarios that mean the same."""
-    by_meaning: dict[str, list[str]] = {}
-    for scenario in scenarios:
-        by_meaning.setdefault(_id(*read_scenario_id(scenario).cell), []).append(scenario)
-    return one_line(next(", ".join(ids) for ids in by_meaning.values() if len(ids) > 1), 120)
-
-
-def _id(perturbation: str, setting: str) -> str:
-    return f"{perturbation}:{setting}"
-
-
-def _ids(scenarios: Iterable[str]) -> pl.DataFrame:
-    rows = [(*read_scenario_id(scenario).cell, scenario) for scenario in scenarios]
-    return pl.DataFrame(
-        rows, schema=dict.fromkeys(("perturbation", "setting", "scenario"), pl.String), orient="row"
-    )
-
-
-def _settings(scenarios: Iterable[str]) -> dict[str, list[str]]:
-    settings: dict[str, list[str]] = {}
-    for scenario in scenarios:
-        perturbation, setting = read_scenario_id(scenario).cell
-        settings.setdefault(perturbation, []).append(setting)
-    return settings
-
-
-def _check_once(own: pl.DataFrame, table: pl.DataFrame, where: str) -> None:
-    for name, scenario, rows, distinct in own.iter_rows():
-        if distinct < len(rows):
-            some = table[np.array(rows)]
-            twice = some.filter(pl.col("utterance").is_duplicated())["utterance"][0]
-            raise VoxauditError(
-                f"{where}: utterance '{one_line(str(twice), 60)}' is there twice for {one_line(name, 40)} and"
-                f" {one_line(scenario, 40)}. Leave one row for each trial"
-            )
-
-
-def remaining(present: Mapping[str, Sequence[str]], exclude: Iterable[str]) -> dict[str, list[str]]:
+def remaining(cells: Sequence[Disturbance], exclude: Iterable[str]) -> list[Disturbance]:
     """Return the perturbations and settings without those that `exclude` names (see `places_excluded`)."""
-    cells = [(perturbation, setting) for perturbation, settings in present.items() for setting in settings]
     excluded = places_excluded(cells, exclude)
-    kept: dict[str, list[str]] = {}
-    for place, (perturbation, setting) in enumerate(cells):
-        if place not in excluded:
-            kept.setdefault(perturbation, []).append(setting)
-    return kept
+    return [cell for place, cell in enumerate(cells) if place not in excluded]
 
 
 COLUMNS = ("recognizer", "perturbation", "setting", "group", "word", "count")
@@ -307,13 +270,11 @@ def _typed(table: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def _without(counts: pl.DataFrame, exclude: Iterable[str], where: str) -> pl.DataFrame:
-    present = counts.select("perturbation", "setting").unique(maintain_order=True)
-    grouped = present.group_by("perturbation", maintain_order=True).agg("setting")
-    settings = remaining(dict(grouped.iter_rows()), exclude)
-    if not settings:
+    cells = counts.select("perturbation", "setting").unique(maintain_order=True)
+    kept = remaining(cells.rows(), exclude)
+    if not kept:
         raise VoxauditError(f"{where}: nothing is left to compare with clean speech", see=("exclude",))
-    kept = [(name, setting) for name, settings in settings.items() for setting in settings]
-    wanted = pl.DataFrame(kept, schema={"perturbation": pl.String, "setting": pl.String}, orient="row")
+    wanted = pl.DataFrame(kept, schema=cells.schema, orient="row")
     return counts.join(wanted, on=["perturbation", "setting"], how="semi", maintain_order="left")
 
 

@@ -1,4 +1,4 @@
-"""Which words of a clean transcript are lost when the same recording is disturbed, word by word and speaker by speaker.
+"""Which words of a clean transcript are lost when the same recording is disturbed, how often, and by whom.
 
 All words are numbers here: (utterance, word) and (speaker, word) become single integers, and counting is `bincount`.
 """
@@ -7,14 +7,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxaudit.align.pronounce import dictionary
+from voxaudit.errors import VoxauditError
 from voxaudit.score.align import align_words, word_counts
-from voxaudit.stats.cells import FloatArray, IntArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+CELL = ("recognizer", "group", "perturbation")
+
+NO_DICTIONARY = "no phonemes: their dictionary comes with pocketsphinx, in the extra 'voxaudit[pocketsphinx]'"
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,3 +178,95 @@ def _numbered(words: pl.DataFrame, vocabulary: pl.Series) -> tuple[IntArray, Int
         pl.col("word").cast(pl.Enum(vocabulary), strict=False).to_physical()
     ).drop_nulls()
     return known["row"].to_numpy().astype(np.int64), known["word"].to_numpy().astype(np.int64)
+
+
+# AequeVox's Algorithm 2: how many times fewer a word is heard
+
+
+def word_drops(originals: pl.DataFrame, counts: pl.DataFrame, omega: float) -> pl.DataFrame:
+    """Return `drop = max(count in original - min over setting of count, 0)` of every word (Algorithm 2).
+
+    `originals` has a row for each recognizer, group, perturbation and word with its count on clean speech,
+    `original`; `counts` has recognizer, group, perturbation, setting, word, count, in the order of the settings. A
+    word that a setting lacks was heard 0 times there. Added columns: `minimum`, `setting` (of the minimum, the first
+    if several), `drop`, `non_robust` (`drop > omega`) and `counts`, one for each of `settings`.
+    """
+    settings = counts.select(*CELL, "setting").unique(maintain_order=True)
+    grid = originals.lazy().join(settings.lazy(), on=CELL, maintain_order="left_right")
+    heard = grid.join(
+        counts.lazy(), on=[*CELL, "setting", "word"], how="left", maintain_order="left"
+    ).with_columns(pl.col("count").fill_null(0))
+    return (
+        heard.group_by(*CELL, "word", maintain_order=True)
+        .agg(
+            pl.col("original").first(),
+            pl.col("count").min().alias("minimum"),
+            pl.col("setting").gather(pl.col("count").arg_min()).first(),
+            pl.col("setting").alias("settings"),
+            pl.col("count").alias("counts"),
+        )
+        .with_columns((pl.col("original") - pl.col("minimum")).clip(lower_bound=0).alias("drop"))
+        .with_columns((pl.col("drop") > omega).alias("non_robust"))
+        .select(*CELL, "word", "original", "minimum", "drop", "setting", "non_robust", "settings", "counts")
+        .collect()
+    )
+
+
+def average_drops(words: pl.DataFrame) -> pl.DataFrame:
+    """Return the average drop of a word for each recognizer, group and perturbation, unweighted.
+
+    Beside it `words`, how many words that is the average of, and `share`, the drops as a share of the words' counts
+    on clean speech: groups that say more, or other, words differ in the first figure without being treated worse.
+    """
+    return (
+        words.group_by(CELL, maintain_order=True)
+        .agg(
+            pl.len().alias("words"),
+            pl.col("original").sum(),
+            pl.col("drop").sum().alias("dropped"),
+            pl.col("drop").mean().alias("average_drop"),
+            pl.col("non_robust").sum(),
+        )
+        .with_columns((pl.col("dropped") / pl.col("original")).fill_nan(None).alias("share"))
+    )
+
+
+def mean_over(averages: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """Return the mean of the average drops over all dimensions but `by` (Table 9: `recognizer` or `perturbation`)."""
+    return averages.group_by(by, maintain_order=True).agg(pl.col("average_drop").mean())
+
+
+# The sounds of words
+
+
+@dataclass(frozen=True, eq=False)
+class Sounds:
+    """How often each phoneme occurs in each word (words x phonemes), and which words the dictionary has."""
+
+    phonemes: tuple[str, ...]
+    times: FloatArray
+    known: FloatArray
+
+
+@cache
+def pronunciations() -> dict[str, tuple[str, ...]]:
+    """Return the first pronunciation of every word in ARPAbet, without stress; 'don't' is also found as 'dont'."""
+    found = {word: tuple(sounds.split()) for word, sounds in dictionary().items()}
+    if not found:
+        raise VoxauditError(NO_DICTIONARY)
+    for word in [word for word in found if "'" in word]:
+        found.setdefault(word.replace("'", ""), found[word])
+    return found
+
+
+def sounds_of(vocabulary: pl.Series) -> Sounds:
+    """Return the sounds of a vocabulary; a word that is not in the dictionary has none."""
+    known = pronunciations()
+    spoken = [known.get(word, ()) for word in vocabulary.to_list()]
+    phonemes = tuple(sorted({sound for sounds in known.values() for sound in sounds}))
+    number = {phoneme: place for place, phoneme in enumerate(phonemes)}
+    times = np.zeros((len(spoken), len(phonemes)))
+    for word, sounds in enumerate(spoken):
+        for sound in sounds:
+            times[word, number[sound]] += 1
+    return Sounds(phonemes, times, np.array([float(bool(sounds)) for sounds in spoken]))
