@@ -91,7 +91,9 @@ def band_levels(samples: Samples, first: int, count: int) -> Spectra:
 
     spectrum = rfft(frames * _window(), axis=1)
     power = spectrum.real**2 + spectrum.imag**2
-    levels: Spectra = 10.0 * np.log10(np.maximum(power @ _bands(), _QUIETEST))
+    # A sparse product adds up in one order; a dense one depends on how many threads the machine gives it.
+    energy = np.ascontiguousarray((_bands() @ power.T).T)
+    levels: Spectra = 10.0 * np.log10(np.maximum(energy, _QUIETEST))
     return levels
 
 
@@ -109,14 +111,16 @@ def _window() -> Samples:
 
 
 @cache
-def _bands() -> Spectra:
-    """Return the mel filters, spectrum bins x bands: triangles of equal area on Slaney's mel scale, 0 to 8 kHz."""
+def _bands() -> Any:
+    """Return the mel filters, bands x spectrum bins: triangles of equal area on Slaney's mel scale, 0 to 8 kHz."""
+    from scipy.sparse import csr_array
+
     edges = _hertz(np.linspace(0.0, _mel(RATE / 2), BANDS + 2))
     bins = np.arange(SIZE // 2 + 1) * (RATE / SIZE)
     rising = (bins[:, np.newaxis] - edges[:-2]) / np.diff(edges)[:-1]
     falling = (edges[2:] - bins[:, np.newaxis]) / np.diff(edges)[1:]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
-    return (triangles * (2.0 / (edges[2:] - edges[:-2]))).astype(np.float32)
+    return csr_array((triangles * (2.0 / (edges[2:] - edges[:-2]))).astype(np.float32).T)
 
 
 # Slaney's scale: linear to 1 kHz, then 27 steps for every factor 6.4.
