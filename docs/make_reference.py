@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from voxaudit.cli.main import COMMANDS
+from voxaudit.audits.audit import AUDITS, find_audit
+from voxaudit.cli.main import COMMANDS, _parser
 from voxaudit.config import GATES, NAMED, ORDER, SECTIONS
 from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
 from voxaudit.render.json import schema
@@ -43,8 +43,8 @@ FILES = {
     " `-wal` and `-shm`",
     "lock": "who works on the folder",
     "corpus.parquet": "the utterances as they were read",
-    "transcripts.parquet": "one row a trial: what was heard, or why not",
-    "scores.parquet": "one row a scored trial: counts, then the utterance's attributes",
+    "transcripts.parquet": "one row per trial: what was heard, or why not",
+    "scores.parquet": "one row per scored trial: counts, then the utterance's attributes",
     "quality.parquet": "after `voxaudit quality RUN`: how the audio of each scenario sounds",
     "report.html": "the report for people: one file, no network",
     "summary.md": "the report for a pull request or model card",
@@ -184,6 +184,8 @@ def reference() -> str:
         TOP,
         "## Commands\n\n`voxaudit --version` prints the version, `voxaudit COMMAND --help` what stands here.\n",
         *(_command(name) for name in COMMANDS),
+        "Audits: a question each, with one answer in the terminal, the report and Python.\n",
+        *(_command(name) for name in AUDITS.names() if find_audit(name).function.startswith("voxaudit.")),
         "## audit.toml\n\nRelative paths are relative to the file; an unknown key is an error.\n",
         _table("setting", _settings()),
         "Gates (`[gates]` or `[gates.RECOGNIZER]`), and what of an estimate each is judged by, the usual one first:\n",
@@ -248,15 +250,10 @@ def _table(head: str, rows: Mapping[str, str]) -> str:
 
 
 def _command(name: str) -> str:
-    module = import_module(f"voxaudit.cli.{name}")
-    parser = argparse.ArgumentParser(prog=f"voxaudit {name}", allow_abbrev=False)
-    module.add_arguments(parser)
-    examples = "\n".join(
-        f"    {line.strip()}" for line in module.EXAMPLE.splitlines() if line.strip().startswith("voxaudit")
-    )
-    summary = COMMANDS[name]
-    stop = "" if summary.endswith("?") else "."
-    text = f"### voxaudit {name}\n\n{summary[0].upper() + summary[1:]}{stop}\n\n{examples}\n"
+    parser = _parser(name)._subparsers._group_actions[0].choices[name]  # type: ignore
+    lines = [line.strip() for line in (parser.epilog or "").splitlines()]
+    examples = "\n".join(f"    {line}" for line in lines if line.startswith("voxaudit"))
+    text = f"### voxaudit {name}\n\n{parser.description}\n\n{examples}\n"
     return text + "\n" + _arguments(parser).lstrip("\n")
 
 
