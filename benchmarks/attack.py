@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.measure import Row, Settings, absent, alone, compare, named, row_of, skipped
 
 if TYPE_CHECKING:
-    from voxaudit.audits.attack import CtcModule
+    from voxaudit.recognize.attack import CtcModule
 
 RATE = 16_000
 TEXT = "the quick brown fox"
@@ -27,7 +27,7 @@ def model() -> CtcModule:
     """Return a random network, one thread."""
     import torch
 
-    from voxaudit.audits.attack import CtcModule
+    from voxaudit.recognize.attack import CtcModule
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -57,7 +57,7 @@ def clips(batch: int) -> list[np.ndarray]:
 
 
 def bare(victim: CtcModule, heard: list[np.ndarray], steps: int) -> None:
-    from voxaudit.audits.attack.models import gradient, pad
+    from voxaudit.recognize.attack.models import gradient, pad
 
     audio, lengths = pad(heard)
     texts = [TEXT] * len(heard)
@@ -66,11 +66,12 @@ def bare(victim: CtcModule, heard: list[np.ndarray], steps: int) -> None:
 
 
 def attack(victim: CtcModule, heard: list[np.ndarray], steps: int, check: int) -> None:
-    from voxaudit.audits.attack.gradient import Pgd, pgd
+    from voxaudit.audits.attack.result import mistakes
+    from voxaudit.recognize.attack.gradient import Pgd, pgd
 
     # Nobody is ever misled enough, so that no utterance leaves the batch.
     settings = Pgd(30.0, steps=steps, check=check, enough=1e9, batch=len(heard))
-    pgd(victim, heard, [TEXT] * len(heard), settings)
+    pgd(victim, heard, [TEXT] * len(heard), settings, judge=mistakes)
 
 
 def attack_batch(batch: int) -> None:

@@ -30,6 +30,12 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "voxaudit"
 
 
+def safe_name(text: str) -> str:
+    """Return a text as a name of a file or folder."""
+    kept = re.sub(r"[^\w.-]+", "_", text).strip("._").encode()[-80:]  # file systems count bytes
+    return kept.decode(errors="ignore") or "_"
+
+
 class RemoteError(VoxauditError):
     """A file elsewhere that cannot be read or written: costs its own trials, not the run."""
 

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
 
-from voxaudit.audits.attack import CtcModule  # noqa: E402
-from voxaudit.audits.attack.gradient import (  # noqa: E402
+from voxaudit.audits.attack.result import mistakes  # noqa: E402
+from voxaudit.recognize.attack import CtcModule  # noqa: E402
+from voxaudit.recognize.attack import gradient as by_gradient  # noqa: E402
+from voxaudit.recognize.attack.gradient import (  # noqa: E402
     SILENT,
     Pgd,
     UniversalSettings,
     direction,
-    find_universal,
     measured,
     norm_of,
-    pgd,
     project,
     radius,
 )
-from voxaudit.audits.attack.models import AttackError, as_differentiable, gradient, hear, open_victim, pad  # noqa: E402  # noqa: E402
+from voxaudit.recognize.attack.models import AttackError, as_differentiable, gradient, hear, open_victim, pad  # noqa: E402
+
+pgd = partial(by_gradient.pgd, judge=mistakes)
+find_universal = partial(by_gradient.find_universal, judge=mistakes)
 
 STEP = 20
 

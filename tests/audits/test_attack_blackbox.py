@@ -11,16 +11,16 @@ import soundfile
 
 from voxaudit.audio import Audio, read
 from voxaudit.audits.attack.audit import attack
-from voxaudit.audits.attack.blackbox import Search, SearchNoise, SearchScenarios, best_of_random, search
-from voxaudit.audits.attack.gradient import measured
-from voxaudit.audits.attack.models import AttackError, Victim, open_victim
-from voxaudit.audits.attack.result import Tried, scenario_id, summarize
+from voxaudit.audits.attack.result import Tried, mistakes, scenario_id, summarize
 from voxaudit.cli.main import main
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import Scenario
 from voxaudit.perturb.universal import Universal, UniversalNoise, open_universal, save_universal
 from voxaudit.recognize import make_recognizer
+from voxaudit.recognize.attack.blackbox import Search, SearchNoise, SearchScenarios, best_of_random, search
+from voxaudit.recognize.attack.gradient import measured
+from voxaudit.recognize.attack.models import AttackError, Victim, open_victim
 from voxaudit.run.session import Session
 
 ENGINE = """
@@ -93,11 +93,12 @@ def test_the_search_builds_on_what_it_found():
         return heard
 
     utterances = [Utterance("a", "a.wav", text=""), Utterance("b", "b.wav", text="")]
-    found = search(hear, utterances, Search(10.0, 60))
-    rival = best_of_random(hear, utterances, Search(10.0, 60))
+    found = search(hear, utterances, Search(10.0, 60), judge=mistakes)
+    rival = best_of_random(hear, utterances, Search(10.0, 60), judge=mistakes)
     assert [one.score[0] for one in rival] == [9, 9]
     assert all(one.score[0] == 20 for one in found)
-    assert search(lambda asked: [None] * len(asked), utterances, Search(10.0, 5)) == [None, None]
+    silent = search(lambda asked: [None] * len(asked), utterances, Search(10.0, 5), judge=mistakes)
+    assert silent == [None, None]
     with pytest.raises(AttackError, match="queries must be at least 1"):
         Search(10.0, 0)
 

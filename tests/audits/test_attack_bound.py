@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxaudit
-from voxaudit.audits.attack.gradient import fit, measured, norm_of, radius
+from voxaudit.recognize.attack.gradient import fit, measured, norm_of, radius
 
 
 def test_the_equations_by_hand():
@@ -68,14 +68,14 @@ def test_only_attacks_and_engines_know_torch_and_only_when_used():
         for path in home.rglob("*.py")
         if re.search(r"import torch|import_module\(\"t", path.read_text("utf-8"))
     }
-    assert {path.parent.relative_to(home).as_posix() for path in named} == {"audits/attack", "recognize"}
+    assert {path.parent.relative_to(home).as_posix() for path in named} == {"recognize", "recognize/attack"}
     engines = [path.read_text("utf-8") for path in named if path.parent.name == "recognize"]
     assert not any(re.search(r"^(import torch|from torch)", text, re.MULTILINE) for text in engines)
 
 
 def test_torch_is_imported_only_when_an_attack_runs():
     code = (
-        "import sys, voxaudit.audits.attack.audit, voxaudit.audits.attack.models;"
+        "import sys, voxaudit.audits.attack.audit, voxaudit.recognize.attack.models;"
         "print('torch' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,19 +13,19 @@ torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'vo
 
 from voxaudit.audio import read  # noqa: E402
 from voxaudit.audits.attack.audit import attack  # noqa: E402
-from voxaudit.audits.attack.gradient import measured  # noqa: E402
-from voxaudit.audits.attack.models import (  # noqa: E402
-    hear,
-    open_victim,
-)
 from voxaudit.audits.robustness.audit import robustness  # noqa: E402
 from voxaudit.cli.main import main  # noqa: E402
 from voxaudit.corpus import read_corpus  # noqa: E402
 from voxaudit.perturb.universal import open_universal  # noqa: E402
+from voxaudit.recognize.attack.gradient import measured  # noqa: E402
+from voxaudit.recognize.attack.models import (  # noqa: E402
+    hear,
+    open_victim,
+)
 
 MODEL = """
 import torch
-from voxaudit.audits.attack import CtcModule
+from voxaudit.recognize.attack import CtcModule
 
 class Linear(torch.nn.Module):
     def __init__(self, seed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,12 +11,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
 transformers = pytest.importorskip("transformers", reason="the adapters need transformers")
 
-from voxaudit.audits.attack.gradient import (  # noqa: E402
+from voxaudit.audits.attack.result import mistakes  # noqa: E402
+from voxaudit.recognize.attack import gradient as by_gradient  # noqa: E402
+from voxaudit.recognize.attack.gradient import (  # noqa: E402
     Pgd,
     measured,
-    pgd,
 )
-from voxaudit.audits.attack.models import (  # noqa: E402
+from voxaudit.recognize.attack.models import (  # noqa: E402
     AttackError,
     gradient,
     hear,
@@ -24,6 +26,8 @@ from voxaudit.audits.attack.models import (  # noqa: E402
     open_victim,
     pad,
 )
+
+pgd = partial(by_gradient.pgd, judge=mistakes)
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 

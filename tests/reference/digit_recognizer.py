@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from voxaudit.audio import read
-from voxaudit.audits.attack import CtcModule
+from voxaudit.recognize.attack import CtcModule
 
 RATE = 8000
 TOKENS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

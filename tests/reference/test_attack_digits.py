@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +16,25 @@ torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'vo
 from digit_recognizer import TOKENS, load_digits, train  # noqa: E402
 
 from voxaudit.audits.attack.audit import attack  # noqa: E402
-from voxaudit.audits.attack.gradient import (  # noqa: E402
-    Pgd,
-    UniversalSettings,
-    find_universal,
-    measured,
-    norm_of,
-    pgd,
-    radius,
-)
-from voxaudit.audits.attack.models import (  # noqa: E402
-    Victim,
-    hear,
-)
+from voxaudit.audits.attack.result import mistakes  # noqa: E402
 from voxaudit.audits.robustness.audit import robustness  # noqa: E402
 from voxaudit.corpus import read_corpus  # noqa: E402
 from voxaudit.perturb.noise import add_at_snr  # noqa: E402
+from voxaudit.recognize.attack import gradient as by_gradient  # noqa: E402
+from voxaudit.recognize.attack.gradient import (  # noqa: E402
+    Pgd,
+    UniversalSettings,
+    measured,
+    norm_of,
+    radius,
+)
+from voxaudit.recognize.attack.models import (  # noqa: E402
+    Victim,
+    hear,
+)
+
+pgd = partial(by_gradient.pgd, judge=mistakes)
+find_universal = partial(by_gradient.find_universal, judge=mistakes)
 
 pytestmark = pytest.mark.slow
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-import polars as pl
+from polars.exceptions import PolarsError
 
-from voxaudit.answer import Answer, Note, command_line, with_command
+from voxaudit.answer import Answer, Note, command_line, refuse, with_command
 from voxaudit.audits.scores import Scores, is_run
 from voxaudit.corpus import Corpus, read_corpus
-from voxaudit.errors import VoxauditError
-from voxaudit.registry import suggest
+from voxaudit.corpus.select import choose_utterances
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.run.folder import Run
+from voxaudit.wording import counted
 
 
 def finished(source: Any, name: str, *files: str) -> Path | None:
@@ -51,58 +51,43 @@ def corpus_to_hear(
     format: str | None = None,
     columns: Mapping[str, str] | None = None,
     skip_bad_rows: bool = False,
+    utterances: int | None = None,
+    attributes: Sequence[str] = (),
+    seed: int = 0,
 ) -> Corpus:
-    """Return the corpus that a source is, or that lies at its path."""
-    if isinstance(source, Corpus):
-        return source
+    """Return the corpus that a source is, or that lies at its path; only so many `utterances` where that is said."""
     if isinstance(source, str | Path):
-        return read_corpus(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
-    raise VoxauditError(f"a corpus is heard, or the path of one, not {type(source).__name__}")
+        source = read_corpus(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
+    if not isinstance(source, Corpus):
+        raise VoxauditError(f"a corpus is heard, or the path of one, not {type(source).__name__}")
+    if utterances is None:
+        return source
+    return choose_utterances(source, utterances, attributes=attributes, seed=seed)
 
 
-def choose_utterances(corpus: Corpus, count: int, *, attributes: Sequence[str] = (), seed: int = 0) -> Corpus:
-    """Return at most `count` utterances, the same for the same seed, whatever the order of the corpus.
+@contextmanager
+def reading(path: Path, what: str, about: str) -> Iterator[None]:
+    """Let damaged content of a finished audit's file, whatever it raises, be a refusal."""
+    try:
+        yield
+    except VoxauditError as error:
+        raise refuse("unreadable", str(error), about=about) from error
+    except (
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        PolarsError,
+    ) as error:
+        text = f"{path}: not the findings of {what} ({one_line(repr(error), 120)})"
+        raise refuse("unreadable", text, about=about) from error
 
-    Groups of the `attributes` take turns, within a group its speakers, so that the speakers, who are the sample, are
-    as many as can be. Utterances with a reference text come first: the others can only be aligned with a guess.
-    """
-    if count < 1:
-        raise VoxauditError(f"the number of utterances must be at least 1, not {count}", see=("utterances",))
-    for name in attributes:
-        if name not in corpus.attributes:
-            raise VoxauditError(
-                f"{corpus.source or corpus.name}: no attribute '{name}'.{suggest(name, corpus.attributes)} Attributes"
-                f" there: {', '.join(corpus.attributes) or 'none'}",
-                see=("attributes",),
-            )
-    table = corpus.table
-    if table.height <= count:
-        return corpus
-    keys = table.select("id", "speaker", "text", *attributes)
-    groups: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    told = keys.with_columns(told=pl.col("text").fill_null("").str.strip_chars() != "")
-    ranked = sorted(
-        ((not row["told"], _rank(seed, row["id"]), row) for row in told.iter_rows(named=True)),
-        key=lambda one: one[:2],
-    )
-    for _, _, row in ranked:
-        group = tuple(str(row[name]) for name in attributes)
-        # An unknown speaker is taken for a person of their own.
-        speaker = row["id"] if row["speaker"] is None else f"={row['speaker']}"
-        groups.setdefault(group, {}).setdefault(speaker, []).append(row["id"])
-    lines = [
-        _in_turn(list(groups[group].values()))
-        for group in sorted(groups, key=lambda group: _rank(seed, repr(group)))
+
+def left_out(counts: Iterable[tuple[str, int]]) -> list[Note]:
+    """Return how many utterances had no part in it, by the reason."""
+    return [
+        Note("left_out", f"left out: {counted(count, 'utterance')} ({why})", {"reason": why, "count": count})
+        for why, count in counts
     ]
-    chosen = _in_turn(lines)[:count]
-    return replace(corpus, table=table.filter(pl.col("id").is_in(chosen)))
-
-
-def _in_turn(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return the first of every line, then the second of every line, and so on."""
-    return [id_ for turn in zip_longest(*lines) for id_ in turn if id_ is not None]
-
-
-def _rank(seed: int, name: str) -> bytes:
-    # The word in the middle is what it was first drawn for; another one would draw other utterances.
-    return hashlib.sha256(f"{seed}\0stutter\0{name}".encode("utf-8", "surrogatepass")).digest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 from voxaudit.registry import lazy_attributes
 
 if TYPE_CHECKING:
@@ -36,10 +36,8 @@ AUDIT = Audit(
     source_help="a corpus with reference texts; or the folder of a finished attack, or of a run with one, to read it"
     " again",
     options={
-        "recognizers": Option(
-            "what is attacked: file.py:object or module:object with gradients, hf:FOLDER, or (blackbox) any engine",
-            "specs",
-            "NAME,...",
+        "recognizers": OPTIONS["recognizers"].noting(
+            "what is attacked: file.py:object or module:object with gradients, hf:FOLDER; by blackbox, any engine"
         ),
         "method": Option(
             "noise for each utterance by gradient, one noise for all, or by transcripts alone",
@@ -57,11 +55,8 @@ AUDIT = Audit(
         "epochs": Option("universal: passes over that corpus", "count", "N", at_least=1),
         "queries": Option("blackbox: transcripts per utterance", "count", "N", at_least=1),
         "batch": Option("utterances at a time", "count", "N", at_least=1),
-        "utterances": Option(
-            "attack only so many, of as many speakers and groups as possible", "count", "N", at_least=1
-        ),
-        "attributes": Option(
-            "groups of these take turns where only some utterances are attacked", "names", "COLUMN,..."
+        "attributes": OPTIONS["attributes"].noting(
+            "their groups take turns where only some utterances are heard"
         ),
     },
     questions=questions,
@@ -72,7 +67,6 @@ __getattr__ = lazy_attributes(
     __name__,
     {
         "Attack": "voxaudit.audits.attack.audit",
-        "CtcModule": "voxaudit.audits.attack.models",
         "attack": "voxaudit.audits.attack.audit",
     },
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +31,18 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.attack import FOUND
-from voxaudit.audits.attack.campaign import Campaign, Listener, Plan
-from voxaudit.audits.attack.gradient import Norm, Pgd, UniversalSettings
-from voxaudit.audits.attack.models import AttackError, VictimLike, open_victims
-from voxaudit.audits.attack.result import TRANSCRIPTS, Row, transcript_rows
+from voxaudit.audits.attack.campaign import Campaign, Plan
+from voxaudit.audits.attack.result import Row, transcript_rows
 from voxaudit.audits.audit import asks
-from voxaudit.audits.hearing import as_written, choose_utterances, corpus_to_hear, finished
+from voxaudit.audits.hearing import as_written, corpus_to_hear, finished, left_out, reading
 from voxaudit.corpus import Corpus, Utterance
-from voxaudit.errors import VoxauditError, one_line
+from voxaudit.errors import VoxauditError
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
+from voxaudit.recognize.attack.gradient import Norm, Pgd, UniversalSettings
+from voxaudit.recognize.attack.models import AttackError, VictimLike, open_victims
 from voxaudit.run.folder import make_folder
 from voxaudit.run.progress import Progress
+from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score import normalizer, score_transcripts
 from voxaudit.tables import write_atomically
 from voxaudit.wording import counted, in_points, percent
@@ -123,18 +125,23 @@ def attack(
         raise VoxauditError("name what is attacked", see=("recognizers",))
     if out is None:
         raise VoxauditError("name a folder for what is found", see=("out",))
-    corpus = corpus_to_hear(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
-    if utterances is not None:
-        corpus = choose_utterances(corpus, utterances, attributes=attributes, seed=options.seed)
+    corpus = corpus_to_hear(
+        source,
+        format=format,
+        columns=columns,
+        skip_bad_rows=skip_bad_rows,
+        utterances=utterances,
+        attributes=attributes,
+        seed=options.seed,
+    )
     victims = open_victims(recognizers)
     if method != "blackbox":
         for victim in victims:
             victim.differentiable(method)
-    spoken, left_out = _with_reference(corpus, target)
+    spoken, without = _with_reference(corpus, target)
     listeners = open_victims(transfer)
     everyone = [*victims, *(one for one in listeners if one.name not in {v.name for v in victims})]
     folder = make_folder(out)
-    listener = Listener(folder / "heard", options)
     rows: list[Row] = []
     heard: list[tuple[Any, ...]] = []
     notes: list[str] = []
@@ -143,21 +150,12 @@ def attack(
         bars.begin(method, len(spoken) * len(victims) * len(plan.snrs) * each)
         for victim in victims:
             others = [one for one in everyone if one.name != victim.name]
-            part = Campaign(
-                victim,
-                others,
-                spoken,
-                plan,
-                folder,
-                listener,
-                lambda count: bars.advance(count, heard=True),
-                notes,
-                left_out,
-            )
+            advance = partial(bars.advance, heard=True)
+            part = Campaign(victim, others, spoken, plan, folder, options, advance, notes, without)
             for row, tried in part.run():
                 rows.append(row)
                 heard += transcript_rows(row, tried)
-    _write(Attack(tuple(rows), left_out, tuple(notes)), heard, corpus, folder)
+    _write(Attack(tuple(rows), without, tuple(notes)), heard, corpus, folder)
     said = f"audio, transcripts.parquet, scores.parquet (for the audit `robustness`), {FOUND}"
     return as_written(_answer(folder), folder, said)
 
@@ -165,7 +163,7 @@ def attack(
 def _with_reference(corpus: Corpus, target: str | None) -> tuple[list[Utterance], dict[str, int]]:
     rule = normalizer("basic")
     spoken: list[Utterance] = []
-    left_out: dict[str, int] = {}
+    without: dict[str, int] = {}
     for utterance in corpus:
         if utterance.text is None:
             why = "the utterance has no reference text"
@@ -174,14 +172,16 @@ def _with_reference(corpus: Corpus, target: str | None) -> tuple[list[Utterance]
         else:
             spoken.append(utterance)
             continue
-        left_out[why] = left_out.get(why, 0) + 1
+        without[why] = without.get(why, 0) + 1
     if not spoken:
-        raise AttackError("no utterance can be attacked: " + ("; ".join(left_out) or "the corpus is empty"))
-    return spoken, left_out
+        raise AttackError("no utterance can be attacked: " + ("; ".join(without) or "the corpus is empty"))
+    return spoken, without
 
 
 def _write(found: Attack, heard: Sequence[tuple[Any, ...]], corpus: Corpus, folder: Path) -> None:
-    transcripts = pl.DataFrame(heard, schema=TRANSCRIPTS, orient="row").unique(
+    names = ("utterance", "scenario", "recognizer", "text", "seconds", "failure")
+    schema = {name: TRANSCRIPT_COLUMNS[name] for name in names}
+    transcripts = pl.DataFrame(heard, schema=schema, orient="row").unique(
         ["utterance", "scenario", "recognizer"], keep="first", maintain_order=True
     )
     scores = score_transcripts(transcripts, corpus.table).scores
@@ -205,24 +205,13 @@ def _answer(folder: Path) -> Answer:
             remedy="let the attack on a corpus write to the folder `attack` in the run's: the method `blackbox` attacks"
             " any recognizer, `pgd` one with gradients",
         )
-    try:
+    with reading(path, "an attack", ABOUT):
         document = json.loads(path.read_text(encoding="utf-8"))
         rows = (Row(**{one.name: row[one.name] for one in fields(Row)}) for row in document["attacks"])
         # The same ratio may have been asked twice.
         attacks = {(row.recognizer, row.scenario): row for row in rows}
-        left_out, notes = dict(document.get("left_out", {})), map(str, document.get("notes", ()))
-        return _said(Attack(tuple(attacks.values()), left_out, tuple(notes)))
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        pl.exceptions.PolarsError,
-    ) as error:
-        what = f"{path}: not the findings of an attack ({one_line(repr(error), 120)})"
-        raise refuse("unreadable", what, about=ABOUT) from error
+        without, notes = dict(document.get("left_out", {})), map(str, document.get("notes", ()))
+        return _said(Attack(tuple(attacks.values()), without, tuple(notes)))
 
 
 def _said(found: Attack) -> Answer:
@@ -253,16 +242,14 @@ def _finding(row: Row, rows: Sequence[Row]) -> Finding:
         measure="werd",
         verdict=verdict,
         sentence=_sentence(row, verdict),
-        estimate=number_or_none(row.werd),
-        low=number_or_none(low),
-        high=number_or_none(high),
+        estimate=row.werd,
+        low=low,
+        high=high,
         recognizer=row.recognizer,
         scenario=row.scenario,
         speakers=row.speakers,
         utterances=row.utterances,
-        excludes=max(high, low, key=abs)
-        if verdict == "not_shown" and low is not None and high is not None
-        else None,
+        excludes=max(high or 0.0, low or 0.0, key=abs) if verdict == "not_shown" else None,
         code="too_few_utterances" if verdict == "refused" else None,
         headline=row.snr_asked == quietest,
     )
@@ -293,39 +280,37 @@ def _sentence(row: Row, verdict: Verdict) -> str:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    records = []
-    for row in rows:
-        record = {
-            one.name: getattr(row, one.name)
-            for one in fields(Row)
-            if one.name not in ("failures", "transfer", "settings")
-        }
-        for ours, theirs in (
-            ("low", "werd_low"),
-            ("high", "werd_high"),
-            ("over_noise_low", "werd_over_noise_low"),
-            ("over_noise_high", "werd_over_noise_high"),
-        ):
-            record[ours] = record.pop(theirs)
-        records.append({**record, "verdict": _verdict(row), "failures": sum(row.failures.values())})
+    ours = {
+        "werd_low": "low",
+        "werd_high": "high",
+        "werd_over_noise_low": "over_noise_low",
+        "werd_over_noise_high": "over_noise_high",
+    }
+    names = [one.name for one in fields(Row) if one.name not in ("failures", "transfer", "settings")]
+    records = [
+        {name: getattr(row, name) for name in names if name not in ours}
+        | {short: getattr(row, name) for name, short in ours.items()}
+        | {"verdict": _verdict(row), "failures": sum(row.failures.values())}
+        for row in rows
+    ]
     noise = "WER worst plain noise" if any(row.method == "blackbox" for row in rows) else "WER plain noise"
     return tabulate(
         "attacks",
         "Every attack",
         records,
         [
-            ("recognizer",),
-            ("scenario",),
+            "recognizer",
+            "scenario",
             ("snr_asked", "dB", "number"),
             ("wer_clean", "WER clean", "percent"),
             ("wer_noise", noise, "percent"),
             ("wer_attacked", "WER attacked", "percent"),
-            ("werd", "WERD", "points", "low", "high"),
+            "werd[low,high]",
             ("verdict", "harm"),
             ("werd_over_noise", "over plain noise", "points", "over_noise_low", "over_noise_high"),
             ("success_rate", "succeeded", "percent"),
-            ("utterances", "utterances", "count"),
-            ("speakers", "speakers", "count"),
+            "utterances",
+            "speakers",
         ],
     )
 
@@ -336,23 +321,15 @@ def _transfer(rows: Sequence[Row]) -> list[Table]:
         for row in rows
         for name, rates in row.transfer.items()
     ]
-    if not heard:
-        return []
-    return [
-        tabulate(
-            "transfer",
-            "Transfer: made on one, heard by another",
-            heard,
-            [
-                ("recognizer", "made on"),
-                ("scenario",),
-                ("listener", "heard by"),
-                ("wer_clean", "WER clean", "percent"),
-                ("wer_attacked", "WER attacked", "percent"),
-                ("werd", "WERD", "points"),
-            ],
-        )
+    columns = [
+        ("recognizer", "made on"),
+        "scenario",
+        ("listener", "heard by"),
+        ("wer_clean", "WER clean", "percent"),
+        ("wer_attacked", "WER attacked", "percent"),
+        "werd",
     ]
+    return [tabulate("transfer", "Transfer: made on one, heard by another", heard, columns)] if heard else []
 
 
 def _figure(rows: Sequence[Row]) -> list[Figure]:
@@ -360,11 +337,7 @@ def _figure(rows: Sequence[Row]) -> list[Figure]:
     panels = []
     for name in dict.fromkeys(row.recognizer for row in rows):
         own = sorted((row for row in rows if row.recognizer == name), key=lambda row: -row.snr_asked)
-        lines = (
-            ("attacked", "wer_attacked"),
-            ("plain noise", "wer_noise"),
-            ("clean", "wer_clean"),
-        )
+        lines = (("attacked", "wer_attacked"), ("plain noise", "wer_noise"), ("clean", "wer_clean"))
         series = tuple(
             Series(label, tuple(Cell(number_or_none(getattr(row, key))) for row in own))
             for label, key in lines
@@ -378,11 +351,7 @@ def _figure(rows: Sequence[Row]) -> list[Figure]:
 
 
 def _notes(found: Attack) -> list[Note]:
-    notes = [Note("made", text) for text in found.notes]
-    notes += [
-        Note("left_out", f"left out: {counted(count, 'utterance')} ({why})", {"reason": why, "count": count})
-        for why, count in found.left_out.items()
-    ]
+    notes = [Note("made", text) for text in found.notes] + left_out(found.left_out.items())
     notes += [
         Note(
             "not_attacked",
@@ -393,11 +362,9 @@ def _notes(found: Attack) -> list[Note]:
         for why, count in row.failures.items()
     ]
     if any(row.interval_by == "utterance" for row in found.attacks):
-        notes.append(
-            Note(
-                "by_utterance",
-                "intervals are over utterances where fewer than five speakers are known: they say nothing about other"
-                " speakers",
-            )
+        text = (
+            "intervals are over utterances where fewer than five speakers are known: they say nothing about other"
+            " speakers"
         )
+        notes.append(Note("by_utterance", text))
     return notes

@@ -5,30 +5,29 @@ Adversarial audio is kept as files; recognizers without gradients hear it throug
 
 from __future__ import annotations
 
-import csv
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from voxaudit.audio import Audio, AudioError, Samples, read, resample, write
-from voxaudit.audits.attack.blackbox import Hearing, Search, SearchScenarios, best_of_random, search
-from voxaudit.audits.attack.gradient import Pgd, UniversalSettings, find_universal, measured, pgd
-from voxaudit.audits.attack.models import AttackError, Victim, hear_each
-from voxaudit.audits.attack.result import Row, Tried, noise_id, rates, scenario_id, summarize
+from voxaudit.audits.attack.result import Row, Tried, mistakes, noise_id, rates, scenario_id, summarize
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import one_line
+from voxaudit.files import safe_name
 from voxaudit.options import RunOptions
-from voxaudit.perturb import parse_scenario
+from voxaudit.perturb import CLEAN, parse_scenario
 from voxaudit.perturb.noise import measured_snr
 from voxaudit.perturb.universal import Universal, UniversalNoise, save_universal
+from voxaudit.recognize.attack.blackbox import Hearing, Search, SearchScenarios, best_of_random, search
+from voxaudit.recognize.attack.gradient import Pgd, UniversalSettings, find_universal, measured, pgd
+from voxaudit.recognize.attack.models import AttackError, Victim, hear_each
 from voxaudit.run.session import Session
-from voxaudit.score import count_words, normalizer
 
 METHODS = ("pgd", "universal", "blackbox")
 
@@ -69,6 +68,20 @@ class Plan:
             raise AttackError("give at least one SNR in dB, all finite, such as 40,30,20,10", see=("snr",))
 
 
+@dataclass(frozen=True)
+class _Made:
+    """One attack: what became of each utterance, the adversarial audio (None: not attacked), and what it took."""
+
+    scenario: str
+    snr: float
+    utterances: Sequence[Utterance]
+    tried: list[Tried]
+    after: Sequence[Audio | None]
+    queries: int
+    seconds: float
+    settings: dict[str, Any]
+
+
 @dataclass
 class Campaign:
     """One recognizer under attack, at all signal-to-noise ratios; `others` hear what was made."""
@@ -78,18 +91,27 @@ class Campaign:
     utterances: list[Utterance]
     plan: Plan
     out: Path
-    listener: Listener
+    options: RunOptions
     progress: Callable[[int], None]
     notes: list[str]
     left_out: dict[str, int]
 
-    def run(self) -> list[tuple[Row, list[Tried]]]:
-        """Attack, and return a row and its utterances for every SNR."""
-        if self.plan.method == "blackbox":
-            return [self._blackbox(snr) for snr in self.plan.snrs]
-        if self.plan.method == "pgd":
-            return self._pgd()
-        return self._universal()
+    def run(self) -> Iterator[tuple[Row, list[Tried]]]:
+        """Attack, and give a row and its utterances for every SNR."""
+        methods = {"pgd": self._pgd, "universal": self._universal, "blackbox": self._blackbox}
+        for made in methods[self.plan.method]():
+            row = summarize(
+                made.tried,
+                recognizer=self.victim.name,
+                method=self.plan.method,
+                transfer=self._transfer(made),
+                scenario=made.scenario,
+                snr=made.snr,
+                queries=made.queries,
+                seconds=made.seconds,
+                settings=made.settings,
+            )
+            yield row, made.tried
 
     def _clips(
         self, utterances: Sequence[Utterance], rate: int | None
@@ -97,70 +119,58 @@ class Campaign:
         kept, clips = [], []
         for utterance in utterances:
             try:
-                clip = read(utterance.audio, rate=rate, start=utterance.start, duration=utterance.duration)
+                clips.append(
+                    read(utterance.audio, rate=rate, start=utterance.start, duration=utterance.duration)
+                )
+                kept.append(utterance)
             except AudioError:
                 why = "the recording cannot be read"
                 self.left_out[why] = self.left_out.get(why, 0) + 1
-                continue
-            kept.append(utterance)
-            clips.append(clip)
         if not clips:
             raise AttackError("no recording of the corpus can be read")
         return kept, clips
 
-    def _pgd(self) -> list[tuple[Row, list[Tried]]]:
+    def _pgd(self) -> Iterator[_Made]:
         model = self.victim.differentiable("pgd")
         utterances, audio = self._clips(self.utterances, model.rate)
         clips = [one.samples for one in audio]
         texts = [one.text or "" for one in utterances]
         clean = hear_each(model, clips, self.plan.pgd.batch)
-        targets = None if self.plan.target is None else [self.plan.target] * len(clips)
-        results = []
+        target = self.plan.target
+        targets = None if target is None else [target] * len(clips)
         for snr in self.plan.snrs:
             settings = replace(self.plan.pgd, snr=snr, seed=self.plan.seed)
             start = time.perf_counter()
-            found = pgd(model, clips, texts, settings, targets=targets, progress=self.progress)
+            found = pgd(
+                model, clips, texts, settings, judge=mistakes, targets=targets, progress=self.progress
+            )
             seconds = time.perf_counter() - start
             noise = hear_each(model, self._noisy(utterances, clips, model.rate, snr), settings.batch)
             tried = [
                 Tried(u.id, u.speaker, u.text or "", c, one.text, n, one.snr, one.success, one.failure)
                 for u, c, one, n in zip(utterances, clean, found, noise, strict=True)
             ]
-            scenario = scenario_id("pgd", snr, settings.norm, self.plan.target)
-            after = [Audio(one.samples, model.rate) for one in found]
-            transfer = self._transfer(scenario, utterances, after, [one.failure is None for one in found])
-            shown: dict[str, Any] = {
-                "norm": settings.norm,
-                "steps": settings.steps,
-                "restarts": settings.restarts,
-            }
-            if self.plan.target is not None:
-                shown["target"] = self.plan.target
+            after = [None if one.failure else Audio(one.samples, model.rate) for one in found]
+            shown: dict[str, Any] = {name: getattr(settings, name) for name in ("norm", "steps", "restarts")}
+            shown |= {} if target is None else {"target": target}
+            scenario = scenario_id("pgd", snr, settings.norm, target)
             queries = sum(one.queries for one in found)
-            results.append(self._result(tried, "pgd", scenario, snr, queries, seconds, shown, transfer))
-        return results
+            yield _Made(scenario, snr, utterances, tried, after, queries, seconds, shown)
 
-    def _universal(self) -> list[tuple[Row, list[Tried]]]:
+    def _universal(self) -> Iterator[_Made]:
         model = self.victim.differentiable("universal")
         dev, test = self._halves()
         dev, dev_audio = self._clips(dev, model.rate)
         test, audio = self._clips(test, model.rate)
         clips = [one.samples for one in audio]
+        learned = [one.samples for one in dev_audio], [one.text or "" for one in dev]
         batch = self.plan.universal.batch
         clean = hear_each(model, clips, batch)
-        results = []
         for snr in self.plan.snrs:
             settings = replace(self.plan.universal, snr=snr, seed=self.plan.seed)
             start = time.perf_counter()
-            found = find_universal(
-                model,
-                [one.samples for one in dev_audio],
-                [one.text or "" for one in dev],
-                settings,
-                progress=self.progress,
-            )
+            found = find_universal(model, *learned, settings, judge=mistakes, progress=self.progress)
             seconds = time.perf_counter() - start
-            scenario = scenario_id("universal", snr)
             about = {
                 "recognizer": self.victim.name,
                 "snr": snr,
@@ -177,98 +187,49 @@ class Campaign:
                     f" it on any of {found.used} development utterances. Raise epochs or iterations, or lower the SNR"
                 )
             noise = Audio(found.noise, model.rate)
-            save_universal(_home(self.out, self.victim.name) / f"{snr:g}dB.wav", noise, about)
+            home = self.out / "universal" / safe_name(self.victim.name)
+            home.mkdir(parents=True, exist_ok=True)
+            save_universal(home / f"{snr:g}dB.wav", noise, about)
             perturbation = Universal(snr, UniversalNoise({snr: noise}))
             generator = np.random.Generator(np.random.PCG64(0))  # draws nothing
             after = [perturbation(clip, model.rate, generator) for clip in clips]
             heard = hear_each(model, after, batch)
             white = hear_each(model, self._noisy(test, clips, model.rate, snr), batch)
             tried = [
-                Tried(
-                    u.id,
-                    u.speaker,
-                    u.text or "",
-                    c,
-                    h,
-                    n,
-                    measured_snr(x, y).get("snr_db"),
-                    _worse(u, c, h),
-                    None if np.any(x) else "the audio is silent",
-                )
+                _tried(u, c, h, n, measured_snr(x, y).get("snr_db"), None if np.any(x) else SILENT)
                 for u, c, h, n, x, y in zip(test, clean, heard, white, clips, after, strict=True)
             ]
-            transfer = self._transfer(
-                scenario, test, [Audio(y, model.rate) for y in after], [True] * len(after)
-            )
             shown = {**about, "success": settings.success, "iterations": settings.iterations}
-            results.append(
-                self._result(tried, "universal", scenario, snr, found.queries, seconds, shown, transfer)
-            )
-        return results
+            made = [Audio(samples, model.rate) for samples in after]
+            scenario = scenario_id("universal", snr)
+            yield _Made(scenario, snr, test, tried, made, found.queries, seconds, shown)
 
-    def _blackbox(self, snr: float) -> tuple[Row, list[Tried]]:
-        utterances, audio = self._clips(self.utterances, None)
-        settings = Search(snr, self.plan.queries, self.plan.seed)
-        start = time.perf_counter()
-        with self.listener.hearing(self.victim, self.plan.seed) as hear:
-            clean = hear([(one, "clean") for one in utterances])
-            best = search(hear, utterances, settings, progress=self.progress)
-            seconds = time.perf_counter() - start
-            rival = best_of_random(hear, utterances, settings, progress=self.progress)
-        tried, after = [], []
-        for u, clip, c, one, other in zip(utterances, audio, clean, best, rival, strict=True):
-            failure = "the audio is silent" if not np.any(clip.samples) else None
-            made = clip
-            if one is None or other is None or c is None:
-                failure = failure or "the recognizer did not answer"
-            else:
-                generator = np.random.Generator(np.random.PCG64(0))  # draws nothing
-                made = Audio(one.noise.for_utterance(u.id)(clip.samples, clip.rate, generator), clip.rate)
-            text = one.text if one else None
-            at = measured(clip.samples, made.samples)
-            tried.append(
-                Tried(
-                    u.id,
-                    u.speaker,
-                    u.text or "",
-                    c,
-                    text,
-                    other.text if other else None,
-                    at,
-                    failure is None and _worse(u, c, text),
-                    failure,
-                )
-            )
-            after.append(made)
-        scenario = scenario_id("blackbox", snr)
-        transfer = self._transfer(scenario, utterances, after, [one.failure is None for one in tried])
-        shown = {"queries_each": settings.queries, "noise": f"best of {settings.queries} white noises"}
-        queries = settings.queries * len(utterances)
-        return self._result(tried, "blackbox", scenario, snr, queries, seconds, shown, transfer)
-
-    def _result(
-        self,
-        tried: list[Tried],
-        method: str,
-        scenario: str,
-        snr: float,
-        queries: int,
-        seconds: float,
-        settings: dict[str, Any],
-        transfer: dict[str, dict[str, float | None]],
-    ) -> tuple[Row, list[Tried]]:
-        row = summarize(
-            tried,
-            recognizer=self.victim.name,
-            method=method,
-            scenario=scenario,
-            snr=snr,
-            queries=queries,
-            seconds=seconds,
-            settings=settings,
-            transfer=transfer,
-        )
-        return row, tried
+    def _blackbox(self) -> Iterator[_Made]:
+        for snr in self.plan.snrs:
+            utterances, audio = self._clips(self.utterances, None)
+            settings = Search(snr, self.plan.queries, self.plan.seed)
+            start = time.perf_counter()
+            with self._hearing(self.victim) as hear:
+                clean = hear([(one, CLEAN) for one in utterances])
+                best = search(hear, utterances, settings, judge=mistakes, progress=self.progress)
+                seconds = time.perf_counter() - start
+                rival = best_of_random(hear, utterances, settings, judge=mistakes, progress=self.progress)
+            tried, after = [], []
+            for u, clip, c, one, other in zip(utterances, audio, clean, best, rival, strict=True):
+                failure = None if np.any(clip.samples) else SILENT
+                made = clip.samples
+                if one is None or other is None or c is None:
+                    failure = failure or "the recognizer did not answer"
+                else:
+                    generator = np.random.Generator(np.random.PCG64(0))  # draws nothing
+                    made = one.noise.for_utterance(u.id)(clip.samples, clip.rate, generator)
+                text, noise = (None if found is None else found.text for found in (one, other))
+                tried.append(_tried(u, c, text, noise, measured(clip.samples, made), failure))
+                after.append(None if failure else Audio(made, clip.rate))
+            shown = {"queries_each": settings.queries, "noise": f"best of {settings.queries} white noises"}
+            queries = settings.queries * len(utterances)
+            scenario = scenario_id("blackbox", snr)
+            yield _Made(scenario, snr, utterances, tried, after, queries, seconds, shown)
 
     def _noisy(
         self, utterances: Sequence[Utterance], clips: Sequence[Samples], rate: int, snr: float
@@ -280,26 +241,26 @@ class Campaign:
             for u, clip in zip(utterances, clips, strict=True)
         ]
 
-    def _transfer(
-        self, scenario: str, utterances: Sequence[Utterance], after: Sequence[Audio], attacked: Sequence[bool]
-    ) -> dict[str, dict[str, float | None]]:
+    def _transfer(self, made: _Made) -> dict[str, dict[str, float | None]]:
         """Keep the adversarial audio, and let the other recognizers hear it: what is made on one, tried on another."""
-        kept = [k for k, done in enumerate(attacked) if done]
-        some = [utterances[k] for k in kept]
-        made = keep_audio(self.out, self.victim.name, scenario, some, [after[k] for k in kept])
+        pairs = [(u, one) for u, one in zip(made.utterances, made.after, strict=True) if one is not None]
+        some, after = [u for u, _ in pairs], [one for _, one in pairs]
+        kept = keep_audio(self.out, self.victim.name, made.scenario, some, after)
         found = {}
         for other in self.others:
             if other.model is not None:
                 rate, batch = other.model.rate, self.plan.pgd.batch
                 _, originals = self._clips(some, rate)
                 clean = hear_each(other.model, [one.samples for one in originals], batch)
-                heard = hear_each(other.model, [resample(after[k], rate).samples for k in kept], batch)
+                heard = hear_each(other.model, [resample(one, rate).samples for one in after], batch)
             else:
-                with self.listener.hearing(other, self.plan.seed) as hear:
-                    clean = hear([(one, "clean") for one in some])
-                    heard = hear([(one, "clean") for one in made])
+                with self._hearing(other) as hear:
+                    clean, heard = (hear([(one, CLEAN) for one in part]) for part in (some, kept))
             found[other.name] = rates([one.text or "" for one in some], clean, heard)
         return found
+
+    def _hearing(self, victim: Victim) -> AbstractContextManager[Hearing]:
+        return hearing(victim, self.out / "heard", self.plan.seed, self.options)
 
     def _halves(self) -> tuple[list[Utterance], list[Utterance]]:
         """Return development and test utterances: another corpus, or the speakers dealt out by turns."""
@@ -321,25 +282,22 @@ class Campaign:
         return dev, [one for one in self.utterances if one.speaker is not None and one.speaker not in chosen]
 
 
-def _worse(utterance: Utterance, clean: str | None, heard: str | None) -> bool:
-    """Say whether a transcript has more word errors than the clean one."""
-    if clean is None or heard is None:
-        return False
-    rule = normalizer("basic")
-    said = rule(utterance.text or "")
-    return count_words(said, rule(heard)).errors > count_words(said, rule(clean)).errors
+SILENT = "the audio is silent"
 
 
-def _home(out: Path, recognizer: str) -> Path:
-    folder = out / "universal" / safe_name(recognizer)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def safe_name(text: str) -> str:
-    """Return a text as a name of a file or folder."""
-    kept = re.sub(r"[^\w.-]+", "_", text).strip("._").encode()[-80:]  # file systems count bytes
-    return kept.decode(errors="ignore") or "_"
+def _tried(
+    utterance: Utterance,
+    clean: str | None,
+    heard: str | None,
+    noise: str | None,
+    snr: float | None,
+    failure: str | None,
+) -> Tried:
+    """Return what became of an utterance: misled where the transcript has more word errors than the clean one."""
+    said, worse = utterance.text or "", False
+    if clean is not None and heard is not None:
+        worse = mistakes(said, heard).words > mistakes(said, clean).words
+    return Tried(utterance.id, utterance.speaker, said, clean, heard, noise, snr, worse, failure)
 
 
 def keep_audio(
@@ -357,47 +315,35 @@ def keep_audio(
         write(path, clip, subtype="FLOAT")
         name = f"{recognizer}/{scenario}/{utterance.id}"
         kept.append(Utterance(name, path, utterance.speaker, utterance.text))
-    with (folder / "manifest.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["id", "audio", "speaker", "text"])
-        table.writerows(
-            [one.id, made.audio.name, one.speaker or "", one.text or ""]
-            for one, made in zip(utterances, kept, strict=True)
-        )
+    rows = [(u.id, made.audio.name, u.speaker, u.text) for u, made in zip(utterances, kept, strict=True)]
+    schema = dict.fromkeys(("id", "audio", "speaker", "text"), pl.String)
+    pl.DataFrame(rows, schema, orient="row").write_csv(folder / "manifest.csv")
     return kept
 
 
-@dataclass(frozen=True)
-class Listener:
-    """Hears utterances for the black-box search and for transfer: sessions for engines, in this process for models."""
+@contextmanager
+def hearing(victim: Victim, folder: Path, seed: int, options: RunOptions) -> Iterator[Hearing]:
+    """Give a function that hears (utterance, scenario id) pairs: a model in this process, an engine kept warm."""
+    scenarios = SearchScenarios(seed)
+    if victim.model is not None:
+        model = victim.model
 
-    folder: Path
-    options: RunOptions = RunOptions()
+        def here(asked: Sequence[tuple[Utterance, str]]) -> list[str | None]:
+            clips = []
+            for utterance, id_ in asked:
+                clip = read(utterance.audio, start=utterance.start, duration=utterance.duration)
+                clip = scenarios[id_].apply(clip, seed=seed, utterance=utterance.id)
+                clips.append(resample(clip, model.rate).samples)
+            return hear_each(model, clips)
 
-    @contextmanager
-    def hearing(self, victim: Victim, seed: int) -> Iterator[Hearing]:
-        """Give a function that hears (utterance, scenario id) pairs, with the recognizer kept warm."""
-        scenarios = SearchScenarios(seed)
-        if victim.model is not None:
-            model = victim.model
+        yield here
+        return
+    assert victim.recognizer is not None
+    recognizers = {victim.name: victim.recognizer}
+    with Session(folder / safe_name(victim.name), recognizers, scenarios, options, seed=seed) as session:
 
-            def here(asked: Sequence[tuple[Utterance, str]]) -> list[str | None]:
-                clips = []
-                for utterance, id_ in asked:
-                    clip = read(utterance.audio, start=utterance.start, duration=utterance.duration)
-                    clip = scenarios[id_].apply(clip, seed=seed, utterance=utterance.id)
-                    clips.append(resample(clip, model.rate).samples)
-                return hear_each(model, clips)
+        def there(asked: Sequence[tuple[Utterance, str]]) -> list[str | None]:
+            outcomes = session.hear(list(asked))[victim.name]
+            return [None if one.transcript is None else one.transcript.text for one in outcomes]
 
-            yield here
-            return
-        assert victim.recognizer is not None
-        recognizers = {victim.name: victim.recognizer}
-        folder = self.folder / safe_name(victim.name)
-        with Session(folder, recognizers, scenarios, self.options, seed=seed) as session:
-
-            def there(asked: Sequence[tuple[Utterance, str]]) -> list[str | None]:
-                outcomes = session.hear(list(asked))[victim.name]
-                return [None if one.transcript is None else one.transcript.text for one in outcomes]
-
-            yield there
+        yield there

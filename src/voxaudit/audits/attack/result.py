@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from voxaudit.perturb.universal import SEVERITIES
-from voxaudit.score import score_columns
+from voxaudit.recognize.attack.models import Mistakes
+from voxaudit.score import count_characters, count_words, normalizer, score_columns
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, ratio_intervals
 
 
@@ -79,58 +81,55 @@ def scenario_id(method: str, snr: float, norm: str = "l2", target: str | None = 
     return f"{name}:snr={snr:.12g}"
 
 
+def mistakes(said: str, heard: str) -> Mistakes:
+    """Say what is wrong with a transcript, both texts normalized: how an attack knows that it did harm."""
+    said, heard = map(normalizer("basic"), (said, heard))
+    words, characters = count_words(said, heard), count_characters(said, heard)
+    return Mistakes(words.errors, characters.errors, words.words, characters.words)
+
+
 def summarize(
     tried: Sequence[Tried],
     *,
-    recognizer: str,
-    method: str,
-    scenario: str,
     snr: float,
-    queries: int,
-    seconds: float,
-    settings: dict[str, Any],
     transfer: dict[str, dict[str, float | None]] | None = None,
+    **about: Any,
 ) -> Row:
-    """Return the row of an attack: rates are ratios of sums over the utterances that could be attacked."""
+    """Return the row of an attack: rates are ratios of sums over the utterances that could be attacked.
+
+    `about` are the recognizer, the method, the scenario, the queries, the seconds and the settings.
+    """
     done = [
         one for one in tried if one.failure is None and one.clean is not None and one.attacked is not None
     ]
-    failures: dict[str, int] = {}
-    for one in tried:
-        if one.failure is not None:
-            failures[one.failure] = failures.get(one.failure, 0) + 1
-    clean, attacked = (_counts(done, [getattr(one, kind) for one in done]) for kind in ("clean", "attacked"))
+    said = [one.reference for one in done]
+    clean, attacked = (_counts(said, [getattr(one, kind) for one in done]) for kind in ("clean", "attacked"))
     noisy = bool(done) and all(one.noise is not None for one in done)
-    noise = _counts(done, [one.noise for one in done]) if noisy else None
+    noise = _counts(said, [one.noise for one in done]) if noisy else None
     low, high, by = _interval(done, attacked, clean)
     over_low, over_high, _ = _interval(done, attacked, noise) if noise is not None else (None, None, None)
     snrs = [one.snr for one in done if one.snr is not None]
     return Row(
-        recognizer=recognizer,
-        method=method,
-        scenario=scenario,
+        **about,
         snr_asked=snr,
         snr_measured_median=float(np.median(snrs)) if snrs else None,
         snr_measured_min=min(snrs) if snrs else None,
-        wer_clean=_wer(clean),
-        wer_attacked=_wer(attacked),
-        werd=_less(_wer(attacked), _wer(clean)),
+        wer_clean=_share(clean),
+        wer_attacked=_share(attacked),
+        werd=_less(attacked, clean),
         werd_low=low,
         werd_high=high,
-        wer_noise=None if noise is None else _wer(noise),
-        werd_over_noise=None if noise is None else _less(_wer(attacked), _wer(noise)),
+        wer_noise=None if noise is None else _share(noise),
+        werd_over_noise=None if noise is None else _less(attacked, noise),
         werd_over_noise_low=over_low,
         werd_over_noise_high=over_high,
         interval_by=by,
         cer=_share(attacked, "character_errors", "characters"),
         success_rate=float(np.mean([one.success for one in done])) if done else None,
-        queries=queries,
-        seconds=seconds,
         utterances=len(done),
         speakers=len({one.speaker for one in done if one.speaker is not None}),
-        failures=failures,
+        failures=dict(Counter(one.failure for one in tried if one.failure is not None)),
         transfer=transfer or {},
-        settings=settings,
     )
 
 
@@ -138,35 +137,24 @@ def rates(
     references: Sequence[str], clean: Sequence[str | None], heard: Sequence[str | None]
 ) -> dict[str, float | None]:
     """Return WER clean and attacked, and their difference, on the utterances that were heard both ways."""
-    rows = [
-        (r, c, h) for r, c, h in zip(references, clean, heard, strict=True) if c is not None and h is not None
-    ]
-    before = _wer(_count_texts([r for r, _, _ in rows], [c for _, c, _ in rows]))
-    after = _wer(_count_texts([r for r, _, _ in rows], [h for _, _, h in rows]))
-    return {"wer_clean": before, "wer_attacked": after, "werd": _less(after, before)}
+    both = [row for row in zip(references, clean, heard, strict=True) if None not in row]
+    said = [row[0] for row in both]
+    before, after = (_counts(said, [row[k] for row in both]) for k in (1, 2))
+    return {"wer_clean": _share(before), "wer_attacked": _share(after), "werd": _less(after, before)}
 
 
-def _counts(done: Sequence[Tried], texts: Sequence[str | None]) -> pl.DataFrame:
-    return _count_texts([one.reference for one in done], [text or "" for text in texts])
+def _counts(said: Sequence[str], heard: Sequence[str | None]) -> pl.DataFrame:
+    counts = score_columns(pl.Series(said, dtype=pl.String), pl.Series(heard, dtype=pl.String))
+    return counts.with_columns(errors=pl.sum_horizontal("substitutions", "deletions", "insertions"))
 
 
-def _count_texts(said: Sequence[str], heard: Sequence[str]) -> pl.DataFrame:
-    table = score_columns(
-        pl.Series("said", said, dtype=pl.String), pl.Series("heard", heard, dtype=pl.String)
-    )
-    return table.with_columns(errors=pl.sum_horizontal("substitutions", "deletions", "insertions"))
-
-
-def _share(counts: pl.DataFrame, errors: str, of: str) -> float | None:
+def _share(counts: pl.DataFrame, errors: str = "errors", of: str = "words") -> float | None:
     total = int(counts[of].sum())
     return int(counts[errors].sum()) / total if total else None
 
 
-def _wer(counts: pl.DataFrame) -> float | None:
-    return _share(counts, "errors", "words")
-
-
-def _less(left: float | None, right: float | None) -> float | None:
+def _less(after: pl.DataFrame, before: pl.DataFrame) -> float | None:
+    left, right = _share(after), _share(before)
     return None if left is None or right is None else left - right
 
 
@@ -191,36 +179,24 @@ def _interval(
     return low, high, None if low is None else by
 
 
-TRANSCRIPTS = {
-    "utterance": pl.String,
-    "scenario": pl.String,
-    "recognizer": pl.String,
-    "text": pl.String,
-    "seconds": pl.Float64,
-    "failure": pl.String,
-}
-"""Columns of the transcripts table, as a run has them."""
-
-
 def noise_id(snr: float) -> str:
     """Return the id of the scenario an attack is compared with: white noise at the same SNR."""
     return f"gaussian_noise:snr={snr:.12g}"
 
 
-def transcript_rows(
-    row: Row, tried: Sequence[Tried]
-) -> list[tuple[str, str, str, str | None, float, str | None]]:
+def transcript_rows(row: Row, tried: Sequence[Tried]) -> list[tuple[Any, ...]]:
     """Return the transcripts of an attack: the clean ones, those under attack, and those in noise of the same SNR.
 
     The best of many noises is no scenario of its own: a table must not take it for one.
     """
-    rows: list[tuple[str, str, str, str | None, float, str | None]] = []
+    rows: list[tuple[Any, ...]] = []
     for one in tried:
         told = one.failure or ("the recognizer failed" if one.clean is None or one.attacked is None else None)
-        rows.append(
-            (one.utterance, "clean", row.recognizer, one.clean, 0.0, told if one.clean is None else None)
-        )
-        rows.append((one.utterance, row.scenario, row.recognizer, None if told else one.attacked, 0.0, told))
+        heard = [
+            ("clean", one.clean, told if one.clean is None else None),
+            (row.scenario, None if told else one.attacked, told),
+        ]
         if one.noise is not None and row.method != "blackbox":
-            rows.append((one.utterance, noise_id(row.snr_asked), row.recognizer, one.noise, 0.0, None))
+            heard.append((noise_id(row.snr_asked), one.noise, None))
+        rows += [(one.utterance, id_, row.recognizer, text, 0.0, failure) for id_, text, failure in heard]
     return rows

@@ -6,8 +6,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxaudit.audits.hearing import choose_utterances
 from voxaudit.corpus import Corpus
+from voxaudit.corpus.select import choose_utterances
 
 
 def corpus(rows: list[tuple[str, str | None, str | None, str]]) -> Corpus:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,6 +21,19 @@ Tensor = Any
 
 class AttackError(VoxauditError):
     """An attack that cannot be made: what is missing, and what to do instead."""
+
+
+class Mistakes(NamedTuple):
+    """What is wrong with a transcript: words and characters, and how many of each the text has."""
+
+    words: int
+    characters: int
+    of_words: int
+    of_characters: int
+
+
+Judge = Callable[[str, str], Mistakes]
+"""Says what is wrong with a transcript of a text: (text, transcript). How that is scored is for the caller to say."""
 
 
 @runtime_checkable

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.audits.attack.models import (
+from voxaudit.recognize.attack.models import (
     AttackError,
     Differentiable,
+    Judge,
     Tensor,
     device_of,
     gradient,
@@ -25,7 +26,6 @@ from voxaudit.audits.attack.models import (
     pad,
     reason,
 )
-from voxaudit.score import count_characters, count_words, normalizer
 
 Norm = Literal["l2", "linf"]
 NORMS: tuple[Norm, ...] = ("l2", "linf")
@@ -130,21 +130,21 @@ def pgd(
     texts: Sequence[str],
     settings: Pgd,
     *,
+    judge: Judge,
     targets: Sequence[str] | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Attacked]:
     """Return each clip with noise that makes the model misread its text, or hear its target (SRB Eq. 3).
 
-    Clips are at the model's rate. What cannot be attacked (silence, audio too short for the model, a loss or
-    gradient that is not finite) is returned as it was, with a line that says why.
+    Clips are at the model's rate; `judge` counts the errors of transcripts. What cannot be attacked (silence, audio too
+    short for the model, a loss or gradient that is not finite) is returned as it was, with a line that says why.
     """
     results: dict[int, Attacked] = {}
     order = sorted(range(len(clips)), key=lambda number: len(clips[number]))  # less padding
     for first in range(0, len(order), settings.batch):
         chosen = order[first : first + settings.batch]
         jobs = [
-            _Job(clips[k], texts[k], None if targets is None else targets[k], settings.snr, settings.norm)
-            for k in chosen
+            _Job(clips[k], texts[k], None if targets is None else targets[k], settings, judge) for k in chosen
         ]
         results.update(zip(chosen, _attack(model, jobs, settings), strict=True))
         progress(len(chosen))
@@ -154,9 +154,9 @@ def pgd(
 class _Job:
     """One utterance on its way through the search: what is best so far."""
 
-    def __init__(self, clip: Samples, text: str, target: str | None, snr: float, norm: Norm) -> None:
-        self.clip, self.text, self.target, self.snr, self.norm = clip, text, target, snr, norm
-        self.radius = radius(clip, snr, norm)
+    def __init__(self, clip: Samples, text: str, target: str | None, settings: Pgd, judge: Judge) -> None:
+        self.clip, self.text, self.target, self.settings, self.judge = clip, text, target, settings, judge
+        self.radius = radius(clip, settings.snr, settings.norm)
         self.best: Samples = clip
         self.heard = ""
         self.score: tuple[float, ...] | None = None
@@ -166,29 +166,28 @@ class _Job:
 
     def rate(self, heard: str) -> tuple[float, ...]:
         """Return how good an attack a transcript is: errors in words, then in characters; or nearness to the target."""
-        rule = normalizer("basic")
-        said = rule(self.text if self.target is None else self.target)
-        words, letters = count_words(said, rule(heard)).errors, count_characters(said, rule(heard)).errors
-        return (words, letters) if self.target is None else (-words, -letters)
+        wrong = self.judge(self.text if self.target is None else self.target, heard)
+        sign = 1 if self.target is None else -1
+        return sign * wrong.words, sign * wrong.characters
 
     def take(self, samples: Samples, heard: str, loss: float) -> None:
         score = (*self.rate(heard), loss if self.target is None else -loss)
         if self.score is None or score > self.score:
             self.best, self.heard, self.score = samples, heard, score
 
-    def done(self, enough: float) -> bool:
+    def done(self) -> bool:
         if self.score is None:
             return False
         if self.target is not None:
             return self.score[0] == 0 and self.score[1] == 0
-        return self.score[0] >= max(1.0, enough * len(normalizer("basic")(self.text).split()))
+        return self.score[0] >= max(1.0, self.settings.enough * self.judge(self.text, "").of_words)
 
     def result(self) -> Attacked:
         if self.failure is not None:
             return Attacked(self.clip.copy(), self.heard, None, False, self.queries, self.failure)
         at = measured(self.clip, self.best)
-        errors = count_words(normalizer("basic")(self.text), normalizer("basic")(self.heard)).errors
-        success = self.done(1.0) if self.target is not None else errors > self.clean_errors
+        errors = self.judge(self.text, self.heard).words
+        success = self.done() if self.target is not None else errors > self.clean_errors
         return Attacked(self.best, self.heard, at, success, self.queries)
 
 
@@ -203,7 +202,7 @@ def _attack(model: Differentiable, jobs: list[_Job], settings: Pgd) -> list[Atta
         raise
     except Exception as error:
         if len(jobs) > 1:
-            again = [_Job(job.clip, job.text, job.target, job.snr, job.norm) for job in jobs]
+            again = [_Job(job.clip, job.text, job.target, settings, job.judge) for job in jobs]
             return [_attack(model, [job], replace(settings, batch=1))[0] for job in again]
         jobs[0].failure = f"the recognizer cannot take this audio ({reason(error)})"
     for job in jobs:
@@ -222,15 +221,14 @@ def _hear_or_nothing(model: Differentiable, clip: Samples) -> str:
 def _search(model: Differentiable, jobs: list[_Job], settings: Pgd) -> None:
     if not jobs:
         return
-    rule = normalizer("basic")
     for job, heard in zip(jobs, hear(model, [job.clip for job in jobs]), strict=True):
-        job.clean_errors = count_words(rule(job.text), rule(heard)).errors
+        job.clean_errors = job.judge(job.text, heard).words
         job.heard = heard
         job.queries += 1
         if job.target is not None:
             job.take(job.clip, heard, np.inf)
     for start in range(1 + settings.restarts):
-        left = [job for job in jobs if job.failure is None and not job.done(settings.enough)]
+        left = [job for job in jobs if job.failure is None and not job.done()]
         if left:
             _descend(model, left, settings, start)
 
@@ -266,7 +264,7 @@ def _descend(model: Differentiable, jobs: list[_Job], settings: Pgd, start: int)
                 job.failure = _not_finite(loss, number)
         if number == settings.steps or (settings.check and number % settings.check == 0):
             _look(model, jobs, noise, losses, keep)
-            keep = [fine and not job.done(settings.enough) for fine, job in zip(keep, jobs, strict=True)]
+            keep = [fine and not job.done() for fine, job in zip(keep, jobs, strict=True)]
         if not any(keep):
             return
         if not all(keep):
@@ -281,7 +279,7 @@ def _look(model: Differentiable, jobs: list[_Job], noise: Tensor, losses: Tensor
     """Transcribe the audio as it would be handed over, and keep what is better than before."""
     rows = noise.cpu().numpy()
     looked = [
-        (job, fit(job.clip, row[: len(job.clip)], job.snr, job.norm), loss)
+        (job, fit(job.clip, row[: len(job.clip)], job.settings.snr, job.settings.norm), loss)
         for job, row, loss, ok in zip(jobs, rows, losses.tolist(), fine, strict=True)
         if ok
     ]
@@ -379,6 +377,7 @@ def find_universal(
     texts: Sequence[str],
     settings: UniversalSettings,
     *,
+    judge: Judge,
     progress: Callable[[int], None] = lambda _: None,
 ) -> UniversalFound:
     """Return one noise, bounded in L-infinity, that misleads the model on as many of the clips as possible.
@@ -397,7 +396,7 @@ def find_universal(
             "no development utterance has sound and a finite loss: there is nothing to learn from"
         )
     clips, texts = [clips[k] for k in usable], [texts[k] for k in usable]
-    search = _Search(model, clips, texts, settings)
+    search = _Search(model, clips, texts, settings, judge)
     best = search.noise.copy()
     rates = [search.success_rate()]
     for epoch in range(settings.epochs):
@@ -422,9 +421,14 @@ def _finite(model: Differentiable, clip: Samples, text: str) -> bool:
 
 class _Search:
     def __init__(
-        self, model: Differentiable, clips: list[Samples], texts: list[str], settings: UniversalSettings
+        self,
+        model: Differentiable,
+        clips: list[Samples],
+        texts: list[str],
+        settings: UniversalSettings,
+        judge: Judge,
     ) -> None:
-        self.model, self.clips, self.texts, self.settings = model, clips, texts, settings
+        self.model, self.clips, self.texts, self.settings, self.judge = model, clips, texts, settings, judge
         self.clean = hear(model, clips, settings.batch)
         epsilon = float(np.mean([radius(clip, settings.snr, "linf") for clip in clips]))
         # Rounded towards zero, so that no float32 sample exceeds the bound.
@@ -446,10 +450,9 @@ class _Search:
         return added
 
     def _misled(self, heard: str, clean: str) -> bool:
-        rule = normalizer("basic")
-        counts = count_characters(rule(clean), rule(heard))
+        wrong = self.judge(clean, heard)
         # Against an empty transcript any letter is an error, and there is no rate.
-        return counts.errors > self.settings.cer * max(counts.words, 1)
+        return wrong.characters > self.settings.cer * max(wrong.of_characters, 1)
 
     def epoch(self, number: int) -> None:
         order = np.random.Generator(np.random.PCG64([self.settings.seed, number])).permutation(

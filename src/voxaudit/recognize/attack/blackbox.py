@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.audits.attack.gradient import fit, radius
-from voxaudit.audits.attack.models import AttackError
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN, Perturbation, Scenario
-from voxaudit.score import count_characters, count_words, normalizer
+from voxaudit.recognize.attack.gradient import fit, radius
+from voxaudit.recognize.attack.models import AttackError, Judge
 
 Hearing = Callable[[Sequence[tuple[Utterance, str]]], list[str | None]]
 """Hears utterances under scenario ids; None where the recognizer failed."""
@@ -61,7 +60,7 @@ class Best:
 
 @dataclass
 class _State:
-    reference: str
+    utterance: Utterance
     chain: tuple[int, ...] = ()
     text: str | None = None
     score: tuple[int, int] = (-1, -1)
@@ -73,18 +72,17 @@ def search(
     utterances: Sequence[Utterance],
     settings: Search,
     *,
+    judge: Judge,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Best | None]:
     """Return, for each utterance, the noise with the most word errors (then character errors) of `queries` noises.
 
     The first noises are drawn afresh; after that half of them are mixed into the best so far, which they replace
-    where they are not worse. None where the recognizer answered nothing at all.
+    where they are not worse. `judge` counts errors. None where the recognizer answered nothing at all.
     """
-    states = [_State(normalizer("basic")(utterance.text or "")) for utterance in utterances]
     fresh = max(1, round(EXPLORE * settings.queries))
-    for state in states:
-        state.asked = [(number,) for number in range(fresh)]
-    _ask(hear, utterances, states, settings, white=False)
+    states = [_State(one, asked=[(number,) for number in range(fresh)]) for one in utterances]
+    _ask(hear, states, settings, judge, white=False)
     progress(fresh * len(states))
     for first in range(fresh, settings.queries, len(MIXED)):
         numbers = range(first, min(first + len(MIXED), settings.queries))
@@ -94,7 +92,7 @@ def search(
                 (*state.chain, number) if mixed and can_mix else (number,)
                 for number, mixed in zip(numbers, MIXED, strict=False)
             ]
-        _ask(hear, utterances, states, settings, white=False)
+        _ask(hear, states, settings, judge, white=False)
         progress(len(numbers) * len(states))
     return _best(states, settings, white=False)
 
@@ -104,38 +102,26 @@ def best_of_random(
     utterances: Sequence[Utterance],
     settings: Search,
     *,
+    judge: Judge,
     progress: Callable[[int], None] = lambda _: None,
 ) -> list[Best | None]:
     """Return, for each utterance, the best of `queries` white noises: what a search must beat at the same cost."""
-    states = [_State(normalizer("basic")(utterance.text or "")) for utterance in utterances]
-    for state in states:
-        state.asked = [(number,) for number in range(settings.queries)]
-    _ask(hear, utterances, states, settings, white=True)
+    states = [_State(one, asked=[(number,) for number in range(settings.queries)]) for one in utterances]
+    _ask(hear, states, settings, judge, white=True)
     progress(settings.queries * len(states))
     return _best(states, settings, white=True)
 
 
-def _ask(
-    hear: Hearing, utterances: Sequence[Utterance], states: list[_State], settings: Search, *, white: bool
-) -> None:
-    asked = [
-        (utterance, state, chain)
-        for utterance, state in zip(utterances, states, strict=True)
-        for chain in state.asked
-    ]
-    texts = hear([(u, SearchNoise(settings.snr, chain, white).id) for u, _, chain in asked])
-    for (_, state, chain), text in zip(asked, texts, strict=True):
+def _ask(hear: Hearing, states: list[_State], settings: Search, judge: Judge, *, white: bool) -> None:
+    asked = [(state, chain) for state in states for chain in state.asked]
+    texts = hear([(state.utterance, SearchNoise(settings.snr, chain, white).id) for state, chain in asked])
+    for (state, chain), text in zip(asked, texts, strict=True):
         if text is None:
             continue
-        score = rate(state.reference, text)
+        wrong = judge(state.utterance.text or "", text)
+        score = (wrong.words, wrong.characters)
         if score > state.score or (score == state.score and 1 < len(chain) <= DRIFT):
             state.chain, state.text, state.score = chain, text, score
-
-
-def rate(reference: str, text: str) -> tuple[int, int]:
-    """Return the word and the character errors of a transcript against a normalized reference."""
-    heard = normalizer("basic")(text)
-    return count_words(reference, heard).errors, count_characters(reference, heard).errors
 
 
 def _best(states: list[_State], settings: Search, *, white: bool) -> list[Best | None]:
