@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "voxaudit"
 DATA = (
     "py.typed",
-    "audits/differential/ratings.csv",
+    "perturb/comprehensibility.csv",
     "render/schema.json",
     "render/assets/page.js",
     "render/assets/style.css",

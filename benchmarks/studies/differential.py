@@ -19,8 +19,8 @@ import numpy as np
 
 def made_up(generator: np.random.Generator, speakers: int, gap: float, scenarios: int = 41) -> Any:
     """Return sums of two groups of speakers with error rates of their own; the first loses `gap` more."""
-    from voxaudit.audits.differential.sums import SpeakerSums
     from voxaudit.perturb.scenario_id import read_scenario_id
+    from voxaudit.stats.speaker_permutations import SpeakerSums
 
     people = 2 * speakers
     group_of = np.repeat([0, 1], speakers)
@@ -45,7 +45,7 @@ def made_up(generator: np.random.Generator, speakers: int, gap: float, scenarios
 
 def _judged(sums: Any, seed: int) -> tuple[Any, Any]:
     from voxaudit.audits.differential.audit import TAUS
-    from voxaudit.audits.differential.testing import find_violations, judge_violations
+    from voxaudit.stats.speaker_permutations import find_violations, judge_violations
 
     grid = sums.grid()
     found = find_violations(grid, TAUS)

@@ -3,8 +3,8 @@
 import polars as pl
 
 from voxaudit.audits.differential.audit import differential
-from voxaudit.audits.differential.ratings import read_ratings
 from voxaudit.audits.localize.audit import localize
+from voxaudit.perturb.comprehensibility import read_ratings
 from voxaudit.review.study.ratings import read_ratings_table
 from voxaudit.tables import OTHER_NAMES, own_names
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from voxaudit.audits.differential.audit import TAUS, differential
 from voxaudit.audits.differential.measure import measure_disagreement
-from voxaudit.audits.differential.ratings import read_ratings
 from voxaudit.audits.scores import Transcripts
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.comprehensibility import read_ratings
 from voxaudit.score import count_words, normalizer
 
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from voxaudit.audits.differential.audit import TAUS, ask
-from voxaudit.audits.differential.sums import SpeakerSums
-from voxaudit.audits.differential.testing import (
+from voxaudit.perturb.scenario_id import read_scenario_id
+from voxaudit.stats.speaker_permutations import (
     Claims,
+    SpeakerSums,
     exceedances,
     find_violations,
     gap_intervals,
     judge_violations,
 )
-from voxaudit.perturb.scenario_id import read_scenario_id
 
 
 def simulated(generator, sizes, *, gap=0.0, scenarios=12, spreads=None, words=60) -> SpeakerSums:
@@ -88,7 +88,7 @@ def test_small_groups_are_enumerated_and_equal_a_plain_loop() -> None:
 def test_drawn_permutations_come_close_to_all_of_them(monkeypatch) -> None:
     sums = simulated(np.random.default_rng(4), (6, 7), gap=0.1, scenarios=4)
     _, exact = judged(sums)
-    monkeypatch.setattr("voxaudit.audits.differential.testing.ENUMERATED", 0)
+    monkeypatch.setattr("voxaudit.stats.speaker_permutations.ENUMERATED", 0)
     _, drawn = judged(sums)
     assert not drawn.comparisons[0].exact
     # So few questions need no further draws: 10,000 ways, the real one among them.

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.differential.audit import differential
-from voxaudit.audits.differential.ratings import published_ratings, read_ratings
 from voxaudit.cli.main import main
+from voxaudit.perturb.comprehensibility import published_ratings, read_ratings
 
 FOLDER = Path(__file__).resolve().parents[3] / "shared" / "reference" / "aequevox"
 EXCLUDED = ("--exclude", "Scale:0.6,Scale:0.5")

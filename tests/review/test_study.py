@@ -11,10 +11,10 @@ import polars as pl
 import pytest
 import soundfile
 
-from voxaudit.audits.differential.ratings import read_ratings
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.comprehensibility import read_ratings
 from voxaudit.review.study.analyze import analyze_study, attentive, write_ratings
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import by_link, study_app

@@ -1,4 +1,4 @@
-"""How far several people agree on cases: Fleiss' kappa, plain and weighted, and pair by pair."""
+"""How far several people, or two rules, agree on cases: kappa, plain and weighted, pair by pair; rank correlation."""
 
 from __future__ import annotations
 
@@ -147,6 +147,36 @@ def pair_agreement(
         kappa = _cohen(one, two, near)
         pairs.append(Pair(raters[first], raters[second], cases, agreed, agreed / cases, low, high, kappa))
     return pairs
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Cases that both of two rules flag, that only one does, that neither does; Cohen's kappa, None where undefined."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    kappa: float | None
+
+
+def overlap(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Overlap:
+    """Return how far two rules flag the same cases."""
+    kappa = _cohen(first.astype(np.int64), second.astype(np.int64), np.eye(2)) if len(first) else None
+    sides = ((first, second), (first, ~second), (~first, second), (~first, ~second))
+    both, left, right, neither = (int((one & two).sum()) for one, two in sides)
+    return Overlap(both, left, right, neither, kappa)
+
+
+def rank_correlation(x: FloatArray, y: FloatArray) -> float | None:
+    """Return Spearman's correlation over what is known of both; None with fewer than three values, or all alike."""
+    from scipy.stats import rankdata
+
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() < 3:
+        return None
+    a, b = rankdata(x[known]), rankdata(y[known])
+    return None if np.ptp(a) == 0 or np.ptp(b) == 0 else float(np.corrcoef(a, b)[0, 1])
 
 
 def _cohen(one: NDArray[np.integer], two: NDArray[np.integer], near: FloatArray) -> float | None:

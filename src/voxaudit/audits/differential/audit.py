@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise, product
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -29,24 +29,27 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.differential.measure import measure_disagreement
-from voxaudit.audits.differential.ratings import Ratings, published_ratings, read_ratings, select
-from voxaudit.audits.differential.result import Chance, Differential, View, agree
-from voxaudit.audits.differential.sums import FloatArray, Grid, SpeakerSums, is_distances, read_grids
-from voxaudit.audits.differential.testing import (
+from voxaudit.audits.differential.measure import Disagreement, is_distances, measure_disagreement, read_grids
+from voxaudit.audits.scores import Names, Source, Transcripts
+from voxaudit.errors import VoxauditError
+from voxaudit.perturb.comprehensibility import Ratings, published_ratings, read_ratings, select
+from voxaudit.perturb.scenario_id import ScenarioId, show_setting
+from voxaudit.score.normalize import Normalizer
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.stats.agreement import Overlap, overlap, rank_correlation
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.cells import FloatArray
+from voxaudit.stats.speaker_permutations import (
+    Comparison,
+    Grid,
     Places,
+    SpeakerSums,
     Tested,
     chance_totals,
     find_violations,
     gap_intervals,
     judge_violations,
 )
-from voxaudit.audits.scores import Names, Source, Transcripts
-from voxaudit.errors import VoxauditError
-from voxaudit.perturb.scenario_id import show_setting
-from voxaudit.score.normalize import Normalizer
-from voxaudit.score.normalize import normalizer as find_normalizer
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.wording import counted, listed, p_value
 
 TAUS = (0.01, 0.05, 0.1, 0.15)
@@ -65,6 +68,9 @@ UNLIKE_CLEAN = 0.2
 MOST_FOREST = 24
 """Surviving gaps that are drawn."""
 
+CELL = ("group", "against", "pair", "scenario")
+"""What a violation is about, its tolerance aside."""
+
 LEAD = (
     "Where two recognizers drift further apart under a disturbance for one group than for another, by more than a"
     " tolerance, AequeVox's rule counts a violation (Rajan et al. 2022). The rule counts violations where groups mean"
@@ -72,6 +78,119 @@ LEAD = (
     " with false-discovery control is a finding. To drift apart is not to make more errors: a group that both"
     " recognizers get wrong in clean speech has little room to."
 )
+
+
+@dataclass(frozen=True)
+class Chance:
+    """Violations that the plain rule counts for a group when speakers' labels are shuffled.
+
+    `mean` and `upper` (95th percentile) of the shuffled counts; `p`, the share of them at or above the real count.
+    """
+
+    mean: float
+    upper: float
+    p: float
+
+
+@dataclass(frozen=True)
+class View:
+    """One way of asking: distances between recognizers, or word error rates (then a pair is one recognizer)."""
+
+    groups: tuple[str, ...]
+    pairs: tuple[str, ...]
+    scenarios: tuple[ScenarioId, ...]
+    taus: tuple[float, ...]
+    degradations: pl.DataFrame
+    """One row per group, pair and scenario: `distance`, `clean` (null for a table of distances), `degradation`."""
+    violations: pl.DataFrame
+    """One row per group, against, pair, scenario and tau with a gap beyond tau: `gap` with `low` and `high`, `p`,
+    `p_adjusted`, `verdict` (`shown`, `not_shown`, or `refused` where it could not be tested)."""
+    family: int
+    comparisons: tuple[Comparison, ...]
+    chance: Mapping[str, Chance] | None
+
+    @property
+    def tested(self) -> bool:
+        """Whether any question could be tested."""
+        return self.family > 0
+
+    @property
+    def surviving(self) -> pl.DataFrame:
+        """The violations that survive, each cell (`CELL`) once, at the largest tau that the data carry."""
+        rows = self.violations.filter(pl.col("verdict") == "shown")
+        cells = rows.sort("tau", descending=True, maintain_order=True).unique(
+            CELL, keep="first", maintain_order=True
+        )
+        return cells.sort("tau", "gap", descending=True, maintain_order=True)
+
+    def counts(self) -> pl.DataFrame:
+        """Return violations by group, all and those that survive: `by` and `value` say of what, zeros included.
+
+        Taus are nested, so a gap beyond all of them counts once for each, as in the paper's Table 4.
+        """
+        scenarios = self.scenarios
+        kinds: dict[str, tuple[list[str], pl.Expr]] = {
+            "all": ([""], pl.lit("")),
+            "tolerance": (
+                shown := [f"{tau:g}" for tau in self.taus],
+                pl.col("tau").replace_strict(list(self.taus), shown, return_dtype=pl.String),
+            ),
+            "pair": (list(self.pairs), pl.col("pair")),
+            "perturbation": (list(dict.fromkeys(c.perturbation for c in scenarios)), pl.col("perturbation")),
+            "scenario": ([scenario.id for scenario in scenarios], pl.col("scenario")),
+        }
+        parts = []
+        for by, (values, value) in kinds.items():
+            found = self.violations.group_by("group", value=value).agg(
+                violations=pl.len().cast(pl.Int64),
+                surviving=(pl.col("verdict") == "shown").sum().cast(pl.Int64),
+            )
+            cells = [(by, value, group) for value, group in product(values, self.groups)]
+            grid = pl.DataFrame(
+                cells, schema=dict.fromkeys(("by", "value", "group"), pl.String), orient="row"
+            )
+            parts.append(grid.join(found, on=["group", "value"], how="left", maintain_order="left"))
+        table = pl.concat(parts).with_columns(pl.col("violations", "surviving").fill_null(0))
+        return table if self.tested else table.with_columns(surviving=pl.lit(None, dtype=pl.Int64))
+
+    def totals(self, column: str = "violations") -> dict[str, int]:
+        """Return the violations of each group, or with `surviving` those that survive."""
+        table = self.counts().filter(pl.col("by") == "all")
+        return dict(table.select("group", pl.col(column).fill_null(0)).iter_rows())
+
+
+@dataclass(frozen=True)
+class Differential:
+    """All that is found in one corpus: distances between recognizers, word error rates where asked, their agreement."""
+
+    corpus: str
+    attribute: str
+    view: View
+    fdr: float
+    speakers: Mapping[str, int] | None = None
+    normalizer: str | None = None
+    wer: View | None = None
+    agreement: Agreement | None = None
+    left_out: Mapping[str, int] | None = None
+    refusals: tuple[Refusal, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The two views side by side.
+
+    A cell is (group, against, pair, scenario). Its WER gap is the mean of the pair's two recognizers. `spearman` is
+    the rank correlation of the gaps over cells, `spearman_degradation` that of the degradations of each group, and
+    `overlap` compares the cells beyond each tau. `significant` compares the (group, against, scenario) with any
+    significant violation.
+    """
+
+    cells: int
+    spearman: float | None
+    spearman_degradation: dict[str, float | None]
+    overlap: dict[str, Overlap]
+    significant: Overlap | None
 
 
 # The question
@@ -217,8 +336,7 @@ def _from_transcripts(read: Transcripts, attribute: str, asked: _Asked) -> Diffe
             raise refuse("no_references", text, about=attribute, see=("wer",))
         truth = measured.against_truth.with_scenarios(kept)
         wer = ask(truth, taus, **options)
-        claimed = (view.claimed(), wer.claimed()) if view.tested else None
-        agreement = agree(between.grid(), truth.grid(), taus, view.totals(), wer.totals(), claimed)
+        agreement = _agree(between.grid(), truth.grid(), view, wer)
     return Differential(
         "",
         attribute,
@@ -229,8 +347,36 @@ def _from_transcripts(read: Transcripts, attribute: str, asked: _Asked) -> Diffe
         wer,
         agreement,
         {**measured.left_out, **dropped},
-        _refusals(attribute, view, between),
+        tuple(_refusals(attribute, measured)),
         (*_fewer_taus(taus, asked), *_silences(between), *_little_room(view)),
+    )
+
+
+def _agree(between: Grid, truth: Grid, view: View, wer: View) -> Agreement:
+    """Compare degradations of distances with degradations of word error rates, cell by cell."""
+    couples = list(combinations(range(len(truth.pairs)), 2))
+    rates = np.stack(
+        [(truth.degradations[:, a] + truth.degradations[:, b]) / 2.0 for a, b in couples], axis=1
+    )
+    ours, theirs = between.gaps(), rates[:, None] - rates[None, :]
+    first, second = np.triu_indices(len(between.groups), 1)
+    known = np.isfinite(ours) & np.isfinite(theirs)
+    known[np.diag_indices(len(between.groups))] = False
+    significant = None
+    if view.tested:
+        groups, scenarios = between.groups, [scenario.id for scenario in between.scenarios]
+        cells = [(g, h, c) for g, h, c in product(groups, groups, scenarios) if g != h]
+        claimed = (set(one.surviving.select("group", "against", "scenario").rows()) for one in (view, wer))
+        significant = overlap(*(np.array([cell in claims for cell in cells]) for claims in claimed))
+    return Agreement(
+        int(known.sum()) // 2,
+        rank_correlation(ours[first, second], theirs[first, second]),
+        {
+            group: rank_correlation(between.degradations[place], rates[place])
+            for place, group in enumerate(between.groups)
+        },
+        {f"{tau:g}": overlap(ours[known] > tau, theirs[known] > tau) for tau in view.taus},
+        significant,
     )
 
 
@@ -350,22 +496,20 @@ def _degradations(grid: Grid, disturbed: FloatArray | None, clean: FloatArray | 
     )
 
 
-def _refusals(attribute: str, view: View, sums: SpeakerSums) -> tuple[Refusal, ...]:
+def _refusals(attribute: str, measured: Disagreement) -> Iterator[Refusal]:
     """Say why violations are counted but not tested; one refusal for all groups that have too few speakers."""
-    if sums.untestable is not None:
-        why = sums.untestable
-        return (Refusal(why.code, attribute, f"no p-values: {why.text}", why.facts),)
-    few = {
-        group: size for group, size in zip(sums.groups, sums.sizes(), strict=True) if size < FEWEST_SPEAKERS
-    }
-    if not few:
-        return ()
-    names = listed(f"{group} ({counted(size, 'speaker')})" for group, size in few.items())
-    text = (
-        f"violations of and against {names} are counted but not tested: a test needs {FEWEST_SPEAKERS} speakers in"
-        " each group"
-    )
-    return (Refusal("too_few_speakers", attribute, text, {"speakers": few, "needed": FEWEST_SPEAKERS}),)
+    why, sums = measured.refusal, measured.between
+    sizes = dict(zip(sums.groups, sums.sizes(), strict=True))
+    few = {group: size for group, size in sizes.items() if size < FEWEST_SPEAKERS}
+    if why is not None:
+        yield Refusal(why.code, attribute, f"no p-values: {why.text}", why.facts)
+    elif few:
+        names = listed(f"{group} ({counted(size, 'speaker')})" for group, size in few.items())
+        text = (
+            f"violations of and against {names} are counted but not tested: a test needs {FEWEST_SPEAKERS} speakers in"
+            " each group"
+        )
+        yield Refusal("too_few_speakers", attribute, text, {"speakers": few, "needed": FEWEST_SPEAKERS})
 
 
 def _fewer_taus(taus: tuple[float, ...], asked: _Asked) -> Iterator[Note]:
@@ -715,14 +859,24 @@ def _beside_wer(found: Differential) -> Iterator[Table]:
             ("rank_correlation", "rank correlation of degradations", "ratio"),
         ],
     )
-    overlaps = {f"beyond {tau}": overlap for tau, overlap in agreement.overlap.items()}
+    overlaps = {f"beyond {tau}": one for tau, one in agreement.overlap.items()}
     if agreement.significant is not None:
         overlaps["survive the test"] = agreement.significant
     gaps = "-" if agreement.spearman is None else f"{agreement.spearman:.2f}"
     yield tabulate(
         "agreement",
         "Do the two agree?",
-        [{"cells": name, **asdict(overlap)} for name, overlap in overlaps.items()],
+        [
+            {
+                "cells": name,
+                "both": one.both,
+                "only_differential": one.only_first,
+                "only_wer": one.only_second,
+                "neither": one.neither,
+                "kappa": one.kappa,
+            }
+            for name, one in overlaps.items()
+        ],
         [
             ("cells", "cells flagged"),
             ("both", "", "count"),

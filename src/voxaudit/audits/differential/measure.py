@@ -1,4 +1,4 @@
-"""Transcripts in, sums per speaker out: how far every two recognizers, or a recognizer and the truth, are apart."""
+"""What is compared: transcripts as sums per speaker of how far recognizers are apart, or distances made elsewhere."""
 
 from __future__ import annotations
 
@@ -8,26 +8,35 @@ from itertools import chain, combinations
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from voxaudit.answer import Refusal, refuse
-from voxaudit.audits.differential.sums import FloatArray, IntArray, SpeakerSums
 from voxaudit.audits.scores import KEYS, Transcripts, require_comparable
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.scenario_id import is_original, read_scenario_id
-from voxaudit.score.align import word_counts
+from voxaudit.perturb.scenario_id import (
+    ScenarioId,
+    is_original,
+    read_scenario_id,
+    read_setting,
+    show_setting,
+)
+from voxaudit.score.align import PairEdits, pair_edits
 from voxaudit.score.normalize import Normalizer, normalize_column
-
-Booleans = NDArray[np.bool_]
+from voxaudit.stats.cells import FloatArray, IntArray
+from voxaudit.stats.speaker_permutations import Grid, SpeakerSums, sums_by_speaker
+from voxaudit.tables import require_columns
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Sums of the distances between recognizers, of the word errors where references exist, and what is missing."""
+    """Sums of the distances between recognizers, of the word errors where references exist, and what is missing.
+
+    `refusal` says why whole speakers cannot be moved between groups, where they cannot.
+    """
 
     between: SpeakerSums
     against_truth: SpeakerSums | None
     left_out: dict[str, int]
+    refusal: Refusal | None
 
 
 @dataclass(frozen=True)
@@ -55,15 +64,6 @@ class _Trials:
     disturbed: Mapping[str, int]
 
 
-@dataclass(frozen=True)
-class _Edits:
-    """Edits, words and whether there is a value: axes scenario, pair (or recognizer), utterance."""
-
-    edits: IntArray
-    words: IntArray
-    known: Booleans
-
-
 def measure_disagreement(
     source: Transcripts, attribute: str, rule: Normalizer, *, truth: bool = False
 ) -> Disagreement:
@@ -77,45 +77,56 @@ def measure_disagreement(
     about, left_out = _usable(trials.about, attribute)
     people = _people(about)
     references = normalize_column(about["reference"], rule).to_list()
-    has_truth = any(text is not None for text in references)
+    names = trials.recognizers
+    axes = [tuple(f"{a}_{b}" for a, b in combinations(names, 2))]
+    if any(text is not None for text in references):
+        axes.append(names)
     rows = about.select("utterance").with_row_index("row")
-    couples = list(combinations(range(len(trials.recognizers)), 2))
-    clean: tuple[_Edits, _Edits] | None = None
-    parts: list[tuple[list[FloatArray], list[FloatArray]]] = []
+    left, right = (list(side) for side in zip(*combinations(range(len(names)), 2), strict=True))
+    clean: list[PairEdits] = []
+    parts: list[list[Sequence[FloatArray]]] = [[] for _ in axes]
     lost = failed = 0
     for scenarios, heard in chain(source.batches(trials.clean), source.batches(trials.disturbed)):
         joined = heard.join(rows, on="utterance", how="inner", maintain_order="left")
         failed += joined["text"].null_count()
         codes, texts = _coded(joined, scenarios, trials, rule, about.height)
-        said = _reference_codes(references, texts)
-        names = list(texts)
-        between = _compared([(codes[:, a], codes[:, b]) for a, b in couples], names, longer=True)
-        against = _compared(
-            [(np.broadcast_to(said, codes[:, r].shape), codes[:, r]) for r in range(codes.shape[1])]
-            if has_truth
-            else [],
-            names,
-            longer=False,
-        )
-        if clean is None:
-            clean = between, against
+        said = [-1 if text is None else texts.setdefault(text, len(texts)) for text in references]
+        found = [pair_edits(codes[:, left], codes[:, right], list(texts), longer=True)]
+        if len(axes) > 1:
+            found.append(pair_edits(np.broadcast_to(np.array(said), codes.shape), codes, list(texts)))
+        if not clean:
+            clean = found
             continue
-        lost += int((~(between.known & clean[0].known)).sum())
-        parts.append((_speaker_sums(between, clean[0], people), _speaker_sums(against, clean[1], people)))
+        lost += int((~(found[0].known & clean[0].known)).sum())
+        for some, now, then in zip(parts, found, clean, strict=True):
+            some.append(sums_by_speaker(now, then, people.of_utterance, len(people.speakers)))
     if failed:
         left_out["trials without a transcript"] = failed
     if lost:
         left_out["comparisons of two transcripts, one of them missing here or in clean speech"] = lost
-    sums = [
-        _joined(people, trials, [part[kind] for part in parts], kind)
-        for kind in ((0, 1) if has_truth else (0,))
-    ]
+    sums = []
+    for pairs, some in zip(axes, parts, strict=True):
+        edits, words, clean_edits, clean_words = (np.concatenate(v, axis=1) for v in zip(*some, strict=True))
+        sums.append(
+            SpeakerSums(
+                pairs,
+                tuple(read_scenario_id(name) for name in trials.disturbed),
+                people.groups,
+                people.speakers,
+                people.group_of,
+                edits,
+                words,
+                clean_edits,
+                clean_words,
+                people.untestable.text if people.untestable else None,
+            )
+        )
     if not sums[0].words.sum() > 0:
         raise VoxauditError(
             f"{source.where}: no two recognizers have words for the same utterance both clean and disturbed;"
             " check that utterance ids are the same in all scenarios and for all recognizers"
         )
-    return Disagreement(sums[0], sums[1] if has_truth else None, left_out)
+    return Disagreement(sums[0], sums[1] if len(axes) > 1 else None, left_out, people.untestable)
 
 
 def _opened(source: Transcripts, attribute: str, truth: bool) -> _Trials:
@@ -250,66 +261,86 @@ def _coded(
     return codes.reshape(shape), texts
 
 
-def _reference_codes(references: Sequence[str | None], texts: dict[str, int]) -> IntArray:
-    return np.array(
-        [-1 if text is None else texts.setdefault(text, len(texts)) for text in references], dtype=np.int64
+COLUMNS = ("pair", "perturbation", "setting", "distance")
+
+
+def is_distances(columns: tuple[str, ...]) -> bool:
+    """Say whether a table's columns are those of distances rather than of transcripts."""
+    return "distance" in columns and "text" not in columns
+
+
+def read_grids(table: pl.DataFrame, where: str, *, attribute: str = "group") -> dict[str, Grid]:
+    """Return the degradations of every corpus of a table of distances; without a column `corpus` there is one, ''.
+
+    Undisturbed speech is the perturbation `Original` (or `clean`): one row for every group and pair.
+    """
+    require_columns(table, (*COLUMNS, attribute), where)
+    if "corpus" not in table.columns:
+        return {"": _grid(table, where, attribute)}
+    as_text = table["corpus"].cast(pl.String).fill_null("None")
+    return {
+        name: _grid(table.filter(as_text == name), f"{where}, corpus {name}", attribute)
+        for name in as_text.unique(maintain_order=True).to_list()
+    }
+
+
+def _grid(table: pl.DataFrame, where: str, attribute: str) -> Grid:
+    rows = table.select(
+        pair=pl.col("pair").cast(pl.String),
+        perturbation=pl.col("perturbation").cast(pl.String),
+        setting=pl.col("setting").cast(pl.String),
+        group=pl.col(attribute).cast(pl.String),
+        distance=pl.col("distance").cast(pl.Float64, strict=False),
     )
-
-
-def _compared(sides: Sequence[tuple[IntArray, IntArray]], texts: Sequence[str], *, longer: bool) -> _Edits:
-    """Align every distinct pair of texts once; words are the longer text's, or the first one's."""
-    if not sides:
-        nothing = np.zeros((1, 0, 0), dtype=np.int64)
-        return _Edits(nothing, nothing, nothing > 0)
-    left, right = (np.stack([side[place] for side in sides], axis=1) for place in (0, 1))
-    known = (left >= 0) & (right >= 0)
-    keys, back = np.unique(left[known] * len(texts) + right[known], return_inverse=True)
-    counts = word_counts(
-        [texts[place] for place in (keys // len(texts)).tolist()],
-        [texts[place] for place in (keys % len(texts)).tolist()],
+    for column in ("pair", "perturbation", "group"):
+        if rows[column].null_count():
+            row = int(rows[column].is_null().arg_true()[0]) + 1
+            named = attribute if column == "group" else column
+            raise VoxauditError(f"{where}, row {row}: column {named} is empty; fill it in")
+    wrong = (rows["distance"].is_null() | ~rows["distance"].is_finite() | (rows["distance"] < 0)).arg_true()
+    if len(wrong):
+        value = table["distance"][int(wrong[0])]
+        raise VoxauditError(
+            f"{where}, row {wrong[0] + 1}, column distance: '{value}' is not a distance (0 or more)"
+        )
+    groups, pairs = (tuple(rows[name].unique(maintain_order=True).to_list()) for name in ("group", "pair"))
+    require_comparable(groups, attribute)
+    scenarios: dict[tuple[str, str], ScenarioId] = {}
+    values: dict[tuple[str, str, str, str], float] = {}
+    for pair, perturbation, text, name, distance in rows.iter_rows():
+        original = is_original(perturbation)
+        setting = None if original else read_setting(text)
+        key = ("", "") if original else (perturbation, show_setting(setting))
+        if not original:
+            id_ = f"{perturbation}:{key[1]}" if key[1] else perturbation
+            scenarios.setdefault(key, ScenarioId(id_, perturbation, setting))
+        if (pair, name, *key) in values:
+            raise VoxauditError(
+                f"{where}: {pair}, {perturbation} {key[1]}, {name} has two rows; keep one".replace("  ", " ")
+            )
+        values[pair, name, *key] = distance
+    missing = [(pair, name) for pair in pairs for name in groups if (pair, name, "", "") not in values]
+    if missing:
+        which = (
+            "no row"
+            if len(missing) == len(pairs) * len(groups)
+            else f"no row of {missing[0][0]}, {missing[0][1]}"
+        )
+        raise VoxauditError(
+            f"{where}: {which} has the perturbation 'Original'; degradation is measured from undisturbed speech,"
+            " one row for every group and pair"
+        )
+    if not scenarios:
+        raise VoxauditError(
+            f"{where}: all rows are of undisturbed speech; there is no perturbation to compare"
+        )
+    degradations = np.array(
+        [
+            [
+                [values.get((pair, name, *key), np.nan) - values[pair, name, "", ""] for key in scenarios]
+                for pair in pairs
+            ]
+            for name in groups
+        ]
     )
-    hits, substitutions, deletions, insertions = (column.to_numpy() for column in counts.get_columns())
-    words = hits + substitutions + deletions
-    if longer:
-        words = np.maximum(words, hits + substitutions + insertions)
-    edits_all, words_all = np.zeros(left.shape, dtype=np.int64), np.zeros(left.shape, dtype=np.int64)
-    edits_all[known] = (substitutions + deletions + insertions)[back]
-    words_all[known] = words[back]
-    return _Edits(edits_all, words_all, known)
-
-
-def _speaker_sums(now: _Edits, then: _Edits, people: _People) -> list[FloatArray]:
-    """Return edits, words, clean edits, clean words by (pair, scenario, speaker), over what is known in both."""
-    both = now.known & then.known
-    scenarios, pairs, _ = both.shape
-    shape = (scenarios, pairs, len(people.speakers))
-    out = []
-    for values in (now.edits, now.words, then.edits, then.words):
-        kept = np.where(both, values, 0)
-        summed = np.zeros(shape)
-        for at in np.ndindex(scenarios, pairs):
-            summed[at] = np.bincount(people.of_utterance, kept[at], shape[2])
-        out.append(summed.transpose(1, 0, 2))
-    return out
-
-
-def _joined(
-    people: _People, trials: _Trials, parts: Sequence[Sequence[FloatArray]], kind: int
-) -> SpeakerSums:
-    names = trials.recognizers
-    pairs = tuple(f"{a}_{b}" for a, b in combinations(names, 2)) if kind == 0 else names
-    edits, words, clean_edits, clean_words = (
-        np.concatenate([part[place] for part in parts], axis=1) for place in range(4)
-    )
-    return SpeakerSums(
-        pairs,
-        tuple(read_scenario_id(name) for name in trials.disturbed),
-        people.groups,
-        people.speakers,
-        people.group_of,
-        edits,
-        words,
-        clean_edits,
-        clean_words,
-        people.untestable,
-    )
+    return Grid(groups, pairs, tuple(scenarios.values()), degradations)

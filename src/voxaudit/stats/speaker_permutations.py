@@ -1,4 +1,7 @@
-"""Which violations are more than chance among speakers, and how large their gaps may be.
+"""Gaps between groups of speakers in how much they degrade: permutation tests that a gap exceeds tau, and intervals.
+
+A degradation is a ratio of sums in disturbed speech less one in clean speech; gaps beyond tau are violations (Rajan et
+al. 2022).
 
 The claim behind a violation is that the gap exceeds tau, so that is what is tested: tau per word is taken off the
 disturbed edits of the base group's speakers, and the remaining gap must be larger than when speakers are dealt to the
@@ -17,8 +20,10 @@ from math import ceil, comb
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.audits.differential.sums import FloatArray, Grid, IntArray, SpeakerSums
+from voxaudit.perturb.scenario_id import ScenarioId
+from voxaudit.score.align import PairEdits
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, speaker_weights, widened_tail
+from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.multiplicity import benjamini_hochberg
 
 PERMUTATIONS = 9_999
@@ -37,6 +42,116 @@ _SHAPE = (128, 64)
 _TIE = 1e-9
 _BLOCK = 500_000
 """Resamples x cells x 4 sums that a bootstrap works on at a time."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Degradations D(g): axes group, pair, scenario; nan where there is none."""
+
+    groups: tuple[str, ...]
+    pairs: tuple[str, ...]
+    scenarios: tuple[ScenarioId, ...]
+    degradations: FloatArray
+
+    def gaps(self) -> FloatArray:
+        """Return D(g) - D(h): axes g, h, pair, scenario."""
+        return self.degradations[:, None] - self.degradations[None, :]
+
+    def with_scenarios(self, places: list[int]) -> Grid:
+        """Return the degradations of some scenarios only."""
+        scenarios = tuple(self.scenarios[place] for place in places)
+        return replace(self, scenarios=scenarios, degradations=self.degradations[:, :, places])
+
+
+@dataclass(frozen=True)
+class SpeakerSums:
+    """Sums over a speaker's utterances; the four arrays have the axes pair, scenario, speaker.
+
+    `clean_edits` and `clean_words` run over the same utterances as `edits` and `words`: an utterance that one of
+    the two recognizers failed on, clean or disturbed, is in neither.
+    """
+
+    pairs: tuple[str, ...]
+    scenarios: tuple[ScenarioId, ...]
+    groups: tuple[str, ...]
+    speakers: tuple[str, ...]
+    group_of: IntArray
+    """The place in `groups` of every speaker."""
+    edits: FloatArray
+    words: FloatArray
+    clean_edits: FloatArray
+    clean_words: FloatArray
+    untestable: str | None = None
+    """Why whole speakers cannot be moved between groups, where they cannot."""
+
+    def members(self, group: int) -> IntArray:
+        """Return the places of a group's speakers."""
+        return np.flatnonzero(self.group_of == group)
+
+    def sizes(self) -> list[int]:
+        """Return the number of speakers of every group."""
+        return [int(size) for size in np.bincount(self.group_of, minlength=len(self.groups))]
+
+    def with_scenarios(self, places: list[int]) -> SpeakerSums:
+        """Return the sums of some scenarios only."""
+        return replace(
+            self,
+            scenarios=tuple(self.scenarios[place] for place in places),
+            edits=self.edits[:, places],
+            words=self.words[:, places],
+            clean_edits=self.clean_edits[:, places],
+            clean_words=self.clean_words[:, places],
+        )
+
+    def stacked(self) -> FloatArray:
+        """Return edits, words, clean edits and clean words: axes kind, cell (pair and scenario), speaker."""
+        values = np.stack([self.edits, self.words, self.clean_edits, self.clean_words])
+        return values.reshape(4, -1, len(self.speakers))
+
+    def present(self) -> IntArray:
+        """Return how many speakers of each group have any words: axes group, pair, scenario."""
+        return self._by_group((self.words + self.clean_words > 0).astype(np.float64)).astype(np.int64)
+
+    def distances(self) -> tuple[FloatArray, FloatArray]:
+        """Return the pooled distances, disturbed and clean: axes group, pair, scenario; nan without words."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            disturbed = self._by_group(self.edits) / self._by_group(self.words)
+            clean = self._by_group(self.clean_edits) / self._by_group(self.clean_words)
+        return disturbed, clean
+
+    def degradations(self) -> FloatArray:
+        """Return D(g) = d(g, disturbed) - d(g, clean) (Rajan et al., Algorithm 1): axes group, pair, scenario."""
+        disturbed, clean = self.distances()
+        return disturbed - clean
+
+    def grid(self) -> Grid:
+        """Return the degradations by name."""
+        return Grid(self.groups, self.pairs, self.scenarios, self.degradations())
+
+    def _by_group(self, values: FloatArray) -> FloatArray:
+        member = (self.group_of == np.arange(len(self.groups))[:, None]).astype(np.float64)
+        return np.asarray(np.einsum("gs,pcs->gpc", member, values, optimize=True), dtype=np.float64)
+
+
+def sums_by_speaker(
+    now: PairEdits, then: PairEdits, speaker_of: IntArray, speakers: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return edits, words, clean edits, clean words by (pair, scenario, speaker), over what is known in both.
+
+    `now` and `then` have the axes scenario, pair, utterance (`then` one scenario, clean speech); `speaker_of` is the
+    place of every utterance's speaker.
+    """
+    both = now.known & then.known
+    scenarios, pairs, _ = both.shape
+
+    def summed(values: IntArray) -> FloatArray:
+        kept = np.where(both, values, 0)
+        out = np.zeros((pairs, scenarios, speakers))
+        for scenario, pair in np.ndindex(scenarios, pairs):
+            out[pair, scenario] = np.bincount(speaker_of, kept[scenario, pair], speakers)
+        return out
+
+    return summed(now.edits), summed(now.words), summed(then.edits), summed(then.words)
 
 
 @dataclass(frozen=True)
@@ -110,7 +225,7 @@ def judge_violations(
     jobs: list[tuple[int, int, IntArray]] = []
     family = 0
     for g, h in combinations(range(len(sums.groups)), 2):
-        refusal = sums.untestable.text if sums.untestable else _too_few(sums.groups, sizes, g, h)
+        refusal = sums.untestable or _too_few(sums.groups, sizes, g, h)
         ways = comb(sizes[g] + sizes[h], sizes[g])
         tried = 0 if refusal else min(ways, PERMUTATIONS)
         exact = not refusal and is_exact(sizes[g], sizes[h])
@@ -339,8 +454,7 @@ def chance_totals(
     Axes permutation, group: what the rule reports where groups mean nothing.
     """
     groups, speakers = len(sums.groups), len(sums.speakers)
-    values = np.stack([sums.edits, sums.words, sums.clean_edits, sums.clean_words])
-    columns = values.reshape(-1, speakers).T
+    columns = sums.stacked().reshape(-1, speakers).T
     out = np.zeros((permutations, groups), dtype=np.int64)
     rows = max(8, min(256, 4_000_000 // columns.shape[1]))
     for start in range(0, permutations, rows):
@@ -372,8 +486,7 @@ def gap_intervals(
     groups, sizes = len(sums.groups), sums.sizes()
     shape = (len(sums.pairs), len(sums.scenarios))
     weights = [speaker_weights(size, resamples, generator) for size in sizes]
-    values = np.stack([sums.edits, sums.words, sums.clean_edits, sums.clean_words])
-    values = values.reshape(4, -1, len(sums.speakers))
+    values = sums.stacked()
     cells = values.shape[1]
     low, high = (np.full((groups, groups, cells), np.nan) for _ in range(2))
     step = max(1, _BLOCK // resamples)

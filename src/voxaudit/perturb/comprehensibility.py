@@ -1,4 +1,4 @@
-"""Which scenarios are asked about: all, all but some, or those that people still understand by their ratings."""
+"""How well people understand speech under a scenario: ratings, and the scenarios that are left by them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_ratings(path: str | Path) -> Ratings:
 
 def published_ratings() -> Ratings:
     """Return the mean ratings of the 197 participants of Rajan et al. (2022), Table 10, and of Amp 2.0."""
-    with as_file(files(__package__).joinpath("ratings.csv")) as path:
+    with as_file(files(__package__).joinpath("comprehensibility.csv")) as path:
         return read_ratings(path)
 
 
