@@ -603,26 +603,30 @@ class _Words:
         )
 
 
+_FIELDS = (
+    *("recognizer", "scenario", "attribute", "group", "against", "estimate", "low", "high", "unit"),
+    *("p", "p_adjusted", "family", "verdict", "code", "speakers", "speakers_against"),
+)
+
+
+def _row(finding: Finding, **more: Any) -> dict[str, Any]:
+    return {name: getattr(finding, name) for name in _FIELDS} | more
+
+
 def _point_table(found: Breaking, words: _Words) -> Table:
     unit = found.axis.unit
     what = spoken(found.axis.parameter) + ("" if unit in ("", found.axis.parameter) else f", {unit}")
-    rows = []
-    for point in found.points:
-        finding = words.point(point)
-        row: dict[str, Any] = {
-            "recognizer": point.recognizer,
-            "scenario": words.scenario,
-            "attribute": found.attribute,
-        }
-        row |= {"group": point.group, "level": point.level, "estimate": point.value}
-        row |= {"low": finding.low, "high": finding.high, "unit": words.unit, "verdict": finding.verdict}
-        row |= {
-            "code": point.why_not,
-            "speakers": point.speakers,
-            "never": point.never,
-            "always": point.always,
-        }
-        rows.append({**row, "breaking_point": _cell(point, words)})
+    rows = [
+        _row(
+            words.point(one),
+            group=one.group,
+            level=one.level,
+            never=one.never,
+            always=one.always,
+            breaking_point=_cell(one, words),
+        )
+        for one in found.points
+    ]
     return tabulate(
         "points",
         f"Breaking points {words.under}: {what} (95 % interval over speakers)",
@@ -651,25 +655,7 @@ def _cell(point: Point, words: _Words) -> str:
 
 
 def _difference_table(found: Breaking, words: _Words) -> Table:
-    rows = [
-        {
-            "recognizer": one.recognizer,
-            "scenario": words.scenario,
-            "attribute": found.attribute,
-            "group": one.group,
-            "against": one.against,
-            "estimate": one.value,
-            "low": one.low,
-            "high": one.high,
-            "p": one.p,
-            "p_adjusted": one.p_adjusted,
-            "family": FAMILY,
-            "verdict": words.difference(one).verdict,
-            "speakers": one.speakers,
-            "speakers_against": one.speakers_against,
-        }
-        for one in found.differences
-    ]
+    rows = [_row(words.difference(one)) for one in found.differences]
     what = "ratio" if found.axis.log else f"difference, {words.unit}"
     return tabulate(
         "differences",
