@@ -17,8 +17,8 @@ import polars as pl
 from benchmarks.measure import Row, Settings, alone, row_of, took
 
 from voxaudit import __version__
-from voxaudit.audits.robustness.settings import describe
 from voxaudit.perturb import SUITES, parse_scenarios
+from voxaudit.perturb.settings import describe
 from voxaudit.report.build import build_report, write_report
 from voxaudit.run.folder import Run, write_config
 from voxaudit.score.run import score_run

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import voxaudit
 from voxaudit.audits.robustness.correlates import correlate
-from voxaudit.audits.robustness.settings import by_harshness, describe
 
 
 def robustness(table, *, difficulty="none", **options):
@@ -290,22 +289,6 @@ def test_severity_curves_follow_the_parameter():
     }
     assert trends["echo"]["reversals"] == ["echo:1 to echo:2"]
     assert trends["clipping"]["reversals"] == []
-
-
-def test_scenario_ids_are_taken_apart():
-    gain = describe("gain:2")
-    assert (gain.severity, gain.parameter, gain.value, gain.harsher, gain.category) == (
-        2,
-        "factor",
-        20.0,
-        1,
-        "audio processing",
-    )
-    assert describe("gaussian_noise:snr=12.5").harsher == -1
-    assert describe("babble from the bus").category == "other"
-    assert describe("hp:theta=500").category == "filter"
-    assert describe("universal:3").attack
-    assert by_harshness([describe("mystery:a=1"), describe("mystery:a=2")]) == []
 
 
 def test_facts_of_recognizers_without_a_measure_are_refused():

@@ -16,6 +16,7 @@ from voxaudit.perturb.scenario_id import (
     read_setting,
     show_setting,
 )
+from voxaudit.perturb.settings import by_harshness, describe
 from voxaudit.perturb.slots import SLOTS
 
 NEEDS_A_SOURCE = {"universal"}  # its noise comes from an attack
@@ -190,3 +191,19 @@ def test_what_is_not_there_cannot_be_excluded(text, words):
     with pytest.raises(VoxauditError) as caught:
         places_excluded(CELLS, [text])
     assert words in str(caught.value)
+
+
+def test_scenario_ids_are_taken_apart():
+    gain = describe("gain:2")
+    assert (gain.severity, gain.parameter, gain.value, gain.harsher, gain.category) == (
+        2,
+        "factor",
+        20.0,
+        1,
+        "audio processing",
+    )
+    assert describe("gaussian_noise:snr=12.5").harsher == -1
+    assert describe("babble from the bus").category == "other"
+    assert describe("hp:theta=500").category == "filter"
+    assert describe("universal:3").attack
+    assert by_harshness([describe("mystery:a=1"), describe("mystery:a=2")]) == []

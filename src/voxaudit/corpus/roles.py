@@ -20,9 +20,14 @@ ROLES = {
 """What a corpus beside the clean one can stand for. `near_field_ami` is a corpus of that role with a name."""
 
 
+def role_of(name: str) -> str:
+    """Return the role that a corpus or scenario stands for (`far_field` of `far_field_ami`); empty without one."""
+    return next((role for role in ROLES if name == role or name.startswith(f"{role}_")), "")
+
+
 def check_role(name: str) -> None:
     """Raise one line unless `name` is a role, or a role and a name joined by `_`."""
-    if not any(name == role or name.startswith(f"{role}_") for role in ROLES):
+    if not role_of(name):
         raise VoxauditError(
             f"corpora.{name}: not a role.{suggest(name, list(ROLES))} Roles: {', '.join(ROLES)},"
             " also with a name of your own (far_field_ami)"

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 
 from voxaudit.answer import Column, Note, Refusal, Table, tabulate
-from voxaudit.audits.robustness.settings import describe_all
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_words
+from voxaudit.perturb.settings import describe_all
 from voxaudit.render.document import Case, Chapter
 from voxaudit.report.audio import CaseAudio, Remaker
 from voxaudit.run import Run

@@ -35,8 +35,8 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 
 def _harshest(scenarios: Iterable[str]) -> list[str]:
     """Return the harshest setting of every perturbation; all of them where no order of settings is known."""
-    from voxaudit.audits.robustness.settings import Setting, by_harshness, describe_all
     from voxaudit.perturb.scenario_id import is_original
+    from voxaudit.perturb.settings import Setting, by_harshness, describe_all
 
     found: dict[str, list[Setting]] = {}
     for setting in describe_all([name for name in scenarios if not is_original(name)]).values():

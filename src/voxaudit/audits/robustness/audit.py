@@ -31,12 +31,12 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.robustness.correlates import read_facts
 from voxaudit.audits.robustness.levels import ALL, ATTACKED
 from voxaudit.audits.robustness.measure import FALLS, FEW, FLAT, GROWS, Robustness, measure_robustness
-from voxaudit.audits.robustness.settings import Setting, by_harshness
 from voxaudit.audits.robustness.trials import check_difficulty, choose_difficulty, read_trials
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
+from voxaudit.perturb.settings import Setting, by_harshness
 from voxaudit.stats.cells import FloatArray
 from voxaudit.tables import as_frame, read_table
 from voxaudit.wording import counted, in_points, listed, percent_interval, spoken, times_as_many

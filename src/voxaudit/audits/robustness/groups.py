@@ -12,9 +12,9 @@ import polars as pl
 
 from voxaudit.answer import Refusal
 from voxaudit.audits.robustness.levels import ALL, ATTACKED, finite, group_scenarios
-from voxaudit.audits.robustness.settings import Setting
 from voxaudit.audits.robustness.trials import Trials
 from voxaudit.perturb import CLEAN
+from voxaudit.perturb.settings import Setting
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.multiplicity import holm

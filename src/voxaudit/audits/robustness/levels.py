@@ -6,16 +6,16 @@ paired.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from voxaudit.audits.robustness.settings import Setting
 from voxaudit.audits.robustness.trials import COUNTS, Trials
 from voxaudit.perturb import CLEAN
+from voxaudit.perturb.settings import Setting, group_scenarios
 from voxaudit.score.quality import nwerd
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, speaker_weights, widened_tail
 from voxaudit.stats.cells import FloatArray
@@ -276,16 +276,6 @@ def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> di
             pulls=own if hard is None else {**own, "nwer": own["wer"]},
         )
     return nodes
-
-
-def group_scenarios(names: Iterable[str], settings: Mapping[str, Setting]) -> dict[str, dict[str, list[str]]]:
-    """Return {category: {perturbation: [scenario]}} of scenarios other than clean."""
-    tree: dict[str, dict[str, list[str]]] = {}
-    for name in names:
-        if name != CLEAN:
-            setting = settings[name]
-            tree.setdefault(setting.category, {}).setdefault(setting.perturbation, []).append(name)
-    return tree
 
 
 def climb(nodes: Mapping[str, Node], settings: Mapping[str, Setting]) -> dict[str, list[Node]]:

@@ -31,9 +31,9 @@ from voxaudit.audits.robustness.levels import (
     spread,
     t_factor,
 )
-from voxaudit.audits.robustness.settings import Setting, by_harshness
 from voxaudit.audits.robustness.trials import Trials, inserted_words
 from voxaudit.perturb import CLEAN
+from voxaudit.perturb.settings import Setting, by_harshness
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.wording import counted, listed
 

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from voxaudit.answer import Refusal, RefusedError, refuse
-from voxaudit.audits.robustness.settings import Setting, describe_all
 from voxaudit.audits.scores import DRAWS, Scores
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
+from voxaudit.perturb.settings import Setting, describe_all
 from voxaudit.run.folder import Run
 from voxaudit.score.quality import difficulties, published_difficulties
 from voxaudit.score.table import TRIAL_COLUMNS

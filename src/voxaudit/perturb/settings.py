@@ -1,13 +1,14 @@
-"""What a scenario id says: its perturbation, its severity, and its category in Speech Robust Bench."""
+"""Scenarios taken apart: perturbation, severity and what it means, and the category in Speech Robust Bench."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from voxaudit.corpus.roles import ROLES
-from voxaudit.perturb import CLEAN, Perturbation
+from voxaudit.corpus.roles import ROLES, role_of
+from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.describe import known_perturbation
+from voxaudit.perturb.scenario import CLEAN
 from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.perturb.suites import AEQUEVOX
 
@@ -69,7 +70,7 @@ def describe(scenario: str) -> Setting:
     name, severity, values = read.perturbation, read.severity, read.values
     if scenario == CLEAN:
         return Setting(scenario, CLEAN, CLEAN, random=False)
-    role = _role(scenario)
+    role = role_of(scenario)
     kind = None if role else known_perturbation(name)
     main, harsher = _main_parameter(name, kind)
     if severity is not None and kind is not None and 1 <= severity <= len(kind.severities):
@@ -105,9 +106,14 @@ def by_harshness(settings: Iterable[Setting]) -> list[Setting]:
     return []
 
 
-def _role(scenario: str) -> str:
-    """Return the role of natural speech: `far_field` and `far_field_ami`, but not `far_field:2`, a perturbation."""
-    return next((role for role in ROLES if scenario == role or scenario.startswith(f"{role}_")), "")
+def group_scenarios(names: Iterable[str], settings: Mapping[str, Setting]) -> dict[str, dict[str, list[str]]]:
+    """Return {category: {perturbation: [scenario]}} of scenarios other than clean."""
+    tree: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        if name != CLEAN:
+            setting = settings[name]
+            tree.setdefault(setting.category, {}).setdefault(setting.perturbation, []).append(name)
+    return tree
 
 
 def _category(name: str, role: str, kind: type[Perturbation] | None) -> str:
