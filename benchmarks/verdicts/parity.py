@@ -19,7 +19,7 @@ from benchmarks.verdicts.world import (
 from voxaudit.answer import Answer
 from voxaudit.audits.parity.audit import parity
 from voxaudit.audits.parity.regression import MAIN
-from voxaudit.audits.parity.speakers import MEAN
+from voxaudit.stats.speaker_means import MEAN
 
 
 def _below(table: pl.DataFrame | None, column: str, level: float, keep: pl.Expr) -> list[bool | None]:

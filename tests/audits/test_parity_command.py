@@ -10,9 +10,9 @@ import pytest
 from voxaudit import audio
 from voxaudit.audits.parity import AUDIT
 from voxaudit.audits.parity.audit import parity
-from voxaudit.audits.parity.speakers import MEAN
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
+from voxaudit.stats.speaker_means import MEAN
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.parity.audit import parity
-from voxaudit.audits.parity.speakers import MEAN
 from voxaudit.errors import VoxauditError
+from voxaudit.stats.speaker_means import MEAN
 
 
 def practice(found, name):

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from voxaudit.audits.parity.audit import parity
-from voxaudit.audits.parity.speakers import age_range, band_labels, is_age
+from voxaudit.corpus.bands import age_range, band_labels, is_age
 
 SPEECH = {  # speaker: (gender, [(errors, words) of each utterance])
     "A": ("f", [(1, 10), (3, 10)]),  # mean 0.2

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.parity.audit import parity
-from voxaudit.audits.parity.speakers import MEAN
 from voxaudit.audits.power.audit import power
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
+from voxaudit.stats.speaker_means import MEAN
 
 
 @pytest.fixture

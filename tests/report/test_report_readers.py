@@ -7,11 +7,11 @@ import re
 import pytest
 
 from voxaudit.answer import Bars, HeatMap
-from voxaudit.audits.parity.speakers import MEAN
 from voxaudit.perturb import PERTURBATIONS
 from voxaudit.perturb.describe import aside, in_words
 from voxaudit.render.document import sentence_of
 from voxaudit.report.build import build_report
+from voxaudit.stats.speaker_means import MEAN
 
 
 def chapter(report, id_):

@@ -9,10 +9,13 @@ several. With a group against another they are Welch's for equal variances.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -209,3 +212,83 @@ def wald(fit: CellFit, columns: Sequence[int]) -> Wald | None:
     q = float(estimate @ np.linalg.solve(part / np.outer(size, size), estimate))
     f = left / (degrees * len(places)) * q
     return Wald(f, len(places), left, float(fdtrc(len(places), left, f)))
+
+
+# The columns of a design by name, and what is found about each
+
+INTERCEPT = "(intercept)"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A column of the design: `term` is the attribute, or `a x b`; `name` says which groups it stands for."""
+
+    term: str
+    name: str
+    values: FloatArray
+
+
+def main_effects(
+    cells: pl.DataFrame, order: Mapping[str, Sequence[str]], references: Mapping[str, str]
+) -> list[Term]:
+    """Return the intercept (everybody of the reference groups) and a column for every other group of `order`.
+
+    `cells` has a row for every combination of groups that somebody has; the column of an attribute is `@NAME`.
+    """
+    baseline = ", ".join(f"{name}={group}" for name, group in references.items())
+    others = [
+        (name, group) for name, groups in order.items() for group in groups if group != references[name]
+    ]
+    terms = [Term(name, f"{name}={group}", _where(cells, {name: group})) for name, group in others]
+    return [Term(INTERCEPT, baseline, np.ones(cells.height)), *(term for term in terms if term.values.any())]
+
+
+def pair_effects(
+    cells: pl.DataFrame, order: Mapping[str, Sequence[str]], references: Mapping[str, str]
+) -> list[Term]:
+    """Return a column for every two groups of two attributes that somebody has and neither is a reference group."""
+    terms = [
+        Term(
+            f"{first} x {second}",
+            f"{first}={one}, {second}={two}",
+            _where(cells, {first: one, second: two}),
+        )
+        for first, second in combinations(order, 2)
+        for one, two in product(order[first], order[second])
+        if one != references[first] and two != references[second]
+    ]
+    return [term for term in terms if term.values.any()]
+
+
+def _where(cells: pl.DataFrame, groups: Mapping[str, str]) -> FloatArray:
+    """Return 1 for the cells of these groups, 0 for the others."""
+    there = cells.select(pl.all_horizontal(pl.col(f"@{name}") == group for name, group in groups.items()))
+    return there.to_series().to_numpy().astype(np.float64)
+
+
+def coefficient_rows(terms: Sequence[Term], fit: CellFit, *, confidence: float) -> list[dict[str, Any]]:
+    """Return one row per coefficient: estimate, se, low, high, t, df and p; None where a single speaker decides."""
+    from scipy.special import stdtr, stdtrit
+
+    rows = []
+    for term, estimate, error, df in zip(terms, fit.coefficients, fit.standard_errors, fit.df, strict=True):
+        row: dict[str, Any] = {"term": term.term, "name": term.name, "estimate": float(estimate)}
+        row |= dict.fromkeys(("se", "low", "high", "t", "df", "p"))
+        if np.isfinite(error) and error > 1e-12:
+            t, reach = float(estimate / error), float(stdtrit(df, 0.5 + confidence / 2.0))
+            row |= {"se": float(error), "t": t, "df": float(df), "p": float(2.0 * stdtr(df, -abs(t)))}
+            row |= {"low": float(estimate - reach * error), "high": float(estimate + reach * error)}
+        rows.append(row)
+    return rows
+
+
+def joint_rows(terms: Sequence[Term], fit: CellFit, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the joint test of all columns of each term in `names`."""
+    rows = []
+    for name in names:
+        own = [index for index, term in enumerate(terms) if term.term == name]
+        test = wald(fit, own)
+        found = (None, None, None) if test is None else (test.f, test.df_speakers, test.p)
+        row = {"term": name, "columns": len(own), **dict(zip(("f", "df", "p"), found, strict=True))}
+        rows.append({**row, "r_squared": fit.r_squared})
+    return rows

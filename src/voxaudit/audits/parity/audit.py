@@ -27,36 +27,38 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.parity.checklist import balance, checklist, distributions, imbalances
+from voxaudit.audits.parity.checklist import balance, checklist, imbalances
 from voxaudit.audits.parity.compare import (
-    MOST_PAIRED,
     canary,
-    compare_best_and_worst,
     compare_conditionally,
-    compare_crossed,
     compare_groups,
-    compare_pairs,
+    compare_intersections,
     empty_groups,
+    judged,
     named_groups,
     without_outliers,
 )
 from voxaudit.audits.parity.regression import regressions
 from voxaudit.audits.parity.speakers import (
-    MEAN,
-    OUTLIER_Z,
     UNNAMED,
-    Bands,
     Settings,
     Speakers,
     Trials,
     gaps_asked,
     group_speakers,
-    outlying_utterances,
-    read_bands,
     read_trials,
 )
 from voxaudit.audits.scores import Names, Scores, Source
-from voxaudit.stats.speaker_means import pooled_sigma, summarize_groups
+from voxaudit.corpus.bands import Bands, read_bands
+from voxaudit.stats.balance import quantiles_by_group
+from voxaudit.stats.group_means import MOST_PAIRED, compare_best_and_worst, compare_pairs
+from voxaudit.stats.speaker_means import (
+    MEAN,
+    OUTLIER_Z,
+    outlying_utterances,
+    spread_between_speakers,
+    summarize_groups,
+)
 from voxaudit.wording import in_points, listed, p_value
 
 AUDIT, TITLE = "parity", "Parity between speakers"
@@ -139,7 +141,16 @@ def parity(
     >>> finding.group, finding.against, finding.verdict, round(finding.estimate, 3)
     ('b', 'a', 'shown', 0.12)
     """
-    settings = Settings(confidence, power, gap, merge_below, read_bands(bands), age, min_snr, correction)
+    settings = Settings(
+        confidence=confidence,
+        power=power,
+        correction=correction,
+        gap=gap,
+        merge_below=merge_below,
+        bands=read_bands(bands),
+        age=age,
+        min_snr=min_snr,
+    )
     scores = Scores.of(
         source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
     )
@@ -159,31 +170,34 @@ def parity(
     order = speakers.order
     cells = summarize_groups(speakers.table, ["recognizer", *(f"@{name}" for name in order)])
     groups = compare_groups(speakers.table, order, asked, settings)
-    pairs = compare_pairs(speakers.table, order, asked, settings)
+    pairs = judged(compare_pairs(speakers.table, order, asked, settings), asked, settings)
     fixed = compare_conditionally(cells, groups, speakers, asked, settings)
     gaps = compare_best_and_worst(groups, settings)
     if fixed.gaps.height:
         gaps = gaps.join(fixed.gaps, on=["recognizer", "attribute"], how="left", maintain_order="left")
     fits = regressions(cells, order, groups, settings)
     outlying, without = without_outliers(speakers.table, groups, order, asked, settings)
-    tests = balance(speakers.people, order, settings)
+    tests = balance(speakers.people, speakers.measures, order, settings)
     cautions = [*_surrogates(trials), *imbalances(tests)]
+    gap_asked = pl.col("recognizer").replace_strict(asked, return_dtype=pl.Float64)
     tables = {
         "groups": _with_cautions(groups.with_columns(against=pl.lit("all others")), cautions),
-        "gaps": _with_cautions(_gap_verdicts(gaps, asked, settings), cautions),
+        "gaps": _with_cautions(_gap_verdicts(gaps.with_columns(gap_asked=gap_asked), settings), cautions),
         "conditional": _with_cautions(_with_held(fixed.groups, fixed.held), cautions),
-        "intersectional": _with_cautions(compare_crossed(cells, list(order), asked, settings), cautions),
+        "intersectional": _with_cautions(compare_intersections(cells, order, asked, settings), cautions),
         "pairs": _with_cautions(pairs, cautions),
         "strata": fixed.strata,
         "regression": _with_cautions(fits.terms, cautions),
         "regression_tests": _with_cautions(fits.tests, cautions),
         "balance": tests,
-        "distributions": distributions(speakers.people, order),
+        "distributions": quantiles_by_group(speakers.people, speakers.measures, order),
         "canary": canary(pairs, speakers, settings),
         "without_outliers": without,
         "outlying_speakers": outlying,
         "outlying_utterances": outlying_utterances(trials.table),
-        "spread": _spread(cells, speakers.table, asked),
+        "spread": spread_between_speakers(cells, speakers.table).select(
+            "recognizer", "speakers", gap_asked.alias("gap_asked"), pl.exclude("recognizer", "speakers")
+        ),
     }
     tables = {id_: _own_first(table, speakers.recognizers) for id_, table in tables.items()}
     tables["checklist"] = checklist(trials, speakers, settings, asked, tables)
@@ -201,23 +215,22 @@ def parity(
 # The decision
 
 
-def _gap_verdicts(gaps: pl.DataFrame, asked: Mapping[str, float], settings: Settings) -> pl.DataFrame:
-    """Add `gap_asked` and the verdict on each gap.
+def _gap_verdicts(gaps: pl.DataFrame, settings: Settings) -> pl.DataFrame:
+    """Add the verdict on each gap.
 
     Where none is shown, too few speakers refuse an answer only if the interval leaves the gap asked about open.
     """
-    limit = pl.col("recognizer").replace_strict(dict(asked), return_dtype=pl.Float64)
     verdict = (
         pl.when(pl.col("p_adjusted").is_null())
         .then(pl.lit("refused"))
         .when(pl.col("p_adjusted") < settings.alpha)
         .then(pl.lit("shown"))
-        .when(pl.col("enough_speakers") | (pl.col("high") < limit))
+        .when(pl.col("enough_speakers") | (pl.col("high") < pl.col("gap_asked")))
         .then(pl.lit("not_shown"))
         .otherwise(pl.lit("refused"))
     )
     family = pl.when(pl.col("recognizer") == MEAN).then(pl.lit("gaps of the mean")).otherwise(pl.lit("gaps"))
-    return gaps.with_columns(gap_asked=limit, verdict=verdict, family=family)
+    return gaps.with_columns(verdict=verdict, family=family)
 
 
 def _surrogates(trials: Trials) -> list[Note]:
@@ -269,25 +282,6 @@ def _own_first(table: pl.DataFrame, recognizers: Sequence[str]) -> pl.DataFrame:
         return table
     ranks = {name: rank for rank, name in enumerate(recognizers)}
     return table.sort(pl.col("recognizer").replace_strict(ranks, return_dtype=pl.Int64), maintain_order=True)
-
-
-def _spread(cells: pl.DataFrame, speakers: pl.DataFrame, asked: Mapping[str, float]) -> pl.DataFrame:
-    """Return sigma within the finest groups, and the part of it that more utterances per speaker would leave."""
-    noise = speakers.group_by("recognizer", maintain_order=True).agg(
-        speakers=pl.len(), wer=pl.col("wer").mean(), noise=pl.col("noise").mean()
-    )
-    spread = pooled_sigma(cells, ["recognizer"]).join(noise, on="recognizer", maintain_order="left")
-    floor = (pl.col("sigma") ** 2 - pl.col("noise")).clip(lower_bound=0.0).sqrt()
-    gap = pl.col("recognizer").replace_strict(dict(asked), return_dtype=pl.Float64)
-    return spread.select(
-        "recognizer",
-        "speakers",
-        gap.alias("gap_asked"),
-        "wer",
-        "sigma",
-        "sigma_df",
-        floor.alias("sigma_floor"),
-    )
 
 
 def _group_refusals(groups: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal]:

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from voxaudit.answer import Note
-from voxaudit.audits.parity.compare import adjust, floats, middle_bands, numbers
-from voxaudit.audits.parity.speakers import (
-    COMPLEXITY,
-    MEASURE_NAMES,
-    OTHER,
-    OUTLIER_Z,
-    QUALITY,
-    QUALITY_PART,
-    TEXT_PART,
-    Settings,
-    Speakers,
-    Trials,
-)
+from voxaudit.audits.parity.speakers import Settings, Speakers, Trials
+from voxaudit.corpus.bands import OTHER, middle_bands
+from voxaudit.score.measures import COMPLEXITY, MEASURE_NAMES, QUALITY, QUALITY_PART, TEXT_PART
+from voxaudit.stats.balance import balance_test
+from voxaudit.stats.group_means import Order, floats, numbers
 from voxaudit.stats.power import speakers_needed, whole_speakers
+from voxaudit.stats.speaker_means import OUTLIER_Z
 from voxaudit.wording import MISSING, in_points, listed, p_value
 
 PASS, CAUTION, CANNOT = "pass", "caution", "cannot be checked"
@@ -31,85 +23,14 @@ PASS, CAUTION, CANNOT = "pass", "caution", "cannot be checked"
 # Are the groups alike in what they said and how they were recorded?
 
 
-def balance(people: pl.DataFrame, order: dict[str, tuple[str, ...]], settings: Settings) -> pl.DataFrame:
-    """Compare the speakers' means of each measure between the groups of each attribute.
-
-    `people` has one row per speaker: groups, and a column for every measure that is known. The test is Kruskal and
-    Wallis's, on speakers; `largest_difference` is the largest between two groups' means, in standard deviations
-    between speakers.
-    """
-    measures = [
-        name for name in MEASURE_NAMES if f"#{name}" in people.columns and people[f"#{name}"].count() > 0
-    ]
-    rows = [_balance_test(people, measure, name) for measure in measures for name in order]
+def balance(people: pl.DataFrame, measures: Sequence[str], order: Order, settings: Settings) -> pl.DataFrame:
+    """Compare the speakers' means of each measure between the groups of each attribute."""
+    rows = [balance_test(people, measure, name) for measure in measures for name in order]
     if not rows:
         return pl.DataFrame()
     tests = pl.DataFrame(rows, infer_schema_length=None)
-    tests = tests.with_columns(p_adjusted=floats(adjust(numbers(tests, "p")[0], settings)))
+    tests = tests.with_columns(p_adjusted=floats(settings.adjust(numbers(tests, "p")[0])))
     return tests.with_columns(balanced=~(pl.col("p_adjusted") < settings.alpha).fill_null(False))
-
-
-def _balance_test(people: pl.DataFrame, measure: str, name: str) -> dict[str, object]:
-    from scipy.stats import kruskal
-
-    known = people.select(group=pl.col(f"@{name}"), value=pl.col(f"#{measure}")).drop_nulls("value")
-    groups = {str(group): part["value"].to_numpy() for (group,), part in known.group_by("group")}
-    groups = {group: values for group, values in sorted(groups.items()) if len(values) >= 2}
-    row: dict[str, object] = {
-        "measure": measure,
-        "attribute": name,
-        "groups": len(groups),
-        "speakers": known.height,
-        "fewest_speakers": min((len(values) for values in groups.values()), default=0),
-        "identical": False,
-        **dict.fromkeys(("lowest", "lowest_mean", "highest", "highest_mean")),
-        **dict.fromkeys(("statistic", "p", "largest_difference")),
-    }
-    if len(groups) < 2:
-        return row
-    means = {group: float(values.mean()) for group, values in groups.items()}
-    lowest, highest = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    row |= {"lowest": lowest, "lowest_mean": means[lowest]}
-    row |= {"highest": highest, "highest_mean": means[highest]}
-    inner = sum(float(((values - values.mean()) ** 2).sum()) for values in groups.values())
-    spread = np.sqrt(inner / (sum(map(len, groups.values())) - len(groups)))
-    everything = np.concatenate(list(groups.values()))
-    if np.ptp(everything) <= 1e-9 * (1.0 + np.abs(everything).max()):
-        return row | {"statistic": 0.0, "p": 1.0, "largest_difference": 0.0, "identical": True}
-    test = kruskal(*groups.values())
-    row |= {"statistic": float(test.statistic), "p": float(test.pvalue)}
-    row["largest_difference"] = (means[highest] - means[lowest]) / spread if spread > 1e-12 else None
-    return row
-
-
-def distributions(people: pl.DataFrame, order: dict[str, tuple[str, ...]]) -> pl.DataFrame:
-    """Return quantiles over speakers of every measure, by group."""
-    measures = [
-        name for name in MEASURE_NAMES if f"#{name}" in people.columns and people[f"#{name}"].count() > 0
-    ]
-    value = pl.col("value")
-    parts = []
-    for measure in measures:
-        for name, groups in order.items():
-            rank = pl.DataFrame({"group": groups, "rank": range(len(groups))})
-            table = (
-                people.select(group=pl.col(f"@{name}"), value=pl.col(f"#{measure}"))
-                .drop_nulls("value")
-                .group_by("group")
-                .agg(
-                    speakers=pl.len().cast(pl.Int64),
-                    mean=value.mean(),
-                    sd=value.std(),
-                    **{f"q{share}": value.quantile(share / 100, "linear") for share in (5, 25, 50, 75, 95)},
-                )
-                .join(rank, on="group")
-                .sort("rank")
-                .drop("rank")
-            )
-            parts.append(
-                table.select(pl.lit(measure).alias("measure"), pl.lit(name).alias("attribute"), pl.all())
-            )
-    return pl.concat(parts) if parts else pl.DataFrame()
 
 
 def imbalances(tests: pl.DataFrame) -> list[Note]:

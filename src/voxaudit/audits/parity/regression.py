@@ -9,22 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import polars as pl
 
 from voxaudit.answer import Refusal
-from voxaudit.audits.parity.compare import FloatArray, adjust, determines, floats, numbers
-from voxaudit.audits.parity.speakers import OTHER, Settings
+from voxaudit.audits.parity.speakers import Settings
+from voxaudit.corpus.bands import OTHER
 from voxaudit.stats.cell_regression import (
+    INTERCEPT,
     CellDesign,
-    CellFit,
+    Term,
+    coefficient_rows,
     estimable_columns,
     fit_cells,
+    joint_rows,
+    main_effects,
+    pair_effects,
     prepare_cells,
-    wald,
 )
+from voxaudit.stats.group_means import Order, determines, floats, numbers
 from voxaudit.wording import MISSING
 
 MAIN, PAIRS = "main effects", "interactions"
@@ -42,25 +47,21 @@ class Regressions:
 
 
 @dataclass(frozen=True)
-class _Column:
-    term: str
-    """The attribute, or `a x b`."""
-    name: str
-    values: FloatArray
-
-
-@dataclass(frozen=True)
 class _Model:
     name: str
-    columns: list[_Column]
+    terms: list[Term]
     cells: CellDesign | None
     """None where the model is refused."""
     refusals: tuple[Refusal, ...]
 
+    @property
+    def tested(self) -> list[str]:
+        """The terms to test: beside interactions, an attribute's own columns speak of the reference group only."""
+        names = dict.fromkeys(term.term for term in self.terms[1:])
+        return [name for name in names if self.name == MAIN or " x " in name]
 
-def regressions(
-    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], groups: pl.DataFrame, settings: Settings
-) -> Regressions:
+
+def regressions(cells: pl.DataFrame, order: Order, groups: pl.DataFrame, settings: Settings) -> Regressions:
     """Fit both models for every recognizer.
 
     `cells` has recognizer, the attributes, and speakers, mean and m2; `groups` the speakers of each group.
@@ -83,17 +84,17 @@ def regressions(
             refusals |= {refusal.about: refusal for refusal in model.refusals}
             if model.cells is not None:
                 fit = fit_cells(model.cells, mean, m2)
-                terms += _term_rows(str(recognizer), model, fit, references, settings)
-                tests += _test_rows(str(recognizer), model, fit)
+                about = {"recognizer": recognizer, "model": model.name}
+                rows = coefficient_rows(model.terms, fit, confidence=settings.confidence)
+                terms += [{**about, **row} for row in rows]
+                tests += [{**about, **row} for row in joint_rows(model.terms, fit, model.tested)]
     # The intercept is the reference group's rate; that it is not 0 is no finding.
     return Regressions(
-        _corrected(terms, settings, "(intercept)"), _corrected(tests, settings), tuple(refusals.values())
+        _corrected(terms, settings, INTERCEPT), _corrected(tests, settings), tuple(refusals.values())
     )
 
 
-def _without_nested(
-    cells: pl.DataFrame, order: dict[str, tuple[str, ...]]
-) -> tuple[dict[str, tuple[str, ...]], list[Refusal]]:
+def _without_nested(cells: pl.DataFrame, order: Order) -> tuple[Order, list[Refusal]]:
     """Leave out attributes whose groups each belong to one group of another: their effects are not two effects."""
     kept: list[str] = []
     refusals: list[Refusal] = []
@@ -120,7 +121,7 @@ def _corrected(rows: list[dict[str, object]], settings: Settings, never: str = "
     adjusted = np.full(len(p), np.nan)
     for model in (MAIN, PAIRS):  # two models, two tables
         rows_of = (table["model"] == model).to_numpy()
-        adjusted[rows_of] = adjust(p[rows_of], settings, table["recognizer"].filter(rows_of))
+        adjusted[rows_of] = settings.adjust(p[rows_of], table["recognizer"].filter(rows_of))
     return table.with_columns(p_adjusted=floats(adjusted))
 
 
@@ -131,47 +132,18 @@ def _reference(groups: pl.DataFrame, name: str, there: Sequence[str]) -> str:
     return max(named, key=lambda group: counts.get(group, 0))
 
 
-def _main_columns(
-    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
-) -> list[_Column]:
-    columns = [_Column("(intercept)", "(intercept)", np.ones(cells.height))]
-    for name, groups in order.items():
-        for group in groups:
-            if group != references[name]:
-                is_group = (cells[f"@{name}"] == group).to_numpy().astype(np.float64)
-                if is_group.any():
-                    columns.append(_Column(name, f"{name}={group}", is_group))
-    return columns
-
-
-def _pair_columns(
-    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
-) -> list[_Column]:
-    columns = []
-    for first, second in combinations(order, 2):
-        for one, two in product(order[first], order[second]):
-            if one == references[first] or two == references[second]:
-                continue
-            both = ((cells[f"@{first}"] == one) & (cells[f"@{second}"] == two)).to_numpy().astype(np.float64)
-            if both.any():
-                columns.append(_Column(f"{first} x {second}", f"{first}={one}, {second}={two}", both))
-    return columns
-
-
-def _models(
-    cells: pl.DataFrame, order: dict[str, tuple[str, ...]], references: dict[str, str]
-) -> list[_Model]:
+def _models(cells: pl.DataFrame, order: Order, references: dict[str, str]) -> list[_Model]:
     count = 1 + sum(len(groups) - 1 for groups in order.values())
     if (refusal := _too_many(cells, count, MAIN)) is not None:
         return [_Model(MAIN, [], None, (refusal,))]
-    main = _main_columns(cells, order, references)
+    main = main_effects(cells, order, references)
     models = [_model(cells, main, MAIN)]
     for first, second in combinations(order, 2):
         crossed = [pl.col(f"@{name}") != references[name] for name in (first, second)]
         count += cells.filter(crossed).select(f"@{first}", f"@{second}").unique().height
     if (refusal := _too_many(cells, count, PAIRS)) is not None:
         return [*models, _Model(PAIRS, [], None, (refusal,))]
-    pairs = _pair_columns(cells, order, references)
+    pairs = pair_effects(cells, order, references)
     if pairs:
         models.append(_model(cells, [*main, *pairs], PAIRS))
     elif len(order) > 1:
@@ -197,14 +169,14 @@ def _few(people: int, columns: int, name: str) -> Refusal:
     return Refusal("too_few_speakers", f"regression with {name}", text, facts, remedy, ("merge_below",))
 
 
-def _model(cells: pl.DataFrame, columns: list[_Column], name: str) -> _Model:
+def _model(cells: pl.DataFrame, terms: list[Term], name: str) -> _Model:
     (n,) = numbers(cells, "speakers")
-    design = np.column_stack([column.values for column in columns])
+    design = np.column_stack([term.values for term in terms])
     estimable = estimable_columns(design)
-    kept = [columns[index] for index in estimable]
+    kept = [terms[index] for index in estimable]
     if n.sum() < 2 * len(kept):
         return _Model(name, kept, None, (_few(int(n.sum()), len(kept), name),))
-    lost = [column.name for index, column in enumerate(columns) if index not in set(estimable)]
+    lost = [term.name for index, term in enumerate(terms) if index not in set(estimable)]
     refusal = Refusal(
         "too_few_speakers",
         f"terms of the regression with {name}: {'; '.join(lost)}",
@@ -214,57 +186,3 @@ def _model(cells: pl.DataFrame, columns: list[_Column], name: str) -> _Model:
         ("merge_below",),
     )
     return _Model(name, kept, prepare_cells(design[:, estimable], n), (refusal,) if lost else ())
-
-
-def _term_rows(
-    recognizer: str, model: _Model, fit: CellFit, references: dict[str, str], settings: Settings
-) -> list[dict[str, object]]:
-    from scipy.special import stdtr, stdtrit
-
-    baseline = ", ".join(f"{name}={group}" for name, group in references.items())
-    rows: list[dict[str, object]] = []
-    for column, estimate, error, df in zip(
-        model.columns, fit.coefficients, fit.standard_errors, fit.df, strict=True
-    ):
-        usable = bool(np.isfinite(error) and error > 1e-12)
-        t = float(estimate / error) if usable else None
-        reach = float(stdtrit(df, 0.5 + settings.confidence / 2.0)) if usable else None
-        rows.append(
-            {
-                "recognizer": recognizer,
-                "model": model.name,
-                "term": column.term,
-                "name": baseline if column.term == "(intercept)" else column.name,
-                "estimate": float(estimate),
-                "se": float(error) if usable else None,
-                "low": None if reach is None else float(estimate - reach * error),
-                "high": None if reach is None else float(estimate + reach * error),
-                "t": t,
-                "df": float(df) if usable else None,
-                "p": None if t is None else float(2.0 * stdtr(df, -abs(t))),
-            }
-        )
-    return rows
-
-
-def _test_rows(recognizer: str, model: _Model, fit: CellFit) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for term in dict.fromkeys(column.term for column in model.columns):
-        # With interactions in the model, an attribute's own columns speak of the reference group only.
-        if term == "(intercept)" or (model.name == PAIRS and " x " not in term):
-            continue
-        own = [index for index, column in enumerate(model.columns) if column.term == term]
-        test = wald(fit, own)
-        rows.append(
-            {
-                "recognizer": recognizer,
-                "model": model.name,
-                "term": term,
-                "columns": len(own),
-                "f": None if test is None else test.f,
-                "df": None if test is None else test.df_speakers,
-                "p": None if test is None else test.p,
-                "r_squared": fit.r_squared,
-            }
-        )
-    return rows

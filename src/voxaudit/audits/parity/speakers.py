@@ -5,113 +5,46 @@ Internally the column of an attribute is `@NAME` and that of a measure `#NAME`, 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import polars as pl
 
 from voxaudit.answer import Note, Refusal, refuse
-from voxaudit.audio import AudioError, read
 from voxaudit.audits.scores import COUNTS, Names, Scores
+from voxaudit.corpus.bands import OTHER, cuts_of, group_names, in_order, is_age, merge_rare
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
-from voxaudit.score.complexity import MEASURES, text_complexity
-from voxaudit.score.snr import estimate_snr
+from voxaudit.score.measures import MEASURE_NAMES, Measured, measure
+from voxaudit.stats.group_means import Plan
+from voxaudit.stats.speaker_means import MEAN, SUMS, mean_of_recognizers, speaker_means
 from voxaudit.tables import require_columns
 from voxaudit.wording import MISSING, counted, listed
 
-OTHER = "other"
-"""The group that rare groups are merged into."""
-MEAN = "(mean of recognizers)"
-"""The name under which each speaker's mean over all recognizers is analyzed."""
 UNNAMED = "all"
 """What the recognizer of a table without that column is called."""
-OUTLIER_Z = 3.0
-"""Speakers and utterances beyond this many standard deviations are shown with and without."""
-AGE_CUTS = (18.0, 30.0, 45.0, 65.0)
-"""Lower ends of the bands that ages in years are put into."""
-MANY_NUMBERS = 10
-"""A numeric attribute with more different values than this is cut into bands."""
-QUALITY = {"snr": "recording quality (SNR, dB)"}
-COMPLEXITY = {
-    "text_words": "words per utterance",
-    "unknown_words": "share of words outside the dictionary",
-    "word_frequency": "word frequency (log10 per million)",
-    "perplexity_bits": "perplexity (bits per word)",
-}
-MEASURE_NAMES = QUALITY | COMPLEXITY
-"""The measures of recordings and texts that are looked at, and what they are called."""
-QUALITY_PART, TEXT_PART = "recording quality", "text complexity"
-
-Bands = Mapping[str, Sequence[float]] | Sequence[str]
-"""Where attributes are cut: {"age": (18, 30)}, or as it is written on a command line: ("age=18", "30")."""
-
-_DECADES = ("twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
-_AGES = {name: (10.0 * tens, 10.0 * tens + 9.0) for tens, name in enumerate(_DECADES, 2)}
-_AGES |= {"teens": (13.0, 19.0), "fourties": (40.0, 49.0)}  # the latter as Common Voice spells it
 
 
-@dataclass(frozen=True)
-class Settings:
+@dataclass(frozen=True, kw_only=True)
+class Settings(Plan):
     """How the audit judges. `gap` is an absolute difference of word error rates (0.1: ten percentage points)."""
 
-    confidence: float = 0.95
-    power: float = 0.8
     gap: float | None = None
     merge_below: int = 0
     bands: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     age: str | None = None
     min_snr: float = 10.0
-    correction: Literal["holm", "bh"] = "holm"
 
     def __post_init__(self) -> None:
-        for name, value in (("confidence", self.confidence), ("power", self.power)):
-            if not 0.0 < value < 1.0:
-                raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}", see=(name,))
+        super().__post_init__()
         if self.gap is not None and not 0.0 < self.gap < float("inf"):
             raise VoxauditError(
                 f"the gap must be above 0 (0.1 is ten percentage points of word error rate), not {self.gap:g}",
                 see=("gap",),
             )
-        if self.correction not in ("holm", "bh"):
-            raise VoxauditError(
-                f"the correction is 'holm' or 'bh', not '{self.correction}'", see=("correction",)
-            )
-
-    @property
-    def alpha(self) -> float:
-        """The level of all tests."""
-        return 1.0 - self.confidence
-
-
-def read_bands(bands: Bands) -> dict[str, tuple[float, ...]]:
-    """Return the cuts of each attribute.
-
-    >>> read_bands(("age=18", "30", "income=2.5"))
-    {'age': (18.0, 30.0), 'income': (2.5,)}
-    """
-    if isinstance(bands, Mapping):
-        return {name: tuple(float(cut) for cut in cuts) for name, cuts in bands.items()}
-    cuts: dict[str, tuple[float, ...]] = {}
-    name = ""
-    for part in (part for text in bands for part in str(text).split(",")):
-        head, equals, cut = part.rpartition("=")
-        name = head.strip() if equals else name
-        try:
-            cuts[name] = (*cuts.get(name, ()), float(cut))
-        except ValueError:
-            name = ""
-        if not name:
-            raise VoxauditError(
-                f"bands are COLUMN=CUT,CUT (age=18,30,45,65), not '{one_line(part, 60)}'", see=("bands",)
-            )
-    return cuts
 
 
 # Trials
@@ -134,17 +67,6 @@ class Trials:
     def measures(self) -> list[str]:
         """What is known of recordings and texts."""
         return [name for name in MEASURE_NAMES if f"#{name}" in self.table.columns]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Measures of recordings and texts: columns of a frame to join on `on`, their sources, and why others lack."""
-
-    frame: pl.DataFrame
-    on: tuple[str, ...]
-    sources: dict[str, str]
-    missing: dict[str, str]
-    unreadable: int = 0
 
 
 def read_trials(
@@ -353,14 +275,8 @@ def _repeated(trials: pl.DataFrame) -> int:
 
 
 def _measure(scores: Scores, recordings: int, dictionary: str | Path | None) -> Measured:
-    """Measure texts (columns `reference` or `text`) and recordings (`audio`); every distinct one once.
-
-    A run's corpus has both. A measure that the table has as a column of numbers is kept.
-    """
-    frame, folder = scores.frame, scores.folder or Path()
-    there = [name for name in MEASURE_NAMES if name in frame.columns]
-    sources = {name: "the table's own column" for name in there if frame.schema[name].is_numeric()}
-    missing: dict[str, str] = {}
+    """Measure the texts (`reference` or `text`) and recordings (`audio`) of a table; a run's corpus has both."""
+    frame = scores.frame
     if scores.run is not None:
         heard = frame.select("utterance").unique()
         about = scores.run.corpus.rename({"id": "utterance"}).join(heard, on="utterance", how="semi")
@@ -370,68 +286,19 @@ def _measure(scores: Scores, recordings: int, dictionary: str | Path | None) -> 
         segment = ["audio"] if "audio" in frame.columns else []
         on = [name for name in (text, *segment) if name]
         about = frame.select(on).unique(maintain_order=True) if on else pl.DataFrame()
-    if text and about[text].count():
-        result = text_complexity(about[text].cast(pl.String), dictionary)
-        new = [name for name in MEASURES if name not in there and name not in result.missing]
-        about = about.with_columns(result.table[name].alias(f"#{name}") for name in new)
-        sources |= {name: result.sources[name] for name in new}
-        missing |= {name: why for name, why in result.missing.items() if name not in there}
-    elif not any(name in sources for name in MEASURES):
-        missing[TEXT_PART] = "there are no reference texts (a column `reference`)"
-    unreadable = 0
-    if "snr" in there:
-        missing |= {} if "snr" in sources else {QUALITY_PART: "column 'snr' does not hold numbers"}
-    elif not segment:
-        missing[QUALITY_PART] = "there are no recordings (a column `audio`) and no column `snr`"
-    elif (count := about.select(segment).n_unique()) > recordings:
-        missing[QUALITY_PART] = (
-            f"{counted(count, 'recording')}, of which no more than {recordings} are opened (`recordings`)"
-        )
-    else:
-        about = _with_snr(about, segment, folder)
-        unreadable = about["#snr"].null_count()
-        sources["snr"] = "estimated from the audio (voxaudit.score.snr)"
-        if unreadable == about.height:
-            missing[QUALITY_PART] = "no recording could be measured"
-    new = [name for name in about.columns if name.startswith("#")]
-    return Measured(
-        about.select(*on, *new) if new else about, tuple(on) if new else (), sources, missing, unreadable
-    )
-
-
-def _with_snr(about: pl.DataFrame, parts: list[str], folder: Path) -> pl.DataFrame:
-    segments = about.select(parts).unique(maintain_order=True)
-
-    def measure(row: tuple[object, ...]) -> float | None:
-        audio, start, duration = (*row, None, None)[:3]
-        if audio is None:
-            return None
-        try:
-            begin = 0.0 if start is None else float(str(start))
-            length = None if duration is None else float(str(duration))
-            return estimate_snr(read(folder / str(audio), start=begin, duration=length))
-        except AudioError:
-            return None
-
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        values = list(pool.map(measure, segments.iter_rows()))
-    measured = segments.with_columns(pl.Series("#snr", values, dtype=pl.Float64))
-    return about.join(measured, on=parts, how="left", nulls_equal=True, maintain_order="left")
+    folder = scores.folder or Path()
+    settings: dict[str, Any] = {"folder": folder, "most": recordings, "dictionary": dictionary}
+    return measure(about, on, frame, text=text, segment=segment, **settings)
 
 
 # Speakers
-
-_SUMS = ("utterances", "words", "errors", "rate_sum", "wer", "noise", "plain_utterances", "plain_sum")
 
 
 @dataclass(frozen=True)
 class Speakers:
     """One row per recognizer and speaker, the groups of each speaker, and what was done to get there.
 
-    Columns: recognizer, speaker, `@` attributes; utterances, words, errors; rate_sum (sum of the utterances' rates);
-    wer (their mean, the inner mean of Herron et al., Eq. 3); noise (variance of that mean that comes from having few
-    utterances, null for one); plain_utterances and plain_sum (the same without outlying utterances). Several
-    recognizers are followed by `MEAN`.
+    Columns: recognizer, speaker, `@` attributes, `SUMS`. Several recognizers are followed by `MEAN`.
     """
 
     table: pl.DataFrame
@@ -446,57 +313,31 @@ class Speakers:
     refusals: tuple[Refusal, ...]
 
     @property
+    def measures(self) -> list[str]:
+        """The measures of recordings and texts that are known of somebody."""
+        there = [name for name in MEASURE_NAMES if f"#{name}" in self.people.columns]
+        return [name for name in there if self.people[f"#{name}"].count()]
+
+    @property
     def single(self) -> list[str]:
         """The recognizers without their mean, which is a claim about speakers and not about any of them."""
         return [name for name in self.recognizers if name != MEAN]
 
 
 def group_speakers(trials: Trials, settings: Settings, where: str = "table") -> Speakers:
-    """Take means over the utterances of each speaker (inner mean of Eq. 3) and give each a group of every attribute.
-
-    An utterance is an outlier where its rate lies more than `OUTLIER_Z` standard deviations from its speaker's mean.
-    """
-    rate = pl.col("rate")
-    plain = ~((rate - rate.mean()).abs() > OUTLIER_Z * rate.std()).fill_null(False)
-    values = [pl.col(f"@{name}") for name in trials.attributes]
-    measures = [f"#{name}" for name in trials.measures]
-    grouped = (
-        trials.table.lazy()
-        .with_columns(rate=pl.col("errors") / pl.col("words"))
-        .group_by("recognizer", "speaker")
-        .agg(
-            *(value.min() for value in values),
-            *(value.max().name.suffix("_max") for value in values),
-            *(pl.col(name).mean() for name in measures),
-            utterances=pl.len().cast(pl.Float64),
-            words=pl.col("words").sum().cast(pl.Float64),
-            errors=pl.col("errors").sum().cast(pl.Float64),
-            rate_sum=rate.sum(),
-            wer=rate.mean(),
-            noise=rate.var() / pl.len(),
-            plain_utterances=plain.sum().cast(pl.Float64),
-            plain_sum=rate.filter(plain).sum(),
-        )
-        .sort("recognizer", "speaker")
-        .collect()
-    )
-    raw = grouped.group_by("speaker", maintain_order=True).agg(
-        *(pl.col(f"@{name}").min() for name in trials.attributes),
-        *(pl.col(f"@{name}_max").max() for name in trials.attributes),
+    """Take means over the utterances of each speaker (inner mean of Eq. 3) and give each a group of every attribute."""
+    names, measures = [f"@{name}" for name in trials.attributes], [f"#{name}" for name in trials.measures]
+    means = speaker_means(trials.table, names, measures)
+    raw = means.group_by("speaker", maintain_order=True).agg(
+        *(pl.col(name).min() for name in names),
+        *(pl.col(f"{name}_max").max() for name in names),
         *(pl.col(name).mean() for name in measures),
     )
-    table = grouped.select("recognizer", "speaker", *_SUMS)
+    table = means.select("recognizer", "speaker", *SUMS)
     recognizers = tuple(table["recognizer"].unique(maintain_order=True).to_list())
     notes: list[Note] = []
     if len(recognizers) > 1:
-        mean = (
-            table.group_by("speaker", maintain_order=True)
-            .agg(*(pl.col(name).mean() for name in _SUMS), complete=pl.len() == len(recognizers))
-            .filter("complete")
-            # Recognizers err on the same utterances: the noise of their mean is not the mean of their noise.
-            .with_columns(noise=pl.lit(None, dtype=pl.Float64))
-            .select(pl.lit(MEAN).alias("recognizer"), "speaker", *_SUMS)
-        )
+        mean = mean_of_recognizers(table)
         if lost := raw.height - mean.height:
             said = f"{counted(lost, 'speaker')} not heard by every recognizer are not in {MEAN}"
             notes.append(Note("not_heard_by_all", said, {"speakers": lost}))
@@ -507,21 +348,18 @@ def group_speakers(trials: Trials, settings: Settings, where: str = "table") -> 
             notes.append(Note("not_heard_alike", said))
         table = pl.concat([table, mean])
         recognizers = (*recognizers, MEAN) if mean.height else recognizers
-    people, order, merged, age, more, refusals = _groups(raw, trials.attributes, settings)
-    if not order:
-        why = "; ".join(f"{refusal.about}: {refusal.text}" for refusal in refusals)
-        raise refuse(
-            refusals[0].code, f"{where}: no attribute can be compared. {why}", remedy=refusals[0].remedy
-        )
-    return Speakers(
-        table.join(people, on="speaker", how="left", maintain_order="left"),
-        people.join(raw.select("speaker", *measures), on="speaker"),
-        recognizers,
-        order,
-        merged,
-        age,
-        (*notes, *more),
-        tuple(refusals),
+    found = _groups(raw, trials.attributes, settings)
+    if not found.order:
+        why = "; ".join(f"{refusal.about}: {refusal.text}" for refusal in found.refusals)
+        first = found.refusals[0]
+        raise refuse(first.code, f"{where}: no attribute can be compared. {why}", remedy=first.remedy)
+    people = found.people
+    return replace(
+        found,
+        table=table.join(people, on="speaker", how="left", maintain_order="left"),
+        people=people.join(raw.select("speaker", *measures), on="speaker"),
+        recognizers=recognizers,
+        notes=(*notes, *found.notes),
     )
 
 
@@ -536,36 +374,11 @@ def gaps_asked(speakers: pl.DataFrame, settings: Settings) -> dict[str, float]:
     return {name: min(0.1, wer / 2.0) if wer > 0.0 else 0.1 for name, wer in means.iter_rows()}
 
 
-def outlying_utterances(trials: pl.DataFrame) -> pl.DataFrame:
-    """Return the utterances far from their speaker's mean, the farthest first."""
-    rate, z = pl.col("errors") / pl.col("words"), pl.col("z")
-    centered = (pl.col("wer") - pl.col("wer").mean().over("recognizer", "speaker")) / pl.col(
-        "wer"
-    ).std().over("recognizer", "speaker")
-    return (
-        trials.lazy()
-        .select("recognizer", "speaker", "utterance", wer=rate)
-        .with_columns(z=centered)
-        .filter(z.abs() > OUTLIER_Z, z.is_finite())
-        .sort(z.abs(), descending=True)
-        .collect()
-    )
-
-
 # Groups
 
-_Groups = tuple[
-    pl.DataFrame,
-    dict[str, tuple[str, ...]],
-    dict[str, tuple[str, ...]],
-    str | None,
-    list[Note],
-    list[Refusal],
-]
 
-
-def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) -> _Groups:
-    """Give every speaker a group of each attribute: people, order, merged, age, notes, refusals.
+def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) -> Speakers:
+    """Give every speaker a group of each attribute.
 
     `raw` has the smallest and the largest value among the speaker's rows (`@name` and `@name_max`, null where never
     known). A speaker in two groups makes the attribute unusable here: it does not describe speakers.
@@ -583,13 +396,11 @@ def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) ->
     refusals: list[Refusal] = []
     for name in attributes:
         low, high = raw[f"@{name}"], raw[f"@{name}_max"]
-        cuts = _cuts(name, low, settings, age == name)
+        cuts = cuts_of(name, low, settings.bands.get(name), age=age == name)
+        group, last = group_names(low, cuts), group_names(high, cuts)
         if cuts:
-            group, last = _band(low, cuts), _band(high, cuts)
             said = f"'{name}' is cut into bands at {', '.join(f'{cut:g}' for cut in cuts)}"
             notes.append(Note("bands", said, {"attribute": name, "cuts": list(cuts)}, see=("bands",)))
-        else:
-            group, last = _label(low), _label(high)
         two = (group != last).fill_null(False)
         if two.any():
             text = (
@@ -598,111 +409,18 @@ def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) ->
             )
             refusals.append(Refusal("speakers_in_several_groups", name, text, {"speakers": int(two.sum())}))
             continue
-        group, rare = _merge_rare(group.fill_null(MISSING), settings.merge_below)
+        group, rare = merge_rare(group.fill_null(MISSING), settings.merge_below)
         if rare:
             merged[name] = rare
             said = f"'{name}': merged into '{OTHER}': {listed(rare)}"
             notes.append(
                 Note("merged", said, {"attribute": name, "groups": list(rare)}, see=("merge_below",))
             )
-        known = _ordered(group.unique().to_list(), cuts)
+        known = in_order(group.unique().to_list(), cuts)
         if len(known) < 2:
             text = f"it has one group only ('{known[0]}'): there is nothing to compare"
             refusals.append(Refusal("one_group", name, text, {"groups": 1}))
             continue
         order[name] = known
         people = people.with_columns(group.alias(f"@{name}"))
-    return people, order, merged, age, notes, refusals
-
-
-def is_age(name: str) -> bool:
-    """Say whether a column's name says that it holds ages (`age`, `age_group`, `SpeakerAge`)."""
-    parts = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
-    return "age" in parts or "ages" in parts
-
-
-def age_range(group: str) -> tuple[float, float] | None:
-    """Return the youngest and oldest age in years of an age band such as `31-45`, `65+`, `<18` or `thirties`."""
-    text = group.strip().lower()
-    if text in _AGES:
-        return _AGES[text]
-    if match := re.fullmatch(r"(\d+)\s*(?:-|–|to|_)\s*(\d+)(?:\s*(?:years?|yrs?|y|yo))?", text):  # noqa: RUF001
-        return float(match[1]), float(match[2])
-    if match := re.fullmatch(r"(?:>=?|over\s+)?(\d+)\s*(\+|and\s+(?:over|older))?", text):
-        exact = not match[2] and text[0].isdigit()
-        return float(match[1]), float(match[1]) if exact else 150.0
-    if match := re.fullmatch(r"(?:<=?|under\s+)\s*(\d+)", text):
-        return 0.0, float(match[1])
-    return None
-
-
-def _cuts(name: str, values: pl.Series, settings: Settings, age: bool) -> tuple[float, ...]:
-    given = settings.bands.get(name)
-    if given is not None:
-        if not values.dtype.is_numeric():
-            raise VoxauditError(f"bands of '{name}': the column does not hold numbers", see=("bands",))
-        if not given or list(given) != sorted(set(given)):
-            raise VoxauditError(
-                f"bands of '{name}': cuts must be numbers in rising order, not {list(given)}", see=("bands",)
-            )
-        return given
-    if not values.dtype.is_numeric():
-        return ()
-    kinds = values.drop_nulls().n_unique()
-    if age and kinds > len(AGE_CUTS) + 1:
-        return AGE_CUTS
-    if kinds <= MANY_NUMBERS:
-        return ()
-    quartiles = [values.quantile(share, "nearest") for share in (0.25, 0.5, 0.75)]
-    smallest = values.min()
-    return tuple(sorted({float(cut) for cut in quartiles if cut is not None and cut != smallest}))
-
-
-def _band(values: pl.Series, cuts: tuple[float, ...]) -> pl.Series:
-    known = values.drop_nulls()
-    whole = bool((known == known.round()).all()) and all(cut == int(cut) for cut in cuts)
-    numbers = values.cast(pl.Float64).fill_nan(None)
-    index = pl.Series(cuts).search_sorted(numbers.fill_null(0.0), side="right")
-    named = pl.Series(band_labels(cuts, whole)).gather(index)
-    return pl.select(pl.when(numbers.is_not_null()).then(named)).to_series()
-
-
-def band_labels(cuts: Sequence[float], whole: bool) -> list[str]:
-    """Return the names of the bands that `cuts` make; whole numbers name their last value.
-
-    >>> band_labels((18, 30), True)
-    ['<18', '18-29', '30+']
-    """
-
-    def middle(low: float, high: float) -> str:
-        if not whole:
-            return f"{low:g} to {high:g}"
-        return f"{low:g}-{high - 1:g}" if high - low > 1 else f"{low:g}"
-
-    return [f"<{cuts[0]:g}", *(middle(low, high) for low, high in pairwise(cuts)), f"{cuts[-1]:g}+"]
-
-
-def _label(values: pl.Series) -> pl.Series:
-    if values.dtype.is_float():
-        values = values.fill_nan(None)
-        if (values.drop_nulls() == values.drop_nulls().round()).all():
-            return values.cast(pl.Int64, strict=False).cast(pl.String)
-    return values.cast(pl.String)
-
-
-def _merge_rare(group: pl.Series, below: int) -> tuple[pl.Series, tuple[str, ...]]:
-    counts = group.alias("group").value_counts().sort("group")
-    few = counts.filter(pl.col("count") < below, ~pl.col("group").is_in([MISSING, OTHER]))
-    rare = few["group"].to_list()
-    return group.replace(rare, [OTHER] * len(rare)) if rare else group, tuple(rare)
-
-
-def _ordered(groups: list[str], cuts: tuple[float, ...]) -> tuple[str, ...]:
-    bands = [*band_labels(cuts, True), *band_labels(cuts, False)] if cuts else []
-
-    def key(group: str) -> tuple[int, float, str]:
-        last = {OTHER: 1, MISSING: 2}.get(group, 0)
-        span = age_range(group)
-        return last, float(bands.index(group)) if group in bands else span[0] if span else float("inf"), group
-
-    return tuple(sorted(groups, key=key))
+    return Speakers(raw, people, (), order, merged, age, tuple(notes), tuple(refusals))

@@ -24,21 +24,19 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.parity.compare import compare_groups
 from voxaudit.audits.parity.speakers import (
-    MEAN,
     UNNAMED,
-    Bands,
     Settings,
     Speakers,
     Trials,
     gaps_asked,
     group_speakers,
-    read_bands,
     read_trials,
 )
 from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.errors import VoxauditError
+from voxaudit.stats.group_means import compare_with_rest
 from voxaudit.stats.power import (
     power_t,
     power_z,
@@ -56,6 +54,7 @@ from voxaudit.stats.power_simulation import (
     simulate_power,
     speakers_by_simulation,
 )
+from voxaudit.stats.speaker_means import MEAN
 from voxaudit.wording import in_points
 
 AUDIT, TITLE = "power", "How many speakers a comparison needs"
@@ -115,7 +114,14 @@ def power(
     >>> [finding.estimate for finding in answer.findings]
     [36.0, 37.0]
     """
-    settings = Settings(confidence, power, gap, merge_below, read_bands(bands), age)
+    settings = Settings(
+        confidence=confidence,
+        power=power,
+        gap=gap,
+        merge_below=merge_below,
+        bands=read_bands(bands),
+        age=age,
+    )
     if source is None and sigma is None and base_wer is None:
         raise VoxauditError(
             "say how much speakers differ: by numbers, or by a pilot (a run or a table)",
@@ -291,7 +297,7 @@ def _of_pilot(scores: Scores, trials: Trials, settings: Settings, draws: Mapping
 
 def _pilot(people: Speakers, asked: dict[str, float], settings: Settings) -> pl.DataFrame:
     """Return what Eq. 1 says of every group against all others; the mean of recognizers last."""
-    groups = compare_groups(people.table, people.order, asked, settings)
+    groups = compare_with_rest(people.table, people.order, asked, settings)
     gap = pl.col("recognizer").replace_strict(asked, return_dtype=pl.Float64).alias("gap")
     about: list[Any] = [
         "recognizer",

@@ -1,0 +1,80 @@
+"""Are groups of speakers alike in what was measured about them? Kruskal and Wallis's test, and quantiles by group.
+
+`people` has one row per speaker: `@NAME` is the group of attribute NAME, `#NAME` the speaker's mean of a measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+
+def balance_test(people: pl.DataFrame, measure: str, attribute: str) -> dict[str, Any]:
+    """Test that the groups of an attribute are alike in a measure; groups of one speaker take no part.
+
+    `largest_difference` is the largest between two groups' means, in standard deviations between speakers;
+    `identical` where nobody differs from anybody.
+    """
+    from scipy.stats import kruskal
+
+    known = people.select(group=pl.col(f"@{attribute}"), value=pl.col(f"#{measure}")).drop_nulls("value")
+    groups = {str(group): part["value"].to_numpy() for (group,), part in known.group_by("group")}
+    groups = {group: values for group, values in sorted(groups.items()) if len(values) >= 2}
+    row: dict[str, Any] = {
+        "measure": measure,
+        "attribute": attribute,
+        "groups": len(groups),
+        "speakers": known.height,
+        "fewest_speakers": min((len(values) for values in groups.values()), default=0),
+        "identical": False,
+        **dict.fromkeys(("lowest", "lowest_mean", "highest", "highest_mean")),
+        **dict.fromkeys(("statistic", "p", "largest_difference")),
+    }
+    if len(groups) < 2:
+        return row
+    means = {group: float(values.mean()) for group, values in groups.items()}
+    lowest, highest = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    row |= {"lowest": lowest, "lowest_mean": means[lowest]}
+    row |= {"highest": highest, "highest_mean": means[highest]}
+    everything = np.concatenate(list(groups.values()))
+    if np.ptp(everything) <= 1e-9 * (1.0 + np.abs(everything).max()):
+        return row | {"statistic": 0.0, "p": 1.0, "largest_difference": 0.0, "identical": True}
+    inner = sum(float(((values - values.mean()) ** 2).sum()) for values in groups.values())
+    spread = np.sqrt(inner / (len(everything) - len(groups)))
+    test = kruskal(*groups.values())
+    row |= {"statistic": float(test.statistic), "p": float(test.pvalue)}
+    row["largest_difference"] = (means[highest] - means[lowest]) / spread if spread > 1e-12 else None
+    return row
+
+
+def quantiles_by_group(
+    people: pl.DataFrame, measures: Sequence[str], order: Mapping[str, Sequence[str]]
+) -> pl.DataFrame:
+    """Return mean, standard deviation and quantiles over speakers of every measure, by group."""
+    value = pl.col("value")
+    parts = []
+    for measure in measures:
+        for name, groups in order.items():
+            rank = pl.DataFrame({"group": groups, "rank": range(len(groups))})
+            parts.append(
+                people.select(group=pl.col(f"@{name}"), value=pl.col(f"#{measure}"))
+                .drop_nulls("value")
+                .group_by("group")
+                .agg(
+                    speakers=pl.len().cast(pl.Int64),
+                    mean=value.mean(),
+                    sd=value.std(),
+                    **{f"q{share}": value.quantile(share / 100, "linear") for share in (5, 25, 50, 75, 95)},
+                )
+                .join(rank, on="group")
+                .sort("rank")
+                .select(
+                    pl.lit(measure).alias("measure"),
+                    pl.lit(name).alias("attribute"),
+                    pl.all().exclude("rank"),
+                )
+            )
+    return pl.concat(parts) if parts else pl.DataFrame()
