@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from itertools import combinations, pairwise, product
 from math import isfinite
 from pathlib import Path
@@ -38,7 +38,7 @@ from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.agreement import Overlap, overlap, rank_correlation
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
-from voxaudit.stats.cells import FloatArray
+from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.speaker_permutations import (
     Comparison,
     Grid,
@@ -387,10 +387,7 @@ def _from_grid(corpus: str, attribute: str, grid: Grid, asked: _Asked) -> Differ
         )
     kept, dropped = select(grid.scenarios, asked.exclude, asked.minimum, asked.ratings)
     chosen, taus = grid.with_scenarios(kept), asked.taus or TAUS
-    found = find_violations(chosen, taus)
-    nothing = np.full(len(found), np.nan)
-    untested = Tested(nothing, nothing, np.zeros(len(found), dtype=np.bool_), 0, ())
-    view = _view(chosen, found, taus, untested, (None, None), _degradations(chosen, None, None), None)
+    view = _view(chosen, find_violations(chosen, taus), taus)
     refusal = Refusal(
         "no_speakers",
         ": ".join(filter(None, (corpus, attribute))),
@@ -413,11 +410,10 @@ def ask(
     grid = sums.grid()
     found = find_violations(grid, taus)
     tested = judge_violations(sums, grid, found, taus, fdr=fdr, seed=seed)
-    low = high = None
-    chance = None
+    limits = chance = None
     generator = np.random.Generator(np.random.PCG64(seed))
     if sums.untestable is None:
-        low, high = gap_intervals(sums, confidence=confidence, resamples=RESAMPLES, generator=generator)
+        limits = gap_intervals(sums, confidence=confidence, resamples=RESAMPLES, generator=generator)
         if min(sums.sizes()) >= FEWEST_SPEAKERS:
             shuffled = chance_totals(sums, taus, SHUFFLES, generator)
             real = np.bincount(found.group, minlength=len(sums.groups))
@@ -429,70 +425,70 @@ def ask(
                 )
                 for place, group in enumerate(sums.groups)
             }
-    disturbed, clean = sums.distances()
-    return _view(grid, found, taus, tested, (low, high), _degradations(grid, disturbed, clean), chance)
+    return _view(grid, found, taus, tested, limits, sums.distances(), chance)
 
 
 def _view(
     grid: Grid,
     found: Places,
     taus: tuple[float, ...],
-    tested: Tested,
-    limits: tuple[FloatArray | None, FloatArray | None],
-    degradations: pl.DataFrame,
-    chance: dict[str, Chance] | None,
+    tested: Tested | None = None,
+    limits: tuple[FloatArray, FloatArray] | None = None,
+    distances: tuple[FloatArray, FloatArray] | None = None,
+    chance: dict[str, Chance] | None = None,
 ) -> View:
-    def names(values: Sequence[str], places: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> pl.Series:
-        return pl.Series(values, dtype=pl.String).gather(places)
+    """Return what was found by name; what is not known is null."""
+
+    def numbers(values: FloatArray | None, size: int) -> pl.Series:
+        return pl.Series([None] * size if values is None else values.ravel(), dtype=pl.Float64).fill_nan(None)
 
     at = (found.group, found.against, found.pair, found.scenario)
-    low, high = (np.full(len(found), np.nan) if side is None else side[at] for side in limits)
-    numbers = {"low": low, "high": high, "p": tested.p, "p_adjusted": tested.q}
+    low, high = (None, None) if limits is None else (limits[0][at], limits[1][at])
+    p, q = (None, None) if tested is None else (tested.p, tested.q)
+    places: list[tuple[str, list[str], IntArray]] = [
+        ("group", list(grid.groups), found.group),
+        ("against", list(grid.groups), found.against),
+        ("pair", list(grid.pairs), found.pair),
+        ("scenario", [scenario.id for scenario in grid.scenarios], found.scenario),
+        ("perturbation", [scenario.perturbation for scenario in grid.scenarios], found.scenario),
+        ("setting", [show_setting(scenario.setting) for scenario in grid.scenarios], found.scenario),
+    ]
     violations = pl.DataFrame(
-        {
-            "group": names(grid.groups, found.group),
-            "against": names(grid.groups, found.against),
-            "pair": names(grid.pairs, found.pair),
-            "scenario": names([c.id for c in grid.scenarios], found.scenario),
-            "perturbation": names([c.perturbation for c in grid.scenarios], found.scenario),
-            "setting": names([show_setting(c.setting) for c in grid.scenarios], found.scenario),
-            "tau": pl.Series(np.asarray(taus, dtype=np.float64)[found.tau], dtype=pl.Float64),
-            "gap": pl.Series(found.gap, dtype=pl.Float64),
-            **{name: pl.Series(v, dtype=pl.Float64).fill_nan(None) for name, v in numbers.items()},
-            "verdict": np.where(
-                np.isnan(tested.p), "refused", np.where(tested.significant, "shown", "not_shown")
-            ).tolist(),
-        },
-        schema_overrides={"verdict": pl.String},
+        {name: pl.Series(values, dtype=pl.String).gather(place) for name, values, place in places}
+    ).with_columns(
+        numbers(np.asarray(taus)[found.tau], len(found)).alias("tau"),
+        *(
+            numbers(values, len(found)).alias(name)
+            for name, values in (
+                ("gap", found.gap),
+                ("low", low),
+                ("high", high),
+                ("p", p),
+                ("p_adjusted", q),
+            )
+        ),
+        verdict=pl.lit("refused"),
     )
+    if tested is not None:
+        claimed = pl.when(pl.Series(tested.significant)).then(pl.lit("shown")).otherwise(pl.lit("not_shown"))
+        verdict = pl.when(pl.col("p").is_null()).then("verdict").otherwise(claimed)
+        violations = violations.with_columns(verdict=verdict)
+    cells = [(g, p, c.id) for g, p, c in product(grid.groups, grid.pairs, grid.scenarios)]
+    disturbed, clean = distances or (None, None)
+    parts = {"distance": disturbed, "clean": clean, "degradation": grid.degradations}
+    names = dict.fromkeys(("group", "pair", "scenario"), pl.String)
     return View(
         grid.groups,
         grid.pairs,
         grid.scenarios,
         taus,
-        degradations,
+        pl.DataFrame(cells, schema=names, orient="row").with_columns(
+            numbers(values, len(cells)).alias(name) for name, values in parts.items()
+        ),
         violations,
-        tested.family,
-        tested.comparisons,
+        tested.family if tested else 0,
+        tested.comparisons if tested else (),
         chance,
-    )
-
-
-def _degradations(grid: Grid, disturbed: FloatArray | None, clean: FloatArray | None) -> pl.DataFrame:
-    rows = [(g, p, c) for g in grid.groups for p in grid.pairs for c in grid.scenarios]
-    parts = {"distance": disturbed, "clean": clean, "degradation": grid.degradations}
-    return pl.DataFrame(
-        {
-            "group": [g for g, _, _ in rows],
-            "pair": [p for _, p, _ in rows],
-            "scenario": [c.id for _, _, c in rows],
-            **{
-                name: pl.Series(
-                    [None] * len(rows) if values is None else values.ravel(), dtype=pl.Float64
-                ).fill_nan(None)
-                for name, values in parts.items()
-            },
-        }
     )
 
 
@@ -631,8 +627,9 @@ def _finding(
     code: str | None = None,
     rows: pl.DataFrame | None = None,
 ) -> Finding:
-    surest = None if rows is None else rows.sort("p_adjusted", "p", nulls_last=True, maintain_order=True)
-    tested = surest is not None and surest.height and surest["p"][0] is not None
+    surest = {"p": None, "p_adjusted": None}
+    if rows is not None and rows.height:
+        surest = rows.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).row(0, named=True)
     measure = "group_violations" if group else "violations"
     return Finding(
         id=finding_id("differential", found.corpus or None, found.attribute, group, measure),
@@ -641,8 +638,8 @@ def _finding(
         sentence=sentence,
         estimate=count,
         unit="count",
-        p=surest["p"][0] if surest is not None and tested else None,
-        p_adjusted=surest["p_adjusted"][0] if surest is not None and tested else None,
+        p=surest["p"],
+        p_adjusted=surest["p_adjusted"],
         family="comparisons" if verdict != "refused" else None,
         corpus=found.corpus or None,
         attribute=found.attribute,
@@ -657,39 +654,51 @@ def _finding(
     )
 
 
+PLAIN = ("violations", "violations (plain rule)", "count")
+BY_CHANCE = ("by_chance", "by chance: mean", "number")
+TOTAL = ("p", "p of the total", "p")
+SURVIVING = ("surviving", "survive the test", "count")
+CELLS = ("group", "against", "pair", "scenario")
+GAP = ("gap", "gap", "points", "low", "high")
+TAU = ("tau", "beyond tau", "number")
+CORRECTED = ("p_adjusted", "p, corrected", "p")
+
+
 def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
     first = found[0]
-    names = [("corpus",)] if len(found) > 1 else []
-    tested = any(one.view.tested for one in found)
+    names = ["corpus"] if len(found) > 1 else []
     yield _groups(found, names)
-    yield _survivors(found, names, first)
+    cells = _stacked(found, [one.view.surviving for one in found])
+    yield tabulate(
+        "surviving",
+        f"Violations by {first.attribute} that survive",
+        cells,
+        [*names, *CELLS, GAP, TAU, "p", CORRECTED],
+        note="The gap is how much further apart two recognizers drift for the group than for the other, in percentage"
+        " points; it survives at the largest tolerance beyond which the p-value, corrected for all questions, is small"
+        " enough.",
+        folded=cells.is_empty(),
+    )
     yield tabulate(
         "counts",
         "Where violations are",
         _stacked(found, [one.view.counts().filter(pl.col("by") != "all") for one in found]),
-        [
-            *names,
-            ("by", "counted by"),
-            ("value", "which"),
-            ("group",),
-            ("violations", "violations (plain rule)", "count"),
-            ("surviving", "survive the test", "count"),
-        ],
+        [*names, ("by", "counted by"), ("value", "which"), "group", PLAIN, SURVIVING],
         # Where nothing could be tested, the rule's counts are all there is.
-        folded=tested,
+        folded=any(one.view.tested for one in found),
     )
     if first.wer is not None and first.agreement is not None:
-        yield from _beside_wer(first)
+        yield from _beside_wer(first.wer, first.agreement)
     yield tabulate(
         "comparisons",
         "How groups were compared",
-        _stacked(found, [_records([asdict(c) for c in one.view.comparisons]) for one in found]),
+        _stacked(found, [_compared(one.view) for one in found]),
         [
             *names,
-            ("group",),
-            ("against",),
-            ("speakers", "", "count"),
-            ("speakers_against", "speakers against", "count"),
+            "group",
+            "against",
+            "speakers",
+            "speakers_against",
             ("permutations", "ways of dealing the speakers", "count"),
             ("smallest_p", "smallest p there can be", "p"),
             ("refusal", "not tested because"),
@@ -697,16 +706,22 @@ def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
         folded=True,
     )
     if full:
-        yield _violations(found, names)
+        yield tabulate(
+            "violations",
+            "Every violation",
+            _stacked(found, [one.view.violations for one in found]),
+            [*names, *CELLS, TAU, GAP, "p", CORRECTED, "verdict"],
+            folded=True,
+        )
         yield tabulate(
             "distances",
             "How far recognizers are apart",
             _stacked(found, [one.view.degradations for one in found]),
             [
                 *names,
-                ("group",),
-                ("pair",),
-                ("scenario",),
+                "group",
+                "pair",
+                "scenario",
                 ("distance", "", "percent"),
                 ("clean", "on clean speech", "percent"),
                 ("degradation", "", "points"),
@@ -715,48 +730,50 @@ def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
         )
 
 
-def _records(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    kinds: dict[str, type[pl.DataType]] = {
+def _compared(view: View) -> pl.DataFrame:
+    kinds = {
         **dict.fromkeys(("group", "against"), pl.String),
         **dict.fromkeys(("speakers", "speakers_against", "permutations"), pl.Int64),
-        "exact": pl.Boolean,
-        "smallest_p": pl.Float64,
-        "refusal": pl.String,
+        **{"exact": pl.Boolean, "smallest_p": pl.Float64, "refusal": pl.String},
     }
-    return pl.DataFrame(rows, schema=kinds)
+    return pl.DataFrame([asdict(one) for one in view.comparisons], schema=kinds)
 
 
 def _stacked(found: Sequence[Differential], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the tables of several corpora as one, with a column that says which it is."""
     if len(found) == 1:
         return frames[0]
-    return pl.concat(
-        [
-            frame.select(pl.lit(one.corpus).alias("corpus"), pl.all())
-            for one, frame in zip(found, frames, strict=True)
-        ]
-    )
+    corpora = (pl.lit(one.corpus).alias("corpus") for one in found)
+    return pl.concat(frame.select(name, pl.all()) for name, frame in zip(corpora, frames, strict=True))
 
 
-def _groups(found: Sequence[Differential], names: Sequence[tuple[str]]) -> Table:
-    rows = []
-    for one in found:
-        view, survived = one.view, one.view.totals("surviving")
-        for group, violations in view.totals().items():
-            chance = None if view.chance is None else view.chance[group]
-            rows.append(
-                {
-                    "corpus": one.corpus or None,
-                    "attribute": one.attribute,
-                    "group": group,
-                    "speakers": None if one.speakers is None else one.speakers[group],
-                    "violations": violations,
-                    "by_chance": None if chance is None else chance.mean,
-                    "by_chance_high": None if chance is None else chance.upper,
-                    "p": None if chance is None else chance.p,
-                    "surviving": survived[group] if view.tested else None,
-                }
-            )
+def _rows(view: View) -> Iterator[dict[str, Any]]:
+    """Yield, for each group, its violations, how many of them are due to chance, and how many survive."""
+    survived = view.totals("surviving")
+    for group, violations in view.totals().items():
+        chance = None if view.chance is None else view.chance[group]
+        yield {
+            "group": group,
+            "violations": violations,
+            "by_chance": chance and chance.mean,
+            "by_chance_high": chance and chance.upper,
+            "p": chance and chance.p,
+            "surviving": survived[group] if view.tested else None,
+        }
+
+
+def _groups(found: Sequence[Differential], names: Sequence[str]) -> Table:
+    rows = [
+        {
+            "corpus": one.corpus or None,
+            "attribute": one.attribute,
+            "group": row["group"],
+            "speakers": one.speakers and one.speakers[row["group"]],
+            **row,
+        }
+        for one in found
+        for row in _rows(one.view)
+    ]
     view = found[0].view
     note = (
         f"{counted(len(view.pairs), 'pair')} of recognizers, {counted(len(view.scenarios), 'scenario')}, tolerances"
@@ -768,94 +785,27 @@ def _groups(found: Sequence[Differential], names: Sequence[tuple[str]]) -> Table
             f" Of what survives, about {100 * found[0].fdr:g} % at most is by chance (false-discovery rate over"
             f" {view.family:,} questions)."
         )
-    return tabulate(
-        "groups",
-        f"Violations by {found[0].attribute}",
-        rows,
-        [
-            *names,
-            ("group",),
-            ("speakers", "", "count"),
-            ("violations", "violations (plain rule)", "count"),
-            ("by_chance", "by chance: mean", "number"),
-            ("by_chance_high", "by chance: 95th percentile", "number"),
-            ("p", "p of the total", "p"),
-            ("surviving", "survive the test", "count"),
-        ],
-        note=note,
-    )
+    high = ("by_chance_high", "by chance: 95th percentile", "number")
+    columns = [*names, "group", "speakers", PLAIN, BY_CHANCE, high, TOTAL, SURVIVING]
+    return tabulate("groups", f"Violations by {found[0].attribute}", rows, columns, note=note)
 
 
-def _survivors(found: Sequence[Differential], names: Sequence[tuple[str]], first: Differential) -> Table:
-    cells = _stacked(found, [one.view.surviving for one in found])
-    return tabulate(
-        "surviving",
-        f"Violations by {first.attribute} that survive",
-        cells,
-        [
-            *names,
-            ("group",),
-            ("against",),
-            ("pair",),
-            ("scenario",),
-            ("gap", "gap", "points", "low", "high"),
-            ("tau", "beyond tau", "number"),
-            ("p", "p", "p"),
-            ("p_adjusted", "p, corrected", "p"),
-        ],
-        note="The gap is how much further apart two recognizers drift for the group than for the other, in percentage"
-        " points; it survives at the largest tolerance beyond which the p-value, corrected for all questions, is small"
-        " enough.",
-        folded=cells.is_empty(),
-    )
-
-
-def _violations(found: Sequence[Differential], names: Sequence[tuple[str]]) -> Table:
-    return tabulate(
-        "violations",
-        "Every violation",
-        _stacked(found, [one.view.violations for one in found]),
-        [
-            *names,
-            ("group",),
-            ("against",),
-            ("pair",),
-            ("scenario",),
-            ("tau", "beyond tau", "number"),
-            ("gap", "gap", "points", "low", "high"),
-            ("p", "p", "p"),
-            ("p_adjusted", "p, corrected", "p"),
-            ("verdict",),
-        ],
-        folded=True,
-    )
-
-
-def _beside_wer(found: Differential) -> Iterator[Table]:
-    wer, agreement = found.wer, found.agreement
-    assert wer is not None
-    assert agreement is not None
-    survived = wer.totals("surviving")
+def _beside_wer(wer: View, agreement: Agreement) -> Iterator[Table]:
+    kept = ("group", "violations", "surviving", "by_chance", "p")
     yield tabulate(
         "wer",
         "The same question with word error rates",
         [
-            {
-                "group": group,
-                "violations": violations,
-                "surviving": survived[group] if wer.tested else None,
-                "by_chance": None if wer.chance is None else wer.chance[group].mean,
-                "p": None if wer.chance is None else wer.chance[group].p,
-                "rank_correlation": agreement.spearman_degradation[group],
-            }
-            for group, violations in wer.totals().items()
+            {name: row[name] for name in kept}
+            | {"rank_correlation": agreement.spearman_degradation[row["group"]]}
+            for row in _rows(wer)
         ],
         [
-            ("group",),
-            ("violations", "violations (plain rule)", "count"),
-            ("by_chance", "by chance: mean", "number"),
-            ("p", "p of the total", "p"),
-            ("surviving", "survive the test", "count"),
+            "group",
+            PLAIN,
+            BY_CHANCE,
+            TOTAL,
+            SURVIVING,
             ("rank_correlation", "rank correlation of degradations", "ratio"),
         ],
     )
@@ -863,28 +813,20 @@ def _beside_wer(found: Differential) -> Iterator[Table]:
     if agreement.significant is not None:
         overlaps["survive the test"] = agreement.significant
     gaps = "-" if agreement.spearman is None else f"{agreement.spearman:.2f}"
+    columns = [
+        ("cells", "cells flagged"),
+        ("both", "", "count"),
+        ("only_differential", "only without references", "count"),
+        ("only_wer", "only by WER", "count"),
+        ("neither", "", "count"),
+        ("kappa", "kappa", "ratio"),
+    ]
+    names = [column[0] for column in columns]
     yield tabulate(
         "agreement",
         "Do the two agree?",
-        [
-            {
-                "cells": name,
-                "both": one.both,
-                "only_differential": one.only_first,
-                "only_wer": one.only_second,
-                "neither": one.neither,
-                "kappa": one.kappa,
-            }
-            for name, one in overlaps.items()
-        ],
-        [
-            ("cells", "cells flagged"),
-            ("both", "", "count"),
-            ("only_differential", "only without references", "count"),
-            ("only_wer", "only by WER", "count"),
-            ("neither", "", "count"),
-            ("kappa", "kappa", "ratio"),
-        ],
+        [dict(zip(names, (name, *astuple(one)), strict=True)) for name, one in overlaps.items()],
+        columns,
         note=f"The rank correlation of {counted(agreement.cells, 'gap')} is {gaps}. A cell is two groups, a pair of"
         " recognizers and a scenario; its WER is the mean of the two recognizers'.",
     )
