@@ -8,7 +8,7 @@ from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import Setting
 
 from voxaudit.review.study.ratings import analyze_ratings
-from voxaudit.review.study.realism import Judgement, analyze_judgements
+from voxaudit.review.study.analyze import Judgement, analyze_judgements
 from voxaudit.stats.agreement import kappa_interval, rating_counts
 
 PAIRS = 12
@@ -57,7 +57,7 @@ def _ratings(generator: np.random.Generator, setting: Setting, drop: float) -> C
             rows += [(name, setting, f"h{n}", float(one)) for n, one in enumerate(rating)]
     table = pl.DataFrame(rows, schema=["perturbation", "setting", "participant", "rating"], orient="row")
     found = analyze_ratings(table)
-    return {"study.drop": [None if one.p is None else one.p < 0.05 for one in found.drops]}
+    return {"study.drop": [None if one.p is None else one.p_adjusted < 0.05 for one in found.drops]}
 
 
 RATERS = 3

@@ -400,3 +400,92 @@ def _texts(values: Iterable[Any], path: Path, where: str) -> tuple[str, ...]:
         if not isinstance(value, str):
             raise VoxauditError(f"{path}: {where} takes text only, not {one_line(repr(value), 60)}")
     return checked
+
+
+_EXAMPLES = {
+    "out": '"runs/first"',
+    "workers": "2",
+    "executor": '"ray"',
+    "ray_address": '"auto"',
+    "replica_cpus": "1",
+    "replica_gpus": "0.5",
+    "publish": '"s3://bucket/folder"',
+    "dose": "[0, 5, 10, 20]",
+}
+"""What is shown for keys that are not for everybody."""
+
+
+def audit_toml(path: str, *, format: str, found_out: bool = False, attributes: Iterable[str] = ()) -> str:
+    """Return an `audit.toml` for a corpus, with every key explained; `found_out` formats are a comment."""
+    groups = ", ".join(map(_toml, attributes))
+    form = f"# format = {_toml(format)}  # what was found out" if found_out else f"format = {_toml(format)}"
+    return f"""\
+# What voxaudit audits. Paths are relative to this file. Run it with: voxaudit run audit.toml
+
+[corpus]
+path = {_toml(path)}
+{form}
+# columns = {{ text = "sentence", speaker = "client_id" }}  # ours = the corpus's name, where it is not found out
+attributes = [{groups}]  # the groups to compare
+skip_bad_rows = false  # true: leave out rows with missing audio or duplicate ids instead of stopping
+
+# One section per recognizer. The name is yours; `engine` says what it is, if that is not the name.
+# `voxaudit list recognizers` shows the engines and their settings.
+[recognizers.moonshine]
+
+[recognizers.pocketsphinx]
+
+# [recognizers.mine]
+# engine = "command"
+# command = "my-recognizer --quiet {{audio}}"
+
+[scenarios]
+use = ["quick"]  # suites and scenario ids, such as "gaussian_noise:3"; clean speech is always heard too
+
+[run]
+{_keys("run")}
+
+[score]
+{_keys("score")}
+
+# Can people who stutter use it? Some utterances are made to stutter and heard again; needs the extra `embeddings`.
+# [stutter]
+{_keys("stutter", commented=True)}
+
+# What must hold for `voxaudit run` to exit with 0 rather than 1. Rates are fractions.
+# [gates]
+# clean_wer = 0.15          # word error rate on clean speech, at most
+# worst_wer = {{ limit = 0.6, bound = "upper" }}  # in the worst scenario, judged by its upper limit
+# worst_group_ratio = 1.5   # errors of a group over those of another, judged by its lower limit
+# max_failures = 0.01       # share of trials without an answer
+# baseline = "runs/before"  # an earlier run: nothing may be significantly worse
+"""
+
+
+def _keys(section: str, *, commented: bool = False) -> str:
+    """Return the lines of a section with every key explained; those that are not for everybody are commented out."""
+    lines = []
+    for name, one in SECTIONS[section].items():
+        said = one.meaning
+        if name in _EXAMPLES and one.default_said and not one.required:
+            said += f"; default: {one.default_said}"
+        lead = "# " if commented or (name in _EXAMPLES and not one.required) else ""
+        lines.append((f"{lead}{name} = {_EXAMPLES.get(name) or _value(one.default)}", said))
+    width = max(len(line) for line, _ in lines)
+    return "\n".join(f"{line:{width}}  # {said}" for line, said in lines)
+
+
+def _value(value: Any) -> str:
+    """Return a default as TOML."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _toml(value) if isinstance(value, str) else f"{value:g}"
+
+
+def _toml(text: str) -> str:
+    """Return text as a TOML string, whatever is in it."""
+    escaped = "".join(
+        character if character.isprintable() and character not in '"\\' else f"\\U{ord(character):08X}"
+        for character in text
+    )
+    return f'"{escaped}"'

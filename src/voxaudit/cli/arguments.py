@@ -1,18 +1,35 @@
-"""Arguments that several commands take, declared once: one name, one meaning."""
+"""Arguments of the commands, declared once by name: a flag means the same thing wherever it is."""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import OPTIONS
+from voxaudit.options import Option
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from voxaudit.config import AuditConfig
     from voxaudit.corpus import Corpus
-    from voxaudit.options import Option, RunOptions
+    from voxaudit.options import RunOptions
+
+SHARED: dict[str, Option] = {
+    **OPTIONS,
+    "json": Option("print one JSON document and nothing else", "flag"),
+    "plot": Option(
+        "write the answer's figure (.svg or .png; NAME=FILE chooses one of several)", "file", "FILE"
+    ),
+    "export": Option("write it to a file", "file", "FILE"),
+    "schema": Option("the JSON schema", "flag"),
+    "host": Option("the address to listen on (default: 127.0.0.1, this machine only)", metavar="ADDRESS"),
+    "port": Option("the port to listen on (default: a free one)", "count", "N"),
+    "allow_remote": Option("let other machines in (who has a link can hear and read what it is for)", "flag"),
+}
+"""What several commands take: what audits do, and how things are shown and served."""
 
 
 def names(text: str | None) -> tuple[str, ...]:
@@ -37,23 +54,6 @@ def pairs(text: str) -> dict[str, str]:
             raise argparse.ArgumentTypeError(f"takes NAME=VALUE with commas between them, not '{text}'")
         found[name] = value
     return found
-
-
-def natural(text: str) -> int:
-    """Return a whole number from 0, as the type of an argument."""
-    return _whole(text, 0)
-
-
-def positive(text: str) -> int:
-    """Return a whole number from 1, as the type of an argument."""
-    return _whole(text, 1)
-
-
-def _whole(text: str, least: int) -> int:
-    value = int(text)
-    if value < least:
-        raise argparse.ArgumentTypeError(f"must be at least {least}, not {value}")
-    return value
 
 
 _BETWEEN_RECOGNIZERS = re.compile(r',(?!\s*[A-Za-z_]\w*\s*=)(?=(?:[^"]*"[^"]*")*[^"]*\Z)')
@@ -121,30 +121,76 @@ def options_as_asked(args: argparse.Namespace, options: RunOptions | None = None
 def as_asked(config: AuditConfig, args: argparse.Namespace) -> AuditConfig:
     """Return the configuration with what the command line says instead: `--out` and the options of a run."""
     from dataclasses import replace
+    from pathlib import Path
 
-    return replace(config, out=args.out or config.out, options=options_as_asked(args, config.options))
-
-
-def add_corpus_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how a corpus is to be read."""
-    parser.add_argument(
-        "--format", help="the corpus format (see: voxaudit list corpora); found out if not given"
-    )
-    add_column_argument(parser)
-    parser.add_argument(
-        "--skip-bad-rows", action="store_true", help="leave bad rows out instead of stopping at them"
+    return replace(
+        config, out=Path(args.out) if args.out else config.out, options=options_as_asked(args, config.options)
     )
 
 
-def add_column_argument(parser: argparse._ActionsContainer) -> None:
-    """Declare which column of a table is which."""
-    parser.add_argument(
-        "--columns",
-        metavar="NAME=COLUMN,...",
-        action="append",
-        default=[],
-        help="which column is which, for example text=sentence,speaker=client_id",
-    )
+def take(
+    parser: argparse._ActionsContainer, flags: str, own: Mapping[str, Option] | None = None, **defaults: Any
+) -> None:
+    """Declare flags by the names of their options, in one text: those of `SHARED` and the command's `own`.
+
+    A name with `!` must be given. `defaults` are by name.
+    """
+    known = {**SHARED, **(own or {})}
+    for word in flags.split():
+        name = word.rstrip("!")
+        add_option(parser, name, known[name], defaults.get(name), required=word.endswith("!"))
+
+
+def add_option(
+    parser: argparse._ActionsContainer,
+    name: str,
+    option: Option,
+    default: Any = None,
+    *,
+    required: bool = False,
+) -> None:
+    """Declare the flag of an option; one that is true by default is `--no-NAME`."""
+    flag = f"--{name.replace('_', '-')}"
+    said = option.meaning
+    if option.kind == "flag":
+        if default:
+            parser.add_argument(
+                f"--no-{name.replace('_', '-')}",
+                dest=name,
+                action="store_false",
+                help=option.off or f"not: {said}",
+            )
+        else:
+            parser.add_argument(flag, dest=name, action="store_true", help=said)
+        return
+    if default not in (None, "", (), []) and "default" not in said:
+        shown = ",".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
+        said = f"{said} (default: {shown})"
+    settings: dict[str, Any] = {
+        "dest": name,
+        "metavar": None if option.choices else option.metavar or None,
+        "choices": option.choices or None,
+        "help": said.replace("%", "%%"),
+    }
+    if option.kind in ("clauses", "columns"):
+        parser.add_argument(flag, action="append", default=list(default or ()), **settings)
+        return
+    readers: dict[str, Callable[[str], Any]] = {
+        # The settings of a recognizer or a scenario have commas of their own.
+        "names": names,
+        "specs": recognizer_list,
+        "numbers": number_list,
+        "pairs": pairs,
+    }
+    if option.kind in ("count", "number"):
+        settings["type"] = typed(option)
+    elif option.kind in readers:
+        settings["type"] = readers[option.kind]
+    parser.add_argument(flag, default=default, required=required, **settings)
+
+
+CORPUS = "format columns skip_bad_rows"
+"""How a corpus is to be read."""
 
 
 def columns_as_asked(args: argparse.Namespace) -> dict[str, str] | None:
@@ -155,7 +201,7 @@ def columns_as_asked(args: argparse.Namespace) -> dict[str, str] | None:
 
 
 def read_corpus_as_asked(path: str | Path, args: argparse.Namespace) -> Corpus:
-    """Return the corpus at `path`, read as `add_corpus_arguments` lets the user say."""
+    """Return the corpus at `path`, read as the flags `CORPUS` say."""
     from voxaudit.corpus import read_corpus
 
     return read_corpus(

@@ -5,24 +5,15 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
-from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from voxaudit.cli.arguments import (
-    add_column_argument,
-    add_run_arguments,
-    names,
-    number_list,
-    pairs,
-    recognizer_list,
-    typed,
-)
+from voxaudit.cli.arguments import SHARED, add_option, add_run_arguments, columns_as_asked, take
+from voxaudit.cli.output import note, print_json, printable
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
     from voxaudit.audits.audit import Audit
-    from voxaudit.options import Option
 
 
 def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
@@ -37,18 +28,16 @@ def add_arguments(audit: Audit, parser: argparse.ArgumentParser) -> None:
             help=audit.source_help if index == 0 else None,
         )
     for name, (option, parameter) in audit.arguments.items():
-        add_option(parser, name, option, parameter)
+        required = parameter.default is inspect.Parameter.empty
+        add_option(parser, name, option, None if required else parameter.default, required=required)
     if audit.run_options:
         add_run_arguments(parser.add_argument_group("how it is heard"), *audit.run_options)
     if audit.page:
-        parser.add_argument(
-            "--out",
-            metavar="FOLDER",
-            help="write report.html, summary.md, findings.json and junit.xml there",
-        )
+        page = "report.html, summary.md, findings.json and junit.xml; default: nowhere"
+        take(parser, "out", {"out": SHARED["out"].noting(page)})
     if audit.gate:
         parser.epilog = f"{parser.epilog or ''}\nexit code: 0 the gate passed, 1 it failed"
-    add_output_arguments(parser)
+    take(parser, "json plot")
 
 
 def example(audit: Audit) -> str:
@@ -59,67 +48,8 @@ def example(audit: Audit) -> str:
     return command_line(audit.name, [source] if source else [], arguments)
 
 
-def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how an answer is shown: as text, as JSON, and its figures as pictures."""
-    parser.add_argument("--json", action="store_true", help="print JSON (one schema for all answers)")
-    parser.add_argument(
-        "--plot",
-        metavar="FILE",
-        help="write the answer's figure (.svg or .png); NAME=FILE chooses one of several",
-    )
-
-
-def add_option(
-    parser: argparse._ActionsContainer, name: str, option: Option, parameter: inspect.Parameter
-) -> None:
-    """Declare the flag of an option with the default of its parameter."""
-    flag = f"--{name.replace('_', '-')}"
-    required = parameter.default is inspect.Parameter.empty
-    default = None if required else parameter.default
-    help_ = option.meaning
-    if option.kind == "flag":
-        if default:
-            parser.add_argument(
-                f"--no-{name.replace('_', '-')}", dest=name, action="store_false", help=f"not: {help_}"
-            )
-        else:
-            parser.add_argument(flag, dest=name, action="store_true", help=help_)
-        return
-    if option.kind == "columns":
-        add_column_argument(parser)
-        return
-    if default not in (None, "", (), []) and "default" not in help_:
-        shown = ",".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
-        help_ = f"{help_} (default: {shown})"
-    settings: dict[str, Any] = {
-        "dest": name,
-        "metavar": option.metavar or None,
-        "help": help_.replace("%", "%%"),
-    }
-    if option.choices:
-        settings |= {"choices": option.choices, "metavar": None}
-    if option.kind == "clauses":
-        parser.add_argument(flag, action="append", default=list(default or ()), **settings)
-        return
-    readers: dict[str, Callable[[str], Any]] = {
-        # The settings of a recognizer or a scenario have commas of their own.
-        "names": names,
-        "specs": recognizer_list,
-        "numbers": number_list,
-        "pairs": pairs,
-    }
-    if option.kind in ("count", "number"):
-        settings["type"] = typed(option)
-    elif option.kind in readers:
-        settings["type"] = readers[option.kind]
-    parser.add_argument(flag, default=default, required=required, **settings)
-
-
 def run(audit: Audit, args: argparse.Namespace) -> int:
     """Ask the audit what the command line asks, and print its answer."""
-    from voxaudit.cli.arguments import columns_as_asked
-    from voxaudit.cli.output import note, printable
-
     given = {name: getattr(args, name) for name in audit.arguments if name != "columns"}
     if "columns" in audit.arguments:
         given["columns"] = columns_as_asked(args)
@@ -138,7 +68,6 @@ def run(audit: Audit, args: argparse.Namespace) -> int:
 
 
 def _write_page(audit: Audit, answer: Answer, folder: str) -> None:
-    from voxaudit.cli.output import note
     from voxaudit.report.build import write_report
 
     module, _, name = audit.page.partition(":")
@@ -148,7 +77,7 @@ def _write_page(audit: Audit, answer: Answer, folder: str) -> None:
 
 def show(answer: Answer, args: argparse.Namespace) -> None:
     """Print an answer as asked (text, or JSON and nothing else on standard output) and write its figure."""
-    from voxaudit.cli.output import note, print_json
+    from voxaudit.cli.output import note
     from voxaudit.render.terminal import print_answer
 
     if getattr(args, "plot", None):

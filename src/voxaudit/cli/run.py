@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxaudit.audits.audit import OPTIONS
 from voxaudit.audits.sequential import AUDIT as SEQUENTIAL
 from voxaudit.cli import ask
-from voxaudit.cli.arguments import add_run_arguments
+from voxaudit.cli.arguments import SHARED, add_run_arguments, as_asked, take
+from voxaudit.cli.output import note
+from voxaudit.options import Option
 
 if TYPE_CHECKING:
     from voxaudit.config import AuditConfig
@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 EXAMPLE = "voxaudit run audit.toml"
 _GOAL = ("precision", "against", "margin", "per_speaker", "alpha", "each", "patient")
 """What the sequential audit can be told besides the attribute that it decides on."""
+_OWN = {
+    **SEQUENTIAL.options,
+    "out": SHARED["out"].noting("default: as in audit.toml"),
+    "dry_run": Option(
+        "print how many trials, minutes of audio and dollars it would take; hear nothing", "flag"
+    ),
+    "decide": SEQUENTIAL.options["attribute"],
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,42 +33,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config", type=Path, metavar="audit.toml", help="what to audit; `voxaudit init` writes one"
     )
-    parser.add_argument("--out", type=Path, metavar="DIR", help="run folder (default: as in audit.toml)")
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="print how many trials, minutes of audio and dollars it would take; hear nothing",
-    )
-    parser.add_argument("--json", action="store_true", help="print findings.json")
+    take(parser, "out dry_run json", _OWN)
     add_run_arguments(parser.add_argument_group("options of the run (audit.toml may set other defaults)"))
-    early = parser.add_argument_group("stop early (see: voxaudit sequential)")
-    known = {**OPTIONS, **SEQUENTIAL.options}
-    early.add_argument("--decide", metavar="ATTRIBUTE", help=known["attribute"].meaning)
-    for name in _GOAL:
-        unset = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-        ask.add_option(early, name, known[name], unset)
+    take(
+        parser.add_argument_group("stop early (see: voxaudit sequential)"), f"decide {' '.join(_GOAL)}", _OWN
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command."""
-    from voxaudit.cli.arguments import as_asked
     from voxaudit.cli.report import show
     from voxaudit.config import load_config
+    from voxaudit.pipeline import run_audit
 
     config = as_asked(load_config(args.config), args)
     if args.dry_run:
-        return _dry_run(config, as_json=args.json)
+        return _dry_run(config, args)
     if args.precision is not None or args.decide is not None:
         return _stop_early(config, args)
-    from voxaudit.pipeline import run_audit
-
     audit = run_audit(config)
     return show(audit.report, audit.run.folder, audit.files, as_json=args.json)
 
 
 def _stop_early(config: AuditConfig, args: argparse.Namespace) -> int:
     """Hear no more than the goals ask for, and print what was found."""
-    from voxaudit.cli.output import note
     from voxaudit.config import Gates
     from voxaudit.pipeline import STUTTER, run_sequential
 
@@ -75,38 +71,34 @@ def _stop_early(config: AuditConfig, args: argparse.Namespace) -> int:
     return 0
 
 
-def _dry_run(config: AuditConfig, *, as_json: bool) -> int:
+def _dry_run(config: AuditConfig, args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from voxaudit.cli.output import print_json, print_table
+    from voxaudit.answer import Answer, Note, Tables, tabulate
     from voxaudit.pipeline import estimate_audit
 
     found = estimate_audit(config)
-    asked = config.stutter
-    more = 0 if asked is None else asked.utterances * (1 + asked.budget + len(asked.dose))
-    if as_json:
-        document = {"out": str(config.out), "recognizers": [asdict(one) for one in found]}
-        print_json(document | ({} if asked is None else {"stutter_trials_at_most": more}))
-        return 0
     rows = [
-        [
-            one.recognizer,
-            f"{one.trials:,}",
-            f"{one.finished:,}",
-            f"{one.cached:,}",
-            f"{one.left.trials:,}",
-            f"{one.left.seconds / 60.0:,.1f}",
-            f"{one.left.billed_seconds / 60.0:,.1f}" if one.remote else "-",
-            "-" if not one.remote else "unknown" if one.left.cost is None else f"{one.left.cost:,.2f}",
-        ]
+        {
+            **{name: value for name, value in asdict(one).items() if name != "left"},
+            "left": one.left.trials,
+            "minutes": one.left.seconds / 60.0,
+            "billed_minutes": one.left.billed_seconds / 60.0 if one.remote else None,
+            "cost": one.left.cost if one.remote else None,
+        }
         for one in found
     ]
-    head = ["recognizer", "trials", "done", "known", "to hear", "minutes", "billed minutes", "US dollars"]
-    print_table("What this run would hear (nothing was heard)", head, rows)
-    if asked is not None:
-        print(
-            f"- Besides, [stutter] lets every recognizer hear at most {more:,} trials; services are billed."
-        )
+    notes = []
+    if config.stutter is not None:
+        asked = config.stutter
+        most = asked.utterances * (1 + asked.budget + len(asked.dose))
+        text = f"besides, [stutter] lets every recognizer hear at most {most:,} trials; services are billed"
+        notes.append(Note("stutter", text, {"trials_at_most": most}))
     if any(one.remote and one.left.cost is None for one in found):
-        print("- Set price_per_minute in a service's section to see what it costs.")
+        notes.append(Note("no_price", "set price_per_minute in a service's section to see what it costs"))
+    counts = [("finished", "done", "count"), ("cached", "known", "count"), ("left", "to hear", "count")]
+    numbers = [("minutes", "", "count"), ("billed_minutes", "", "count"), ("cost", "US dollars", "ratio")]
+    table = tabulate("estimate", "", rows, ["recognizer", "trials", *counts, *numbers])
+    title = "What this run would hear (nothing was heard)"
+    ask.show(Answer("run", title, {"out": str(config.out)}, tables=Tables([table]), notes=tuple(notes)), args)
     return 0

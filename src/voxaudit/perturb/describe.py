@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
+from typing import Any
 
 from voxaudit.corpus.roles import ROLES
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.scenario import CLEAN, PERTURBATIONS, parameters
 from voxaudit.perturb.scenario_id import ScenarioId, read_scenario_id
+from voxaudit.perturb.slots import SLOTS
 
 
 def in_words(scenario: str) -> str:
@@ -53,6 +55,37 @@ def describe_perturbation(name: str, kind: type[Perturbation]) -> str:
     """
     paper = f" ({kind.paper})" if kind.paper else ""
     return f"{_filled(kind, {}, name, '`{}`')}{paper}."
+
+
+def describe_scenarios() -> list[dict[str, Any]]:
+    """Return every scenario that can be named: its id, family and setting, and what it does.
+
+    `NAME:parameter=VALUE` stands for settings of one's own. Those that need something first come last.
+    """
+    rows = [_row(CLEAN, "as it is", "", "The recording as it is; always heard.")]
+    for name in PERTURBATIONS.names():
+        kind = PERTURBATIONS.load(name)
+        about = (kind.family, describe_perturbation(name, kind))
+        for number, setting in enumerate(kind.severities, start=1):
+            if f"{name}:{number}" not in SLOTS:  # below, with what it needs
+                rows.append(_row(f"{name}:{number}", about[0], _settings(setting), about[1]))
+        free = parameters(kind)
+        if not kind.severities and all(field.default is not MISSING for field in free):
+            rows.append(_row(name, about[0], _settings({one.name: one.default for one in free}), about[1]))
+        if free:
+            needed = [field.name for field in free if field.default is MISSING] or [free[0].name]
+            more = ", ".join(field.name for field in free if field.name not in needed)
+            own = ",".join(f"{parameter}=VALUE" for parameter in needed)
+            rows.append(_row(f"{name}:{own}", about[0], f"any; also {more}" if more else "any", about[1]))
+    return rows + [_row(id_, "slot", "", f"Needs {why}.") for id_, why in SLOTS.items()]
+
+
+def _row(id_: str, family: str, setting: str, what: str) -> dict[str, Any]:
+    return {"scenario": id_, "family": family, "setting": setting, "what": what}
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value:g}" for key, value in values.items())
 
 
 def known_perturbation(name: str) -> type[Perturbation] | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
-from voxaudit.audio import Audio, AudioError, read
+from voxaudit.audio import SUFFIXES, Audio, AudioError, read
+from voxaudit.errors import VoxauditError
 from voxaudit.recognize.files import package_folder
 from voxaudit.recognize.split import split_at_pauses
 
@@ -15,6 +18,28 @@ SPEECH = ("two_cities.wav", "beckett.wav", "clone-test.wav")
 def check_clips() -> dict[str, Audio]:
     """Return at least 8 different clips of 1 to 5 s: speech from moonshine-voice where it is installed, and sounds."""
     return {**_packaged_speech(), **_sounds()}
+
+
+def clips_of(path: str | Path | None, limit: int) -> dict[str, Audio]:
+    """Return at most `limit` clips of a folder of recordings, parts of one recording, or clips of our own."""
+    if path is None:
+        return dict(list(check_clips().items())[:limit])
+    path = Path(path)
+    if not path.is_dir():
+        # One recording is enough: its halves and its quieter self are other audio.
+        audio = read(path)
+        half = max(1, len(audio.samples) // 2)
+        cuts = {
+            path.name: audio.samples,
+            f"{path.name}, first half": audio.samples[:half],
+            f"{path.name}, second half": audio.samples[half:] * 0.5,
+        }
+        return {name: Audio(cut, audio.rate) for name, cut in cuts.items() if len(cut)}
+    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.is_file())
+    if len(files) < 2:
+        raise VoxauditError(f"{path}: {len(files)} recordings there; checking takes at least 2")
+    step = max(1, len(files) // limit)
+    return {str(file.relative_to(path)): read(file) for file in files[::step][:limit]}
 
 
 def _packaged_speech() -> dict[str, Audio]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from voxaudit.answer import Table, tabulate
 from voxaudit.audits.stutter.folder import LABELS, QUEUE, false_positive_rate, read_labels
 from voxaudit.errors import VoxauditError
 from voxaudit.review.store import SOURCES, STORE, STUTTER, Given, LabelStore
@@ -121,6 +122,43 @@ def summary(folder: str | Path) -> dict[str, Any]:
             **agreement(own),
         }
     return found
+
+
+def agreement_tables(folder: str | Path) -> list[Table]:
+    """Return how far reviewers agree, in a table of sources and one of pairs of reviewers; none without labels."""
+    found = {source: one for source, one in summary(folder).items() if one["cases"]}
+    if not found:
+        return []
+    sources = [
+        {
+            "source": source,
+            **{name: one[name] for name in ("cases", "open", "false_positives")},
+            **{name: one["kappa"][name] for name in ("low", "high", "refusal")},
+            "kappa": one["kappa"]["value"],
+            "judged_by_several": one["kappa"]["cases"],
+        }
+        for source, one in found.items()
+    ]
+    pairs = [
+        {"source": source, "reviewers": f"{pair['first']} and {pair['second']}", **pair}
+        for source, one in found.items()
+        for pair in one["pairs"]
+    ]
+    kappa = ("kappa", "Fleiss' kappa", "ratio", "low", "high")
+    counts = [(name, "", "count") for name in ("cases", "open", "judged_by_several")]
+    tables = [
+        tabulate(
+            "agreement", "Agreement of reviewers", sources, ["source", *counts, kappa, ("refusal", "why not")]
+        )
+    ]
+    if pairs:
+        shown = [
+            *("source", "reviewers"),
+            *(("cases", "cases of both", "count"), ("share", "agree on", "percent", "low", "high")),
+            ("kappa", "Cohen's kappa", "ratio"),
+        ]
+        tables.append(tabulate("pairs", "Pairs of reviewers", pairs, shown))
+    return tables
 
 
 def export_labels(folder: str | Path, path: str | Path) -> int:

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from voxaudit.audits.stutter.folder import LABELS
-from voxaudit.audits.stutter.taxonomy import KINDS
 from voxaudit.errors import VoxauditError
 from voxaudit.render.invisible import printable
 from voxaudit.run.database import Database
+from voxaudit.score.faults import KINDS
 
 STORE = "review.sqlite"
 TRIALS, STUTTER = "trials", "stutter"

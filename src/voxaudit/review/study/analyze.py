@@ -2,19 +2,214 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from voxaudit.answer import Answer, Finding, Note, finding_id, tabulate
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.ratings import RATINGS, Comprehensibility, analyze_ratings
-from voxaudit.review.study.realism import Judgement, Realism, analyze_judgements, weight_of
-from voxaudit.review.study.study import Item, Study, is_answer
+from voxaudit.review.study.study import CONFIDENCES, Item, Study, is_answer
+from voxaudit.stats.proportions import wilson_of
+from voxaudit.stats.ttests import one_sample
+from voxaudit.stats.weighted_choices import confidence_kappa
 from voxaudit.tables import write_atomically
+from voxaudit.wording import counted, p_value, percent, percent_interval
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """One answer: which pair, who, which of the two was taken for real, whether that is right, how sure (0 to 1)."""
+
+    pair: str
+    participant: str
+    choice: int
+    correct: bool
+    confidence: float
+
+
+@dataclass(frozen=True)
+class PairResult:
+    """A pair: how many people judged it, and the share who found the real recording, with Wilson's 95 % interval."""
+
+    pair: str
+    judgements: int
+    correct: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Realism:
+    """All answers of a realism study.
+
+    `accuracy` is the mean over participants of the share of pairs in which they found the real recording; chance is
+    0.5; `t` and `p` test that it is 0.5. `kappa` is Fleiss' kappa with judgements weighted by confidence, near 0 where
+    people do not agree on what is real. `real_score` and `generated_score` are the mean shares with which
+    recordings of either kind were taken for real; `t_scores` and `p_scores` test over pairs of recordings that they
+    are equal.
+    """
+
+    participants: int
+    judgements: int
+    accuracy: float
+    low: float | None
+    high: float | None
+    t: float | None
+    p: float | None
+    confidence: float
+    kappa: float | None
+    real_score: float
+    generated_score: float
+    t_scores: float | None
+    p_scores: float | None
+    pairs: tuple[PairResult, ...]
+
+    def answer(self) -> Answer:
+        """Return everything in a table and sentences."""
+        people, judgments = counted(self.participants, "participant"), counted(self.judgements, "judgment")
+        told = "tell them apart" if self.accuracy > 0.5 else "take generated recordings for the real ones"
+        verdict, means = "not_shown", "people are not shown to tell generated recordings from real ones"
+        if self.p is None:
+            verdict, means = (
+                "refused",
+                "one participant, or all alike, cannot show whether people tell them apart",
+            )
+        elif self.p < 0.05:
+            verdict, means = "shown", f"people {told}"
+        p = "" if self.p is None else f", {p_value(self.p)} against 50 %"
+        accuracy = Finding(
+            finding_id("study", "accuracy"),
+            "accuracy",
+            verdict,  # type: ignore[arg-type]
+            f"The real recording was found in {percent_interval(self.accuracy, self.low, self.high)} of the judgments"
+            f" of {people}{p}: {means}.",
+            self.accuracy,
+            self.low,
+            self.high,
+            p=self.p,
+            p_adjusted=self.p,
+            code="undefined" if self.p is None else None,
+            headline=True,
+        )
+        test = (
+            ""
+            if self.p_scores is None
+            else f" (t-test over pairs: t = {self.t_scores:.3f}, {p_value(self.p_scores)})"
+        )
+        scores = Finding(
+            finding_id("study", "taken_for_real"),
+            "taken_for_real",
+            "measured",
+            f"Taken for real: {percent(self.real_score)} of real and {percent(self.generated_score)} of generated"
+            f" recordings{test}.",
+            self.real_score - self.generated_score,
+            p=self.p_scores,
+            headline=True,
+        )
+        kappa = "not defined here" if self.kappa is None else f"{self.kappa:.3f}"
+        agreement = Finding(
+            finding_id("study", "kappa_confidence"),
+            "kappa_confidence",
+            "refused" if self.kappa is None else "measured",
+            f"Agreement, Fleiss' kappa weighted by confidence: {kappa}; mean confidence {self.confidence:.2f} of 1.",
+            self.kappa,
+            unit="kappa",
+            code="undefined" if self.kappa is None else None,
+            headline=True,
+        )
+        table = tabulate(
+            "pairs",
+            "Who found the real recording",
+            [asdict(pair) for pair in self.pairs],
+            ["pair", ("correct", "correct", "percent", "low", "high"), ("judgements", "judgments", "count")],
+        )
+        return Answer(
+            "study",
+            "Listening study: real or generated",
+            {"kind": "realism"},
+            (accuracy, scores, agreement),
+            [table],  # type: ignore[arg-type]
+            notes=(
+                Note(
+                    "judgments",
+                    f"{judgments} by {people}",
+                    {
+                        "judgments": self.judgements,
+                        "participants": self.participants,
+                        "confidence": self.confidence,
+                        "t": self.t,
+                        "t_scores": self.t_scores,
+                    },
+                ),
+            ),
+        )
+
+
+def weight_of(level: int) -> float:
+    """Return the weight of a level of confidence: 0 for very uncertain to 1 for very certain."""
+    return level / (len(CONFIDENCES) - 1)
+
+
+def analyze_judgements(judgements: Sequence[Judgement]) -> Realism:
+    """Return what judgements of pairs say; people are the sample of the accuracy, recordings that of the scores."""
+    if not judgements:
+        raise VoxauditError("nobody has answered yet")
+    people: dict[str, list[bool]] = {}
+    pairs: dict[str, list[bool]] = {}
+    for one in judgements:
+        people.setdefault(one.participant, []).append(one.correct)
+        pairs.setdefault(one.pair, []).append(one.correct)
+    rates = np.array([np.mean(answers) for answers in people.values()])
+    accuracy = float(rates.mean())
+    variance = float(rates.var(ddof=1)) if len(rates) > 1 else float("nan")
+    test = one_sample(len(rates), accuracy, variance, 0.5)
+    real = np.array([np.mean(answers) for answers in pairs.values()])
+    spread = float(real.var(ddof=1)) if len(real) > 1 else float("nan")
+    # The paper compares both kinds by Welch's test; the two scores of a pair add up to 1, so one of them says it all.
+    scores = one_sample(len(real), float(real.mean()), spread, 0.5)
+    return Realism(
+        participants=len(people),
+        judgements=len(judgements),
+        accuracy=accuracy,
+        low=_known(test.low + 0.5),
+        high=_known(test.high + 0.5),
+        t=_known(test.t),
+        p=_known(test.p),
+        confidence=float(np.mean([one.confidence for one in judgements])),
+        kappa=_kappa(judgements, list(pairs), list(people)),
+        real_score=float(real.mean()),
+        generated_score=1.0 - float(real.mean()),
+        t_scores=_known(scores.t),
+        p_scores=_known(scores.p),
+        pairs=tuple(_pair(name, answers) for name, answers in pairs.items()),
+    )
+
+
+def _pair(name: str, answers: Sequence[bool]) -> PairResult:
+    low, high = wilson_of(sum(answers), len(answers))
+    return PairResult(name, len(answers), sum(answers) / len(answers), low, high)
+
+
+def _kappa(judgements: Sequence[Judgement], pairs: Sequence[str], people: Sequence[str]) -> float | None:
+    rows = {name: place for place, name in enumerate(pairs)}
+    columns = {name: place for place, name in enumerate(people)}
+    choices = np.full((len(rows), len(columns)), -1)
+    weights = np.zeros(choices.shape)
+    for one in judgements:
+        at = (rows[one.pair], columns[one.participant])
+        choices[at], weights[at] = one.choice, one.confidence
+    return confidence_kappa(choices, weights, 2)
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
 
 ATTENTIVE_HIGH = 8
 ATTENTIVE_LOW = 3
@@ -34,14 +229,26 @@ class Analysis:
     ratings: pl.DataFrame | None
     """The ratings that count, as the differential audit reads them (`ratings`); None for other kinds of study."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        return {
-            "started": self.started,
-            "finished": self.finished,
-            "inattentive": list(self.inattentive),
-            **self.result.to_dict(),
-        }
+    def answer(self) -> Answer:
+        """Return everything in tables and sentences, with who took part."""
+        answer = self.result.answer()
+        people = [
+            Note(
+                "participants",
+                f"{counted(self.started, 'participant')} began, {self.finished} answered everything",
+                {"started": self.started, "finished": self.finished},
+            )
+        ]
+        if self.inattentive:
+            people.append(
+                Note(
+                    "inattentive",
+                    f"failed more than one attention check: {', '.join(self.inattentive)}",
+                    {"participants": list(self.inattentive)},
+                    see=("keep_inattentive",),
+                )
+            )
+        return replace(answer, notes=(*people, *answer.notes))
 
 
 def analyze_study(study: Study, *, keep_inattentive: bool = False, exclude: Iterable[str] = ()) -> Analysis:

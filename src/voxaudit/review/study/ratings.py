@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from voxaudit.answer import Answer, Finding, Note, finding_id, tabulate
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import places_excluded
 from voxaudit.review.study.study import HIGHEST, LOWEST
@@ -17,6 +18,7 @@ from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_coun
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.ttests import one_sample
 from voxaudit.tables import own_names, read_table, require_columns
+from voxaudit.wording import counted, p_value, percent
 
 RATINGS = ("perturbation", "setting", "participant", "rating")
 """The columns of a file of ratings: what the differential audit reads (`ratings`)."""
@@ -43,7 +45,7 @@ class Cell:
 class Drop:
     """From the mildest to the strongest setting of a perturbation, in points of the degradation in percent.
 
-    The t-test is paired over the participants who rated both; `p` is Holm's over perturbations.
+    The t-test is paired over the participants who rated both; `p_adjusted` is Holm's over perturbations.
     """
 
     perturbation: str
@@ -56,6 +58,7 @@ class Drop:
     high: float | None
     t: float | None
     p: float | None
+    p_adjusted: float | None
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,157 @@ class Comprehensibility:
     kappa_linear: Kappa
     kappa_quadratic: Kappa
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        return {"kind": "comprehensibility", **asdict(self)}
+    def answer(self) -> Answer:
+        """Return everything in tables and sentences."""
+        # One setting alone is neither mild nor strong.
+        drops = [drop for drop in self.drops if drop.mildest != drop.strongest]
+        tables = [
+            tabulate(
+                "ratings",
+                "How comprehensible people find it, from 1 to 10",
+                [asdict(cell) for cell in self.cells],
+                [
+                    "perturbation",
+                    "setting",
+                    ("mean", "mean rating", "number", "low", "high"),
+                    _LOST,
+                    "participants",
+                ],
+            )
+        ]
+        if drops:
+            tables.append(
+                tabulate(
+                    "drops",
+                    "Degradation from the mildest to the strongest setting (paired t-test)",
+                    [asdict(drop) for drop in drops],
+                    [
+                        *("perturbation", "mildest", "strongest"),
+                        ("degradation_mildest", "%, mildest", "number"),
+                        ("degradation_strongest", "%, strongest", "number"),
+                        ("drop", "points lost", "number", "low", "high"),
+                        *(("t", "t", "number"), "p", "p_adjusted"),
+                    ],
+                )
+            )
+        return Answer(
+            "study",
+            "Listening study: comprehensibility",
+            {"kind": "comprehensibility"},
+            (*self._overall(bool(drops)), *map(_drop_finding, drops), *self._agreement()),
+            tables,  # type: ignore[arg-type]
+            notes=(
+                Note(
+                    "ratings",
+                    f"{counted(self.ratings, 'rating')} by {counted(self.participants, 'participant')} of"
+                    f" {counted(len(self.cells), 'scenario')}",
+                    {
+                        "ratings": self.ratings,
+                        "participants": self.participants,
+                        "scenarios": len(self.cells),
+                    },
+                ),
+            ),
+        )
+
+    def _overall(self, dropped: bool) -> list[Finding]:
+        low = self.lowest
+        scenario = f"{low.perturbation} {low.setting}".strip()
+        found = [
+            Finding(
+                finding_id("study", "lowest", "mean_rating"),
+                "mean_rating",
+                "measured",
+                f"The lowest mean rating is {low.mean:.2f} of {HIGHEST}, of {scenario}.",
+                low.mean,
+                low.low,
+                low.high,
+                unit="rating",
+                scenario=scenario,
+                headline=True,
+            ),
+            Finding(
+                finding_id("study", "share_above_7"),
+                "share_above_7",
+                "measured",
+                f"{percent(self.above)} of the scenarios have a mean rating above {COMPREHENSIBLE:g}.",
+                self.above,
+                headline=True,
+            ),
+        ]
+        if dropped:
+            lost = self.degradation_strongest - self.degradation_mildest
+            found.append(
+                Finding(
+                    finding_id("study", "mean_drop"),
+                    "mean_drop",
+                    "measured",
+                    f"Over perturbations, mean degradation is {self.degradation_mildest:.2f} % at the mildest setting"
+                    f" and {self.degradation_strongest:.2f} % at the strongest, {lost:.2f} points more.",
+                    lost,
+                    unit="points of degradation",
+                    headline=True,
+                )
+            )
+        return found
+
+    def _agreement(self) -> list[Finding]:
+        found = []
+        for weights, kappa in (("linear", self.kappa_linear), ("quadratic", self.kappa_quadratic)):
+            what = f"Agreement of participants, Fleiss' kappa with {weights} weights"
+            limits = "" if kappa.low is None else f" ({kappa.low:.3f} to {kappa.high:.3f})"
+            found.append(
+                Finding(
+                    finding_id("study", f"kappa_{weights}"),
+                    f"kappa_{weights}",
+                    "refused" if kappa.value is None else "measured",
+                    f"{what}: {kappa.refusal}."
+                    if kappa.value is None
+                    else f"{what}: {kappa.value:.3f}{limits}.",
+                    kappa.value,
+                    kappa.low,
+                    kappa.high,
+                    unit="kappa",
+                    code="undefined" if kappa.value is None else None,
+                    headline=True,
+                )
+            )
+        return found
+
+
+_LOST = ("degradation", "degradation, %", "number")
+
+
+def _drop_finding(drop: Drop) -> Finding:
+    """Return what is lost from the mildest to the strongest setting of a perturbation, and whether that is shown."""
+    steps = f"from its mildest setting ({drop.mildest}) to its strongest ({drop.strongest})"
+    limits = (
+        ""
+        if drop.low is None
+        else f" ({drop.low:.2f} to {drop.high:.2f}, {p_value(drop.p_adjusted)} by Holm)"
+    )
+    shown = drop.p_adjusted is not None and drop.p_adjusted < 0.05
+    less = "lose" if drop.drop >= 0 else "gain"
+    said = f"{drop.perturbation}: listeners {less} {abs(drop.drop):.2f} points of comprehensibility {steps}{limits}"
+    verdict = "shown" if shown else "refused" if drop.p is None else "not_shown"
+    return Finding(
+        finding_id("study", drop.perturbation, "drop"),
+        "drop",
+        verdict,  # type: ignore[arg-type]
+        said
+        + {"shown": ".", "not_shown": "; this is not shown to be more than chance."}.get(
+            verdict, "; too few people rated both to say whether it is chance."
+        ),
+        drop.drop,
+        drop.low,
+        drop.high,
+        unit="points of degradation",
+        p=drop.p,
+        p_adjusted=drop.p_adjusted,
+        family="perturbations",
+        group=drop.perturbation,
+        code="undefined" if verdict == "refused" else None,
+    )
 
 
 def read_ratings_table(path: str | Path) -> pl.DataFrame:
@@ -177,7 +328,7 @@ def _drops(own: pl.DataFrame, cells: tuple[Cell, ...]) -> tuple[Drop, ...]:
             )
         )
     adjusted = holm([row[-1] for row in found])
-    return tuple(Drop(*row[:-1], p) for row, p in zip(found, adjusted, strict=True))
+    return tuple(Drop(*row, p) for row, p in zip(found, adjusted, strict=True))
 
 
 def _over_people(

@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import polars as pl
 
 from voxaudit.audio import AudioError, content_hash
 from voxaudit.corpus import Corpus, Utterance
+from voxaudit.corpus.select import parse_clause, select
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.files import cache_folder
 from voxaudit.perturb import Scenario, open_slots, parse_scenarios
@@ -43,6 +44,9 @@ differ more than their utterances do, further utterances of the same people add 
 
 CHUNK = 16
 """Scenarios measured between two commits."""
+
+DNSMOS = "dnsmos"
+"""The column that is measured where a choice of utterances asks for it."""
 
 TABLE = "quality.parquet"
 """Where a run keeps its table."""
@@ -125,6 +129,32 @@ def measure_quality(
     if isinstance(source, Run) and scenarios is None:
         write_atomically(source.folder / TABLE, table.write_parquet)
     return table
+
+
+def select_measured(
+    corpus: Corpus,
+    clauses: Sequence[str],
+    *,
+    workers: int | None = None,
+    progress: bool = False,
+    report: Callable[[str], None] | None = None,
+) -> tuple[Corpus, int]:
+    """Return the utterances that meet every clause, and how many had to be measured for that.
+
+    A clause on `dnsmos` is measured where the corpus does not have that column, and only for what the other clauses
+    leave; utterances that cannot be measured do not meet it.
+    """
+    parsed = [parse_clause(text) for text in clauses]
+    later = [one for one in parsed if one.column == DNSMOS and DNSMOS not in corpus.table.columns]
+    chosen = select(corpus, [one for one in parsed if one not in later])
+    if not later:
+        return chosen, 0
+    if report is not None:
+        report(f"measuring the quality of {len(chosen):,} utterances (DNSMOS); kept for the next time")
+    quality = measure_quality(chosen, utterances=len(chosen), workers=workers, progress=progress)
+    clean = quality.select(pl.col("utterance").alias("id"), pl.col(DNSMOS).round(6).cast(pl.String))
+    table = chosen.table.join(clean, on="id", how="left", maintain_order="left")
+    return select(replace(chosen, table=table), later), len(chosen)
 
 
 def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...]:
