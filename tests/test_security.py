@@ -32,7 +32,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.export import export_corpus
 from voxaudit.review.app import review_app
-from voxaudit.review.messages import HttpError, Request
+from voxaudit.review.web import HttpError, Request
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import study_app
 from voxaudit.review.study.study import Item, Study, participants, read_study, write_study

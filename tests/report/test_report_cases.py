@@ -11,9 +11,8 @@ import soundfile
 from voxaudit.audio import read
 from voxaudit.audits.scores import Scores
 from voxaudit.perturb import parse_scenario
-from voxaudit.report.audio import RATE, Remaker, pack
 from voxaudit.report.build import build_report
-from voxaudit.report.chapters import difference, worst_trials
+from voxaudit.report.chapters import RATE, Remaker, difference, pack, worst_trials
 from voxaudit.score.normalize import normalizer
 
 SENTENCE = "turn the lamp off now"

@@ -11,9 +11,8 @@ import soundfile
 
 from voxaudit.align import Timings
 from voxaudit.align.timings import Syllable, Word
-from voxaudit.audits.stutter.folder import write_recordings
-from voxaudit.audits.stutter.search import Recording
 from voxaudit.corpus import Utterance
+from voxaudit.perturb.stutter.recordings import Recording, write_recordings
 from voxaudit.run.folder import open_run, write_config
 from voxaudit.score.run import score_run
 

@@ -13,17 +13,25 @@ from made_run import HOSTILE, RATE, tone, write_run, write_stutter
 
 from voxaudit import audio
 from voxaudit.audio import Audio, pcm16
-from voxaudit.audits.stutter.folder import read_recordings, write_recordings
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.stutter import Chain, Clip
+from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
-from voxaudit.review.app import ASSETS, ReviewApp, open_sources, review_app
-from voxaudit.review.cases import Sound
-from voxaudit.review.messages import HttpError, Request, asset
-from voxaudit.review.pictures import Recent, envelope, png, show, spectrogram
+from voxaudit.review.app import (
+    ASSETS,
+    Recent,
+    ReviewApp,
+    envelope,
+    open_sources,
+    png,
+    review_app,
+    show,
+    spectrogram,
+)
+from voxaudit.review.cases import Sound, trial_id, trial_keys
 from voxaudit.review.store import LabelStore
-from voxaudit.review.trials import trial_id, trial_keys
+from voxaudit.review.web import HttpError, Request, asset
 
 
 @pytest.fixture(scope="module")

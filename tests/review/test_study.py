@@ -15,12 +15,17 @@ from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.comprehensibility import read_ratings
-from voxaudit.review.study.analyze import analyze_study, attentive, write_ratings
+from voxaudit.review.study.analyze import (
+    Judgement,
+    analyze_judgements,
+    analyze_study,
+    attentive,
+    write_ratings,
+)
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import by_link, study_app
 from voxaudit.review.study.create import create_comprehensibility, create_realism
 from voxaudit.review.study.ratings import analyze_ratings
-from voxaudit.review.study.realism import Judgement, analyze_judgements
 from voxaudit.review.study.study import Item, participants, read_study
 from voxaudit.review.web import running
 from voxaudit.stats.agreement import fleiss_kappa, rating_counts

@@ -9,9 +9,8 @@ import threading
 import pytest
 
 from voxaudit.errors import VoxauditError
-from voxaudit.review import connection
-from voxaudit.review.connection import SECURITY
-from voxaudit.review.web import HttpError, Response, json_response, one_token, running
+from voxaudit.review import web as connection
+from voxaudit.review.web import SECURITY, HttpError, Response, json_response, one_token, running
 
 AUDIO = bytes(range(256)) * 4
 
