@@ -133,7 +133,7 @@ def took(call: Call, times: int = 1) -> Took:
 
 
 def race(calls: Mapping[str, Call], rounds: int, *, warm: bool = True) -> dict[str, list[Took]]:
-    """Time calls in turns, the order reversed every other round, so that a busy machine favours nobody.
+    """Time calls in turns, the order reversed every other round, so that a busy machine favors nobody.
 
     With `warm` each is called once before, which also says how often a short one is repeated within its turn.
     """

@@ -155,9 +155,9 @@ def generated(count: int = 12, rate: int = 16000) -> list[Audio]:
     clips = []
     for seconds in np.linspace(3.0, 8.0, count):
         noise = generator.standard_normal(int(seconds * rate))
-        coloured = np.convolve(noise, 0.8 ** np.arange(30), "same")
+        colored = np.convolve(noise, 0.8 ** np.arange(30), "same")
         syllables = np.clip(np.sin(2 * np.pi * 4.0 * np.arange(len(noise)) / rate) + 0.3, 0, None)
-        clips.append(Audio((0.04 * coloured * syllables).astype(np.float32), rate))
+        clips.append(Audio((0.04 * colored * syllables).astype(np.float32), rate))
     return clips
 
 

@@ -8,7 +8,7 @@ from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import Setting
 
 from voxaudit.review.study.ratings import analyze_ratings
-from voxaudit.review.study.analyze import Judgement, analyze_judgements
+from voxaudit.review.study.analyze import Judgment, analyze_judgments
 from voxaudit.stats.agreement import kappa_interval, rating_counts
 
 PAIRS = 12
@@ -21,9 +21,9 @@ def _realism(generator: np.random.Generator, setting: Setting, skill: float) -> 
     lean = 0.1 * generator.standard_normal(people)
     chance = np.clip(0.5 + lean[:, None] * np.where(first, 1.0, -1.0) + skill, 0.0, 1.0)
     correct = generator.random((people, PAIRS)) < chance
-    found = analyze_judgements(
+    found = analyze_judgments(
         [
-            Judgement(
+            Judgment(
                 f"p{pair}",
                 f"h{person}",
                 int(first[person, pair] != correct[person, pair]),

@@ -56,7 +56,7 @@ MEANING: dict[str, str] = {
         " is never said: that is no sign of a gap."
     ),
     "parity.canary": (
-        "Neighbouring ages of adults differ, which they hardly should: a sign of an unbalanced corpus rather than of"
+        "Neighboring ages of adults differ, which they hardly should: a sign of an unbalanced corpus rather than of"
         " an unfair recognizer."
     ),
     "robustness.group_overall": (

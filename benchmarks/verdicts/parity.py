@@ -208,7 +208,7 @@ EXPERIMENTS = (
     Experiment(
         "parity canary",
         _canary,
-        (Verdict("parity.canary", "neighbouring bands of middle age differ", HOLM, 0.05, "any"),),
+        (Verdict("parity.canary", "neighboring bands of middle age differ", HOLM, 0.05, "any"),),
         "error rate of the middle band, times",
         RATIOS,
         settings=("16 + 16", "40 + 40"),

@@ -1,4 +1,4 @@
-"""voxaudit: audit a speech recogniser. Where it breaks, for whom it breaks, and how sure you can be.
+"""voxaudit: audit a speech recognizer. Where it breaks, for whom it breaks, and how sure you can be.
 
 The names below are the whole public interface; each is imported when it is first used.
 """

@@ -35,7 +35,7 @@ def test_no_speaker_column_is_refused_with_a_way_out():
         parity(table().drop("speaker"), attributes=["g"])
 
 
-def test_surrogate_speakers_are_labelled_everywhere():
+def test_surrogate_speakers_are_labeled_everywhere():
     public = (
         pl.concat([table(people=40)] * 3)
         .drop("speaker")

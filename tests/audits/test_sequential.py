@@ -392,8 +392,8 @@ def test_the_command_hears_and_replays(corpus, tmp_path, capsys):
     assert "percentage points" in shown
     assert "for b (gender) than for a" in shown or "for a (gender) than for b" in shown
     assert "was stopped early itself" in shown
-    assert main(["sequential", str(tmp_path / "run"), "--attribute", "colour"]) == 2
-    assert "no column 'colour'" in capsys.readouterr().err
+    assert main(["sequential", str(tmp_path / "run"), "--attribute", "color"]) == 2
+    assert "no column 'color'" in capsys.readouterr().err
     assert main(["sequential", str(config), "--attribute", "gender"]) == 2
     assert "`voxaudit run`" in capsys.readouterr().err
 

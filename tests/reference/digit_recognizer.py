@@ -1,4 +1,4 @@
-"""A small CTC recogniser of spoken digits, trained in a minute on a CPU: something real to attack."""
+"""A small CTC recognizer of spoken digits, trained in a minute on a CPU: something real to attack."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def load_digits(folder: Path) -> list[tuple[np.ndarray, str, str, int]]:
 def train(
     clips: list[np.ndarray], texts: list[str], *, epochs: int = 30, channels: int = 64, seed: int = 0
 ) -> CtcModule:
-    """Return a recogniser trained with changed levels, shifts and white noise at 15 to 40 dB."""
+    """Return a recognizer trained with changed levels, shifts and white noise at 15 to 40 dB."""
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
     net = DigitNet(channels)

@@ -39,7 +39,7 @@ def tone(seconds: float, pitch: float) -> np.ndarray:
 
 
 def write_run(folder: Path, *, utterances: int = 6, hostile: bool = False, scenarios=SCENARIOS) -> Path:
-    """Write a finished run of two recognizers; nothing is recognised, the transcripts are made up."""
+    """Write a finished run of two recognizers; nothing is recognized, the transcripts are made up."""
     folder.mkdir(parents=True)
     audio = folder / "audio"
     audio.mkdir()

@@ -175,7 +175,7 @@ def test_a_stuttered_case_sounds_as_the_recognizer_heard_it(app, folder):
     assert later > last - 0.01
 
 
-def test_a_queue_without_recordings_can_still_be_labelled(tmp_path):
+def test_a_queue_without_recordings_can_still_be_labeled(tmp_path):
     app = ReviewApp(write_stutter(tmp_path / "stutter", listen=False))
     id_ = ids(get(app, "/api/cases", source="stutter"))[0]
     case = get(app, "/api/case", source="stutter", id=id_)
@@ -198,8 +198,8 @@ def test_two_reviewers_do_not_see_each_others_labels_before_their_own(app, folde
     assert answer["decision"]["by"] == "tie"
     assert ids(get(app, "/api/cases", source="stutter", reviewer="ben", status="disputed")) == [id_]
     assert ids(get(app, "/api/cases", source="stutter", reviewer="carl", status="disputed")) == []
-    assert get(app, "/api/cases", source="stutter", reviewer="ben", status="unlabelled")["total"] == 5
-    assert get(app, "/api/cases", source="stutter", reviewer="ben", status="labelled")["total"] == 1
+    assert get(app, "/api/cases", source="stutter", reviewer="ben", status="unlabeled")["total"] == 5
+    assert get(app, "/api/cases", source="stutter", reviewer="ben", status="labeled")["total"] == 1
     assert get(app, "/api/progress", source="stutter", reviewer="ben")["mine"] == 1
     assert get(app, "/api/cases", source="stutter", reviewer="ben")["cases"][0]["label"] == "fine"
     assert [one.reviewer for one in LabelStore(folder).current()] == ["anna", "ben"]
@@ -217,10 +217,10 @@ def test_labels_of_trials_filter_trials(app):
     page = get(app, "/api/cases", source="trials", scenario="noise:theta=2")
     label(app, source="trials", id=ids(page)[3], reviewer="anna", label="malformed")
     rest = get(
-        app, "/api/cases", source="trials", scenario="noise:theta=2", reviewer="anna", status="unlabelled"
+        app, "/api/cases", source="trials", scenario="noise:theta=2", reviewer="anna", status="unlabeled"
     )
     assert ids(rest) == [one for n, one in enumerate(ids(page)) if n != 3]
-    mine = get(app, "/api/cases", source="trials", reviewer="anna", status="labelled")
+    mine = get(app, "/api/cases", source="trials", reviewer="anna", status="labeled")
     assert ids(mine) == [ids(page)[3]]
 
 

@@ -43,7 +43,7 @@ def test_export_agreement_and_apply_in_one_call(folder, tmp_path, capsys):
 def test_agreement_for_people(folder, capsys):
     assert main(["review", str(folder), "--agreement"]) == 0
     printed = capsys.readouterr()
-    assert "6 cases labelled, 3 of them without a decision" in printed.out
+    assert "6 cases labeled, 3 of them without a decision" in printed.out
     assert "anna and ben" in printed.out
     assert "50" in printed.out
     (folder / "review.sqlite").unlink()

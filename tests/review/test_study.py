@@ -16,8 +16,8 @@ from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.comprehensibility import read_ratings
 from voxaudit.review.study.analyze import (
-    Judgement,
-    analyze_judgements,
+    Judgment,
+    analyze_judgments,
     analyze_study,
     attentive,
     write_ratings,
@@ -359,11 +359,11 @@ def test_guesses_without_confidence_do_not_count():
 def test_guessing_is_not_telling_apart():
     rng = np.random.default_rng(0)
     heard = [
-        Judgement(f"pair {pair}", f"p{who}", int(choice := rng.integers(2)), bool(choice == pair % 2), 0.5)
+        Judgment(f"pair {pair}", f"p{who}", int(choice := rng.integers(2)), bool(choice == pair % 2), 0.5)
         for who in range(40)
         for pair in range(10)
     ]
-    found = analyze_judgements(heard)
+    found = analyze_judgments(heard)
     assert found.low < 0.5 < found.high
     assert found.p > 0.05
     assert abs(found.kappa) < 0.1

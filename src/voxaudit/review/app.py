@@ -113,7 +113,7 @@ def spectrogram(audio: Audio) -> bytes:
     return png((scaled.T[::-1] * 255.0).astype(np.uint8))
 
 
-# From dark to light through blue and amber; lightness rises throughout, so that it reads without colour too.
+# From dark to light through blue and amber; lightness rises throughout, so that it reads without color too.
 _STOPS = np.array(
     [[9, 14, 30], [26, 50, 105], [48, 104, 166], [120, 160, 170], [226, 180, 90], [255, 246, 214]]
 )
@@ -176,7 +176,7 @@ ASSETS = {
 }
 """The only files that are served, by the address that asks for them."""
 
-STATUSES = ("", "unlabelled", "labelled", "disputed")
+STATUSES = ("", "unlabeled", "labeled", "disputed")
 LONGEST_ID = 2000
 
 
@@ -207,7 +207,7 @@ def review_app(folder: str | Path, *, reviewer: str = "") -> Handler:
 
 
 def theme() -> Response:
-    """Return the colours of the report, light and dark, as a style sheet: one look for all pages."""
+    """Return the colors of the report, light and dark, as a style sheet: one look for all pages."""
     light, dark = (asset("voxaudit.render", name).body.decode() for name in ("light.css", "dark.css"))
     text = (
         f":root {{ color-scheme: light; {light} }}\n"
@@ -293,9 +293,9 @@ class ReviewApp:
         status = query.get("status", "")
         if status not in STATUSES:
             raise HttpError(400, "unknown status")
-        if status == "unlabelled":
+        if status == "unlabeled":
             without = set(mine)
-        elif status == "labelled":
+        elif status == "labeled":
             only = set(mine)
         elif status == "disputed":
             # Of cases that this reviewer has judged already: before, the others' labels stay unseen.

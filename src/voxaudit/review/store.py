@@ -40,7 +40,7 @@ WHERE label != '' ORDER BY number
 
 @dataclass(frozen=True)
 class Given:
-    """One judgement. An empty `label` takes an earlier one back; a `final` one settles the case for all.
+    """One judgment. An empty `label` takes an earlier one back; a `final` one settles the case for all.
 
     Only a real fault has a `kind`.
     `time` is UTC, ISO 8601; the store sets it where it is empty.
@@ -63,7 +63,7 @@ class Given:
         if self.kind and self.kind not in KINDS:
             raise VoxauditError(f"unknown kind of fault. Use one of {', '.join(KINDS)}")
         if self.kind and self.label != LABELS[0]:
-            raise VoxauditError(f"only a case labelled {LABELS[0]} has a kind of fault")
+            raise VoxauditError(f"only a case labeled {LABELS[0]} has a kind of fault")
         if len(self.comment) > LONGEST_COMMENT:
             raise VoxauditError(f"a comment has at most {LONGEST_COMMENT} characters")
 
@@ -91,7 +91,7 @@ class LabelStore:
         return Database(self.path, _SCHEMA, durable=True)
 
     def add(self, given: Given) -> Given:
-        """Keep a judgement and return it with its time."""
+        """Keep a judgment and return it with its time."""
         time = given.time or datetime.now(UTC).isoformat(timespec="milliseconds")
         kept = Given(
             reviewer_name(given.reviewer),

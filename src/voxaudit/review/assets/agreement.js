@@ -16,8 +16,8 @@ function panel(source, found) {
     el("p", { class: "big" },
       el("span", { class: "num" }, kappa.value === null ? "–" : number(kappa.value)),
       el("span", { class: "what" }, kappa.refusal ? `Fleiss’ kappa: ${kappa.refusal}` : `Fleiss’ kappa over ${kappa.cases} cases of two reviewers or more${limits ? ` (${limits})` : ""}`)),
-    el("p", {}, `${counted(found.cases, "case", "cases")} labelled, ${found.open} of them without a decision. `,
-      found.false_positives.rate === null ? "" : `Of the ${found.false_positives.labelled} decided, ${percent(found.false_positives.rate)} were no fault of the recogniser (95 %: ${percent(found.false_positives.low)} to ${percent(found.false_positives.high)}).`));
+    el("p", {}, `${counted(found.cases, "case", "cases")} labeled, ${found.open} of them without a decision. `,
+      found.false_positives.rate === null ? "" : `Of the ${found.false_positives.labeled} decided, ${percent(found.false_positives.rate)} were no fault of the recognizer (95 %: ${percent(found.false_positives.low)} to ${percent(found.false_positives.high)}).`));
   if (found.pairs.length) {
     const rows = found.pairs.map((pair) => el("tr", {},
       el("th", { scope: "row" }, said(pair.first, 40), " and ", said(pair.second, 40)),

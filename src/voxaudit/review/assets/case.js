@@ -4,15 +4,15 @@ import { aloud, byId, el, number, percent, points, said, spoken, tell, title } f
 import { Player } from "/player.js";
 
 export const LABEL = {
-  real_fault: { name: "real fault", mark: "✗", about: "the recogniser misheard what a person understands" },
+  real_fault: { name: "real fault", mark: "✗", about: "the recognizer misheard what a person understands" },
   malformed: { name: "malformed", mark: "≈", about: "nobody could understand it" },
   fine: { name: "fine", mark: "✓", about: "no fault: it says the same" },
 };
 
 export class CaseView {
-  constructor(state, labelled) {
+  constructor(state, labeled) {
     this.state = state;
-    this.labelled = labelled;
+    this.labeled = labeled;
     this.players = [];
     this.active = 0;
     this.shown = null;
@@ -147,7 +147,7 @@ export class CaseView {
       el("div", { id: "settle", class: "settle", hidden: true },
         el("label", {}, final, " My label settles this case: it counts whatever the others said")),
       el("div", { class: "judge-end" },
-        el("button", { type: "button", id: "next-unlabelled", onclick: () => this.state.nextUnlabelled() }, "Next unlabelled ", el("kbd", {}, "n")),
+        el("button", { type: "button", id: "next-unlabeled", onclick: () => this.state.nextUnlabeled() }, "Next unlabeled ", el("kbd", {}, "n")),
         el("button", { type: "button", id: "take-back", onclick: () => this.give("") }, "Take back ", el("kbd", {}, "0")),
         el("label", { class: "auto" }, el("input", { type: "checkbox", id: "auto", checked: this.state.auto, onchange: (event) => { this.state.auto = event.target.checked; } }), " go on after a label"),
         el("span", { id: "saved", class: "saved", role: "status", "aria-live": "polite" })),
@@ -197,15 +197,15 @@ export class CaseView {
     }
     const fresh = !found.mine;
     Object.assign(found, { mine: answer.mine, others: answer.others, disputed: answer.disputed, decision: answer.decision });
-    this.labelled(found.id, label);
+    this.labeled(found.id, label);
     if (this.shown !== found) return;
     this.drawLabels();
     byId("saved").textContent = label ? `Saved: ${LABEL[label].name}` : "Label taken back";
-    if (label && fresh && this.state.auto) this.state.nextUnlabelled();
+    if (label && fresh && this.state.auto) this.state.nextUnlabeled();
   }
 }
 
-/** Words with marks that are seen without colour (strike, underline, signs) and read aloud. */
+/** Words with marks that are seen without color (strike, underline, signs) and read aloud. */
 function diff(rows) {
   const box = el("p", { class: "diff" });
   for (const [kind, was, now] of rows.slice(0, 600)) {

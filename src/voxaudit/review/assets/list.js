@@ -5,13 +5,13 @@ import { LABEL } from "/case.js";
 
 const CHOICES = [
   ["scenario", "Scenario", "scenarios"],
-  ["recognizer", "Recogniser", "recognizers"],
+  ["recognizer", "Recognizer", "recognizers"],
   ["group", "Group", "groups"],
   ["error", "Errors", "errors"],
   ["kind", "Kind of fault", "kinds"],
 ];
-const ERRORS = { any: "any error", empty: "nothing heard", failed: "recogniser failed" };
-const STATUS = { "": "all cases", unlabelled: "not labelled by me", labelled: "labelled by me", disputed: "labels differ" };
+const ERRORS = { any: "any error", empty: "nothing heard", failed: "recognizer failed" };
+const STATUS = { "": "all cases", unlabeled: "not labeled by me", labeled: "labeled by me", disputed: "labels differ" };
 const SORTS = { wer: "highest WER first", excess: "most above clean first", order: "order of the run" };
 
 export class List {
@@ -108,7 +108,7 @@ export class List {
       el("button", { type: "button", class: "row", onclick: () => this.choose(one.id, true) },
         el("span", { class: "row-top" },
           el("span", { class: `dot ${one.label || "none"}`, "aria-hidden": "true" }, label ? label.mark : "○"),
-          el("span", { class: "vh" }, label ? `labelled ${label.name}: ` : "not labelled: "),
+          el("span", { class: "vh" }, label ? `labeled ${label.name}: ` : "not labeled: "),
           el("span", { class: "row-what" }, said(title(this.state.source, one.scenario), 60)),
           el("span", { class: "row-number" }, score)),
         el("span", { class: "row-heard" }, one.heard ? said(one.heard, 90) : one.failed ? "(no answer)" : "(nothing heard)"),
@@ -127,7 +127,7 @@ export class List {
 
   place() { return this.cases.findIndex((one) => one.id === this.state.id); }
 
-  labelled(id, label) {
+  labeled(id, label) {
     const one = this.cases.find((other) => other.id === id);
     if (one) { one.label = label; this.draw(); }
     this.progress();
@@ -148,9 +148,9 @@ export class List {
     byId("cases").children[to]?.scrollIntoView({ block: "nearest" });
   }
 
-  /** Return the id of a case of this filter that the reviewer has not labelled, other than the open one. */
-  async unlabelled() {
-    const fields = { ...this.fields(), status: "unlabelled", first: 0, size: 2 };
+  /** Return the id of a case of this filter that the reviewer has not labeled, other than the open one. */
+  async unlabeled() {
+    const fields = { ...this.fields(), status: "unlabeled", first: 0, size: 2 };
     const page = await get("/api/cases", fields);
     return page.cases.find((one) => one.id !== this.state.id)?.id ?? null;
   }
@@ -161,7 +161,7 @@ export class List {
       const { total, mine } = await get("/api/progress", { source, reviewer });
       byId("progress").max = Math.max(total, 1);
       byId("progress").value = mine;
-      byId("progress-text").textContent = `${mine.toLocaleString("en-GB")} of ${total.toLocaleString("en-GB")} labelled by you`;
+      byId("progress-text").textContent = `${mine.toLocaleString("en-GB")} of ${total.toLocaleString("en-GB")} labeled by you`;
     } catch (error) { this.state.fail(error); }
   }
 }

@@ -20,9 +20,9 @@ const state = {
   get auto() { return remembered(localStorage, "voxaudit-auto") === "yes"; },
   set auto(on) { remember(localStorage, "voxaudit-auto", on ? "yes" : "no"); },
   fail(error) { tell(error.message, true); },
-  nextUnlabelled,
+  nextUnlabeled,
 };
-const view = new CaseView(state, (id, label) => list.labelled(id, label));
+const view = new CaseView(state, (id, label) => list.labeled(id, label));
 let list;
 
 async function choose(id, focus) {
@@ -32,10 +32,10 @@ async function choose(id, focus) {
   await view.open(id, focus);
 }
 
-async function nextUnlabelled() {
+async function nextUnlabeled() {
   try {
-    const id = await list.unlabelled();
-    if (id === null) { tell("No case of this list is left that you have not labelled."); return; }
+    const id = await list.unlabeled();
+    if (id === null) { tell("No case of this list is left that you have not labeled."); return; }
     await choose(id, matchMedia("(max-width: 900px)").matches);
     if (list.place() < 0) await list.show(list.first);
   } catch (error) { state.fail(error); }
@@ -97,7 +97,7 @@ const KEYS = {
   3: () => view.give(state.about.labels[2]),
   j: () => list.step(1),
   k: () => list.step(-1),
-  n: () => nextUnlabelled(),
+  n: () => nextUnlabeled(),
   "?": () => byId("help").showModal(),
 };
 

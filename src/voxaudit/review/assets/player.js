@@ -103,10 +103,10 @@ export class Player {
     this.canvas.width = width;
     this.canvas.height = height;
     const brush = this.canvas.getContext("2d");
-    const colours = getComputedStyle(this.canvas);
+    const colors = getComputedStyle(this.canvas);
     const { low, high, edits, duration } = this.wave;
-    brush.fillStyle = colours.getPropertyValue("--warn-soft");
-    brush.strokeStyle = colours.getPropertyValue("--warn");
+    brush.fillStyle = colors.getPropertyValue("--warn-soft");
+    brush.strokeStyle = colors.getPropertyValue("--warn");
     brush.lineWidth = ratio;
     for (const [first, last] of edits) {
       const left = (first / duration) * width, right = (last / duration) * width;
@@ -119,7 +119,7 @@ export class Player {
     brush.setLineDash([]);
     const loudest = Math.max(1e-4, ...high.map(Math.abs), ...low.map(Math.abs));
     const middle = height / 2, reach = (0.95 * middle) / loudest;
-    brush.fillStyle = colours.getPropertyValue("--s0");
+    brush.fillStyle = colors.getPropertyValue("--s0");
     const step = width / low.length;
     for (let n = 0; n < low.length; n += 1) {
       const top = middle - high[n] * reach;

@@ -23,7 +23,7 @@ from voxaudit.wording import counted, p_value, percent, percent_interval
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """One answer: which pair, who, which of the two was taken for real, whether that is right, how sure (0 to 1)."""
 
     pair: str
@@ -38,7 +38,7 @@ class PairResult:
     """A pair: how many people judged it, and the share who found the real recording, with Wilson's 95 % interval."""
 
     pair: str
-    judgements: int
+    judgments: int
     correct: float
     low: float
     high: float
@@ -49,14 +49,14 @@ class Realism:
     """All answers of a realism study.
 
     `accuracy` is the mean over participants of the share of pairs in which they found the real recording; chance is
-    0.5; `t` and `p` test that it is 0.5. `kappa` is Fleiss' kappa with judgements weighted by confidence, near 0 where
+    0.5; `t` and `p` test that it is 0.5. `kappa` is Fleiss' kappa with judgments weighted by confidence, near 0 where
     people do not agree on what is real. `real_score` and `generated_score` are the mean shares with which
     recordings of either kind were taken for real; `t_scores` and `p_scores` test over pairs of recordings that they
     are equal.
     """
 
     participants: int
-    judgements: int
+    judgments: int
     accuracy: float
     low: float | None
     high: float | None
@@ -72,7 +72,7 @@ class Realism:
 
     def answer(self) -> Answer:
         """Return everything in a table and sentences."""
-        people, judgments = counted(self.participants, "participant"), counted(self.judgements, "judgment")
+        people, judgments = counted(self.participants, "participant"), counted(self.judgments, "judgment")
         told = "tell them apart" if self.accuracy > 0.5 else "take generated recordings for the real ones"
         verdict, means = "not_shown", "people are not shown to tell generated recordings from real ones"
         if self.p is None:
@@ -127,7 +127,7 @@ class Realism:
             "pairs",
             "Who found the real recording",
             [asdict(pair) for pair in self.pairs],
-            ["pair", ("correct", "correct", "percent", "low", "high"), ("judgements", "judgments", "count")],
+            ["pair", ("correct", "correct", "percent", "low", "high"), ("judgments", "judgments", "count")],
         )
         return Answer(
             "study",
@@ -140,7 +140,7 @@ class Realism:
                     "judgments",
                     f"{judgments} by {people}",
                     {
-                        "judgments": self.judgements,
+                        "judgments": self.judgments,
                         "participants": self.participants,
                         "confidence": self.confidence,
                         "t": self.t,
@@ -156,13 +156,13 @@ def weight_of(level: int) -> float:
     return level / (len(CONFIDENCES) - 1)
 
 
-def analyze_judgements(judgements: Sequence[Judgement]) -> Realism:
-    """Return what judgements of pairs say; people are the sample of the accuracy, recordings that of the scores."""
-    if not judgements:
+def analyze_judgments(judgments: Sequence[Judgment]) -> Realism:
+    """Return what judgments of pairs say; people are the sample of the accuracy, recordings that of the scores."""
+    if not judgments:
         raise VoxauditError("nobody has answered yet")
     people: dict[str, list[bool]] = {}
     pairs: dict[str, list[bool]] = {}
-    for one in judgements:
+    for one in judgments:
         people.setdefault(one.participant, []).append(one.correct)
         pairs.setdefault(one.pair, []).append(one.correct)
     rates = np.array([np.mean(answers) for answers in people.values()])
@@ -175,14 +175,14 @@ def analyze_judgements(judgements: Sequence[Judgement]) -> Realism:
     scores = one_sample(len(real), float(real.mean()), spread, 0.5)
     return Realism(
         participants=len(people),
-        judgements=len(judgements),
+        judgments=len(judgments),
         accuracy=accuracy,
         low=_known(test.low + 0.5),
         high=_known(test.high + 0.5),
         t=_known(test.t),
         p=_known(test.p),
-        confidence=float(np.mean([one.confidence for one in judgements])),
-        kappa=_kappa(judgements, list(pairs), list(people)),
+        confidence=float(np.mean([one.confidence for one in judgments])),
+        kappa=_kappa(judgments, list(pairs), list(people)),
         real_score=float(real.mean()),
         generated_score=1.0 - float(real.mean()),
         t_scores=_known(scores.t),
@@ -196,12 +196,12 @@ def _pair(name: str, answers: Sequence[bool]) -> PairResult:
     return PairResult(name, len(answers), sum(answers) / len(answers), low, high)
 
 
-def _kappa(judgements: Sequence[Judgement], pairs: Sequence[str], people: Sequence[str]) -> float | None:
+def _kappa(judgments: Sequence[Judgment], pairs: Sequence[str], people: Sequence[str]) -> float | None:
     rows = {name: place for place, name in enumerate(pairs)}
     columns = {name: place for place, name in enumerate(people)}
     choices = np.full((len(rows), len(columns)), -1)
     weights = np.zeros(choices.shape)
-    for one in judgements:
+    for one in judgments:
         at = (rows[one.pair], columns[one.participant])
         choices[at], weights[at] = one.choice, one.confidence
     return confidence_kappa(choices, weights, 2)
@@ -311,9 +311,9 @@ def _ratings(study: Study, kept: list[tuple[str, Item, dict[str, Any]]]) -> pl.D
 
 
 def _realism(kept: list[tuple[str, Item, dict[str, Any]]]) -> Realism:
-    return analyze_judgements(
+    return analyze_judgments(
         [
-            Judgement(
+            Judgment(
                 item.utterance,
                 who,
                 answer["choice"],
