@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 
 import jiwer
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from voxaudit.score.align import (
     character_errors,
     count_characters,
     count_words,
+    pair_edits,
     stream_word_counts,
     word_counts,
 )
@@ -257,3 +259,13 @@ def test_documented_examples() -> None:
     result = doctest.testmod(align)
     assert result.attempted == 3
     assert result.failed == 0
+
+
+def test_texts_compared_by_their_places():
+    texts = ["a b c", "a b", ""]
+    left, right = np.array([[0, 1, 2], [0, -1, 1]]), np.array([[1, 0, 2], [2, 0, 1]])
+    first, longer = pair_edits(left, right, texts), pair_edits(left, right, texts, longer=True)
+    assert first.known.tolist() == [[True, True, True], [True, False, True]]
+    assert first.edits.tolist() == longer.edits.tolist() == [[1, 1, 0], [3, 0, 0]]
+    assert first.words.tolist() == [[3, 2, 0], [3, 0, 2]]
+    assert longer.words.tolist() == [[3, 3, 0], [3, 0, 2]]

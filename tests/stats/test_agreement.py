@@ -12,7 +12,9 @@ from voxaudit.stats.agreement import (
     agreement_weights,
     fleiss_kappa,
     kappa_interval,
+    overlap,
     pair_agreement,
+    rank_correlation,
     rating_counts,
 )
 
@@ -156,3 +158,20 @@ def test_cohens_kappa_is_that_of_statsmodels(weights):
         table, wt=weights and {"linear": "linear", "quadratic": "fc"}[weights], return_results=False
     )
     assert pair_agreement(ratings, ["a", "b"], 4, weights)[0].kappa == pytest.approx(expected, abs=1e-12)
+
+
+def test_two_rules_that_flag_cases():
+    first, second = np.array([1, 1, 1, 0, 0, 0], dtype=bool), np.array([1, 1, 0, 1, 0, 0], dtype=bool)
+    found = overlap(first, second)
+    assert (found.both, found.only_first, found.only_second, found.neither) == (2, 1, 1, 2)
+    assert found.kappa == pytest.approx((4 / 6 - 0.5) / 0.5)
+    assert overlap(first, np.ones(6, dtype=bool)).kappa == pytest.approx(0.0)
+    assert overlap(np.ones(6, dtype=bool), np.ones(6, dtype=bool)).kappa is None
+    assert overlap(first[:0], second[:0]).kappa is None
+
+
+def test_rank_correlation_over_what_is_known():
+    x = np.array([1.0, 2.0, 3.0, 4.0, np.nan])
+    assert rank_correlation(x, np.array([1.0, 10.0, 100.0, 50.0, 3.0])) == pytest.approx(0.8)
+    assert rank_correlation(x[:2], x[:2]) is None
+    assert rank_correlation(x, np.ones(5)) is None
