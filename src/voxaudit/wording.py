@@ -76,6 +76,15 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def as_or_than(ratio: float | None) -> str:
+    """Return the word between the two that `times_as_many` compares: as many as, fewer than.
+
+    >>> as_or_than(2.0), as_or_than(0.62), as_or_than(0.999)
+    ('as', 'than', 'as')
+    """
+    return "as" if ratio is None or ratio >= 1.0 or f"{ratio:.2f}" == "1.00" else "than"
+
+
 def times_as_many(ratio: float | None, low: float | None, high: float | None) -> str:
     """Return a ratio of errors as a sentence has it; fewer errors are said as a share.
 
@@ -85,6 +94,6 @@ def times_as_many(ratio: float | None, low: float | None, high: float | None) ->
     '38 % fewer errors (0.62 times as many, 0.40 to 0.90)'
     """
     value, _, limits = ratio_interval(ratio, low, high).partition(" (")
-    if ratio is None or ratio >= 1.0 or value == "1.00":
+    if ratio is None or as_or_than(ratio) == "as":
         return f"{value} times as many errors ({limits}"
     return f"{100 * (1 - ratio):.0f} % fewer errors ({value} times as many, {limits}"

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -347,6 +348,8 @@ def test_a_sentence_says_what_was_heard() -> None:
     assert said(table.drop("scenario")) == (None, "The recognizer")
     named = table.with_columns(recognizer=pl.lit("toy"))
     assert said(named) == ("clean", "On clean speech toy")
+    fewer = disparity(table, attribute="group", against="b").findings[0].sentence
+    assert re.search(r"makes \d+ % fewer errors \(0\.\d\d times as many, .* than for a typical b one", fewer)
 
 
 def test_every_speaker_has_an_effect() -> None:

@@ -62,7 +62,7 @@ from voxaudit.stats.poisson_glmm import DEFAULT_NODES, MixedFit, NoFiniteEstimat
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
 from voxaudit.stats.regression import Settings, likelihood_ratio, without_columns
 from voxaudit.stats.robust import Sandwich, robust_test, speaker_sandwich
-from voxaudit.wording import counted, listed, ratio_interval, times_as_many
+from voxaudit.wording import as_or_than, counted, listed, ratio_interval, times_as_many
 
 INTERVALS = ("robust", "profile", "wald")
 LEVEL = 0.05
@@ -624,7 +624,7 @@ def _sentence(fit: Fit, effect: Effect) -> str:
         )
     claim = (
         f"{_when(fit)} makes {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group}"
-        f" speaker ({fit.attribute}) as for a typical {fit.against} one"
+        f" speaker ({fit.attribute}) {as_or_than(effect.ratio)} for a typical {fit.against} one"
     )
     if effect.verdict == "shown":
         return f"{claim}: a gap is shown."

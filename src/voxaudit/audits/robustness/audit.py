@@ -39,7 +39,7 @@ from voxaudit.perturb.describe import in_short
 from voxaudit.perturb.settings import Setting, by_harshness
 from voxaudit.stats.cells import FloatArray
 from voxaudit.tables import as_frame, read_table
-from voxaudit.wording import counted, in_points, listed, percent_interval, spoken, times_as_many
+from voxaudit.wording import as_or_than, counted, in_points, listed, percent_interval, spoken, times_as_many
 
 AUDIT = "robustness"
 WORST = 5
@@ -452,7 +452,7 @@ def _groups(found: Robustness) -> Iterator[Finding]:
         who, attribute = _who(row), row["attribute"]
         times = times_as_many(ratio, low, high) if low is not None else f"{ratio:.2f} times as many errors"
         if shown:
-            than = "as" if ratio is not None and ratio >= 1.0 else "than"
+            than = as_or_than(ratio)
             group = f"{row['group']} ({attribute})"
             sentence = f"Over all disturbances, {who} makes {times} for {group} {than} for {row['against']}."
         else:
