@@ -40,7 +40,7 @@ class Option:
     """One thing a user can set: one name, one meaning, in Python, in `audit.toml` and on the command line alike.
 
     `kind` is its type, or a word of `READ_AS`; `places` are those where it can be set, besides a Python call. `unset`
-    says in words what holds where the default is None, `off` what a flag `--no-NAME` does.
+    says in words what holds where the default is None, `off` what the flag does that switches it off.
     """
 
     meaning: str

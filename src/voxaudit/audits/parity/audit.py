@@ -11,7 +11,6 @@ import polars as pl
 
 from voxaudit.answer import (
     Answer,
-    Bars,
     Cell,
     Column,
     Figure,
@@ -20,7 +19,6 @@ from voxaudit.answer import (
     ForestRow,
     Note,
     Refusal,
-    Series,
     Table,
     Verdict,
     finding_id,
@@ -40,6 +38,7 @@ from voxaudit.audits.parity.compare import (
 )
 from voxaudit.audits.parity.regression import regressions
 from voxaudit.audits.parity.speakers import (
+    MOST_BARS,
     UNNAMED,
     Settings,
     Speakers,
@@ -62,7 +61,6 @@ from voxaudit.stats.speaker_means import (
 from voxaudit.wording import in_points, listed, p_value
 
 AUDIT, TITLE = "parity", "Parity between speakers"
-MOST_BARS = 40
 MOST_UTTERANCES = 100
 """Outlying utterances that are listed."""
 LEAD = (
@@ -181,14 +179,14 @@ def parity(
     cautions = [*_surrogates(trials), *imbalances(tests)]
     gap_asked = pl.col("recognizer").replace_strict(asked, return_dtype=pl.Float64)
     tables = {
-        "groups": _with_cautions(groups.with_columns(against=pl.lit("all others")), cautions),
-        "gaps": _with_cautions(_gap_verdicts(gaps.with_columns(gap_asked=gap_asked), settings), cautions),
-        "conditional": _with_cautions(_with_held(fixed.groups, fixed.held), cautions),
-        "intersectional": _with_cautions(compare_intersections(cells, order, asked, settings), cautions),
-        "pairs": _with_cautions(pairs, cautions),
+        "groups": groups.with_columns(against=pl.lit("all others")),
+        "gaps": _gap_verdicts(gaps.with_columns(gap_asked=gap_asked), settings),
+        "conditional": _with_held(fixed.groups, fixed.held),
+        "intersectional": compare_intersections(cells, order, asked, settings),
+        "pairs": pairs,
         "strata": fixed.strata,
-        "regression": _with_cautions(fits.terms, cautions),
-        "regression_tests": _with_cautions(fits.tests, cautions),
+        "regression": fits.terms,
+        "regression_tests": fits.tests,
         "balance": tests,
         "distributions": quantiles_by_group(speakers.people, speakers.measures, order),
         "canary": canary(pairs, speakers, settings),
@@ -199,6 +197,7 @@ def parity(
             "recognizer", "speakers", gap_asked.alias("gap_asked"), pl.exclude("recognizer", "speakers")
         ),
     }
+    tables |= {id_: _with_cautions(tables[id_], cautions) for id_ in _CAUTIONED}
     tables = {id_: _own_first(table, speakers.recognizers) for id_, table in tables.items()}
     tables["checklist"] = checklist(trials, speakers, settings, asked, tables)
     refusals = (
@@ -387,20 +386,11 @@ def _gap_finding(row: Mapping[str, Any], detail: Parity) -> Finding:
         measure="wer_gap",
         verdict=verdict,
         sentence=sentence,
-        estimate=row["estimate"],
-        low=row["low"],
-        high=row["high"],
         level=detail.settings.confidence,
-        p=row["p"],
-        p_adjusted=row["p_adjusted"],
-        family=row["family"],
         recognizer=None if name in (MEAN, UNNAMED) else name,
         scenario=scenario,
-        attribute=attribute,
-        group=row["group"],
-        against=row["against"],
-        speakers=row["speakers"],
-        speakers_against=row["speakers_against"],
+        **{key: row[key] for key in ("estimate", "low", "high", "p", "p_adjusted", "family", "attribute")},
+        **{key: row[key] for key in ("group", "against", "speakers", "speakers_against")},
         excludes=row["high"] if verdict == "not_shown" else None,
         code=code,
     )
@@ -430,13 +420,7 @@ def _speakers_finding(name: str, short: Sequence[Mapping[str, Any]], detail: Par
     )
 
 
-def _columns(*names: str) -> tuple[Column, ...]:
-    """Return columns by name: those of `_COLUMNS`, or text under their own name."""
-    return tuple(_COLUMNS.get(name, Column(name)) for name in names)
-
-
 _COLUMNS = {
-    "speakers": Column("speakers", kind="count"),
     "used": Column("speakers_used", "speakers used", "count"),
     "others": Column("speakers_against", "other speakers", "count"),
     "more_needed": Column("more_needed", "more speakers needed", "count"),
@@ -461,74 +445,53 @@ _COLUMNS = {
     "highest_mean": Column("highest_mean", "its mean", "number"),
     "largest_difference": Column("largest_difference", "difference in SD", "ratio"),
     "outliers": Column("outliers", "outlying speakers", "count"),
-    "z": Column("z", kind="number"),
     "gap_asked": Column("gap_asked", "gap asked about", "percent"),
     "sigma": Column("sigma", "SD between speakers", "percent"),
     "sigma_floor": Column("sigma_floor", "SD with endless utterances", "percent"),
-    **{name: Column(name, kind="number") for name in ("mean", "sd", "q5", "q25", "q50", "q75", "q95")},
+    **{name: Column(name, kind="number") for name in ("z", "mean", "sd", "q5", "q25", "q50", "q75", "q95")},
 }
-_GROUP = ("attribute", "group")
-_SHOWN: dict[str, tuple[str, tuple[Column, ...]]] = {
+"""Columns that have a heading of their own here."""
+_SHOWN = {
     "groups": (
         "Each group against all others",
-        _columns(
-            *_GROUP, "speakers", "wer_interval", "wer_pooled", "estimate", "p", "more_needed", "conclusion"
-        ),
+        "attribute group speakers wer_interval wer_pooled estimate p more_needed conclusion",
     ),
-    "gaps": (
-        "Best against worst group",
-        _columns("attribute", "best", "worst", "gap", "p", "choice_matters", "verdict"),
-    ),
+    "gaps": ("Best against worst group", "attribute best worst gap p choice_matters verdict"),
     "conditional": (
         "The same with all other attributes held fixed",
-        _columns(*_GROUP, "used", "estimate", "p", "conclusion"),
+        "attribute group used estimate p conclusion",
     ),
-    "checklist": ("What these data allow (Herron et al., section 3)", _columns("practice", "status", "why")),
+    "checklist": ("What these data allow (Herron et al., section 3)", "practice status why"),
     "intersectional": (
         "Groups of all attributes at once, the worst first",
-        _columns("rank", "group", "speakers", "wer", "estimate", "p", "conclusion"),
+        "rank group speakers wer estimate p conclusion",
     ),
-    "pairs": ("Pairs of groups", _columns(*_GROUP, "against", "difference", "p", "conclusion")),
+    "pairs": ("Pairs of groups", "attribute group against difference p conclusion"),
     "strata": (
         "Groups within each combination of the other attributes",
-        _columns(*_GROUP, "stratum", "speakers", "others", "estimate", "p"),
+        "attribute group stratum speakers others estimate p",
     ),
     "regression_tests": (
         "Regression of speakers' WER on all attributes: joint tests",
-        _columns("model", "term", "coefficients", "f", "p", "r_squared"),
+        "model term coefficients f p r_squared",
     ),
-    "regression": (
-        "Regression of speakers' WER on all attributes: coefficients",
-        _columns("model", "name", "difference", "p"),
-    ),
+    "regression": ("Regression of speakers' WER on all attributes: coefficients", "model name difference p"),
     "balance": (
         "Balance of recordings and texts between groups (Kruskal and Wallis's test on speakers)",
-        _columns(
-            *("measure", "attribute", "lowest", "lowest_mean", "highest", "highest_mean"),
-            *("largest_difference", "p", "balanced"),
-        ),
+        "measure attribute lowest lowest_mean highest highest_mean largest_difference p balanced",
     ),
     "distributions": (
         "Recordings and texts by group: quantiles over speakers",
-        _columns("measure", *_GROUP, "speakers", "mean", "sd", "q5", "q25", "q50", "q75", "q95"),
+        "measure attribute group speakers mean sd q5 q25 q50 q75 q95",
     ),
-    "canary": (
-        "The canary: neighboring bands of middle age",
-        _columns("group", "against", "difference", "p", "differs"),
-    ),
+    "canary": ("The canary: neighboring bands of middle age", "group against difference p differs"),
     "without_outliers": (
         f"With and without speakers and utterances beyond |z| > {OUTLIER_Z:g}",
-        _columns(*_GROUP, "outliers", "wer", "p", "wer_without", "p_without", "changes"),
+        "attribute group outliers wer p wer_without p_without changes",
     ),
-    "outlying_speakers": (f"Speakers beyond |z| > {OUTLIER_Z:g}", _columns("speaker", "groups", "wer", "z")),
-    "outlying_utterances": (
-        "Utterances as far from their speaker's mean",
-        _columns("speaker", "utterance", "wer", "z"),
-    ),
-    "spread": (
-        "Spread between speakers",
-        _columns("speakers", "gap_asked", "wer", "sigma", "sigma_floor"),
-    ),
+    "outlying_speakers": (f"Speakers beyond |z| > {OUTLIER_Z:g}", "speaker groups wer z"),
+    "outlying_utterances": ("Utterances as far from their speaker's mean", "speaker utterance wer z"),
+    "spread": ("Spread between speakers", "speakers gap_asked wer sigma sigma_floor"),
 }
 """Title and columns of each table, in the order they are shown."""
 _TABLE_NOTES = {
@@ -536,6 +499,8 @@ _TABLE_NOTES = {
     "checklist": CHECKLIST,
 }
 _UNFOLDED = ("groups", "gaps", "conditional", "checklist")
+_CAUTIONED = ("groups", "gaps", "conditional", "intersectional", "pairs", "regression", "regression_tests")
+"""Tables whose rows say what they have to be read with."""
 
 
 def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table]:
@@ -546,26 +511,15 @@ def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table
         if id_ == "outlying_utterances" and frame.height > MOST_UTTERANCES:
             title = f"{title}: the farthest of {frame.height:,}"
             frame = frame.head(MOST_UTTERANCES)
-        whose = [Column("recognizer")] if several and "recognizer" in frame.columns else []
+        whose = "recognizer " if several and "recognizer" in frame.columns else ""
+        shown = [_COLUMNS.get(name, name) for name in (whose + columns).split()]
         note, folded = _TABLE_NOTES.get(id_, ""), id_ not in _UNFOLDED
-        yield tabulate(id_, title, frame, [*whose, *columns], note=note, folded=folded)
+        yield tabulate(id_, title, frame, shown, note=note, folded=folded)
 
 
 def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable[Figure]:
-    rows = {(row["recognizer"], row["attribute"], row["group"]): row for row in tables["groups"].to_dicts()}
-    groups = [(name, group) for name, there in speakers.order.items() for group in there][:MOST_BARS]
-
-    def cell(recognizer: str, group: tuple[str, str]) -> Cell | None:
-        row = rows.get((recognizer, *group))
-        return None if row is None else Cell(row["wer"], row["wer_low"], row["wer_high"])
-
-    # Bars are of recognizers; their mean is in the table.
-    series = [Series(name, tuple(cell(name, group) for group in groups)) for name in speakers.single]
-    bars = Bars(
-        tuple(f"{attribute}: {group}" for attribute, group in groups),
-        tuple(series),
-        "mean over speakers of the word error rate",
-    )
+    y_title = "mean over speakers of the word error rate"
+    bars = speakers.bars(tables["groups"], y_title, "wer", "wer_low", "wer_high")
     alt = "Bars of the mean word error rate over speakers by group and recognizer, with intervals."
     yield Figure("groups", "Mean word error rate of the speakers of each group", alt, bars, "groups")
     fixed = tables["conditional"]

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from voxaudit.answer import Note, Refusal, refuse
+from voxaudit.answer import Bars, Cell, Note, Refusal, Series, refuse
 from voxaudit.audits.scores import COUNTS, Names, Scores
 from voxaudit.corpus.bands import OTHER, cuts_of, group_names, in_order, is_age, merge_rare
 from voxaudit.errors import VoxauditError, one_line
@@ -24,6 +24,7 @@ from voxaudit.stats.speaker_means import MEAN, SUMS, mean_of_recognizers, speake
 from voxaudit.tables import require_columns
 from voxaudit.wording import MISSING, counted, listed
 
+MOST_BARS = 40
 UNNAMED = "all"
 """What the recognizer of a table without that column is called."""
 
@@ -322,6 +323,17 @@ class Speakers:
     def single(self) -> list[str]:
         """The recognizers without their mean, which is a claim about speakers and not about any of them."""
         return [name for name in self.recognizers if name != MEAN]
+
+    def bars(self, table: pl.DataFrame, y_title: str, *columns: str) -> Bars:
+        """Return bars of a table's column (or value, low and high) by group and recognizer, without their mean."""
+        rows = {(row["recognizer"], row["attribute"], row["group"]): row for row in table.to_dicts()}
+        groups = [(name, group) for name, there in self.order.items() for group in there][:MOST_BARS]
+
+        def cell(*key: str) -> Cell | None:
+            return Cell(*(rows[key][column] for column in columns)) if key in rows else None
+
+        series = tuple(Series(name, tuple(cell(name, *group) for group in groups)) for name in self.single)
+        return Bars(tuple(f"{attribute}: {group}" for attribute, group in groups), series, y_title)
 
 
 def group_speakers(trials: Trials, settings: Settings, where: str = "table") -> Speakers:

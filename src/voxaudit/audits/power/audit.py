@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,13 +11,11 @@ import polars as pl
 
 from voxaudit.answer import (
     Answer,
-    Bars,
-    Cell,
+    Column,
     Figure,
     Finding,
     Note,
     Refusal,
-    Series,
     Table,
     Tables,
     finding_id,
@@ -165,12 +163,12 @@ def power(
         AUDIT,
         TITLE,
         question={key: value for part in parts for key, value in part.question.items()},
-        findings=tuple(finding for part in parts for finding in part.findings),
         tables=Tables(table for part in parts for table in part.tables.shown),
-        figures=tuple(figure for part in parts for figure in part.figures),
-        notes=tuple(note for part in parts for note in part.notes),
-        refusals=tuple(refusal for part in parts for refusal in part.refusals),
         lead=LEAD,
+        **{
+            name: tuple(one for part in parts for one in getattr(part, name))
+            for name in ("findings", "figures", "notes", "refusals")
+        },
     )
 
 
@@ -183,6 +181,33 @@ def _counts(speakers: Sequence[float]) -> tuple[int, int] | None:
             f"speakers at hand are one or two whole numbers of at least 2, not {shown}", see=("speakers",)
         )
     return int(speakers[0]), int(speakers[-1])
+
+
+def _finding(sentence: str, measure: str, *parts: object, **about: Any) -> Finding:
+    return Finding(finding_id(AUDIT, *parts, measure), measure, "measured", sentence, **about)
+
+
+def _level(settings: Settings, one_sided: bool = False) -> str:
+    sides = "one-sided" if one_sided else "two-sided"
+    return f"{sides}, {100 * settings.confidence:g} % confidence, power {settings.power:g}"
+
+
+_COLUMNS = {
+    "gap": Column("gap", "gap in WER", "percent"),
+    "sigma": Column("sigma", "SD between speakers", "percent"),
+    "and_others": Column("speakers_against", "and others", "count"),
+    "others": Column("speakers_against", "others", "count"),
+    "power": Column("power", kind="ratio"),
+    "power_interval": Column("power", "power", "ratio", "low", "high"),
+    "needed": Column("speakers_needed", "speakers needed (Eq. 1)", "count"),
+    "needed_per_side": Column("speakers_needed", "needed per side", "count"),
+    "more": Column("more_needed", "more", "count"),
+    "smallest_gap": Column("smallest_gap", "smallest gap shown", "percent"),
+}
+
+
+def _table(id_: str, title: str, rows: pl.DataFrame | Sequence[Mapping[str, Any]], columns: str) -> Table:
+    return tabulate(id_, title, rows, [_COLUMNS.get(name, name) for name in columns.split()])
 
 
 # From numbers alone
@@ -204,70 +229,33 @@ def _planned(
         ("t_test", "t-test", speakers_needed_t(gap, sigma, **options)),
     ):
         needed, others = whole_speakers(exact), whole_speakers(ratio * exact)
-        row = {"test": label, "gap": gap, "sigma": sigma, "exact": exact}
+        row = {"smallest_gap": None, "test": label, "gap": gap, "sigma": sigma, "exact": exact}
         rows.append({**row, "speakers": needed, "speakers_against": others, "power": settings.power})
         sentence = (
             f"To find a gap of {in_points(gap)} between two groups with a {label} takes {needed} and {others} speakers,"
             f" where the word error rates of speakers have a standard deviation of {in_points(sigma)}"
             f" ({_level(settings, one_sided)})."
         )
-        findings.append(_needed(name, sentence, needed))
-    if counts is None:
-        return Answer(AUDIT, TITLE, findings=tuple(findings), tables=Tables([_planned_table(rows)]))
-    smallest = smallest_gap(*counts, sigma, power=settings.power, **sides)
-    for row, at_hand in zip(
-        list(rows),
-        (power_z(gap, sigma, *counts, **sides), power_t(gap, sigma, *counts, **sides)),
-        strict=True,
-    ):
-        present = {"speakers": counts[0], "speakers_against": counts[1], "power": at_hand}
-        rows.append({**row, "exact": None, **present, "smallest_gap": smallest})
-    sentence = (
-        f"{counts[0]} and {counts[1]} speakers find a gap of {in_points(gap)} with power {rows[-1]['power']:.2f}"
-        f" (t-test); the smallest gap that they show with power {settings.power:g} is {in_points(smallest)}."
-    )
-    findings.append(
-        Finding(
-            finding_id(AUDIT, "smallest_gap"),
-            "smallest_gap",
-            "measured",
-            sentence,
-            estimate=smallest,
-            level=settings.confidence,
-            speakers=counts[0],
-            speakers_against=counts[1],
+        findings.append(_finding(sentence, "speakers_needed", name, estimate=needed, unit="count"))
+    title, shown = "Speakers needed", "test gap sigma speakers and_others power"
+    if counts is not None:
+        title, shown = f"{title}, and at hand", f"{shown} smallest_gap"
+        smallest = smallest_gap(*counts, sigma, power=settings.power, **sides)
+        present = {"smallest_gap": smallest, "speakers": counts[0], "speakers_against": counts[1]}
+        at_hand = [chance(gap, sigma, *counts, **sides) for chance in (power_z, power_t)]
+        rows += [
+            {**row, "exact": None, **present, "power": chance}
+            for row, chance in zip(rows, at_hand, strict=True)
+        ]
+        sentence = (
+            f"{counts[0]} and {counts[1]} speakers find a gap of {in_points(gap)} with power {at_hand[1]:.2f}"
+            f" (t-test); the smallest gap that they show with power {settings.power:g} is {in_points(smallest)}."
         )
-    )
-    return Answer(AUDIT, TITLE, findings=tuple(findings), tables=Tables([_planned_table(rows)]))
-
-
-def _needed(name: str, sentence: str, needed: int, **about: Any) -> Finding:
-    parts = [about.get(key) for key in ("recognizer", "scenario", "attribute", "group")]
-    id_ = finding_id(AUDIT, *parts, name, "speakers_needed")
-    return Finding(
-        id_, "speakers_needed", "measured", sentence, estimate=float(needed), unit="count", **about
-    )
-
-
-def _level(settings: Settings, one_sided: bool = False) -> str:
-    sides = "one-sided" if one_sided else "two-sided"
-    return f"{sides}, {100 * settings.confidence:g} % confidence, power {settings.power:g}"
-
-
-def _planned_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    columns = [
-        ("test",),
-        ("gap", "gap in WER", "percent"),
-        ("sigma", "SD between speakers", "percent"),
-        ("speakers", "speakers", "count"),
-        ("speakers_against", "and others", "count"),
-        ("power", "power", "ratio"),
-    ]
-    shows = [("smallest_gap", "smallest gap shown", "percent")] if len(rows) > 2 else []
-    rows = [{"smallest_gap": None, **row} for row in rows]
-    return tabulate(
-        "planned", "Speakers needed" + (", and at hand" if shows else ""), rows, [*columns, *shows]
-    )
+        about: dict[str, Any] = {"speakers": counts[0], "speakers_against": counts[1]}
+        about |= {"estimate": smallest, "level": settings.confidence}
+        findings.append(_finding(sentence, "smallest_gap", **about))
+    tables = Tables([_table("planned", title, rows, shown)])
+    return Answer(AUDIT, TITLE, findings=tuple(findings), tables=tables)
 
 
 # From a pilot
@@ -277,19 +265,25 @@ def _of_pilot(scores: Scores, trials: Trials, settings: Settings, draws: Mapping
     people = group_speakers(trials, settings, scores.where)
     asked = gaps_asked(people.table, settings)
     groups = _pilot(people, asked, settings)
-    tables = [_pilot_table(groups, len(people.single) > 1)]
+    whose = ("recognizer " if len(people.single) > 1 else "") + "attribute group speakers "
+    title = "Speakers of each group against all others"
+    tables = [_table("groups", title, groups, whose + "sigma gap needed more smallest_gap")]
     refusals = [*people.refusals]
     if draws["simulations"]:
         rows, lost = _simulated(trials, people, groups, asked, settings, draws)
         refusals += lost
-        tables += [_simulated_table(rows, draws)] if rows else []
+        if rows:
+            shown = whose + "others gap power_interval needed_per_side"
+            tables.append(_table("simulated", _drawn_title(draws), rows, shown))
+    bars = people.bars(groups, "smallest gap to all others that would show", "smallest_gap")
+    alt = "Bars of the smallest gap in word error rate that the speakers of each group would show."
     return Answer(
         AUDIT,
         TITLE,
         question={"scenario": trials.scenario} if trials.scenario else {},
         findings=tuple(_pilot_findings(groups, trials.scenario, settings)),
         tables=Tables(tables),
-        figures=(_figure(groups, people),),
+        figures=(Figure("groups", "What the speakers at hand can show", alt, bars, "groups"),),
         notes=(*(Note("selected", text) for text in scores.notes), *trials.notes, *people.notes),
         refusals=tuple(refusals),
     )
@@ -299,92 +293,41 @@ def _pilot(people: Speakers, asked: dict[str, float], settings: Settings) -> pl.
     """Return what Eq. 1 says of every group against all others; the mean of recognizers last."""
     groups = compare_with_rest(people.table, people.order, asked, settings)
     gap = pl.col("recognizer").replace_strict(asked, return_dtype=pl.Float64).alias("gap")
-    about: list[Any] = [
-        "recognizer",
-        "attribute",
-        "group",
-        "speakers",
-        "speakers_against",
-        "wer",
-        "sigma",
-        gap,
-    ]
-    judged = ["enough_speakers", "speakers_needed", "more_needed", "smallest_gap"]
-    return groups.select(*about, *judged).sort(pl.col("recognizer") == MEAN, maintain_order=True)
+    return groups.select(
+        *("recognizer", "attribute", "group", "speakers", "speakers_against", "wer", "sigma", gap),
+        *("enough_speakers", "speakers_needed", "more_needed", "smallest_gap"),
+    ).sort(pl.col("recognizer") == MEAN, maintain_order=True)
 
 
-def _pilot_findings(groups: pl.DataFrame, scenario: str | None, settings: Settings) -> list[Finding]:
-    findings = []
-    for row in groups.filter(
-        pl.col("recognizer") != MEAN, pl.col("speakers_needed").is_not_null()
-    ).to_dicts():
-        name = row["recognizer"]
-        start = "" if name == UNNAMED else f"{name}: "
+def _pilot_findings(groups: pl.DataFrame, scenario: str | None, settings: Settings) -> Iterator[Finding]:
+    judged = groups.filter(pl.col("recognizer") != MEAN, pl.col("speakers_needed").is_not_null())
+    for row in judged.to_dicts():
+        name = None if row["recognizer"] == UNNAMED else row["recognizer"]
         lack = f"{row['more_needed']} more than there are" if row["more_needed"] else "and there are as many"
         sentence = (
-            f"{start}to show a gap of {in_points(row['gap'])} between {row['group']} ({row['attribute']}) and all"
-            f" others takes {row['speakers_needed']} speakers on each side, {lack}; the {row['speakers']} there are,"
-            f" against {row['speakers_against']} others, can show one of {in_points(row['smallest_gap'])}"
-            f" ({_level(settings)})."
+            f"{f'{name}: to' if name else 'To'} show a gap of {in_points(row['gap'])} between {row['group']}"
+            f" ({row['attribute']}) and all others takes {row['speakers_needed']} speakers on each side, {lack}; the"
+            f" {row['speakers']} there are, against {row['speakers_against']} others, can show one of"
+            f" {in_points(row['smallest_gap'])} ({_level(settings)})."
         )
-        findings.append(
-            _needed(
-                "eq1",
-                sentence[0].upper() + sentence[1:] if not start else sentence,
-                row["speakers_needed"],
-                recognizer=None if name == UNNAMED else name,
-                scenario=scenario,
-                attribute=row["attribute"],
-                group=row["group"],
-                against="all others",
-                speakers=row["speakers"],
-                speakers_against=row["speakers_against"],
-            )
+        yield _finding(
+            sentence,
+            "speakers_needed",
+            *(name, scenario, row["attribute"], row["group"], "eq1"),
+            estimate=row["speakers_needed"],
+            unit="count",
+            recognizer=name,
+            scenario=scenario,
+            against="all others",
+            **{key: row[key] for key in ("attribute", "group", "speakers", "speakers_against")},
         )
-    return findings
-
-
-_WHO: list[tuple[Any, ...]] = [("recognizer",), ("attribute",), ("group",)]
-
-
-def _pilot_table(groups: pl.DataFrame, several: bool) -> Table:
-    columns = [
-        *_WHO[0 if several else 1 :],
-        ("speakers", "speakers", "count"),
-        ("sigma", "SD between speakers", "percent"),
-        ("gap", "gap in WER", "percent"),
-        ("speakers_needed", "speakers needed (Eq. 1)", "count"),
-        ("more_needed", "more", "count"),
-        ("smallest_gap", "smallest gap shown", "percent"),
-    ]
-    return tabulate("groups", "Speakers of each group against all others", groups, columns)
-
-
-def _figure(groups: pl.DataFrame, people: Speakers) -> Figure:
-    """Return bars of the smallest gap that each group would show."""
-    rows = {(row["recognizer"], row["attribute"], row["group"]): row for row in groups.to_dicts()}
-    there = [(name, group) for name, groups_ in people.order.items() for group in groups_][:40]
-
-    def cell(*key: str) -> Cell | None:
-        return Cell(rows[key]["smallest_gap"]) if key in rows else None
-
-    series = tuple(Series(name, tuple(cell(name, *group) for group in there)) for name in people.single)
-    labels = tuple(f"{attribute}: {group}" for attribute, group in there)
-    bars = Bars(labels, series, "smallest gap to all others that would show")
-    alt = "Bars of the smallest gap in word error rate that the speakers of each group would show."
-    return Figure("groups", "What the speakers at hand can show", alt, bars, "groups")
 
 
 # By simulation
 
-_DRAWN: list[tuple[Any, ...]] = [
-    *_WHO,
-    ("speakers", "speakers", "count"),
-    ("speakers_against", "others", "count"),
-    ("gap", "gap in WER", "percent"),
-    ("power", "power", "ratio", "low", "high"),
-    ("speakers_needed", "needed per side", "count"),
-]
+
+def _drawn_title(draws: Mapping[str, Any]) -> str:
+    return f"Simulated from the mixed model ({draws['simulations']:,} studies, {draws['test']} test)"
 
 
 def _drawn(
@@ -404,9 +347,8 @@ def _drawn(
         text = (
             f"not even 5,000 speakers per group find a gap of {in_points(gap)} with power {wanted['power']:g}"
         )
-        refusal = Refusal(
-            "too_few_speakers", "simulation", text, remedy="ask about a larger gap", see=("gap",)
-        )
+        remedy = "ask about a larger gap"
+        refusal = Refusal("too_few_speakers", "simulation", text, remedy=remedy, see=("gap",))
         return Answer(AUDIT, TITLE, refusals=(refusal,))
     row = {"gap": gap, **asdict(result)}
     row["speakers_against"] = row.pop("other_speakers")
@@ -415,18 +357,9 @@ def _drawn(
         f" gap of {in_points(gap)} with power {result.power:.2f} ({result.low:.2f} to {result.high:.2f};"
         f" {result.test} test)."
     )
-    finding = Finding(
-        finding_id(AUDIT, "simulated_power"),
-        "simulated_power",
-        "measured",
-        sentence,
-        estimate=result.power,
-        low=result.low,
-        high=result.high,
-        speakers=result.speakers,
-        speakers_against=result.other_speakers,
-    )
-    table = tabulate("simulated", _drawn_title(draws), [row], _DRAWN[3:-1])
+    about = {key: row[key] for key in ("low", "high", "speakers", "speakers_against")}
+    finding = _finding(sentence, "simulated_power", estimate=result.power, **about)
+    table = _table("simulated", _drawn_title(draws), [row], "speakers others gap power_interval")
     return Answer(AUDIT, TITLE, findings=(finding,), tables=Tables([table]))
 
 
@@ -445,19 +378,13 @@ def _simulated(
     joined = trials.table.drop(own, strict=False).join(
         people.people.select("speaker", *own), on="speaker", how="left", maintain_order="left"
     )
-    for (name, attribute), part in groups.filter(pl.col("recognizer") != MEAN).group_by(
-        "recognizer", "attribute", maintain_order=True
-    ):
-        heard = joined.filter(pl.col("recognizer") == name)
-        codes = heard.select(pl.col("speaker", f"@{attribute}").rank("dense"))
+    judged = groups.filter(pl.col("recognizer") != MEAN)
+    for (name, attribute), part in judged.group_by("recognizer", "attribute", maintain_order=True):
+        codes = pl.col("speaker", f"@{attribute}").rank("dense")
+        heard = joined.filter(pl.col("recognizer") == name).select("errors", "words", codes)
         gap = asked[str(name)]
         try:
-            population = fitted_population(
-                heard["errors"].to_numpy().astype(np.float64),
-                heard["words"].to_numpy().astype(np.float64),
-                codes["speaker"].to_numpy(),
-                codes[f"@{attribute}"].to_numpy(),
-            )
+            population = fitted_population(*(column.to_numpy().astype(np.float64) for column in heard))
             needed = speakers_by_simulation(population, gap, power=settings.power, **draws)
             for group, count, others in part.select("group", "speakers", "speakers_against").iter_rows():
                 enough = count >= 2 and others >= 2
@@ -477,12 +404,3 @@ def _simulated(
             about = f"simulation of '{attribute}' ({name})"
             refusals.append(Refusal("too_few_errors", about, error.message))
     return rows, refusals
-
-
-def _drawn_title(draws: Mapping[str, Any]) -> str:
-    return f"Simulated from the mixed model ({draws['simulations']:,} studies, {draws['test']} test)"
-
-
-def _simulated_table(rows: Sequence[Mapping[str, Any]], draws: Mapping[str, Any]) -> Table:
-    several = len({row["recognizer"] for row in rows}) > 1
-    return tabulate("simulated", _drawn_title(draws), rows, _DRAWN[0 if several else 1 :])
