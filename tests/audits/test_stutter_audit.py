@@ -28,16 +28,17 @@ from voxaudit.audits.stutter.scoring import (
     change,
     dose_response,
     rates,
-    sign_flip,
     trial_table,
 )
-from voxaudit.audits.stutter.search import Case, Recording, Settings, agreement, front, search
+from voxaudit.audits.stutter.search import Case, Settings, agreement, front, search
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import make_recognizer
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import Meaning
+from voxaudit.stats.paired import sign_flip
 
 RATE = 16_000
 ENGINE = '''

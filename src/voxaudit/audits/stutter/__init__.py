@@ -91,7 +91,7 @@ __getattr__ = lazy_attributes(
     {
         "Settings": "voxaudit.audits.stutter.search",
         "Stutter": "voxaudit.audits.stutter.folder",
-        "find_faults": "voxaudit.audits.stutter.taxonomy",
+        "find_faults": "voxaudit.score.faults",
         "stutter": "voxaudit.audits.stutter.audit",
     },
 )

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from voxaudit.align import Timings, read_alignments
 from voxaudit.answer import (
@@ -34,7 +33,7 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.hearing import as_written, choose_utterances, corpus_to_hear, finished
+from voxaudit.audits.hearing import as_written, corpus_to_hear, finished, left_out, reading
 from voxaudit.audits.scores import Scores, is_run
 from voxaudit.audits.stutter.folder import (
     FOUND,
@@ -47,14 +46,14 @@ from voxaudit.audits.stutter.folder import (
     read_labels,
     read_refusal,
     write_found,
-    write_recordings,
 )
 from voxaudit.audits.stutter.scoring import Cost, DosePoint, dose_response
 from voxaudit.audits.stutter.search import NORMALIZER, Settings, align_recordings, heard_alike, search
 from voxaudit.corpus import Corpus
-from voxaudit.errors import VoxauditError, one_line
+from voxaudit.errors import VoxauditError
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb.stutter import KINDS, Clip
+from voxaudit.perturb.stutter.recordings import write_recordings
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run import Run
@@ -140,9 +139,15 @@ def stutter(
         raise VoxauditError("name a folder for what is found", see=("out",))
     brought = read_alignments(timings) if isinstance(timings, str | Path) else timings or {}
     engines = _listening(recognizers)
-    corpus = corpus_to_hear(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
-    if utterances is not None:
-        corpus = choose_utterances(corpus, utterances, attributes=attributes, seed=options.seed)
+    corpus = corpus_to_hear(
+        source,
+        format=format,
+        columns=columns,
+        skip_bad_rows=skip_bad_rows,
+        utterances=utterances,
+        attributes=attributes,
+        seed=options.seed,
+    )
     folder = Path(out)
     # A mistake in somebody's labels is told before the search, not after it.
     for queue in (labels, folder / QUEUE if (folder / QUEUE).exists() else None):
@@ -190,23 +195,10 @@ def _hear(
         if only_agreed:
             recordings = heard_alike(recordings, session, skipped)
         bars.begin("stuttered cases", len(recordings) * settings.budget)
-        found = search(
-            recordings,
-            session,
-            meaning,
-            settings,
-            clips=clips,
-            progress=lambda count: bars.advance(count, heard=True),
-        )
-        dose = dose_response(
-            recordings,
-            session,
-            doses,
-            mixture,
-            seed=settings.seed,
-            severity=settings.severity,
-            clips=clips,
-        )
+        advance = partial(bars.advance, heard=True)
+        found = search(recordings, session, meaning, settings, clips=clips, progress=advance)
+        seed, severity = settings.seed, settings.severity
+        dose = dose_response(recordings, session, doses, mixture, seed=seed, severity=severity, clips=clips)
     write_recordings(folder, recordings, clips)
     write_found(folder, recordings, found, {**skipped, **found.skipped}, settings, dose)
 
@@ -242,29 +234,17 @@ def _answer(folder: Path, labels: str | Path | None, recognizers: Sequence[str])
             remedy="add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or"
             " let the audit of a corpus write to the folder `stutter` in the run's",
         )
-    try:
+    with reading(path, "a stutter audit", ABOUT):
         found = read_found(folder)
         given = read_labels(labels or queue) if labels or queue.is_file() else {}
         return _said(found, given, recognizers)
-    except VoxauditError as error:
-        raise refuse("unreadable", str(error), about=ABOUT) from error
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        RecursionError,
-        pl.exceptions.PolarsError,
-    ) as error:
-        what = f"{path}: not the findings of a stutter audit ({one_line(repr(error), 120)})"
-        raise refuse("unreadable", what, about=ABOUT) from error
 
 
 def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str]) -> Answer:
     rows = _costs(found)
     # A chain that was drawn twice counts twice, as in the rates.
     cases = max((one.cases for one in found.recognizers.values()), default=found.cases)
+    reasons = Counter(found.skipped.values()).most_common(5)
     points = found.dose
     return Answer(
         NAME,
@@ -280,7 +260,7 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
         findings=(*_findings(rows), *_oracle(found, labels)),
         tables=Tables((_cost_table(rows), *_dose_table(points), *_case_tables(found))),
         figures=(_cost_figure(rows), *_dose_figure(points)),
-        notes=(*_example(found), *_no_part(found, recognizers), *_left_out(found)),
+        notes=(*_example(found), *_no_part(found, recognizers), *left_out(reasons)),
         detail=found,
     )
 
@@ -313,30 +293,20 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
     for row in rows:
         if row["kind"] != ALL_KINDS:
             continue
-        name, verdict, low, high = (row[key] for key in ("recognizer", "verdict", "low", "high"))
-        unsure = verdict == "refused"
-        findings.append(
-            Finding(
-                id=finding_id(NAME, name, "werd"),
-                measure="werd",
-                verdict=verdict,
-                sentence=_sentence(row),
-                estimate=number_or_none(row["werd"]),
-                low=number_or_none(low),
-                high=number_or_none(high),
-                p=number_or_none(row["p"]),
-                p_adjusted=number_or_none(row["p_adjusted"]),
-                family=row["family"],
-                recognizer=name,
-                speakers=row["speakers"],
-                utterances=row["utterances"],
-                excludes=max(high, low, key=abs) if verdict == "not_shown" else None,
-                code=("too_few_speakers" if row["speakers"] < FEWEST_SPEAKERS else "no_speakers")
-                if unsure
-                else None,
-                headline=True,
-            )
+        few = "too_few_speakers" if row["speakers"] < FEWEST_SPEAKERS else "no_speakers"
+        limits = row["high"], row["low"]
+        same = ("verdict", "low", "high", "p", "p_adjusted", "family", "recognizer", "speakers", "utterances")
+        finding = Finding(
+            id=finding_id(NAME, row["recognizer"], "werd"),
+            measure="werd",
+            sentence=_sentence(row),
+            estimate=row["werd"],
+            excludes=max(limits, key=abs) if row["verdict"] == "not_shown" else None,
+            code=few if row["verdict"] == "refused" else None,
+            headline=True,
+            **{name: row[name] for name in same},
         )
+        findings.append(finding)
     return findings
 
 
@@ -374,11 +344,7 @@ def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:
     if rate["labeled"]:
         said = percent_interval(rate["rate"], rate["low"], rate["high"])
         sentence = f"Of {rate['labeled']} suspicious cases that people judged, {said} were no fault of the recognizer."
-        return [
-            Finding(
-                id_, measure, "measured", sentence, rate["rate"], rate["low"], rate["high"], utterances=None
-            )
-        ]
+        return [Finding(id_, measure, "measured", sentence, rate["rate"], rate["low"], rate["high"])]
     if not found.suspicious:
         return []
     sentence = (
@@ -394,16 +360,16 @@ def _cost_table(rows: list[dict[str, Any]]) -> Table:
         "What stuttering costs: all cases together, then cases with one kind of stuttering only",
         rows,
         [
-            ("recognizer",),
-            ("kind",),
+            "recognizer",
+            "kind",
             ("wer_original", "WER before", "percent"),
             ("wer", "WER after", "percent"),
             ("werd", "change", "points", "low", "high"),
-            ("p", "p", "p"),
+            "p",
             ("p_adjusted", "p adjusted", "p"),
             ("verdict", "cost"),
             ("cases", "cases", "count"),
-            ("speakers", "speakers", "count"),
+            "speakers",
         ],
         note="p is adjusted (Holm) for the recognizers together, and for all rows with one kind of stuttering together."
         f" With fewer than {FEWEST_SPEAKERS} speakers there is no interval.",
@@ -433,12 +399,10 @@ def _dose_table(points: Sequence[DosePoint]) -> list[Table]:
     if not points:
         return []
     columns = [
-        ("recognizer",),
+        "recognizer",
         ("rate", "asked, per 100 words", "number"),
         ("events", "put in, per 100 words", "number"),
-        ("wer", "WER", "percent", "low", "high"),
-        ("words", "words", "count"),
-        ("speakers", "speakers", "count"),
+        *["wer[low,high]", "words", "speakers"],
     ]
     title = f"Errors by amount of stuttering ({points[0].mixture} mixture)"
     names = list(dict.fromkeys(point.recognizer for point in points))
@@ -494,15 +458,7 @@ def _case_tables(found: Stutter) -> list[Table]:
             "scoring",
             "Stuttered cases scored in other ways",
             scored,
-            [
-                ("recognizer",),
-                ("against", "against the text"),
-                ("fillers",),
-                ("wer", "WER", "percent"),
-                ("mer", "MER", "percent"),
-                ("wil", "WIL", "percent"),
-                ("words", "words", "count"),
-            ],
+            ["recognizer", ("against", "against the text"), *["fillers", "wer", "mer", "wil", "words"]],
             folded=True,
         ),
         tabulate(
@@ -510,7 +466,7 @@ def _case_tables(found: Stutter) -> list[Table]:
             "Suspicious cases, the least similar first",
             cases,
             [
-                ("recognizer",),
+                "recognizer",
                 ("intended", "meant"),
                 ("surface", "said"),
                 ("original", "heard in the original"),
@@ -548,11 +504,3 @@ def _no_part(found: Stutter, recognizers: Sequence[str]) -> list[Note]:
     absent = [name for name in recognizers if name not in found.recognizers]
     text = f"not part of this audit: {listed(absent)}"
     return [Note("no_part", text, {"recognizers": absent})] if absent else []
-
-
-def _left_out(found: Stutter) -> list[Note]:
-    reasons = Counter(found.skipped.values()).most_common(5)
-    return [
-        Note("left_out", f"left out: {counted(count, 'utterance')} ({why})", {"reason": why, "count": count})
-        for why, count in reasons
-    ]

@@ -8,21 +8,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 
 import polars as pl
 
-from voxaudit.align import Timings
-from voxaudit.audio import Audio, read, write
 from voxaudit.audits.stutter.scoring import Cost, DosePoint, by_kind, cost, trial_table
-from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Recording, Settings
-from voxaudit.audits.stutter.taxonomy import KINDS, find_faults, main_kind
-from voxaudit.corpus import Utterance
+from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Settings
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.stutter import Chain, Clip, Edit
-from voxaudit.score.normalize import normalizer
+from voxaudit.perturb.stutter.recordings import Recording
+from voxaudit.score import normalizer
+from voxaudit.score.faults import KINDS, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
-from voxaudit.tables import read_table, require_columns, write_atomically
+from voxaudit.tables import write_atomically
 
 FOUND = "stutter.json"
 QUEUE = "suspicious.jsonl"
@@ -65,20 +61,17 @@ def suspicious_cases(
             main = main_kind(faults)
             found.append(
                 Suspicious(
-                    case.utterance,
-                    name,
-                    case.chain,
-                    case.intended,
-                    case.surface,
-                    heard,
-                    originals[case.utterance][name] or "",
-                    case.similarity[name],
-                    main,
-                    next((one.span for one in faults if one.kind == main), None),
-                    tuple(
-                        {"kind": f.kind, "intended": f.intended, "heard": f.heard, "span": f.span}
-                        for f in faults
-                    ),
+                    utterance=case.utterance,
+                    recognizer=name,
+                    chain=case.chain,
+                    intended=case.intended,
+                    surface=case.surface,
+                    transcript=heard,
+                    original=originals[case.utterance][name] or "",
+                    similarity=case.similarity[name],
+                    fault=main,
+                    span=next((one.span for one in faults if one.kind == main), None),
+                    faults=tuple(map(asdict, faults)),
                 )
             )
     return sorted(found, key=lambda one: (one.similarity, one.id))
@@ -88,6 +81,10 @@ def fault_counts(found: Iterable[Suspicious]) -> dict[str, int]:
     """Return how many suspicious cases have each main kind of fault, all five named."""
     counted = Counter(one.fault for one in found)
     return {kind: counted[kind] for kind in KINDS}
+
+
+_CASE = ("utterance", "recognizer", "chain", "intended", "surface")
+_QUEUED = (*_CASE, "original", "transcript", "similarity", "fault", "faults")
 
 
 def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
@@ -101,20 +98,8 @@ def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
     judged = [line for line in _lines(path) if (id_ := json.loads(line)["id"]) in before and id_ not in ids]
     lines = [
         json.dumps(
-            {
-                "id": one.id,
-                "utterance": one.utterance,
-                "recognizer": one.recognizer,
-                "chain": one.chain,
-                "intended": one.intended,
-                "surface": one.surface,
-                "original": one.original,
-                "transcript": one.transcript,
-                "similarity": round(one.similarity, 6),
-                "fault": one.fault,
-                "faults": one.faults,
-                "label": before.get(one.id, ""),
-            },
+            {"id": one.id, **{name: getattr(one, name) for name in _QUEUED}}
+            | {"similarity": round(one.similarity, 6), "label": before.get(one.id, "")},
             ensure_ascii=False,
         )
         for one in found
@@ -172,64 +157,6 @@ def false_positive_rate(labels: Iterable[str]) -> dict[str, Any]:
     }
 
 
-RECORDINGS = "recordings.parquet"
-FILLERS = "fillers"
-_COLUMNS = ("id", "audio", "speaker", "text", "start", "duration", "timings")
-
-
-@dataclass(frozen=True)
-class Replay:
-    """Makes the audio of cases again, from the recordings and fillers that the audit used."""
-
-    recordings: dict[str, Recording]
-    clips: tuple[Clip, ...] = ()
-
-    def original(self, utterance: str) -> Audio:
-        """Return the recording as it is."""
-        about = self.recordings[utterance].utterance
-        return read(about.audio, start=about.start, duration=about.duration)
-
-    def stuttered(self, utterance: str, chain: str) -> tuple[Audio, list[Edit]]:
-        """Return the recording after a chain, the same bits as the recognizers heard, and each operation's edit."""
-        audio, timings = self.original(utterance), self.recordings[utterance].timings
-        edits = Chain.parse(chain).edits(audio.samples, audio.rate, timings, self.clips)
-        samples = audio.samples
-        for edit in edits:
-            samples = edit.apply(samples)
-        return Audio(samples, audio.rate), edits
-
-
-def write_recordings(folder: Path, recordings: Sequence[Recording], clips: Sequence[Clip]) -> None:
-    """Write `recordings.parquet`, and the fillers as WAV of 32-bit floats: a replay needs the same samples."""
-    rows = [
-        (u.id, str(u.audio), u.speaker, r.text, u.start, u.duration, r.timings.to_json())
-        for r in recordings
-        for u in (r.utterance,)
-    ]
-    kinds = dict.fromkeys(_COLUMNS, pl.String) | {"start": pl.Float64, "duration": pl.Float64}
-    table = pl.DataFrame(rows, schema=kinds, orient="row")
-    write_atomically(folder / RECORDINGS, table.write_parquet)
-    if clips:
-        (folder / FILLERS).mkdir(exist_ok=True)
-    for number, clip in enumerate(clips):
-        write(folder / FILLERS / f"{number:03d}_{quote(clip.text, safe='')}.wav", clip.audio, subtype="FLOAT")
-
-
-def read_recordings(folder: str | Path) -> Replay | None:
-    """Return what `write_recordings` wrote; None where there is nothing."""
-    path = Path(folder) / RECORDINGS
-    if not path.exists():
-        return None
-    table = read_table(path)
-    require_columns(table, _COLUMNS, path)
-    recordings = {}
-    for id_, audio, speaker, text, start, duration, timings in table.select(_COLUMNS).iter_rows():
-        utterance = Utterance(id_, Path(audio), speaker, text, start or 0.0, duration)
-        recordings[id_] = Recording(utterance, Timings.from_json(timings), text or "")
-    files = sorted((Path(folder) / FILLERS).glob("[0-9][0-9][0-9]_*.wav"))
-    return Replay(recordings, tuple(Clip(unquote(file.stem[4:]), read(file)) for file in files))
-
-
 @dataclass(frozen=True)
 class Stutter:
     """What a stutter audit found, as `stutter.json` keeps it.
@@ -275,17 +202,8 @@ def write_found(
         "recognizers": _costs_of(table),
         "kinds": {kind: _costs_of(part) for kind, part in by_kind(table, settings.kinds).items()},
         "suspicious": [
-            {
-                "utterance": one.utterance,
-                "recognizer": one.recognizer,
-                "chain": one.chain,
-                "intended": one.intended,
-                "surface": one.surface,
-                "transcripts": {"original": one.original, "case": one.transcript},
-                "similarity": one.similarity,
-                "fault": one.fault,
-                "span": one.span,
-            }
+            {name: getattr(one, name) for name in (*_CASE, "similarity", "fault", "span")}
+            | {"transcripts": {"original": one.original, "case": one.transcript}}
             for one in suspects
         ],
         "dose": [asdict(point) for point in dose] or None,
@@ -316,15 +234,9 @@ def read_found(folder: Path) -> Stutter:
         },
         suspicious=tuple(
             Suspicious(
-                utterance=one["utterance"],
-                recognizer=one["recognizer"],
-                chain=one["chain"],
-                intended=one["intended"],
-                surface=one["surface"],
+                **{name: one[name] for name in (*_CASE, "similarity", "fault")},
                 transcript=one["transcripts"]["case"],
                 original=one["transcripts"]["original"],
-                similarity=one["similarity"],
-                fault=one["fault"],
                 span=None if one["span"] is None else tuple(one["span"]),
             )
             for one in document["suspicious"]

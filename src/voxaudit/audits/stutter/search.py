@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 from voxaudit.align import Timings, align_corpus
-from voxaudit.audio import Audio, AudioError, read
+from voxaudit.audio import AudioError
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import RunOptions
@@ -23,6 +23,7 @@ from voxaudit.perturb.stutter import (
     check_kinds,
     sample_operation,
 )
+from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import Recognizer, Transcript
 from voxaudit.run.session import Session
@@ -66,15 +67,6 @@ class Settings:
         if not 0.0 < self.threshold <= 1.0:
             raise VoxauditError(f"the threshold must be above 0 and at most 1, not {self.threshold:g}")
         check_kinds(self.kinds)
-
-
-@dataclass(frozen=True)
-class Recording:
-    """An utterance that can be stuttered: when its words are spoken, and what the person means to say."""
-
-    utterance: Utterance
-    timings: Timings
-    text: str
 
 
 @dataclass(frozen=True)
@@ -161,10 +153,7 @@ def heard_alike(
     heard = session.hear([(r.utterance, CLEAN) for r in recordings])
     kept = []
     for number, recording in enumerate(recordings):
-        said = {
-            None if (t := outcomes[number].transcript) is None else normalize(t.text)
-            for outcomes in heard.values()
-        }
+        said = {_text(outcomes[number].transcript, normalize) for outcomes in heard.values()}
         if said == {normalize(recording.text)}:
             kept.append(recording)
         else:
@@ -214,11 +203,9 @@ def search(
             skipped[id_] = "no recognizer answered on the original"
             continue
         try:
-            audio = _audio(recording)
+            pools.append(_Pool(recording, kinds, said, normalize(recording.text), meaning))
         except AudioError as error:
             skipped[id_] = str(error)
-            continue
-        pools.append(_Pool(recording, audio, kinds, said, normalize(recording.text), meaning))
     cases: list[Case] = []
     for turn in range(settings.budget):
         made = []
@@ -242,7 +229,7 @@ def search(
             texts = {
                 name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
             }
-            cases.append(pool.judge(parent, kind, case, surface, texts))
+            cases.append(pool.case(case, parent.chain, kind, surface, texts))
             pool.update(cases[-1], keep_all=settings.selection == "random")
         if progress is not None:
             progress(len(pools))
@@ -271,31 +258,20 @@ class _Pool:
     def __init__(
         self,
         recording: Recording,
-        audio: Audio,
         kinds: Sequence[str],
         original: Mapping[str, str | None],
         intended: str,
         meaning: Meaning,
     ) -> None:
-        self.recording = recording
-        self.kinds = kinds
-        self._audio = audio
-        self._original = original
-        self._intended = intended
-        self._meaning = meaning
-        first = self._case("", "", "", intended, original)
-        self.seeds = [first]
+        self.recording, self.kinds = recording, kinds
+        self._audio = recording.audio()
+        self._original, self._intended, self._meaning = original, intended, meaning
+        self.seeds = [self.case("", "", "", intended, original)]
 
     def after(self, chain: Chain, clips: Sequence[Clip]) -> Timings:
         """Return the timings after a chain."""
         _, timings = chain(self._audio.samples, self._audio.rate, self.recording.timings, clips)
         return timings
-
-    def judge(
-        self, parent: Case, kind: str, chain: str, surface: str, texts: Mapping[str, str | None]
-    ) -> Case:
-        """Return the case with its two objectives and how much each recognizer still says the same."""
-        return self._case(chain, parent.chain, kind, surface, texts)
 
     def update(self, case: Case, *, keep_all: bool) -> None:
         """Put a case among the seeds; unless all are kept, those that another one dominates leave."""
@@ -305,9 +281,8 @@ class _Pool:
             on_front = front([(seed.m1, seed.m2) for seed in self.seeds])
             self.seeds = [seed for seed, stays in zip(self.seeds, on_front, strict=True) if stays]
 
-    def _case(
-        self, chain: str, parent: str, kind: str, surface: str, texts: Mapping[str, str | None]
-    ) -> Case:
+    def case(self, chain: str, parent: str, kind: str, surface: str, texts: Mapping[str, str | None]) -> Case:
+        """Return the case with its two objectives and how much each recognizer still says the same."""
         answered = [text for text in texts.values() if text is not None]
         similarity = {
             name: self._meaning.similarity(text, before)
@@ -330,11 +305,6 @@ class _Pool:
             self._meaning.similarity(surface, self._intended),
             similarity,
         )
-
-
-def _audio(recording: Recording) -> Audio:
-    utterance = recording.utterance
-    return read(utterance.audio, start=utterance.start, duration=utterance.duration)
 
 
 def _text(transcript: Transcript | None, normalize: Normalizer) -> str | None:
