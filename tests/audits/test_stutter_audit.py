@@ -38,7 +38,6 @@ from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import make_recognizer
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import Meaning
-from voxaudit.stats.paired import sign_flip
 
 RATE = 16_000
 ENGINE = '''
@@ -238,14 +237,6 @@ def test_few_speakers_give_no_interval_and_no_p():
     moved = change(trial_table(cases, originals, dict.fromkeys("123", "how is the weather")))
     assert moved.low is moved.high is moved.p is None
     assert moved.werd == 0.75
-
-
-def test_sign_flips_hold_their_level():
-    generator = np.random.default_rng(0)
-    small = [sign_flip(generator.standard_normal(8)) for _ in range(400)]
-    assert np.mean(np.array(small) <= 0.05) < 0.08
-    many = sign_flip(np.full(20, 0.1))
-    assert many == pytest.approx(1 / 10_001, abs=3e-4)
 
 
 def test_the_queue_keeps_labels_and_gives_the_false_positive_rate(tmp_path):
