@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import jsonschema
 import pytest
 
 
@@ -14,6 +19,32 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no real recordings here: the optional folder ../shared/data is missing")
     return folder
+
+
+@pytest.fixture
+def asked(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    """Run a command with --json and return its answer: records of its tables, findings and facts of its notes.
+
+    The document must be one that the published schema allows.
+    """
+    from voxaudit.cli.main import main
+    from voxaudit.render.json import schema
+
+    def ask(*words: object, code: int = 0) -> Any:
+        assert main([*map(str, words), "--json"]) == code
+        document = json.loads(capsys.readouterr().out)
+        jsonschema.validate(document, schema())
+        return SimpleNamespace(
+            tables={
+                one["id"]: [dict(zip(one["names"], row, strict=True)) for row in one["rows"]]
+                for one in document["tables"]
+            },
+            findings={one["id"]: one for one in document["findings"]},
+            notes={one["code"]: one["facts"] for one in document["notes"]},
+            document=document,
+        )
+
+    return ask
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,10 @@
+import shlex
+
 import pytest
 
+from voxaudit.audits.audit import AUDITS
 from voxaudit.cli.arguments import names, recognizer_list
-from voxaudit.cli.main import main
+from voxaudit.cli.main import COMMANDS, _parser, main
 from voxaudit.recognize.spec import split_spec
 
 
@@ -32,18 +35,67 @@ def test_columns_are_split_at_every_comma():
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    "command",
     [
-        (["disparity", "scores.csv", "--attribute", "gender"], "0 or more"),
-        (["compare", "a", "b"], "0 or more"),
-        (["power", "scores.csv"], "0 or more"),
-        # Those that hear take the options of a run.
-        (["stutter", "corpus", "--out", "out"], "at least 0"),
-        (["breaking", "corpus"], "at least 0"),
-        (["sequential", "run"], "at least 0"),
-        (["attack", "corpus"], "at least 0"),
+        ["disparity", "scores.csv", "--attribute", "gender"],
+        ["compare", "a", "b"],
+        ["power", "scores.csv"],
+        ["stutter", "corpus", "--out", "out"],
+        ["breaking", "corpus"],
+        ["sequential", "run"],
+        ["attack", "corpus"],
+        ["perturb", "in.wav", "out.wav", "gain:1"],
+        ["study", "create", "corpus", "--out", "out"],
     ],
 )
-def test_a_seed_below_0_is_refused_before_anything_is_read(command, says, capsys):
+def test_a_seed_below_0_is_refused_before_anything_is_read(command, capsys):
     assert main([*command, "--seed", "-1"]) == 2
-    assert f"argument --seed: must be {says}, not -1" in capsys.readouterr().err
+    assert "argument --seed: must be at least 0, not -1" in capsys.readouterr().err
+
+
+def parsers(chosen):
+    """Yield the parser of a command and those of its actions."""
+    todo = [_parser(chosen)._subparsers._group_actions[0].choices[chosen]]
+    while todo:
+        parser = todo.pop()
+        yield parser
+        if parser._subparsers is not None:
+            todo += parser._subparsers._group_actions[0].choices.values()
+
+
+EVERY = [*COMMANDS, *AUDITS.names()]
+TAKES_SEVERAL = {"--attribute": "disparity takes several at a time and corrects for them together"}
+"""Flags whose values are not written alike in all commands, and why."""
+
+
+def test_a_flag_means_the_same_in_every_command():
+    """What stands in brackets behind the meaning, a default or a remark, is the command's own."""
+    meanings = {}
+    for command in EVERY:
+        for parser in parsers(command):
+            for action in parser._actions:
+                for flag in action.option_strings:
+                    value = None if flag in TAKES_SEVERAL else action.metavar or action.choices
+                    meaning = (action.help.partition(" (")[0], value and tuple(value))
+                    meanings.setdefault(flag, {}).setdefault(meaning, []).append(parser.prog)
+    assert len(meanings) > 100
+    assert {flag: found for flag, found in meanings.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("command", [None, *EVERY])
+def test_help_fits_a_terminal_of_80_columns(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for parser in [_parser(None)] if command is None else parsers(command):
+        lines = parser.format_help().splitlines()
+        assert [line for line in lines if len(line) > 80] == []
+        assert not any("?." in line for line in lines)
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_an_example_is_one_that_a_shell_takes(command):
+    """An example that is continued on a further line is still the command that it was, and parses."""
+    for parser in parsers(command):
+        text = parser.format_help().partition("example:\n")[2].replace(" \\\n", " ")
+        for line in (line for line in text.splitlines() if line.startswith("  voxaudit")):
+            words = shlex.split(line)
+            assert _parser(words[1]).parse_args(words[1:]).command == words[1]

@@ -1,7 +1,5 @@
 """`voxaudit run --dry-run`, budgets and `where`, from the command line."""
 
-import json
-
 import numpy as np
 import pytest
 import soundfile
@@ -27,15 +25,15 @@ def audit(tmp_path, monkeypatch):
     return path
 
 
-def test_a_dry_run_prints_calls_minutes_and_cost_and_makes_nothing(audit, capsys):
-    assert main(["run", str(audit), "--dry-run", "--json"]) == 0
-    said = capsys.readouterr()
-    (found,) = json.loads(said.out)["recognizers"]
-    assert (found["trials"], found["left"]["trials"], found["remote"]) == (4, 4, True)
-    assert found["left"]["seconds"] == pytest.approx(6.0)
-    assert found["left"]["cost"] == pytest.approx(found["left"]["billed_seconds"] / 60 * 0.6)
+def test_a_dry_run_prints_calls_minutes_and_cost_and_makes_nothing(audit, asked, capsys):
+    answer = asked("run", audit, "--dry-run")
+    (found,) = answer.tables["estimate"]
+    assert (found["trials"], found["left"], found["remote"]) == (4, 4, True)
+    assert found["minutes"] == pytest.approx(0.1)
+    assert found["cost"] == pytest.approx(found["billed_minutes"] * 0.6)
+    assert found["cost"] > 0
     assert not (audit.parent / "run").exists()
-    assert "not-a-real-key" not in said.out + said.err
+    assert "not-a-real-key" not in str(answer.document) + capsys.readouterr().err
 
 
 def test_a_dry_run_for_people(audit, capsys):

@@ -34,16 +34,16 @@ def document(capsys, *arguments):
     return json.loads(capsys.readouterr().out)
 
 
-def row(capsys):
-    return next(row for row in document(capsys, "list")["models"] if row["model"] == "toy-small")
+def test_a_model_comes_and_goes(toy, capsys, asked):
+    def row():
+        return next(row for row in asked("models").tables["models"] if row["model"] == "toy-small")
 
-
-def test_a_model_comes_and_goes(toy, capsys):
-    assert (row(capsys)["fetched"], row(capsys)["path"]) == (False, None)
+    assert (row()["fetched"], row()["path"]) == (False, None)
     folder = str(toy / "models" / "toy-small")
     fetched = document(capsys, "fetch", "toy-small", "--from", str(toy))
     assert fetched == {"model": "toy-small", "path": folder} == document(capsys, "path", "toy-small")
-    assert (row(capsys)["fetched"], row(capsys)["path"], row(capsys)["license"]) == (True, folder, "CC0")
+    assert (row()["fetched"], row()["path"], row()["license"]) == (True, folder, "CC0")
+    assert asked("models", "list").document == asked("models").document
     assert [p.name for p in (toy / "models" / "toy-small").iterdir()] == ["model.bin"]
     assert document(capsys, "remove", "toy-small") == {"model": "toy-small", "removed": True}
     assert document(capsys, "remove", "toy-small") == {"model": "toy-small", "removed": False}

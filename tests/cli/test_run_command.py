@@ -200,13 +200,15 @@ def test_hostile_names_stay_text(home, capsys):
     assert "&lt;script&gt;" in summary
 
 
-@pytest.mark.parametrize("kind", ["scenarios", "suites", "recognizers", "corpora", "normalizers"])
-def test_everything_can_be_listed(kind, capsys):
-    assert main(["list", kind, "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+@pytest.mark.parametrize("kind", ["scenarios", "suites", "recognizers", "corpora", "normalizers", "audits"])
+def test_everything_can_be_listed_in_80_columns(kind, capsys, asked, monkeypatch):
+    rows = [row for table in asked("list", kind).tables.values() for row in table]
+    assert rows
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["list", kind]) == 0
     table = capsys.readouterr().out
     assert all(str(next(iter(row.values()))) in table for row in rows)
+    assert max(map(len, table.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("command", COMMANDS)

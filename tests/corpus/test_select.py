@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import polars as pl
 import pytest
 
@@ -113,22 +111,22 @@ def test_a_manifest_in_no_folder_or_of_no_kind(corpus, tmp_path):
         write_manifest(corpus, tmp_path / "m.xlsx")
 
 
-def test_the_command(corpus, wavs, capsys):
+def test_the_command(corpus, wavs, capsys, asked):
     root = wavs()
     out = root / "accented.csv"
-    assert main(["select", str(root / "m.csv"), "--srb-accented", "--out", str(out), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["chosen"], document["utterances"], document["measured"]) == (1, 4, 0)
+    answer = asked("select", root / "m.csv", "--srb-accented", "--export", out)
+    (row,) = answer.tables["chosen"]
+    assert (row["chosen"], row["utterances"], row["measured"]) == (1, 4, 0)
+    assert answer.notes["written"] == {"file": str(out)}
     assert read_corpus(out).table["id"].to_list() == ["b"]
     assert main(["select", str(root / "m.csv"), "--where", "gender=female"]) == 0
-    assert capsys.readouterr().out == "3 of 4 utterances\n"
+    assert "3 of 4 utterances chosen" in capsys.readouterr().out
     assert main(["select", str(root / "m.csv")]) == 2
     assert "nothing to choose by" in capsys.readouterr().err
-    assert main(["inspect", str(root / "m.csv"), "--where", "gender=female", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["utterances"] == 3
+    assert asked("inspect", root / "m.csv", "--where", "gender=female").tables["corpus"][0]["utterances"] == 3
 
 
-def test_the_command_measures_quality_where_it_is_asked_for(tmp_path, monkeypatch, capsys):
+def test_the_command_measures_quality_where_it_is_asked_for(tmp_path, monkeypatch, asked):
     pytest.importorskip("speechmos")
     import numpy as np
     import soundfile
@@ -151,10 +149,6 @@ def test_the_command_measures_quality_where_it_is_asked_for(tmp_path, monkeypatc
         "--workers",
         "1",
     ]
-    assert main([*command, "--out", str(out), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["measured"], document["chosen"]) == (
-        1,
-        1,
-    )  # the one without an accent was not listened to
+    (row,) = asked(*command, "--export", out).tables["chosen"]
+    assert (row["measured"], row["chosen"]) == (1, 1)  # the one without an accent was not listened to
     assert 1 <= float(read_corpus(out).table["dnsmos"][0]) <= 5

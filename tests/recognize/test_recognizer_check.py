@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -174,43 +173,28 @@ def test_the_command_passes_and_fails(functions, capsys):
     assert main(["recognizers", "check", f"{functions}:good", "--long", "2"]) == 0
     passed = capsys.readouterr()
     assert "every check passed" in passed.out
-    assert "FAIL" not in passed.out
+    assert "FAIL" not in passed.out + passed.err
     assert main(["recognizers", "check", f"{functions}:forgetful", "--long", "2", "--limit", "3"]) == 1
-    out = capsys.readouterr().out
-    assert "FAIL  one batch of all" in out
-    assert "checks failed" in out
+    said = capsys.readouterr()
+    assert "FAIL  one batch of all" in said.err
+    assert any(line.split()[:5] == ["one", "batch", "of", "all", "FAIL"] for line in said.out.splitlines())
+    assert "checks failed" in said.out
 
 
-def test_the_command_prints_one_json_document(functions, tmp_path, capsys):
+def test_the_command_prints_one_json_document(functions, tmp_path, asked):
     for number in (1, 2, 3):
         write(tmp_path / f"{number}.wav", Audio(np.zeros(number * 100, np.float32), 8000))
-    arguments = [
-        "recognizers",
-        "check",
-        f"{functions}:good",
-        "--audio",
-        str(tmp_path),
-        "--json",
-        "--long",
-        "1",
-    ]
-    assert main(arguments) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["passed"] is True
-    assert document["clips"] == 3
-    assert document["distinct_answers"] == 3
-    assert {"check": "one by one", "passed": True, "problems": []} in document["checks"]
+    answer = asked("recognizers", "check", f"{functions}:good", "--audio", tmp_path, "--long", "1")
+    assert answer.notes["verdict"] == {"passed": True, "failed": 0}
+    assert answer.tables["speed"][0]["clips"] == 3
+    assert answer.tables["speed"][0]["distinct_answers"] == 3
+    assert {"check": "one by one", "result": "pass", "problems": []} in answer.tables["checks"]
 
 
-def test_one_recording_is_enough_for_the_command(functions, tmp_path, capsys):
+def test_one_recording_is_enough_for_the_command(functions, tmp_path, asked):
     write(tmp_path / "one.wav", Audio(np.zeros(1000, np.float32), 8000))
-    assert (
-        main(
-            ["recognizers", "check", f"{functions}:good", "--audio", str(tmp_path / "one.wav"), "--long", "1"]
-        )
-        == 0
-    )
-    assert "3 clips" in capsys.readouterr().out
+    check = ("recognizers", "check", f"{functions}:good", "--audio", tmp_path / "one.wav", "--long", "1")
+    assert asked(*check).tables["speed"][0]["clips"] == 3
 
 
 @pytest.mark.parametrize(
@@ -218,8 +202,8 @@ def test_one_recording_is_enough_for_the_command(functions, tmp_path, capsys):
     [
         (["no-such"], "Unknown recognizer 'no-such'"),
         (["command:no-such-program-here {audio}"], "no program"),
-        (["moonshine", "--limit", "1"], "--limit must be at least 2"),
-        (["moonshine", "--long", "0"], "--long must be above 0"),
+        (["moonshine", "--limit", "1"], "--limit: must be at least 2, not 1"),
+        (["moonshine", "--long", "0"], "--long: must be above 0, not 0"),
         (["moonshine", "--audio", "/no/such/file.wav"], "no such audio file"),
     ],
 )

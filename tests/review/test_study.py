@@ -370,11 +370,11 @@ def test_guessing_is_not_telling_apart():
     assert found.real_score + found.generated_score == pytest.approx(1.0)
 
 
-def test_the_command_line_from_create_to_analyze(tmp_path, capsys):
+def test_the_command_line_from_create_to_analyze(tmp_path, capsys, asked):
     make_corpus(tmp_path / "corpus")
     out = str(tmp_path / "study")
     arguments = ["study", "create", str(tmp_path / "corpus" / "manifest.csv"), "--out", out]
-    arguments += ["--scenarios", "gain:1", "packet_loss:loss=0.1,burst=2"]  # an id may hold commas
+    arguments += ["--scenarios", "gain:1,packet_loss:loss=0.1,burst=2"]  # an id may hold commas
     assert main(arguments) == 0
     assert "2 questions" in capsys.readouterr().out
     assert main(arguments) == 2
@@ -385,10 +385,9 @@ def test_the_command_line_from_create_to_analyze(tmp_path, capsys):
     with open_answers(study.folder) as store:
         for item in study.items:
             store.add("p001", item.id, {"rating": {"low": 2}.get(item.check, 9)}, 2)
-    assert main(["study", "analyze", out, "--ratings", str(tmp_path / "r.csv"), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["finished"] == 1
-    assert [cell["mean"] for cell in document["cells"]] == [9.0, 9.0]
+    answer = asked("study", "analyze", out, "--export", tmp_path / "r.csv")
+    assert answer.notes["participants"] == {"started": 1, "finished": 1}
+    assert [cell["mean"] for cell in answer.tables["ratings"]] == [9.0, 9.0]
     assert (tmp_path / "r.csv").read_text().splitlines()[0] == "perturbation,setting,participant,rating"
 
 
@@ -400,7 +399,7 @@ def test_the_command_line_from_create_to_analyze(tmp_path, capsys):
         (["create", "{corpus}", "--scenarios", "clean", "--out", "{tmp}/a"], "no scenario to rate"),
         (["create", "{corpus}", "--scenarios", "gian:1", "--out", "{tmp}/a"], "gain"),
         (["create", "{corpus}", "--utterances", "99", "--out", "{tmp}/a"], "has 6 utterances, not 99"),
-        (["create", "{corpus}", "--each", "99", "--out", "{tmp}/a"], "1 to 8 questions"),
+        (["create", "{corpus}", "--questions", "99", "--out", "{tmp}/a"], "1 to 8 questions"),
         (["serve", "{tmp}"], "not a study"),
         (["analyze", "{tmp}"], "not a study"),
         (["analyze", "{tmp}/nothing.csv"], "no such file"),
@@ -482,15 +481,51 @@ def test_nobody_takes_part_without_a_token(rated):
         participants(rated)
 
 
+def test_what_is_shown_is_said_with_its_numbers():
+    own = {"noise": (3, 4, 2, 3, 4, 3), "phone": (0, 1, -1, 0, 1, -1)}
+    rows = [
+        (name, setting, f"p{who}", float(9 - (lost if setting == "2" else 0)))
+        for name, losses in own.items()
+        for setting in ("1", "2")
+        for who, lost in enumerate(losses)
+    ]
+    found = analyze_ratings(ratings(rows))
+    answer = found.answer()
+    noise, phone = (answer.finding(f"study/{name}/drop") for name in own)
+    assert (noise.verdict, phone.verdict) == ("shown", "not_shown")
+    drop = found.drops[0]
+    assert (noise.estimate, noise.low, noise.high, noise.p) == (drop.drop, drop.low, drop.high, drop.p)
+    assert noise.p_adjusted == drop.p_adjusted == pytest.approx(2 * drop.p)
+    assert f"lose {drop.drop:.2f} points of comprehensibility" in noise.sentence
+    assert answer.tables["ratings"]["mean"].to_list() == [cell.mean for cell in found.cells]
+
+
+def test_who_finds_the_real_recording_is_said_to_and_who_is_all_alike_is_not_judged():
+    def heard(right):
+        return [
+            Judgment(f"pair {pair}", f"p{who}", 0, bool((who + pair) % right), 0.5)
+            for who in range(12)
+            for pair in range(8)
+        ]
+
+    alike = analyze_judgments(heard(2)).answer().finding("study/accuracy")
+    known = analyze_judgments(heard(5)).answer().finding("study/accuracy")
+    assert (alike.verdict, alike.code, alike.estimate) == ("refused", "undefined", 0.5)
+    assert known.verdict == "shown"
+    assert known.estimate == pytest.approx(0.8, abs=0.02)
+    assert known.sentence.startswith(f"The real recording was found in {100 * known.estimate:.1f} %")
+    assert "people tell them apart" in known.sentence
+
+
 def test_one_setting_has_no_mildest_and_no_strongest(tmp_path, capsys):
     path = tmp_path / "ratings.csv"
     path.write_text("perturbation,setting,participant,rating\necho,1,x,5\nphone,,x,7\n")
     assert main(["study", "analyze", str(path)]) == 0
     out = capsys.readouterr().out
     assert "mildest" not in out
-    assert "2 ratings by 1 participant of 2 scenarios." in out
+    assert "2 ratings by 1 participant of 2 scenarios" in out
     path.write_text("perturbation,setting,participant,rating\necho,1,x,5\necho,2,x,4\nphone,,x,7\n")
     assert main(["study", "analyze", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "1 to 2" in out
+    assert "from its mildest setting (1) to its strongest (2)" in out
     assert "at the mildest setting" in out

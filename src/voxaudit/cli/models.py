@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from voxaudit.cli.arguments import take
 from voxaudit.cli.ask import show
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         raise VoxauditError(f"{model.name} is not fetched. Fetch it with: voxaudit models fetch {model.name}")
     if folder is None:
         note(f"{model.what}; license: {model.license}; from {model.origin}")
-        folder = fetch(model, source=source, report=_progress())
+        folder = fetch(model, source=None if source is None else Path(source), report=_progress())
     elif args.action == "fetch":
         note(f"{model.name} is there already")
     return _print(args, {"model": model.name, "path": str(folder)}, str(folder))

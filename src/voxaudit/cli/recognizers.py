@@ -50,11 +50,7 @@ def run(args: argparse.Namespace) -> int:
     said = "every check passed" if not failed else f"{failed} of {len(result.checks)} checks failed"
     notes = [Note("verdict", f"{args.name}: {said}", {"passed": result.passed, "failed": failed})]
     if result.distinct_answers < 2:
-        notes.append(
-            Note(
-                "answers_alike", "the answers hardly differ, so little was shown", see=("audio",)
-            )
-        )
+        notes.append(Note("answers_alike", "the answers hardly differ, so little was shown", see=("audio",)))
     speed = {name: value for name, value in asdict(result).items() if name != "checks"}
     checks = [
         {"check": one.name, "result": "pass" if one.passed else "FAIL", "problems": list(one.problems)}

@@ -95,7 +95,9 @@ def _dry_run(config: AuditConfig, args: argparse.Namespace) -> int:
         text = f"besides, [stutter] lets every recognizer hear at most {most:,} trials; services are billed"
         notes.append(Note("stutter", text, {"trials_at_most": most}))
     if any(one.remote and one.left.cost is None for one in found):
-        notes.append(Note("no_price", "set price_per_minute in a service's section to see what it costs"))
+        notes.append(
+            Note("no_price", "the cost is unknown: set price_per_minute in a service's section to see it")
+        )
     counts = [("finished", "done", "count"), ("cached", "known", "count"), ("left", "to hear", "count")]
     numbers = [("minutes", "", "count"), ("billed_minutes", "", "count"), ("cost", "US dollars", "ratio")]
     table = tabulate("estimate", "", rows, ["recognizer", "trials", *counts, *numbers])
