@@ -138,7 +138,7 @@ def write_sandbox(home: Path) -> Path:
         (home / f"{name}.toml").write_text((home / "audit.toml").read_text().replace("runs/audit", out))
     audio, runs = home / "audio", home / "runs"
     write_run(home / "RUN", audio)
-    for name in ("mine", "first", "v1", "last", "accepted", "coraal", "ravdess"):
+    for name in ("mine", "first", "v1", "last", "accepted", "coraal", "ravdess", "vendor"):
         shutil.copytree(home / "RUN", runs / name)
     for name in ("v2", "candidate"):
         write_run(runs / name, audio, worse=2)
