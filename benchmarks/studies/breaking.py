@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.audits.breaking.staircase import Track, run_tracks, thresholds
 from voxaudit.stats.censored import censored_mean, interval, mean_resamples, permutation_p
-from voxaudit.stats.psychometric import FloatArray
+from voxaudit.stats.psychometric import FloatArray, Track, run_tracks, thresholds
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,17 @@ def in_points(difference: float | None, low: float | None = None, high: float | 
     return f"{value} percentage points{bracket}{limits}"
 
 
+def signed(difference: float) -> str:
+    """Return a difference of rates in points, with its sign: `+1.2`, and `0.0` for what rounds to nothing."""
+    text = f"{100 * difference:+.1f}"
+    return "0.0" if text[1:] == "0.0" else text
+
+
+def signed_limits(low: float | None, high: float | None) -> str:
+    """Return ` (+0.3 to +2.1)`, to follow a difference in points; nothing where there is no interval."""
+    return "" if low is None or high is None else f" ({signed(low)} to {signed(high)})"
+
+
 def ratio_interval(ratio: float | None, low: float | None, high: float | None) -> str:
     """Return `1.25 (0.97 to 1.61)`; a limit that is not known is a question mark."""
     if ratio is None:

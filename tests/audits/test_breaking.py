@@ -16,15 +16,14 @@ from benchmarks.studies.breaking import Listeners, group_interval, simulate_grou
 
 from voxaudit.answer import RefusedError
 from voxaudit.audits.breaking import breaking, find_axis
-from voxaudit.audits.breaking.audit import Breaking, _answer
-from voxaudit.audits.breaking.axes import RANGES
-from voxaudit.audits.breaking.groups import summarize_groups
-from voxaudit.audits.breaking.staircase import Track, misfit, order_of_harm, run_tracks
+from voxaudit.audits.breaking.audit import Breaking, _answer, summarize_groups
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
+from voxaudit.perturb.axis import RANGES
 from voxaudit.recognize import make_recognizer
+from voxaudit.stats.psychometric import Track, misfit, order_of_harm, run_tracks
 
 WORDS = "one two three four five six seven eight nine ten"
 ENGINE = f"""
@@ -130,7 +129,7 @@ def test_a_finished_folder_is_read_again_and_nothing_is_heard(corpus, tmp_path, 
     with pytest.raises(VoxauditError, match="nothing is heard"):
         breaking(tmp_path / "out", out=tmp_path / "other")
     (tmp_path / "out" / "breaking.json").write_text('{"axis": 3}')
-    with pytest.raises(RefusedError, match="cannot be read") as caught:
+    with pytest.raises(RefusedError, match="not the findings of a breaking audit") as caught:
         breaking(tmp_path / "out")
     assert caught.value.refusal.code == "unreadable"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from voxaudit.audits.scores import Scores, is_run
 from voxaudit.corpus import Corpus, read_corpus
 from voxaudit.corpus.select import choose_utterances
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.registry import suggest
 from voxaudit.run.folder import Run
+from voxaudit.tables import write_atomically
 from voxaudit.wording import counted
 
 
@@ -63,6 +66,23 @@ def corpus_to_hear(
     if utterances is None:
         return source
     return choose_utterances(source, utterances, attributes=attributes, seed=seed)
+
+
+def require_attribute(corpus: Corpus, attribute: str | None) -> None:
+    """Raise one line where a corpus has no such attribute."""
+    if attribute is not None and attribute not in corpus.attributes:
+        raise VoxauditError(
+            f"{corpus.source or corpus.name}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
+            f" Attributes there: {', '.join(corpus.attributes) or 'none'}",
+            see=("attribute",),
+        )
+
+
+def write_found(path: Path, found: Any) -> None:
+    """Write what was found (a dataclass) as JSON; `heard`, which tells what hearing it cost now, is not kept."""
+    kept = {name: value for name, value in asdict(found).items() if name != "heard"}
+    text = json.dumps(kept, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
 
 
 @contextmanager

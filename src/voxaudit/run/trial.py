@@ -31,6 +31,11 @@ class Outcome:
     seconds: float = 0.0
     failure: str | None = None
 
+    @property
+    def text(self) -> str | None:
+        """What was heard; None where nothing could be."""
+        return None if self.transcript is None else self.transcript.text
+
 
 def trial_key(audio: str, start: float, duration: float | None, scenario: str, recognizer: str) -> bytes:
     """Return the 16-byte identity of a trial.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
 from voxaudit.errors import VoxauditError, one_line
@@ -110,6 +112,23 @@ def score_columns(
     """
     rule = find_normalizer(normalizer)
     return count_columns(normalize_column(references, rule), normalize_column(hypotheses, rule))
+
+
+def count_errors(
+    said: Sequence[str | None], heard: Sequence[str | None], normalizer: str | Normalizer = "basic"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the wrong words and the words of each trial; 0 and 0 where nothing could be heard (None).
+
+    >>> count_errors(["one two", "three"], ["one", None])
+    (array([1., 0.]), array([2., 0.]))
+    """
+    texts = pl.DataFrame({"said": said, "heard": heard}, schema={"said": pl.String, "heard": pl.String})
+    counts = score_columns(texts["said"].fill_null(""), texts["heard"].fill_null(""), normalizer)
+    wrong = counts["substitutions"] + counts["deletions"] + counts["insertions"]
+    answered = texts["heard"].is_not_null().to_numpy()
+    return wrong.to_numpy() * answered.astype(np.float64), counts["words"].to_numpy() * answered.astype(
+        np.float64
+    )
 
 
 def count_columns(said: pl.Series, heard: pl.Series) -> pl.DataFrame:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
 import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.stats.bootstrap import speaker_weights, widened_tail
 
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far the mean of a group is from another's, with a 95 % interval and a permutation's p-value."""
+
+    group: str
+    against: str
+    gap: float
+    low: float
+    high: float
+    p: float
 
 
 def censored_mean(
@@ -82,3 +98,19 @@ def permutation_p(
     weights[0, :n] = 1.0
     gaps = censored_mean(pooled, low, high, weights) - censored_mean(pooled, low, high, 1.0 - weights)
     return float(np.mean(np.abs(gaps) >= abs(gaps[0]) - 1e-12))
+
+
+def compare_groups(
+    groups: Mapping[str, FloatArray], low: float, high: float, generator: np.random.Generator
+) -> tuple[dict[str, tuple[float, float, float]], list[Gap]]:
+    """Return the mean of every group of speakers with its 95 % interval, and how far each two are apart."""
+    draws = {name: mean_resamples(values, low, high, generator) for name, values in groups.items()}
+    means = {name: float(censored_mean(values, low, high)[0]) for name, values in groups.items()}
+    limits = {name: interval(draws[name], len(values)) for name, values in groups.items()}
+    gaps = []
+    for one, other in combinations(groups, 2):
+        first, second = groups[one], groups[other]
+        ends = interval(draws[one] - draws[other], min(len(first), len(second)))
+        p = permutation_p(first, second, low, high, generator)
+        gaps.append(Gap(one, other, means[one] - means[other], *ends, p))
+    return {name: (means[name], *limits[name]) for name in groups}, gaps

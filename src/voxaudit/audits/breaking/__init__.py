@@ -63,9 +63,9 @@ AUDIT = Audit(
 __getattr__ = lazy_attributes(
     __name__,
     {
-        "Axis": "voxaudit.audits.breaking.axes",
+        "Axis": "voxaudit.perturb.axis",
         "Breaking": "voxaudit.audits.breaking.audit",
         "breaking": "voxaudit.audits.breaking.audit",
-        "find_axis": "voxaudit.audits.breaking.axes",
+        "find_axis": "voxaudit.perturb.axis",
     },
 )

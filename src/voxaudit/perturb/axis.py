@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field
 
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb import CLEAN, PERTURBATIONS, Scenario, parse_scenario
-from voxaudit.perturb.scenario import parameters
+from voxaudit.perturb.scenario import CLEAN, PERTURBATIONS, Scenario, parameters, parse_scenario
 from voxaudit.perturb.sources import Source
 from voxaudit.registry import suggest
 
@@ -133,7 +132,7 @@ def find_axis(
 
 
 @dataclass(frozen=True)
-class Settings(Mapping[str, Scenario]):
+class EverySetting(Mapping[str, Scenario]):
     """`clean` and every setting of a perturbation as a scenario, made when it is asked for."""
 
     sources: Mapping[str, Source] = field(default_factory=dict)
