@@ -25,8 +25,7 @@ from voxaudit.audits.accuracy.audit import accuracy
 from voxaudit.audits.attack.result import Tried, summarize
 from voxaudit.audits.compare.audit import compare
 from voxaudit.audits.robustness.audit import robustness
-from voxaudit.audits.robustness.correlates import correlate
-from voxaudit.audits.robustness.measure import FALLS, FEW, GROWS
+from voxaudit.audits.robustness.measure import FALLS, FEW, GROWS, correlate
 from voxaudit.audits.stutter.scoring import change
 
 COSTS = (1.1, 1.25, 1.5, 2.0)
@@ -92,10 +91,10 @@ def _correlates(generator: np.random.Generator, setting: Setting, slope: float) 
     clean = np.clip(0.15 + 0.05 * standard[0] + error, 0.01, None)
     werd = 0.12 + 0.04 * (slope * standard[1] + standard[2]) - error
     facts = pl.DataFrame({"recognizer": names, "parameters": np.exp(3.0 * standard[1] + 18.0)})
-    found = correlate(
+    found, _ = correlate(
         facts, dict(zip(names, werd, strict=True)), dict(zip(names, clean, strict=True)), "werd"
     )
-    return {"robustness.correlate": [row["verdict"] == "shown" for row in found.slopes]}
+    return {"robustness.correlate": [row["verdict"] == "shown" for row in found["correlates"]]}
 
 
 def _gates(generator: np.random.Generator, setting: Setting, ratio: float) -> Claims:

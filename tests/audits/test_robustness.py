@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxaudit
-from voxaudit.audits.robustness.correlates import correlate
+from voxaudit.audits.robustness.measure import correlate
 
 
 def robustness(table, *, difficulty="none", **options):
@@ -100,7 +100,7 @@ def test_averages_over_severities_then_perturbations_then_categories():
     assert levels(found, "overall") == pytest.approx({"all": 0.225, "attacks": 0.525})
 
 
-def test_attacks_are_never_normalised_and_easy_scenarios_weigh_more():
+def test_attacks_are_never_normalized_and_easy_scenarios_weigh_more():
     names = [name for name in RATES if name != "clean"]
     hard = pl.DataFrame({"scenario": names, "difficulty": [10.0, 50.0, *[25.0] * (len(names) - 2)]})
     found = robustness(scores(heard("r", RATES)), difficulty=hard)
@@ -117,7 +117,7 @@ def test_attacks_are_never_normalised_and_easy_scenarios_weigh_more():
     assert by == {"all": "nwerd", "attacks": "werd"}
 
 
-def test_scenarios_without_a_difficulty_are_named_and_left_out_of_the_normalised_mean():
+def test_scenarios_without_a_difficulty_are_named_and_left_out_of_the_normalized_mean():
     hard = pl.DataFrame({"scenario": ["gaussian_noise:1", "music:1"], "difficulty": [10.0, -3.0]})
     found = robustness(scores(heard("r", RATES)), difficulty=hard)
     assert levels(found, "perturbation", "nwerd")["gaussian_noise"] == pytest.approx(1.0)
@@ -293,10 +293,9 @@ def test_severity_curves_follow_the_parameter():
 
 def test_facts_of_recognizers_without_a_measure_are_refused():
     facts = pl.DataFrame({"recognizer": ["r"], "parameters": [5]})
-    found = correlate(facts, {"r": math.nan}, {"r": 0.1}, "werd")
-    assert [refusal.about for refusal in found.refusals] == ["correlate clean_wer", "correlate parameters"]
-    assert not found.slopes
-    assert not found.pareto
+    tables, refusals = correlate(facts, {"r": math.nan}, {"r": 0.1}, "werd")
+    assert [refusal.about for refusal in refusals] == ["correlate clean_wer", "correlate parameters"]
+    assert tables == {"correlates": [], "families": [], "pareto": []}
 
 
 def test_model_facts():

@@ -5,10 +5,11 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.robustness.audit import robustness
-from voxaudit.audits.robustness.levels import Node, Resample, build_cells, resample_people
+from voxaudit.audits.robustness.levels import Node, build_cells
 from voxaudit.audits.robustness.measure import rank
 from voxaudit.audits.robustness.trials import read_trials
 from voxaudit.audits.scores import Scores
+from voxaudit.stats.bootstrap import Resample
 
 WORDS = 200
 
@@ -56,7 +57,8 @@ def test_intervals_of_the_degradation_cover(scenario, which, natural):
 
 def test_clean_and_disturbed_speech_of_the_same_people_move_together():
     trials, _ = read_trials(Scores(world(np.random.default_rng(3), natural=14)))
-    cells = {c.scenario: c for c in build_cells(trials, "r", resample_people(trials.people, 2000, 0, 0.95))}
+    resample = Resample.within(trials.people["stratum"].to_list(), 2000, 0, 0.95)
+    cells = {c.scenario: c for c in build_cells(trials, "r", resample)}
 
     def together(cell):
         return np.corrcoef(cell.wer[1:], cell.clean[1:])[0, 1]
@@ -65,15 +67,6 @@ def test_clean_and_disturbed_speech_of_the_same_people_move_together():
     assert together(cells["gaussian_noise:3"]) > 0.4
     assert not cells["accented"].paired
     assert abs(together(cells["accented"])) < 0.07  # other people: drawn on their own
-
-
-def test_row_zero_is_the_estimate_and_everybody_is_drawn_as_often():
-    people = pl.DataFrame({"person": [0, 1, 2, 3], "stratum": ["a", "b", "a", "b"]})
-    weights = resample_people(people, 500, 0, 0.95).weights
-    assert (weights[0] == 1).all()
-    assert (weights[:, [0, 2]].sum(axis=1) == 2).all()
-    assert (weights[:, [1, 3]].sum(axis=1) == 2).all()
-    assert np.allclose(weights.mean(axis=0), 1.0, atol=0.1)
 
 
 def node(estimate, noise, speakers=30):
@@ -117,12 +110,7 @@ def test_equal_recognizers_are_rarely_called_different():
     repeats, false = 150, 0
     for _ in range(repeats):
         speakers = generator.normal(0.0, 0.05, (15, 1)) + generator.normal(0.2, 0.03, (15, 4))
-        weights = resample_people(
-            pl.DataFrame({"person": range(15), "stratum": ["a"] * 15}),
-            500,
-            int(generator.integers(1e6)),
-            0.95,
-        )
+        weights = Resample.within(["a"] * 15, 500, int(generator.integers(1e6)), 0.95)
         draws = weights.weights @ speakers / 15
         overall = {
             name: Node("overall", "all", {"werd": draws[:, i]}, 15, 1, 0, True, 1)

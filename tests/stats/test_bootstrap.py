@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from voxaudit.errors import VoxauditError
-from voxaudit.stats.bootstrap import ratio_intervals, speaker_weights
+from voxaudit.stats.bootstrap import Resample, ratio_intervals, speaker_weights, standard_error
 
 
 def simulate(generator, speakers=8, utterances=20, spread=0.5, condition="a"):
@@ -82,3 +82,45 @@ def test_missing_levels_are_a_level():
 def test_a_senseless_confidence_is_refused():
     with pytest.raises(VoxauditError, match="between 0 and 1"):
         ratio_intervals(simulate(np.random.default_rng(6)), ["condition"], confidence=95)
+
+
+def test_row_zero_is_the_estimate_and_everybody_is_drawn_as_often():
+    weights = Resample.within(["a", "b", "a", "b"], 500, 0, 0.95).weights
+    assert (weights[0] == 1).all()
+    assert (weights[:, [0, 2]].sum(axis=1) == 2).all()
+    assert (weights[:, [1, 3]].sum(axis=1) == 2).all()
+    assert np.allclose(weights.mean(axis=0), 1.0, atol=0.1)
+
+
+def test_rates_of_draws_without_words_are_unknown():
+    drawn = Resample(np.array([[1.0, 1.0], [2.0, 0.0], [0.0, 2.0]]), 0.95)
+    rates = drawn.rates(np.array([[1.0], [0.0]]), np.array([[4.0], [0.0]]))
+    np.testing.assert_array_equal(rates, [[0.25], [0.25], [np.nan]])
+
+
+def test_limits_are_percentiles_that_few_speakers_widen():
+    values = np.concatenate([[50.0], np.arange(1.0, 100.0)])
+    resample = Resample(np.ones((100, 1)), 0.8)
+    assert resample.limits(values, 10**6) == pytest.approx((10.0, 90.0), abs=1e-3)
+    low, high = resample.limits(values, 6)
+    assert low < 9.0
+    assert high > 91.0
+    # Four at once: each at 95 %.
+    assert resample.limits(values, 10**6, tests=4) == pytest.approx((2.5, 97.5), abs=1e-3)
+    assert resample.limits(values, 4) == (None, None)
+    assert resample.limits(np.where(values < 60, np.nan, values), 10**6) == (None, None)
+    assert resample.limits(np.where(values > 80, np.inf, values), 10**6)[1] is None
+    assert standard_error(values) == pytest.approx(np.std(np.arange(1.0, 100.0), ddof=1))
+
+
+def test_one_difference_has_the_width_of_its_own_quantile():
+    generator = np.random.default_rng(0)
+    draws = np.concatenate([[0.0], generator.normal(0.0, 2.0, 20_000)])
+    resample = Resample(np.ones((1, 1)), 0.95)
+    (alone,) = resample.widths_together([draws], 10**6)
+    assert alone == pytest.approx(1.96 * 2.0, rel=0.03)
+    others = [np.concatenate([[0.0], generator.normal(0.0, 2.0, 20_000)]) for _ in range(3)]
+    together = resample.widths_together([draws, *others], 10**6)
+    assert together[0] == pytest.approx(2.49 * 2.0, rel=0.03)  # four at once: 0.95 ** (1 / 4) of each
+    assert resample.widths_together([draws, draws], 10**6) == pytest.approx([alone, alone])
+    assert resample.widths_together([np.zeros(100)], 9) == [0.0]

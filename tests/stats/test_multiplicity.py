@@ -1,8 +1,9 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
-from voxaudit.stats.multiplicity import benjamini_hochberg, holm
+from voxaudit.stats.multiplicity import benjamini_hochberg, farther_together, holm
 
 
 def test_by_hand() -> None:
@@ -15,6 +16,12 @@ def test_a_refused_test_is_in_no_family() -> None:
     assert holm([0.02, None, float("nan"), 0.03]) == [0.04, None, None, 0.04]
     assert benjamini_hochberg([None]) == [None]
     assert holm([]) == []
+
+
+def test_limits_of_several_lie_as_far_as_bonferronis() -> None:
+    assert farther_together(7.0, 1) == 1.0
+    farther = student.ppf(1 - 0.05 / 3, 7) / student.ppf(0.95, 7)
+    np.testing.assert_allclose(farther_together(np.array([7.0]), 3, 0.9), [farther])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))

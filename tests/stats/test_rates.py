@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.rates import (
     Pulls,
+    compare_sides,
     level_together,
     log_limits,
     log_ratio,
@@ -125,6 +126,24 @@ def test_the_same_people_on_both_sides_are_paired():
     same = log_ratio(np.zeros(1), one[1], one[1])[0]
     assert same.p is None
     assert same.limits(0.95) == (0.0, 0.0)
+
+
+def test_sides_are_compared_in_means_and_against_one_of_them():
+    there = np.array([[1.0]] * 3 + [[0.0]] * 3)
+    errors = np.array([[1.0, 2.0], [1.0, 4.0], [2.0, 2.0], [2.0, 8.0], [3.0, 7.0], [1.0, 9.0]])
+    words = np.full((6, 2), 10.0)
+    sides = [(errors * side, words * side) for side in (there, 1.0 - there)]
+    weights = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
+    found = compare_sides(sides, weights, 0)
+    # Rates 4/30 and 8/30 against 6/30 and 24/30.
+    ratios = np.log([4 / 6, 8 / 24, 12 / 30])
+    assert [plain.estimate for plain, _ in found] == pytest.approx(ratios)
+    assert found[0][1] is None
+    assert [change.estimate for _, change in found[1:]] == pytest.approx(ratios[1:] - ratios[0])
+    assert all(change is None for _, change in compare_sides(sides, weights, None))
+    errors[:3, 0] = 0.0  # the one they are set against has no ratio
+    sides[0] = (errors * there, words * there)
+    assert all(change is None for _, change in compare_sides(sides, weights, 0))
 
 
 def test_a_mean_of_rates_moves_as_its_parts_do():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -108,3 +109,74 @@ def widened_tail(speakers: int, confidence: float) -> float:
 
     quantile = float(stdtrit(speakers - 1, 0.5 + confidence / 2.0))
     return float(ndtr(-math.sqrt(speakers / (speakers - 1)) * quantile))
+
+
+@dataclass(frozen=True)
+class Resample:
+    """How often each person is drawn, one row per resample; row 0 is everybody once, which gives the estimate.
+
+    One set of draws serves all conditions, so that differences of what it gives are paired.
+    """
+
+    weights: NDArray[np.float64]
+    confidence: float
+
+    @classmethod
+    def within(cls, strata: Sequence[str], resamples: int, seed: int, confidence: float) -> Resample:
+        """Draw people with replacement `resamples` times; `strata` says for each person whom they are drawn among."""
+        generator = np.random.Generator(np.random.PCG64(seed))
+        weights = np.ones((resamples + 1, len(strata)))
+        for stratum in sorted(set(strata), key=repr):
+            members = [person for person, own in enumerate(strata) if own == stratum]
+            weights[1:, members] = speaker_weights(len(members), resamples, generator)
+        return cls(weights, confidence)
+
+    def rates(self, errors: NDArray[np.float64], words: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the rates of conditions (columns; people are rows) in every draw; nan where no words were drawn."""
+        above, below = self.weights @ errors, self.weights @ words
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(below > 0.0, above / below, np.nan)
+
+    def limits(
+        self, values: NDArray[np.float64], speakers: int, *, tests: int = 1
+    ) -> tuple[float | None, float | None]:
+        """Return the percentile limits of draws (`values[1:]`), widened to the t distribution's for few speakers.
+
+        None with fewer than five speakers, or where most draws have no value; a limit that is infinite is None too.
+        `tests` is the number of intervals that have to hold at once (Bonferroni).
+        """
+        drawn = values[1:]
+        drawn = drawn[~np.isnan(drawn)]
+        if speakers < FEWEST_SPEAKERS or 2 * len(drawn) < len(values) - 1 or not len(drawn):
+            return None, None
+        tail = widened_tail(speakers, 1.0 - (1.0 - self.confidence) / tests)
+        # Weibull's quantiles are fair with few draws in a tail, but cannot be infinite.
+        method = "weibull" if np.isfinite(drawn).all() else "inverted_cdf"
+        low, high = np.quantile(drawn, [tail, 1.0 - tail], method=method)  # type: ignore[call-overload]
+        return (float(low) if math.isfinite(low) else None, float(high) if math.isfinite(high) else None)
+
+    def widths_together(self, differences: Sequence[NDArray[np.float64]], speakers: int) -> list[float]:
+        """Return half the widths of intervals of differences (draws of each) that hold for all of them at once.
+
+        It is the quantile of the largest standardized deviation among them (single-step max-t), widened by what the
+        t distribution of so many speakers is wider than the normal one.
+        """
+        from scipy.special import ndtri, stdtrit
+
+        errors = [standard_error(one) for one in differences]
+        drawn = [
+            np.abs(one[1:] - one[0]) / error if error > 0 else np.zeros(len(one) - 1)
+            for one, error in zip(differences, errors, strict=True)
+        ]
+        largest = np.nanmax(np.nan_to_num(np.stack(drawn), nan=0.0), axis=0)
+        upper = 0.5 + self.confidence / 2.0
+        wider = float(np.sqrt(speakers / (speakers - 1)) * stdtrit(speakers - 1, upper) / ndtri(upper))
+        width = float(np.quantile(largest, self.confidence)) * wider
+        return [width * error if error > 0 else 0.0 for error in errors]
+
+
+def standard_error(values: NDArray[np.float64]) -> float:
+    """Return the bootstrap standard error: the standard deviation of the finite draws (`values[1:]`)."""
+    drawn = values[1:]
+    drawn = drawn[np.isfinite(drawn)]
+    return float(np.std(drawn, ddof=1)) if len(drawn) > 1 else float("nan")

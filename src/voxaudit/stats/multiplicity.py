@@ -29,6 +29,17 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
     return _put_back(p_values, np.minimum.accumulate(stepped[::-1])[::-1])
 
 
+def farther_together(df: FloatArray | float, count: int, confidence: float = 0.95) -> FloatArray:
+    """Return how many times as far from their estimates limits lie that hold for `count` at once (Bonferroni).
+
+    They are limits of the t distribution with `df` degrees of freedom.
+    """
+    from scipy.special import stdtrit
+
+    tail = (1.0 - confidence) / 2.0
+    return np.asarray(stdtrit(df, 1.0 - tail / count) / stdtrit(df, 1.0 - tail))
+
+
 def _known(p_values: Sequence[float | None]) -> list[tuple[float, int]]:
     return sorted((p, place) for place, p in enumerate(p_values) if p is not None and not np.isnan(p))
 

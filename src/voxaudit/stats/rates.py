@@ -124,6 +124,37 @@ def log_ratio(estimates: FloatArray, ours: Pulls, theirs: Pulls) -> list[LogRati
     return [LogRatio(float(e), float(v), float(d)) for e, v, d in zip(estimates, variance, df, strict=True)]
 
 
+def compare_sides(
+    sides: Sequence[Sequence[FloatArray]], weights: FloatArray, since: int | None
+) -> list[tuple[LogRatio, LogRatio | None]]:
+    """Return the log ratios of two sides' mean rates, and how much each differs from that of one of the means.
+
+    A side is its errors and its words, people x conditions, the same people in the same order on both; `weights` are
+    conditions x means. `since` is the mean that others are set against: the difference is None for itself, and for all
+    where that one has no ratio.
+    """
+    (our_rates, our_pulls), (their_rates, their_pulls) = (
+        mean_pulls(*pulls(*side), weights) for side in sides
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(our_rates) - np.log(their_rates)
+    plain = log_ratio(logs, our_pulls, their_pulls)
+    if since is None or not np.isfinite(logs[since]):
+        return [(one, None) for one in plain]
+    with np.errstate(invalid="ignore"):
+        moved = logs - logs[since]
+    change = log_ratio(moved, *(_since(side, since) for side in (our_pulls, their_pulls)))
+    return [
+        (one, None if place == since else more)
+        for place, (one, more) in enumerate(zip(plain, change, strict=True))
+    ]
+
+
+def _since(side: Pulls, first: int) -> Pulls:
+    """Return the pulls on the change since the first of two estimates: the same people are on both sides of it."""
+    return Pulls(side.pull - side.pull[:, [first]], (side.share + side.share[:, [first]]) / 2.0)
+
+
 def mean_of(rates: Sequence[float], parts: Sequence[Pulls]) -> Pulls:
     """Return the pulls on the plain mean of rates that have a column of pulls each."""
     together = Pulls(*(np.hstack([getattr(part, name) for part in parts]) for name in ("pull", "share")))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from voxaudit.answer import (
@@ -28,17 +26,15 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.robustness.correlates import read_facts
 from voxaudit.audits.robustness.levels import ALL, ATTACKED
 from voxaudit.audits.robustness.measure import FALLS, FEW, FLAT, GROWS, Robustness, measure_robustness
-from voxaudit.audits.robustness.trials import check_difficulty, choose_difficulty, read_trials
+from voxaudit.audits.robustness.trials import check_difficulty, choose_difficulty, read_facts, read_trials
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
 from voxaudit.perturb.settings import Setting, by_harshness
-from voxaudit.stats.cells import FloatArray
-from voxaudit.tables import as_frame, read_table
+from voxaudit.stats.multiplicity import farther_together
 from voxaudit.wording import as_or_than, counted, in_points, listed, percent_interval, spoken, times_as_many
 
 AUDIT = "robustness"
@@ -124,7 +120,7 @@ def robustness(
         trials,
         difficulty=hard,
         difficulty_source=origin,
-        facts=None if facts is None else _facts(facts, trials.recognizers),
+        facts=None if facts is None else read_facts(facts, trials.recognizers),
         confidence=confidence,
         resamples=resamples,
         seed=seed,
@@ -149,12 +145,6 @@ def _names(given: Sequence[str]) -> tuple[str, ...]:
 def _with_clean(scenario: Names) -> Names:
     """Return the scenarios asked about and clean speech, which all are compared with."""
     return None if scenario is None else (CLEAN, *(name for name in _names(scenario) if name != CLEAN))
-
-
-def _facts(facts: Any, recognizers: tuple[str, ...]) -> pl.DataFrame:
-    if isinstance(facts, str | Path):
-        return read_facts(read_table(facts), recognizers, str(facts))
-    return read_facts(as_frame(facts), recognizers, "facts")
 
 
 # The findings
@@ -269,7 +259,9 @@ def _worst_category(found: Robustness, confidence: float) -> Iterator[Finding]:
     known = found.levels.filter((pl.col("level") == "category") & pl.col("nwerd").is_not_null())
     for _, rows in known.group_by(found.labels, maintain_order=True):
         worst = rows.sort("nwerd", descending=True, maintain_order=True).row(0, named=True)
-        low = lower_by_bonferroni(rows, confidence).max()
+        df = rows["speakers"].fill_null(2).to_numpy() - 1.0  # without speakers there is no limit either
+        farther = pl.Series(farther_together(df, rows.height, confidence))
+        low = (rows["nwerd"] - farther * (rows["nwerd"] - rows["nwerd_low"])).max()
         high = None if rows["nwerd_high"].null_count() else rows["nwerd_high"].max()
         name = spoken(worst["name"])
         if rows.height == 1:
@@ -294,20 +286,6 @@ def _worst_category(found: Robustness, confidence: float) -> Iterator[Finding]:
             speakers=worst["speakers"],
             utterances=worst["utterances"],
         )
-
-
-def lower_by_bonferroni(rows: pl.DataFrame, confidence: float = 0.95) -> pl.Series:
-    """Return lower limits of NWERD that hold for all rows at once: those of one farther away (Bonferroni)."""
-    df = rows["speakers"].fill_null(2).to_numpy() - 1.0  # without speakers there is no limit either
-    farther = pl.Series(_farther(df, rows.height, confidence))
-    return rows["nwerd"] - farther * (rows["nwerd"] - rows["nwerd_low"])
-
-
-def _farther(df: FloatArray, count: int, confidence: float) -> FloatArray:
-    from scipy.special import stdtrit
-
-    tail = (1.0 - confidence) / 2.0
-    return np.asarray(stdtrit(df, 1.0 - tail / count) / stdtrit(df, 1.0 - tail))
 
 
 def _ranking(found: Robustness) -> Iterator[Finding]:

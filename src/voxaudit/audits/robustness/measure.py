@@ -1,8 +1,9 @@
-"""What the audit measures: rates at every level, severity curves, ranks, the spread over random draws."""
+"""What the audit measures: rates at every level, severity curves, ranks, groups, spread over draws, correlates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
@@ -10,99 +11,64 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.answer import Note, Refusal
-from voxaudit.audits.robustness.correlates import Correlates, correlate
-from voxaudit.audits.robustness.groups import group_rates, group_rows
+from voxaudit.answer import Note, Refusal, number_or_none
 from voxaudit.audits.robustness.levels import (
     ALL,
-    ATTACKED,
     MEASURES,
     Cell,
     Node,
-    Resample,
     build_cells,
     climb,
-    finite,
-    group_scenarios,
-    limits,
-    node_row,
-    resample_people,
+    mean,
     scenario_nodes,
-    spread,
-    t_factor,
 )
-from voxaudit.audits.robustness.trials import Trials, inserted_words
+from voxaudit.audits.robustness.trials import Trials, by_people, inserted_words
 from voxaudit.perturb import CLEAN
-from voxaudit.perturb.settings import Setting, by_harshness
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.perturb.settings import Setting, by_harshness, group_scenarios
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, standard_error
+from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.rates import LogRatio, compare_sides
+from voxaudit.stats.theil_sen import pareto_front, theil_sen
 from voxaudit.wording import counted, listed
 
 GROWS, FALLS, FLAT, FEW = "grows", "falls", "no trend shown", "too few speakers"
 """What the error rate does from mild to harsh. These are not corrected for the number of perturbations."""
+REST = "the rest"
+CLEAN_WER = "clean_wer"
+FEWEST_RECOGNIZERS = 6
+"""With fewer, a line through them is drawn by chance more often than not."""
 
 Rows = list[dict[str, Any]]
 
-_MEASURED = tuple(f"{measure}{end}" for measure in MEASURES for end in ("", "_low", "_high"))
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "levels": (
-        *("level", "name", "category", "perturbation", "scenarios", "normalized", "utterances", "speakers"),
-        *("paired", "difficulty", "clean_wer", *_MEASURED),
-    ),
-    "curves": (
-        *("perturbation", "step", "scenario", "severity", "parameter", "value", "wer", "low", "high"),
-    ),
-    "trends": ("perturbation", "steps", "slope", "low", "high", "trend", "reversals"),
-    "ranking": (
-        *("name", "rank", "rank_worst", "measure", "estimate", "low", "high", "clean_wer", "wer"),
-        *("werd", "werd_low", "werd_high", "scenarios", "speakers"),
-    ),
-    "comparisons": ("name", "against", "measure", "estimate", "low", "high", "verdict"),
-    "groups": (
-        *("attribute", "group", "against", "level", "name", "speakers", "lwerr", "lwerr_low", "lwerr_high"),
-        *("change", "change_low", "change_high", "p", "p_adjusted", "verdict"),
-    ),
-    "stability": ("level", "name", "draws", "wer", "wer_min", "wer_max", "draw_sd", "sampling_sd"),
-    "correlates": (
-        *(
-            "fact",
-            "measure",
-            "recognizers",
-            "scale",
-            "slope",
-            "low",
-            "high",
-            "tau",
-            "p",
-            "p_adjusted",
-            "verdict",
-        ),
-    ),
-    "families": ("fact", "level", "measure", "recognizers", "median", "best", "worst"),
-    "pareto": ("fact", "recognizer", "value", "measure", "estimate", "optimal"),
+_LEVELS = (
+    "level name category perturbation scenarios normalized utterances speakers paired difficulty clean_wer "
+    + " ".join(f"{measure} {measure}_low {measure}_high" for measure in MEASURES)
+)
+COLUMNS = {
+    "levels": _LEVELS,
+    "corpora": _LEVELS,
+    "curves": "perturbation step scenario severity parameter value wer low high",
+    "trends": "perturbation steps slope low high trend reversals",
+    "ranking": "name rank rank_worst measure estimate low high clean_wer wer werd werd_low werd_high scenarios"
+    " speakers",
+    "comparisons": "name against measure estimate low high verdict",
+    "groups": "attribute group against level name speakers lwerr lwerr_low lwerr_high change change_low change_high"
+    " p p_adjusted verdict",
+    "stability": "level name draws wer wer_min wer_max draw_sd sampling_sd",
+    "correlates": "fact measure recognizers scale slope low high tau p p_adjusted verdict",
+    "families": "fact level measure recognizers median best worst",
+    "pareto": "fact recognizer value measure estimate optimal",
 }
 """Columns after the labels (recognizer, language, corpus), by table."""
 
 _TEXT = (
-    *(
-        "recognizer",
-        "language",
-        "corpus",
-        "level",
-        "name",
-        "category",
-        "perturbation",
-        "scenario",
-        "parameter",
-    ),
-    *("verdict", "trend", "measure", "against", "attribute", "group", "fact", "scale"),
+    "recognizer language corpus level name category perturbation scenario parameter verdict trend measure against"
+    " attribute group fact scale"
 )
-_WHOLE = (
-    *("scenarios", "normalized", "utterances", "speakers", "step", "steps", "severity", "rank", "rank_worst"),
-    *("draws", "recognizers"),
-)
+_WHOLE = "scenarios normalized utterances speakers step steps severity rank rank_worst draws recognizers"
 _TYPES: dict[str, Any] = {
-    **dict.fromkeys(_TEXT, pl.String),
-    **dict.fromkeys(_WHOLE, pl.Int64),
+    **dict.fromkeys(_TEXT.split(), pl.String),
+    **dict.fromkeys(_WHOLE.split(), pl.Int64),
     **dict.fromkeys(("paired", "optimal"), pl.Boolean),
     "reversals": pl.List(pl.String),
 }
@@ -161,46 +127,36 @@ def measure_robustness(
     Intervals of differences come from `resamples` draws of speakers, the same for clean and disturbed speech and for
     all recognizers; those of rates and of LWERR need none (`stats.rates`).
     """
-    resample = resample_people(trials.people, resamples, seed, confidence)
+    resample = Resample.within(trials.people["stratum"].to_list(), resamples, seed, confidence)
     found = _Collected(trials, resample, dict(difficulty))
     for recognizer in trials.recognizers:
         found.add(recognizer, build_cells(trials, recognizer, resample))
     measure = found.rank()
-    related = Correlates() if facts is None else found.correlate(facts, measure)
+    unrelated = [] if facts is None else found.correlate(facts, measure)
     inserted, unfit = inserted_words(trials, confidence=confidence)
-    groups: Rows = []
     for attribute in trials.groups:
         rows, refused = group_rows(trials, attribute, confidence=confidence)
-        groups += rows
+        found.rows["groups"] += rows
         found.refusals += refused
-    labels = found.labels
+    labels = {**dict.fromkeys(COLUMNS, found.labels), **dict.fromkeys(("corpora", "groups"), trials.unit)}
+    labels |= dict.fromkeys(("correlates", "families", "pareto"), found.labels[1:])
     return Robustness(
         measure=measure,
-        levels=_frame("levels", labels, found.levels),
-        corpora=_frame("levels", trials.unit, found.corpora),
-        curves=_frame("curves", labels, found.curves),
-        trends=_frame("trends", labels, found.trends),
-        ranking=_frame("ranking", labels, found.ranking),
-        comparisons=_frame("comparisons", labels, found.comparisons),
-        groups=_frame("groups", trials.unit, groups),
+        **{name: _frame(name, labels[name], rows) for name, rows in found.rows.items()},
         group_rates=group_rates(trials, confidence=confidence),
-        stability=_frame("stability", labels, found.stability),
         inserted=inserted,
-        correlates=_frame("correlates", labels[1:], related.slopes),
-        families=_frame("families", labels[1:], related.families),
-        pareto=_frame("pareto", labels[1:], related.pareto),
         difficulty=dict(difficulty),
         difficulty_source=difficulty_source,
         settings=trials.settings,
-        labels=tuple(labels),
+        labels=tuple(found.labels),
         notes=tuple(found.notes),
-        refusals=(*found.refusals, *unfit, *related.refusals),
+        refusals=(*found.refusals, *unfit, *unrelated),
     )
 
 
 def _frame(name: str, labels: Sequence[str], rows: Rows) -> pl.DataFrame:
     """Return the rows of a table of `COLUMNS`, `labels` first; columns are the same whether there are rows or not."""
-    columns = [*labels, *(column for column in COLUMNS[name] if column not in labels)]
+    columns = dict.fromkeys((*labels, *COLUMNS[name].split()))
     return pl.DataFrame(rows, schema={column: _TYPES.get(column, pl.Float64) for column in columns})
 
 
@@ -210,13 +166,7 @@ class _Collected:
     def __init__(self, trials: Trials, resample: Resample, hard: dict[str, float]) -> None:
         self.trials, self.resample, self.hard = trials, resample, hard
         self.labels = [name for name in trials.unit if name != "corpus"]
-        self.levels: Rows = []
-        self.corpora: Rows = []
-        self.curves: Rows = []
-        self.trends: Rows = []
-        self.stability: Rows = []
-        self.ranking: Rows = []
-        self.comparisons: Rows = []
+        self.rows: dict[str, Rows] = {name: [] for name in COLUMNS}
         self.refusals: list[Refusal] = []
         self.ranked: dict[tuple[str, str], dict[str, Node]] = {}
         self.clean: dict[tuple[str, str], float] = {}
@@ -246,150 +196,123 @@ class _Collected:
     def _add_language(self, labels: dict[str, str], cells: list[Cell]) -> None:
         settings, resample = self.trials.settings, self.resample
         nodes = scenario_nodes(cells, self.hard)
-        upper = climb(nodes, settings)
-        self.levels += self._rows(nodes, upper, labels)
+        upper = _upper(nodes, settings)
+        self.rows["levels"] += self._rows(nodes, upper, labels)
         if "corpus" in self.trials.places:
             for corpus in sorted({cell.place[-1] for cell in cells}):
                 own = scenario_nodes([cell for cell in cells if cell.place[-1] == corpus], self.hard)
-                self.corpora += self._rows(own, climb(own, settings), {**labels, "corpus": corpus})
+                self.rows["corpora"] += self._rows(own, _upper(own, settings), {**labels, "corpus": corpus})
         for curve in curves(nodes, settings):
-            self.curves += curve_rows(curve, nodes.get(CLEAN), settings, resample, **labels)
-            self.trends.append(trend_row(curve, settings, resample, **labels))
+            self.rows["curves"] += curve_rows(curve, nodes.get(CLEAN), settings, resample, **labels)
+            self.rows["trends"].append(trend_row(curve, settings, resample, **labels))
         recognizer, language = labels["recognizer"], labels.get("language", "")
         if self.draws is not None:
             mine = self.draws.filter(*(pl.col(name) == value for name, value in labels.items()))
-            overall = {node.name: node for node in upper["overall"]}
-            self.stability += stability_rows(mine, nodes, overall, settings, **labels)
+            overall = {node.name: node for node in upper if node.level == "overall"}
+            self.rows["stability"] += stability_rows(mine, nodes, overall, settings, **labels)
         if CLEAN in nodes:
             self.clean[language, recognizer] = float(nodes[CLEAN]["wer"][0])
             common = [cell for cell in cells if (*cell.place, cell.scenario) in self.shared[language]]
-            for node in climb(scenario_nodes(common, self.hard), settings)["overall"] if common else []:
-                self.ranked.setdefault((language, node.name), {})[recognizer] = node
+            for node in _upper(scenario_nodes(common, self.hard), settings):
+                if node.level == "overall":
+                    self.ranked.setdefault((language, node.name), {})[recognizer] = node
 
-    def _rows(self, nodes: dict[str, Node], upper: dict[str, list[Node]], labels: dict[str, str]) -> Rows:
-        ordered = sorted(nodes.values(), key=lambda node: _order(self.trials.settings[node.name]))
+    def _rows(self, nodes: dict[str, Node], upper: list[Node], labels: dict[str, str]) -> Rows:
+        settings = self.trials.settings
         rows = []
-        for node in [*ordered, *upper["perturbation"], *upper["category"], *upper["overall"]]:
-            row = node_row(node, self.resample, **labels)
-            row |= dict.fromkeys(("category", "perturbation", "difficulty"))
+        for node in [*sorted(nodes.values(), key=lambda node: _order(settings[node.name])), *upper]:
+            about: dict[str, Any] = {"category": node.name} if node.level == "category" else {}
+            if node.level in ("scenario", "perturbation"):
+                own = next(s for s in settings.values() if getattr(s, node.level) == node.name)
+                about = {"category": own.category, "perturbation": own.perturbation}
             if node.level == "scenario":
-                setting = self.trials.settings[node.name]
-                row |= {"category": setting.category, "perturbation": setting.perturbation}
-                row["difficulty"] = self.hard.get(node.name)
-            elif node.level == "perturbation":
-                row["category"] = next(
-                    s.category for s in self.trials.settings.values() if s.perturbation == node.name
-                )
-                row["perturbation"] = node.name
-            elif node.level == "category":
-                row["category"] = node.name
-            rows.append(row)
+                about["difficulty"] = self.hard.get(node.name)
+            rows.append({**labels, **node.row(self.resample), **about})
         return rows
 
     def rank(self) -> str:
         """Rank the recognizers on the scenarios they share; return the measure used."""
-        normalized = any(
-            node.normalized
-            for (_, name), nodes in self.ranked.items()
-            if name == ALL
-            for node in nodes.values()
-        )
-        measure = "nwerd" if normalized else "werd"
         if not self.ranked:
             text = "no scenario but clean speech was heard by all recognizers"
             self.refusals.append(Refusal("not_heard_alike", "ranking", text))
+        measure = "werd"
         for (language, name), nodes in sorted(self.ranked.items()):
             labels = {"name": name} | ({"language": language} if language else {})
-            by = "werd" if name == ATTACKED or not any(n.normalized for n in nodes.values()) else "nwerd"
-            rows, compared = rank(nodes, by, self.resample, **labels)
+            normalized = name == ALL and any(node.normalized for node in nodes.values())
+            if normalized:
+                measure = "nwerd"
+            rows, compared = rank(nodes, "nwerd" if normalized else "werd", self.resample, **labels)
             for row in rows:
                 node = nodes[row["recognizer"]]
-                low, high = self.resample.limits(node["werd"], node.speakers)
-                row |= {"clean_wer": self.clean[language, row["recognizer"]], "wer": finite(node["wer"][0])}
-                row |= {"werd": finite(node["werd"][0]), "werd_low": low, "werd_high": high}
-            self.ranking += rows
-            self.comparisons += compared
+                row |= {"clean_wer": self.clean[language, row["recognizer"]], "wer": node.estimate("wer")}
+                row["werd"] = node.estimate("werd")
+                row["werd_low"], row["werd_high"] = node.limits("werd", self.resample)
+            self.rows["ranking"] += rows
+            self.rows["comparisons"] += compared
         return measure
 
-    def correlate(self, facts: pl.DataFrame, measure: str) -> Correlates:
-        """Relate the facts to the overall measure, a language at a time."""
-        found = Correlates()
+    def correlate(self, facts: pl.DataFrame, measure: str) -> list[Refusal]:
+        """Relate the facts to the overall measure, a language at a time; return what is refused."""
+        refusals = []
         for (language, name), nodes in sorted(self.ranked.items()):
             if name == ALL:
-                labels = {"language": language} if language else {}
                 robust = {recognizer: float(node[measure][0]) for recognizer, node in nodes.items()}
                 clean = {recognizer: self.clean[language, recognizer] for recognizer in nodes}
-                found.extend(correlate(facts, robust, clean, measure, **labels))
-        return found
+                labels = {"language": language} if language else {}
+                tables, refused = correlate(facts, robust, clean, measure, **labels)
+                refusals += refused
+                for table, rows in tables.items():
+                    self.rows[table] += rows
+        return refusals
 
     def _language(self, cell: Cell) -> str:
         return cell.place[0] if "language" in self.trials.places else ""
 
-    def _note(self, code: str, text: str, recognizer: str, **facts: Any) -> None:
-        self.notes.append(Note(code, f"{recognizer}: {text}", {"recognizer": recognizer, **facts}))
-
     def _remark(self, recognizer: str, cells: list[Cell]) -> None:
+        def note(code: str, text: str, **facts: Any) -> None:
+            self.notes.append(Note(code, f"{recognizer}: {text}", {"recognizer": recognizer, **facts}))
+
         clean = {cell.place: cell for cell in cells if cell.scenario == CLEAN}
         for cell in clean.values():
             if cell.wer[0] == 0.0:
                 where = f" ({', '.join(cell.place)})" if cell.place else ""
-                self._note(
-                    "no_clean_errors",
-                    f"no error on clean speech{where}; the intervals of its WERD know only the other side",
-                    recognizer,
-                )
+                text = f"no error on clean speech{where}; the intervals of its WERD know only the other side"
+                note("no_clean_errors", text)
         gaps = [
-            c for c in cells if c.paired and c.place in clean and c.utterances < clean[c.place].utterances
+            clean[cell.place].utterances - cell.utterances
+            for cell in cells
+            if cell.paired and cell.place in clean and cell.utterances < clean[cell.place].utterances
         ]
         if gaps:
-            most = max(clean[cell.place].utterances - cell.utterances for cell in gaps)
-            self._note(
-                "utterances_missing",
-                f"{counted(len(gaps), 'scenario')} without some utterances that clean speech has (up to {most});"
-                " each is compared with clean speech on the utterances both have",
-                recognizer,
-                scenarios=len(gaps),
-                utterances=most,
+            text = (
+                f"{counted(len(gaps), 'scenario')} without some utterances that clean speech has (up to {max(gaps)});"
+                " each is compared with clean speech on the utterances both have"
             )
-        extra = [cell for cell in cells if cell.left_out]
+            note("utterances_missing", text, scenarios=len(gaps), utterances=max(gaps))
+        extra = [cell.left_out for cell in cells if cell.left_out]
         if extra:
-            lost = sum(cell.left_out for cell in extra)
-            self._note(
-                "no_clean_twin",
-                f"{counted(lost, 'trial')} of {counted(len(extra), 'scenario')} left out: no clean twin",
-                recognizer,
-                trials=lost,
-                scenarios=len(extra),
-            )
+            lost = f"{counted(sum(extra), 'trial')} of {counted(len(extra), 'scenario')}"
+            note("no_clean_twin", f"{lost} left out: no clean twin", trials=sum(extra), scenarios=len(extra))
         apart = sorted({cell.scenario for cell in cells if not cell.paired})
         if apart:
-            self._note(
-                "other_utterances",
+            text = (
                 f"{listed(apart, 4)}: other utterances than clean speech, so both sides are drawn by speaker, each on"
-                " its own where no speaker is shared",
-                recognizer,
-                scenarios=apart,
+                " its own where no speaker is shared"
             )
-        few = [cell for cell in cells if not cell.interval]
+            note("other_utterances", text, scenarios=apart)
+        few = [cell for cell in cells if cell.speakers < FEWEST_SPEAKERS]
         if few:
             self.refusals.append(_no_interval(recognizer, few, everything=len(few) == len(cells)))
-        missing = self._not_shared(cells)
-        if missing:
-            self._note(
-                "not_shared",
-                f"{listed(missing, 4)} not heard by every recognizer: not part of the ranking",
-                recognizer,
-                scenarios=missing,
-            )
-
-    def _not_shared(self, cells: list[Cell]) -> list[str]:
-        return sorted(
+        missing = sorted(
             {
                 cell.scenario
                 for cell in cells
                 if (*cell.place, cell.scenario) not in self.shared.get(self._language(cell), set())
             }
         )
+        if missing:
+            text = f"{listed(missing, 4)} not heard by every recognizer: not part of the ranking"
+            note("not_shared", text, scenarios=missing)
 
 
 def _no_interval(recognizer: str, few: list[Cell], *, everything: bool) -> Refusal:
@@ -406,9 +329,10 @@ def _no_interval(recognizer: str, few: list[Cell], *, everything: bool) -> Refus
 
 def _shared(trials: Trials) -> dict[str, set[tuple[str, ...]]]:
     """Return, by language, the (places, scenario) that every recognizer heard which heard clean speech there."""
-    keys = [*trials.unit, "scenario"]
     heard: dict[str, dict[str, set[tuple[str, ...]]]] = {}
-    for recognizer, *place in trials.spoken.select(keys).unique().cast(pl.String).iter_rows():
+    for recognizer, *place in (
+        trials.spoken.select(*trials.unit, "scenario").unique().cast(pl.String).iter_rows()
+    ):
         language = place[0] if "language" in trials.places else ""
         heard.setdefault(language, {}).setdefault(recognizer, set()).add(tuple(place))
     shared = {}
@@ -416,6 +340,10 @@ def _shared(trials: Trials) -> dict[str, set[tuple[str, ...]]]:
         some = [own for own in sets.values() if any(key[-1] == CLEAN for key in own)]
         shared[language] = set.intersection(*some) if some else set()
     return shared
+
+
+def _upper(nodes: Mapping[str, Node], settings: Mapping[str, Setting]) -> list[Node]:
+    return [node for *_, node in climb(nodes, settings, mean)]
 
 
 def _order(setting: Setting) -> tuple[Any, ...]:
@@ -428,38 +356,27 @@ def _order(setting: Setting) -> tuple[Any, ...]:
 
 def curves(nodes: Mapping[str, Node], settings: Mapping[str, Setting]) -> list[list[Node]]:
     """Return, for every perturbation heard at several settings of a known order, its nodes from mild to harsh."""
-    found = []
-    for members in group_scenarios(nodes, settings).values():
-        for names in members.values():
-            ordered = by_harshness(settings[name] for name in names)
-            if len(ordered) > 1:
-                found.append([nodes[setting.scenario] for setting in ordered])
-    return found
+    ordered = [
+        by_harshness(settings[name] for name in names)
+        for members in group_scenarios(nodes, settings).values()
+        for names in members.values()
+    ]
+    return [[nodes[setting.scenario] for setting in some] for some in ordered if len(some) > 1]
 
 
 def curve_rows(
     curve: list[Node], clean: Node | None, settings: Mapping[str, Setting], resample: Resample, **labels: Any
 ) -> Rows:
     """Return the rows of a curve: step 0 is clean speech, then the settings from mild to harsh."""
-    steps = [*([clean] if clean is not None else []), *curve]
     rows = []
-    for step, node in enumerate(steps, start=0 if clean is not None else 1):
-        low, high = node.limits("wer", resample)
+    for step, node in enumerate([clean, *curve]):
+        if node is None:
+            continue
         own = settings[node.name]
-        rows.append(
-            {
-                **labels,
-                "perturbation": settings[curve[0].name].perturbation,
-                "step": step,
-                "scenario": node.name,
-                "severity": own.severity,
-                "parameter": own.parameter if node.name != CLEAN else None,
-                "value": own.value,
-                "wer": finite(node["wer"][0]),
-                "low": low,
-                "high": high,
-            }
-        )
+        low, high = node.limits("wer", resample)
+        row = {"perturbation": settings[curve[0].name].perturbation, "step": step, "scenario": node.name}
+        row |= {"severity": own.severity, "parameter": own.parameter, "value": own.value}
+        rows.append({**labels, **row, "wer": node.estimate("wer"), "low": low, "high": high})
     return rows
 
 
@@ -478,21 +395,13 @@ def trend_row(
     low, high = resample.limits(slope, speakers)
     trend = FEW if low is None or high is None else GROWS if low > 0 else FALLS if high < 0 else FLAT
     reversals = []
-    strict = 1.0 - (1.0 - resample.confidence) / (len(curve) - 1)
     for mild, harsh in pairwise(curve):
-        _, top = limits(harsh["wer"] - mild["wer"], speakers, strict)
+        _, top = resample.limits(harsh["wer"] - mild["wer"], speakers, tests=len(curve) - 1)
         if top is not None and top < 0.0:
             reversals.append(f"{mild.name} to {harsh.name}")
-    return {
-        **labels,
-        "perturbation": settings[curve[0].name].perturbation,
-        "steps": len(curve),
-        "slope": finite(slope[0]),
-        "low": low,
-        "high": high,
-        "trend": trend,
-        "reversals": reversals,
-    }
+    row = {"perturbation": settings[curve[0].name].perturbation, "steps": len(curve), "trend": trend}
+    row |= {"slope": number_or_none(slope[0]), "low": low, "high": high}
+    return {**labels, **row, "reversals": reversals}
 
 
 # The ranking of recognizers: by what disturbed speech costs them, with ties where the data cannot tell.
@@ -501,71 +410,46 @@ def trend_row(
 def rank(overall: Mapping[str, Node], measure: str, resample: Resample, **labels: Any) -> tuple[Rows, Rows]:
     """Return the rows of the ranking and of the comparisons behind it; smaller is better.
 
-    The same speakers are drawn for both sides of a comparison. Intervals hold for all pairs at once: their width is
-    the quantile of the largest standardized deviation among the pairs (single-step max-t), widened for few speakers.
-    A recognizer's rank is one more than the number that are shown to be better, so those that cannot be told apart
-    from the best all share rank 1; `rank_worst` allows for everyone not shown to be worse.
+    The same speakers are drawn for both sides of a comparison, and intervals hold for all pairs at once. A recognizer's
+    rank is one more than the number that are shown to be better, so those that cannot be told apart from the best all
+    share rank 1; `rank_worst` allows for everyone not shown to be worse.
     """
     names = sorted(overall, key=lambda name: (np.nan_to_num(overall[name][measure][0], nan=np.inf), name))
     speakers = min(overall[name].speakers for name in names)
     known = speakers >= FEWEST_SPEAKERS
     pairs = list(combinations(names, 2))
     differences = [overall[a][measure] - overall[b][measure] for a, b in pairs]
-    errors = [spread(difference) for difference in differences]
-    half = _widths(differences, errors, speakers, resample.confidence) if known and pairs else []
+    half = resample.widths_together(differences, speakers) if known and pairs else None
     better: dict[str, set[str]] = {name: set() for name in names}
     compared = []
     for place, (a, b) in enumerate(pairs):
-        estimate = float(differences[place][0])
-        low = estimate - half[place] if half else None
-        high = estimate + half[place] if half else None
-        differ = low is not None and high is not None and not low <= 0.0 <= high
-        if differ:
+        estimate, verdict = float(differences[place][0]), "refused"
+        low, high = None, None
+        if half is not None:
+            low, high = estimate - half[place], estimate + half[place]
+            verdict = "not_shown" if low <= 0.0 <= high else "shown"
+        if verdict == "shown":
             winner, loser = (a, b) if estimate < 0 else (b, a)
             better[loser].add(winner)
-        compared.append(
-            {
-                **labels,
-                "recognizer": a,
-                "against": b,
-                "measure": measure,
-                "estimate": finite(estimate),
-                "low": low,
-                "high": high,
-                "verdict": "refused" if not half else "shown" if differ else "not_shown",
-            }
-        )
+        row = {"recognizer": a, "against": b, "measure": measure, "estimate": number_or_none(estimate)}
+        compared.append({**labels, **row, "low": low, "high": high, "verdict": verdict})
     rows = []
     for name in names:
         node = overall[name]
         low, high = resample.limits(node[measure], node.speakers)
-        worse = sum(name in others for others in better.values())
-        rows.append(
-            {
-                **labels,
-                "recognizer": name,
-                "rank": len(better[name]) + 1 if known or len(names) == 1 else None,
-                "rank_worst": len(names) - worse if known or len(names) == 1 else None,
-                "measure": measure,
-                "estimate": finite(node[measure][0]),
-                "low": low,
-                "high": high,
-                "scenarios": node.scenarios if measure == "werd" else node.normalized,
-                "speakers": node.speakers or None,
-            }
-        )
+        row = {"recognizer": name, "rank": None, "rank_worst": None, "measure": measure}
+        if known or len(names) == 1:
+            worse = sum(name in others for others in better.values())
+            row |= {"rank": len(better[name]) + 1, "rank_worst": len(names) - worse}
+        row |= {
+            "estimate": node.estimate(measure),
+            "low": low,
+            "high": high,
+            "speakers": node.speakers or None,
+        }
+        rows.append({**labels, **row, "scenarios": node.scenarios if measure == "werd" else node.normalized})
     rows.sort(key=lambda row: row["rank"] or 0)
     return rows, compared
-
-
-def _widths(differences: list[Any], errors: list[float], speakers: int, confidence: float) -> list[float]:
-    drawn = [
-        np.abs(difference[1:] - difference[0]) / error if error > 0 else np.zeros(len(difference) - 1)
-        for difference, error in zip(differences, errors, strict=True)
-    ]
-    largest = np.nanmax(np.nan_to_num(np.stack(drawn), nan=0.0), axis=0)
-    width = float(np.quantile(largest, confidence)) * t_factor(speakers, confidence)
-    return [width * error if error > 0 else 0.0 for error in errors]
 
 
 # Stability: how much a result moves when a random perturbation is drawn again, beside other speakers.
@@ -577,17 +461,17 @@ def draw_rates(trials: Trials) -> pl.DataFrame:
     Only utterances heard in all draws of a scenario count. Rates are means over corpora. Perturbations that are
     known to draw nothing at random are left out.
     """
-    by = [name for name in trials.unit if name != "corpus"]
     random = [name for name, setting in trials.settings.items() if setting.random and name != CLEAN]
     cell = [*trials.unit, "scenario"]
     table = trials.spoken.filter(pl.col("scenario").cast(pl.String).is_in(random))
     table = table.with_columns(draws=pl.col("draw").n_unique().over(cell)).filter(pl.col("draws") > 1)
     table = table.filter(pl.len().over([*cell, "person", "utterance"]) == pl.col("draws"))
-    rates = table.group_by([*cell, "draw"]).agg(wer=pl.col("errors").sum() / pl.col("words").sum())
-    rates = rates.group_by([*by, "scenario", "draw"]).agg(pl.col("wer").mean())
-    return rates.with_columns(pl.col(name).cast(pl.String) for name in [*by, "scenario", "draw"]).sort(
-        [*by, "scenario", "draw"]
+    rates = table.group_by([*cell, "draw"], maintain_order=True).agg(
+        wer=pl.col("errors").sum() / pl.col("words").sum()
     )
+    by = [*(name for name in cell if name != "corpus"), "draw"]
+    rates = rates.group_by(by, maintain_order=True).agg(pl.col("wer").mean())
+    return rates.with_columns(pl.col(by).cast(pl.String)).sort(by)
 
 
 def stability_rows(
@@ -605,43 +489,234 @@ def stability_rows(
     by_draw: dict[str, dict[str, float]] = {}
     for scenario, draw, wer in rates.select("scenario", "draw", "wer").iter_rows():
         by_draw.setdefault(scenario, {})[draw] = wer
-    rows = [
-        _spread_row("scenario", name, list(values.values()), spread(nodes[name]["wer"]), labels)
+    spreads = [
+        (nodes[name], list(values.values()))
         for name, values in by_draw.items()
         if len(values) > 1 and name in nodes
     ]
-    draws = sorted(set().union(*by_draw.values())) if by_draw else []
-    whole = [name for name, values in by_draw.items() if len(values) == len(draws)]
-    for attack, name in ((False, ALL), (True, ATTACKED)):
-        tree = group_scenarios([s for s in whole if settings[s].attack == attack], settings)
-        if not tree or name not in overall:
-            continue
-        means = [
-            float(
-                np.mean(
-                    [
-                        np.mean([np.mean([by_draw[s][draw] for s in some]) for some in members.values()])
-                        for members in tree.values()
-                    ]
-                )
-            )
-            for draw in draws
-        ]
-        rows.append(_spread_row("overall", name, means, spread(overall[name]["wer"]), labels))
-    return rows
+    draws = sorted(set().union(*by_draw.values()))
+    whole = {name: values for name, values in by_draw.items() if len(values) == len(draws)}
+    for attack in (False, True):
+        some = {
+            name: [v[draw] for draw in draws] for name, v in whole.items() if settings[name].attack == attack
+        }
+        for level, name, means in climb(
+            some,
+            settings,
+            lambda _level, _name, parts: [float(np.mean(one)) for one in zip(*parts, strict=True)],
+        ):
+            if level == "overall" and name in overall:
+                spreads.append((overall[name], means))
+    return [
+        {
+            **labels,
+            "level": node.level,
+            "name": node.name,
+            "draws": len(values),
+            "wer": float(np.mean(values)),
+            "wer_min": min(values),
+            "wer_max": max(values),
+            "draw_sd": float(np.std(values, ddof=1)),
+            "sampling_sd": number_or_none(standard_error(node["wer"])),
+        }
+        for node, values in spreads
+    ]
 
 
-def _spread_row(
-    level: str, name: str, values: list[float], sampling: float, labels: dict[str, Any]
-) -> dict[str, Any]:
-    return {
-        **labels,
-        "level": level,
-        "name": name,
-        "draws": len(values),
-        "wer": float(np.mean(values)),
-        "wer_min": float(np.min(values)),
-        "wer_max": float(np.max(values)),
-        "draw_sd": float(np.std(values, ddof=1)),
-        "sampling_sd": finite(sampling),
-    }
+# LWERR: the logarithm of the ratio of two groups' word error rates, per scenario and category.
+
+
+def group_rows(trials: Trials, attribute: str, *, confidence: float) -> tuple[Rows, list[Refusal]]:
+    """Return LWERR rows of one attribute, and what was refused.
+
+    `LWERR = log2(WER of a group / WER of the other)` (SRB Eq. 5). Of two groups the first by name is divided by the
+    second; of more, each by all others together. Above the scenarios, word error rates are averaged before the ratio
+    is taken, as for the paper's Figure 7. `change` is LWERR less LWERR of clean speech. Intervals and p-values take
+    speakers as the sample (`stats.rates`): each group has a variance of its own, as in Welch's test.
+    """
+    sums = _group_sums(trials, attribute)
+    found: Rows = []
+    refusals: dict[tuple[str, str], Refusal] = {}
+    for key, part in sorted(sums.group_by(trials.unit), key=lambda item: str(item[0])):
+        labels = dict(zip(trials.unit, key, strict=True))
+        for group, other, ours, theirs in _sides(part):
+            about = f"{attribute} {group}" + "".join(f", {labels[place]}" for place in trials.places)
+            few = _too_few(about, ((group, ours), (other, theirs)), trials)
+            if few is not None:
+                refusals.setdefault((about, few.text), few)
+                continue
+            fewest = min(ours["person"].n_unique(), theirs["person"].n_unique())
+            row = {**labels, "attribute": attribute, "group": group, "against": other, "speakers": fewest}
+            silent = []
+            for level, name, ratio, change in _compare(ours, theirs, trials):
+                if not np.isfinite(ratio.estimate):
+                    silent.append(name)
+                    continue
+                found.append({**row, "level": level, "name": name, "p": ratio.p})
+                found[-1] |= _in_log2("lwerr", ratio, confidence) | _in_log2("change", change, confidence)
+            if silent:
+                text = f"one side has no errors ({listed(sorted(silent), 3)})"
+                about = f"{labels['recognizer']}: {about}"
+                refusals.setdefault((about, text), Refusal("too_few_errors", about, text))
+    for level in ("scenario", "category", "overall"):
+        _adjust([row for row in found if row["level"] == level])
+    return found, _merged(attribute, list(refusals.values()))
+
+
+def _group_sums(trials: Trials, attribute: str) -> pl.DataFrame:
+    """Return errors, words and utterances of every speaker, by unit, scenario and group."""
+    column = f"attribute:{attribute}"
+    rows = trials.utterance_means(trials.spoken.filter(pl.col(column).is_not_null()), [column])
+    by = [*trials.unit, "scenario", "group"]
+    sums = (
+        rows.rename({column: "group"})
+        .group_by([*by, "person"])
+        .agg(pl.col("errors", "words").sum(), utterances=pl.len().cast(pl.Int64))
+    )
+    return sums.with_columns(pl.col(by).cast(pl.String))
+
+
+def _sides(part: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame, pl.DataFrame]]:
+    groups = sorted(part["group"].unique().to_list())
+    two = len(groups) == 2
+    own = pl.col("group")
+    return [
+        (group, groups[1] if two else REST, part.filter(own == group), part.filter(own != group))
+        for group in (groups[:1] if two else groups if len(groups) > 1 else [])
+    ]
+
+
+def _too_few(about: str, sides: Iterable[tuple[str, pl.DataFrame]], trials: Trials) -> Refusal | None:
+    for name, side in sides:
+        people = set(side["person"].unique().to_list())
+        if people & trials.unnamed:
+            return Refusal("no_speakers", about, f"some speakers of '{name}' are unnamed")
+        if len(people) < FEWEST_SPEAKERS:
+            text = f"'{name}' has {counted(len(people), 'speaker')}; at least {FEWEST_SPEAKERS} are needed"
+            facts = {"group": name, "speakers": len(people), "needed": FEWEST_SPEAKERS}
+            return Refusal("too_few_speakers", about, text, facts)
+    return None
+
+
+def _merged(attribute: str, refusals: list[Refusal]) -> list[Refusal]:
+    """Return the refusals, those of several small groups in one line."""
+    small = {one.facts["group"]: one.facts["speakers"] for one in refusals if one.code == "too_few_speakers"}
+    if len(small) < 2:
+        return refusals
+    groups = listed([f"{group} ({speakers})" for group, speakers in small.items()], 8)
+    text = f"groups of fewer than {FEWEST_SPEAKERS} speakers are not compared: {groups}"
+    facts = {"groups": small, "needed": FEWEST_SPEAKERS}
+    others = [one for one in refusals if one.code != "too_few_speakers"]
+    return [Refusal("too_few_speakers", attribute, text, facts), *others]
+
+
+def _compare(
+    ours: pl.DataFrame, theirs: pl.DataFrame, trials: Trials
+) -> list[tuple[str, str, LogRatio, LogRatio | None]]:
+    """Return (level, name, ratio, its change from clean speech) over all scenarios that both sides were heard in."""
+    shared = sorted(set(ours["scenario"].to_list()) & set(theirs["scenario"].to_list()))
+    if not shared:
+        return []
+    own = dict(zip(shared, np.eye(len(shared)), strict=True))
+    means = [("scenario", name, weights) for name, weights in own.items()]
+    averaged = climb(own, trials.settings, lambda _level, _name, parts: np.mean(parts, axis=0))
+    means += [one for one in averaged if one[0] != "perturbation"]
+    places = pl.DataFrame({"scenario": shared}).with_row_index("place")
+    sides = []
+    for side in (ours, theirs):
+        sums = (
+            side.join(places, on="scenario").group_by("person", "place").agg(pl.col("errors", "words").sum())
+        )
+        sides.append(by_people(sums, "place", ("errors", "words"), (trials.people.height, len(shared))))
+    weights = np.stack([one for *_, one in means], axis=1)
+    found = compare_sides(sides, weights, shared.index(CLEAN) if CLEAN in shared else None)
+    return [(level, name, *one) for (level, name, _), one in zip(means, found, strict=True)]
+
+
+def _in_log2(name: str, value: LogRatio | None, confidence: float) -> dict[str, float | None]:
+    numbers = (None, None, None) if value is None else (value.estimate, *value.limits(confidence))
+    ends = zip((name, f"{name}_low", f"{name}_high"), numbers, strict=True)
+    return {end: None if one is None else number_or_none(one / math.log(2.0)) for end, one in ends}
+
+
+def _adjust(rows: Rows) -> None:
+    """Add Holm's p-values over all of these rows, and the verdicts they give."""
+    for row, adjusted in zip(rows, holm([row["p"] for row in rows]), strict=True):
+        row["p_adjusted"] = adjusted
+        row["verdict"] = "shown" if adjusted is not None and adjusted < 0.05 else "not_shown"
+
+
+def group_rates(trials: Trials, *, confidence: float) -> pl.DataFrame:
+    """Return the error rate of every group of every attribute, by recognizer (and place) and scenario.
+
+    Columns: recognizer, places, attribute, group, scenario, utterances, speakers, words, wer, low, high.
+    """
+    columns = [pl.col("group", "scenario", "utterances"), pl.col("speakers").cast(pl.Int64)]
+    columns += [pl.col("words"), pl.col("rate").alias("wer"), pl.col("low", "high")]
+    frames = []
+    for attribute in trials.groups:
+        by = [*trials.unit, "scenario", "group"]
+        rates = trials.rates(_group_sums(trials, attribute), by, confidence=confidence)
+        frames.append(rates.select(*trials.unit, pl.lit(attribute).alias("attribute"), *columns))
+    return pl.concat(frames) if frames else pl.DataFrame()
+
+
+# What goes with robustness over recognizers: size, training hours, architecture, accuracy on clean speech.
+
+
+def correlate(
+    facts: pl.DataFrame, robust: Mapping[str, float], clean: Mapping[str, float], measure: str, **labels: Any
+) -> tuple[dict[str, Rows], list[Refusal]]:
+    """Relate facts of recognizers to their overall measure (smaller is better): rows of tables, and refusals.
+
+    `correlates`: numeric facts, with Theil and Sen's slope and the p-value of Kendall's tau, adjusted by Holm.
+    `families`: the others, with the median of each value. `pareto`: the recognizers that none beats on both counts. The
+    recognizers are taken for a sample; their own sampling error is not added. Accuracy on clean speech is always among
+    the facts.
+    """
+    found: dict[str, Rows] = {"correlates": [], "families": [], "pareto": []}
+    refusals = []
+    names = [name for name in robust if np.isfinite(robust[name])]
+    own = pl.DataFrame(
+        {"recognizer": names, CLEAN_WER: [clean[name] for name in names]},
+        schema={"recognizer": pl.String, CLEAN_WER: pl.Float64},
+    )
+    table = own.join(facts.drop(CLEAN_WER, strict=False), on="recognizer", how="left", maintain_order="left")
+    for fact in table.columns[1:]:
+        column = table[fact]
+        numeric = column.dtype.is_numeric() and column.dtype != pl.Boolean
+        known = column.is_not_null() & (column.is_finite() if column.dtype.is_float() else True)
+        some = table.filter(known)
+        y = np.array([robust[name] for name in some["recognizer"]])
+        about = {**labels, "fact": fact, "measure": measure}
+        if numeric:
+            x = some[fact].cast(pl.Float64).to_numpy()
+            front = zip(some["recognizer"], x.tolist(), y.tolist(), pareto_front(x, y).tolist(), strict=True)
+            found["pareto"] += [
+                {**about, "recognizer": name, "value": value, "estimate": estimate, "optimal": optimal}
+                for name, value, estimate, optimal in sorted(front, key=lambda row: row[1:3])
+            ]
+        if some.height < FEWEST_RECOGNIZERS:
+            text = f"{some.height} recognizers with this fact; at least {FEWEST_RECOGNIZERS} are needed"
+            more = "let more recognizers hear the same, and say this of each"
+            refusals.append(Refusal("too_few_recognizers", f"correlate {fact}", text, remedy=more))
+        elif some[fact].n_unique() < 2:
+            text = "all recognizers have the same value"
+            refusals.append(Refusal("undefined", f"correlate {fact}", text))
+        elif numeric:
+            line = theil_sen(x, y)
+            row = {name: number_or_none(getattr(line, name)) for name in ("slope", "low", "high", "tau", "p")}
+            scale = "a factor of ten" if line.by_decade else "a unit"
+            found["correlates"].append({**about, "recognizers": len(x), "scale": scale, **row})
+        else:
+            values = some[fact].cast(pl.String).to_list()
+            for level in sorted(set(values)):
+                mine = y[[value == level for value in values]]
+                row = {
+                    "median": float(np.median(mine)),
+                    "best": float(mine.min()),
+                    "worst": float(mine.max()),
+                }
+                found["families"].append({**about, "level": level, "recognizers": len(mine), **row})
+    _adjust(found["correlates"])
+    return found, refusals

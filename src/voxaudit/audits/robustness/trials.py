@@ -1,4 +1,4 @@
-"""From `Scores` to what the audit computes from: a checked table of trials, people, and difficulties of scenarios."""
+"""From `Scores` to what the audit computes from: checked tables of trials, people, difficulties, facts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from voxaudit.answer import Refusal, RefusedError, refuse
@@ -18,6 +19,7 @@ from voxaudit.perturb.settings import Setting, describe_all
 from voxaudit.run.folder import Run
 from voxaudit.score.quality import difficulties, published_difficulties
 from voxaudit.score.table import TRIAL_COLUMNS
+from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.tables import as_frame, read_table, require_columns
 from voxaudit.wording import MISSING, listed
@@ -69,7 +71,35 @@ class Trials:
         columns = [*self.unit, "scenario", "person", "utterance", *extra]
         if not self.draw:
             return table.select(*columns, *COUNTS)
-        return table.group_by(columns).agg(pl.col(name).mean() for name in COUNTS)
+        # In order: sums of thirds depend on it in their last digit.
+        return table.group_by(columns, maintain_order=True).agg(pl.col(COUNTS).mean())
+
+    def rates(
+        self, table: pl.DataFrame, by: list[str], *, per: str = "words", confidence: float
+    ) -> pl.DataFrame:
+        """Return sums of `utterances`, `errors` and `per`, speakers, and the rate with its limits, by condition."""
+        table = table.with_columns(
+            *(pl.col(name).cast(pl.String) for name in by),
+            # Nobody is everybody: a speaker without a name gives no interval.
+            person=pl.when(~pl.col("person").is_in(list(self.unnamed))).then(pl.col("person")),
+        )
+        sums = table.group_by(by).agg(pl.col("utterances", "errors", per).sum())
+        limits = rate_intervals(table, by, words=per, speaker="person", confidence=confidence)
+        rates = sums.with_columns(rate=(pl.col("errors") / pl.col(per)).fill_nan(None)).join(limits, on=by)
+        return rates.rename({"ci_low": "low", "ci_high": "high"}).sort(by)
+
+
+def by_people(
+    sums: pl.DataFrame, column: str, counts: Sequence[str], shape: tuple[int, int]
+) -> list[FloatArray]:
+    """Return each of `counts` as a matrix of people x conditions (numbered in `column`); 0 where nobody spoke."""
+    matrices = []
+    for name in counts:
+        matrices.append(np.zeros(shape))
+        matrices[-1][sums["person"].to_numpy(), sums[column].to_numpy()] = (
+            sums[name].fill_null(0.0).to_numpy()
+        )
+    return matrices
 
 
 def read_trials(
@@ -82,35 +112,33 @@ def read_trials(
     frame, where = scores.frame, scores.where
     scores.require("utterance", "speaker", "scenario", "recognizer", "words")
     if frame.is_empty():
-        raise refuse(
-            "no_references", "nothing was scored: no reference texts, or no trial was answered", about=where
-        )
+        text = "nothing was scored: no reference texts, or no trial was answered"
+        raise refuse("no_references", text, about=where)
     columns, groups, refusals = _attributes(scores, attributes)
     places = _places(scores, by)
     draw = next((name for name in DRAWS if name in frame.columns and frame[name].n_unique() > 1), None)
     frame = _with_durations(scores)
-    counted = {"errors": scores.errors(), "words": scores.counts("words")}
-    counted |= {name: scores.counts(name) for name in COUNTS[2:] if name in frame.columns}
-    nothing = pl.lit(None, dtype=pl.Float64)
+    numbers = {"errors": scores.errors(), "words": scores.counts("words")}
+    numbers |= {name: scores.counts(name) for name in COUNTS[2:] if name in frame.columns}
     has_duration = "duration" in frame.columns
     if has_duration:
-        duration = replace(scores, frame=frame).numbers("duration")
+        numbers["duration"] = replace(scores, frame=frame).numbers("duration")
+    labels = {
+        "recognizer": "recognizer",
+        "scenario": "scenario",
+        "utterance": "utterance",
+        "speaker": "speaker",
+    }
+    labels |= {"draw": draw} if draw else {}
+    labels |= {f"attribute:{name}": column for name, column in columns.items()}
+    # Where a speaker's name is valid: the corpus, also where results are not set apart by it.
+    home = pl.col("corpus") if "corpus" in frame.columns else pl.lit("")
+    kept = [home.alias("home"), *(pl.col(name) for name in places)]
     table = frame.select(
-        pl.col("recognizer", "scenario").cast(pl.String).cast(pl.Categorical),
-        *(pl.col(name).cast(pl.String).fill_null(MISSING).cast(pl.Categorical) for name in places),
-        _home(frame),
-        *(pl.col(name).cast(pl.String).cast(pl.Categorical) for name in ("utterance", "speaker")),
-        *(
-            pl.Series(name, counted[name]).fill_nan(None) if name in counted else nothing.alias(name)
-            for name in COUNTS
-        ),
-        *([pl.Series("duration", duration).fill_nan(None)] if has_duration else []),
-        *([pl.col(draw).cast(pl.String).cast(pl.Categorical).alias("draw")] if draw else []),
-        *(
-            pl.col(column).cast(pl.String).cast(pl.Categorical).alias(f"attribute:{name}")
-            for name, column in columns.items()
-        ),
-    )
+        *(one.cast(pl.String).fill_null(MISSING).cast(pl.Categorical) for one in kept),
+        *(pl.col(old).cast(pl.String).cast(pl.Categorical).alias(name) for name, old in labels.items()),
+        *(pl.Series(name, values).fill_nan(None) for name, values in numbers.items()),
+    ).with_columns(pl.lit(None, dtype=pl.Float64).alias(name) for name in COUNTS if name not in numbers)
     _require_values(table, where)
     pooled = {
         name: count
@@ -212,13 +240,6 @@ def _settings(table: pl.DataFrame) -> dict[str, Setting]:
     }
 
 
-def _home(frame: pl.DataFrame) -> pl.Expr:
-    """Return where a speaker's name is valid: the corpus, also where results are not set apart by it."""
-    if "corpus" not in frame.columns:
-        return pl.lit("").cast(pl.Categorical).alias("home")
-    return pl.col("corpus").cast(pl.String).fill_null(MISSING).cast(pl.Categorical).alias("home")
-
-
 def _people(table: pl.DataFrame) -> pl.DataFrame:
     """Return the speakers with the stratum each is drawn within.
 
@@ -249,23 +270,14 @@ def inserted_words(trials: Trials, *, confidence: float) -> tuple[pl.DataFrame, 
         if refusal is not None:
             refusals.append(refusal)
             table = table.filter(pl.col("scenario") != name)
-    empty: dict[str, Any] = dict.fromkeys(by, pl.String) | {"utterances": pl.Int64, "speakers": pl.Int64}
-    empty |= dict.fromkeys(("words", "minutes", "words_per_minute", "low", "high"), pl.Float64)
+    schema: dict[str, Any] = dict.fromkeys(by, pl.String) | {"utterances": pl.Int64, "speakers": pl.Int64}
+    schema |= dict.fromkeys(("words", "minutes", "words_per_minute", "low", "high"), pl.Float64)
     if table.is_empty():
-        return pl.DataFrame(schema=empty), refusals
-    table = table.with_columns(
-        *(pl.col(name).cast(pl.String) for name in by),
-        minutes=pl.col("duration") / 60.0,
-        # Nobody is everybody: a speaker without a name gives no interval.
-        person=pl.when(~pl.col("person").is_in(list(trials.unnamed))).then(pl.col("person")),
-    )
-    rates = table.group_by(by).agg(
-        utterances=pl.len().cast(pl.Int64), words=pl.col("errors").sum(), minutes=pl.col("minutes").sum()
-    )
-    limits = rate_intervals(table, by, words="minutes", speaker="person", confidence=confidence)
-    rates = rates.with_columns(words_per_minute=pl.col("words") / pl.col("minutes")).join(limits, on=by)
-    rates = rates.rename({"ci_low": "low", "ci_high": "high"}).sort(by)
-    return rates.select(pl.col(name).cast(kind) for name, kind in empty.items()), refusals
+        return pl.DataFrame(schema=schema), refusals
+    table = table.with_columns(minutes=pl.col("duration") / 60.0, utterances=1)
+    rates = trials.rates(table, by, per="minutes", confidence=confidence)
+    rates = rates.rename({"errors": "words", "rate": "words_per_minute"})
+    return rates.select(pl.col(name).cast(kind) for name, kind in schema.items()), refusals
 
 
 def _unfit(scenario: str, rows: pl.DataFrame, trials: Trials) -> Refusal | None:
@@ -372,21 +384,39 @@ def check_difficulty(
             f"{where}: column 'difficulty' must hold numbers, not {table['difficulty'].dtype}"
         )
     names = table["scenario"].cast(pl.String)
-    if names.is_duplicated().any():
-        twice = names.filter(names.is_duplicated())[0]
-        raise VoxauditError(f"{where}: scenario '{one_line(str(twice), 80)}' has several rows; keep one")
+    _require_single(names, where)
     given = dict(zip(names.to_list(), table["difficulty"].cast(pl.Float64).to_list(), strict=True))
     wanted = [s for s, setting in settings.items() if setting.speech and not setting.attack]
     known = {s: float(v) for s in wanted if (v := given.get(s)) is not None and 0 < v < inf}
-    refusals = []
     low = [s for s in wanted if s in given and s not in known and given[s] is not None and given[s] <= 0]
-    if low:
-        text = "a difficulty of 0 or less divides nothing"
-        refusals.append(Refusal("undefined", f"NWERD of {listed(low, 4)}", text, {"scenarios": low}))
     without = [s for s in wanted if s not in known and s not in low and s != CLEAN]
-    if without:
-        facts = {"scenarios": without}
-        refusals.append(
-            Refusal("no_difficulty", f"NWERD of {listed(without, 4)}", "no difficulty is known", facts)
+    refusals = [
+        Refusal(code, f"NWERD of {listed(some, 4)}", text, {"scenarios": some})
+        for code, some, text in (
+            ("undefined", low, "a difficulty of 0 or less divides nothing"),
+            ("no_difficulty", without, "no difficulty is known"),
         )
+        if some
+    ]
     return known, refusals
+
+
+def read_facts(facts: Any, recognizers: tuple[str, ...]) -> pl.DataFrame:
+    """Return facts about recognizers, of a file or a table: a column `recognizer` and any others, one row each."""
+    file = isinstance(facts, str | Path)
+    where = str(facts) if file else "facts"
+    table = read_table(facts) if file else as_frame(facts)
+    require_columns(table, ["recognizer"], where)
+    table = table.with_columns(pl.col("recognizer").cast(pl.String))
+    _require_single(table["recognizer"], where)
+    if not set(table["recognizer"].to_list()) & set(recognizers):
+        raise VoxauditError(
+            f"{where}: none of its recognizers is in the scores, which have {one_line(', '.join(recognizers), 120)}"
+        )
+    return table
+
+
+def _require_single(names: pl.Series, where: str) -> None:
+    if names.is_duplicated().any():
+        twice = one_line(str(names.filter(names.is_duplicated())[0]), 80)
+        raise VoxauditError(f"{where}: {names.name} '{twice}' has several rows; keep one")
