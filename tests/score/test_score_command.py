@@ -65,7 +65,7 @@ def test_what_is_printed(plain: list[str], capsys: pytest.CaptureFixture[str]) -
         "insertions 16.7 % 2",
     ]
     text = "\n".join(words)
-    assert "1 references have no words; what was heard there counts as insertions" in text
+    assert "1 reference without words: what was heard there counts as insertions" in text
     assert "No interval for the WER: there is no speaker column" in text
     assert "(see --columns)" in text
     for line in ("substituted five 5 1", "substituted the a 1", "deleted um - 1", "inserted - thank 1"):

@@ -94,7 +94,7 @@ def score_files(
     notes = [*(Note("pairs", text) for text in pairs.notes), *_unspaced(pairs, chosen.id)]
     wordless = int((frame["words"] == 0).sum())
     if wordless:
-        text = f"{wordless:,} references have no words; what was heard there counts as insertions"
+        text = f"{counted(wordless, 'reference')} without words: what was heard there counts as insertions"
         notes.append(Note("wordless", text, {"utterances": wordless}))
     finding, why = _finding(table)
     notes += why
