@@ -430,7 +430,7 @@ def test_what_a_gate_looks_at_holds_for_all_comparisons_together() -> None:
         ({}, {"columns": {"speaker": "talker"}}, "no column 'talker'"),
         ({"speaker": None}, {}, "no column 'speaker'.*see the arguments `columns`, `random`"),
         ({}, {"interval": "exact"}, "unknown interval 'exact'"),
-        ({}, {"nodes": 0}, "must be 1 or more"),
+        ({}, {"nodes": 0}, "must be at least 1"),
         ({}, {"interaction": "scenario"}, "'scenario' needs at least two values"),
         (
             {"sex": pl.when(pl.col("group") == "a").then(pl.lit("f")).otherwise(pl.lit("m"))},

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from voxaudit import disparity
-from voxaudit.audits.disparity.text import embedding_controls, principal_components
+from voxaudit.audits.disparity.frames import embedding_controls
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
-from voxaudit.score.meaning import minilm
+from voxaudit.score.meaning import minilm, principal_components
 
 
 @pytest.fixture
@@ -170,7 +170,10 @@ def test_the_forest_plot(table: Path, ending: str, capsys: pytest.CaptureFixture
     [
         (["--attribute", "sex"], "no column 'sex'"),
         (["--attribute", "gender", "--plot", "plot.pdf"], "plot.pdf: a figure is written as .svg or .png"),
-        (["--attribute", "gender", "--plot", "nowhere/plot.svg"], "nowhere/plot.svg: cannot write (No such file or directory)"),
+        (
+            ["--attribute", "gender", "--plot", "nowhere/plot.svg"],
+            "nowhere/plot.svg: cannot write (No such file or directory)",
+        ),
         (["--attribute", "gender", "--columns", "speaker=who"], "no column 'who'"),
         (["--attribute", "gender", "--hold-text", "text"], "no column 'text'"),
         (

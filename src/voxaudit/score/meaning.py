@@ -18,6 +18,8 @@ FloatArray = NDArray[np.float64]
 Encoder = Callable[[Sequence[str]], FloatArray]
 """Texts to vectors of length 1, one row a text."""
 
+_ENOUGH_VARIANCE = 0.9
+
 MINILM = "minilm"
 """The default model, all-MiniLM-L6-v2; its files come with the extra `embeddings`."""
 
@@ -102,3 +104,23 @@ class Meaning:
             return 0.0
         self.add((one, other))
         return float(self._vectors[one] @ self._vectors[other])
+
+
+def principal_components(
+    vectors: FloatArray, counts: NDArray[np.int64], most: int
+) -> tuple[FloatArray, float]:
+    """Return standardized principal components, one row per vector, and the share of variance they hold.
+
+    `counts` says how often each vector occurs. At most `most` components are kept, and no more than hold 90 % of
+    the variance. Signs are fixed: the largest loading of each is positive.
+    """
+    weight = counts / counts.sum()
+    centered = vectors - weight @ vectors
+    values, axes = np.linalg.eigh((centered * weight[:, None]).T @ centered)
+    values, axes = np.maximum(values[::-1], 0.0), axes[:, ::-1]
+    share = np.cumsum(values) / values.sum()
+    kept = min(most, int(np.searchsorted(share, _ENOUGH_VARIANCE)) + 1)
+    axes = axes[:, :kept]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(kept)])
+    scores = centered @ axes
+    return scores / np.sqrt(weight @ scores**2), float(share[kept - 1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -29,39 +29,19 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.disparity.frames import Control, Frame, Question, frames
-from voxaudit.audits.disparity.model import (
-    Model,
-    cautions,
-    coefficients,
-    fit_frame,
-    groups,
-    intervals,
-)
-from voxaudit.audits.disparity.model import (
-    interaction as fit_interaction,
-)
-from voxaudit.audits.disparity.result import (
-    Contrast,
-    Disparity,
-    Effect,
-    Fit,
-    FTest,
-    Interaction,
-    Mode,
-    RatioTest,
-)
+from voxaudit.audits.disparity.frames import Question, embedding_controls, frames
+from voxaudit.audits.disparity.model import Options, fit_part
+from voxaudit.audits.disparity.result import Contrast, Disparity, Effect, Fit, Interaction
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
-from voxaudit.stats.dispersion import dispersion
+from voxaudit.stats.group_design import Control, Frame
 from voxaudit.stats.labels import natural_order
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
-from voxaudit.stats.poisson_glmm import DEFAULT_NODES, MixedFit, NoFiniteEstimateError
-from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
-from voxaudit.stats.regression import Settings, likelihood_ratio, without_columns
-from voxaudit.stats.robust import Sandwich, robust_test, speaker_sandwich
+from voxaudit.stats.poisson_glmm import DEFAULT_NODES
+from voxaudit.stats.ratio_intervals import lower_together
+from voxaudit.stats.regression import Settings
 from voxaudit.wording import as_or_than, counted, listed, ratio_interval, times_as_many
 
 INTERVALS = ("robust", "profile", "wald")
@@ -129,7 +109,7 @@ def disparity(
             f"unknown interval '{interval}'. Available: {', '.join(INTERVALS)}", see=("interval",)
         )
     if nodes < 1:
-        raise VoxauditError(f"the number of quadrature nodes must be 1 or more, not {nodes}", see=("nodes",))
+        raise VoxauditError(f"the number of quadrature nodes must be at least 1, not {nodes}", see=("nodes",))
     scores = Scores.of(
         source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
     )
@@ -143,7 +123,7 @@ def disparity(
     fits: list[Fit] = []
     plain: list[Fit] = []
     refusals: list[Refusal] = []
-    options = _Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
+    options = Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
     for name in names:
         try:
             question = Question(
@@ -199,8 +179,6 @@ def _all_known(scores: Scores) -> bool:
 
 def _text_controls(scores: Scores, column: str, random: bool) -> tuple[Sequence[Control], str]:
     """Return the text of utterances as controls; a run keeps it beside the scores, in its corpus."""
-    from voxaudit.audits.disparity.text import embedding_controls
-
     table = scores.frame
     if column not in table.columns and scores.run is not None and column in scores.run.corpus.columns:
         texts = scores.run.corpus.select(utterance="id", **{column: column})
@@ -211,28 +189,20 @@ def _text_controls(scores: Scores, column: str, random: bool) -> tuple[Sequence[
 # The decision
 
 
-@dataclass(frozen=True)
-class _Options:
-    settings: Settings
-    interval: str
-    resamples: int
-    seed: int
-
-
 def _fits(
     scores: Scores,
     question: Question,
     against: str | None,
     base: str | None,
     extra: Sequence[Control],
-    options: _Options,
+    options: Options,
 ) -> tuple[list[Fit], list[Note]]:
     if scores.frame.height:
         scores.comparable(question.attribute)
     parts = list(frames(scores, question, extra))
     chosen, notes = _against(parts, question.attribute, against, scores.where)
     base = _interaction_base(parts, question.interaction, base, scores.where)
-    return [_fit(part, question, chosen, base, options) for part in parts], notes
+    return [fit_part(part, question, chosen, base, options) for part in parts], notes
 
 
 def _against(parts: Sequence[Frame], attribute: str, asked: str | None, where: str) -> tuple[str, list[Note]]:
@@ -298,122 +268,18 @@ def _interaction_base(
     return asked
 
 
-def _fit(frame: Frame, question: Question, against: str, base: str | None, options: _Options) -> Fit:
-    settings = options.settings
-    shared: dict[str, Any] = {
-        "by": frame.group,
-        "attribute": question.attribute,
-        "against": against,
-        "groups": groups(frame),
-        "utterances": len(frame.errors),
-        "speakers": None if frame.speaker is None else len(frame.speaker.names),
-        "left_out": frame.left_out,
-    }
-    try:
-        model = fit_frame(frame, question.attribute, against, settings, base=base)
-        regression = model.regression
-        null = without_columns(regression, model.columns("attribute"))
-        robust = speaker_sandwich(regression) if settings.random else None
-        effects = _effects(frame, model, robust, against, options)
-        crossed = None if base is None else fit_interaction(frame, question, against, base, settings)
-    except RefusedError as refused:
-        return Fit(**shared, **_EMPTY, refusal=refused.refusal)
-    except NoFiniteEstimateError as error:
-        return Fit(**shared, **_EMPTY, refusal=Refusal("too_few_errors", question.attribute, str(error)))
-    test = likelihood_ratio(regression, null)
-    spread = dispersion(regression)
-    mixed = regression.fit if isinstance(regression.fit, MixedFit) else None
-    together = None if robust is None else robust_test(regression, model.columns("attribute"), robust)
-    return Fit(
-        **shared,
-        refusal=None,
-        effects=effects,
-        controls=coefficients(model, robust),
-        sigma=None if mixed is None else mixed.sigma,
-        se_log_sigma=None if mixed is None else mixed.se_log_sigma,
-        loglik=regression.loglik,
-        lrt=RatioTest(test.chi2, test.df, test.p),
-        robust=None if together is None else FTest(**vars(together)),
-        sigma_lrt=None if mixed is None else 2.0 * (mixed.loglik - mixed.loglik_without_speakers),
-        nodes=None if mixed is None else mixed.nodes,
-        dispersion={"poisson": spread.poisson, "mixed": spread.mixed},
-        interaction=crossed,
-        cautions=tuple(cautions(frame, model, question.attribute, spread.mixed)),
-        modes=_modes(frame, mixed),
-    )
-
-
-_EMPTY: dict[str, Any] = {
-    **dict.fromkeys(("sigma", "se_log_sigma", "loglik", "lrt", "robust", "sigma_lrt", "nodes")),
-    **dict.fromkeys(("dispersion", "interaction")),
-    **dict.fromkeys(("effects", "controls", "cautions"), ()),
-}
-
-
-def _effects(
-    frame: Frame, model: Model, robust: Sandwich | None, against: str, options: _Options
-) -> tuple[Effect, ...]:
-    effects = []
-    for index in model.columns("attribute"):
-        group = str(model.terms[index].level)
-        estimate, se = model.regression.estimate(index)
-        profile, wald, clustered = intervals(model, index, robust)
-        kinds = {"profile": profile, "wald": wald, "robust": clustered}
-        shown = kinds[options.interval] or profile  # a group without errors has a profile interval only
-        effects.append(
-            Effect(
-                group=group,
-                estimate=estimate,
-                se=None if np.isnan(se) else se,
-                ratio=float(np.exp(estimate)),
-                low=shown.low,
-                high=shown.high,
-                p=shown.p,
-                p_adjusted=None,
-                p_bh=None,
-                verdict="not_shown",
-                profile=profile,
-                wald=wald,
-                robust=clustered,
-                baseline=_baseline(frame, group, against, options) if options.resamples else None,
-            )
-        )
-    return tuple(effects)
-
-
-def _baseline(frame: Frame, group: str, against: str, options: _Options) -> RatioBootstrap:
-    names, codes = frame.attribute.names, frame.attribute.codes
-    return ratio_bootstrap(
-        frame.errors,
-        frame.words,
-        codes == names.index(group),
-        codes == names.index(against),
-        None if frame.speaker is None else frame.speaker.codes,
-        resamples=options.resamples,
-        seed=options.seed,
-    )
-
-
-def _modes(frame: Frame, fit: MixedFit | None) -> tuple[Mode, ...]:
-    if fit is None or frame.speaker is None:
-        return ()
-    rows = zip(frame.speaker.names, fit.modes, fit.mode_sd, strict=True)
-    return tuple(Mode(name, float(mode), float(sd)) for name, mode, sd in rows)
-
-
 def _adjusted(fits: Sequence[Fit]) -> list[Fit]:
     """Return the fits of one attribute with p-values adjusted over all of them, and the verdicts that follow."""
     effects = [(fit, effect) for fit in fits for effect in fit.effects]
-    careful = [_careful(effect) for _, effect in effects]
     decided = iter(
-        replace(effect, p_adjusted=p, p_bh=p_bh, verdict=_verdict(fit, effect, p))
-        for (fit, effect), p, p_bh in zip(effects, holm(careful), benjamini_hochberg(careful), strict=True)
+        replace(effect, verdict=_verdict(fit, effect, p["p_adjusted"]), **p)
+        for (fit, effect), p in zip(effects, _both([_careful(effect) for _, effect in effects]), strict=True)
     )
     fits = [replace(fit, effects=tuple(next(decided) for _ in fit.effects)) for fit in fits]
-    tests = [None if fit.lrt is None else fit.lrt.p for fit in fits]
+    tests = _both([None if fit.lrt is None else fit.lrt.p for fit in fits])
     fits = [
-        fit if fit.lrt is None else replace(fit, lrt=replace(fit.lrt, p_adjusted=p, p_bh=p_bh))
-        for fit, p, p_bh in zip(fits, holm(tests), benjamini_hochberg(tests), strict=True)
+        fit if fit.lrt is None else replace(fit, lrt=replace(fit.lrt, **p))
+        for fit, p in zip(fits, tests, strict=True)
     ]
     return _adjusted_interactions(fits)
 
@@ -433,28 +299,31 @@ def _verdict(fit: Fit, effect: Effect, p: float | None) -> Verdict:
 
 def _adjusted_interactions(fits: Sequence[Fit]) -> list[Fit]:
     parts = [fit.interaction for fit in fits if fit.interaction is not None]
-    p_values = [contrast.p for part in parts for contrast in part.contrasts]
-    pairs = iter(zip(holm(p_values), benjamini_hochberg(p_values), strict=True))
-    p_tests = [(part.robust or part.lrt).p for part in parts]
-    tests = iter(zip(holm(p_tests), benjamini_hochberg(p_tests), strict=True))
+    each = iter(_both([contrast.p for part in parts for contrast in part.contrasts]))
+    whole = iter(_both([(part.robust or part.lrt).p for part in parts]))
     decided = []
     for fit in fits:
         if fit.interaction is None:
             decided.append(fit)
             continue
-        part, (p, p_bh) = fit.interaction, next(tests)
-        contrasts: list[Contrast] = []
-        for contrast in part.contrasts:
-            own, own_bh = next(pairs)
-            contrasts.append(replace(contrast, p_adjusted=own, p_bh=own_bh))
-        shown: Verdict = "shown" if p is not None and p < LEVEL else "not_shown"
-        part = replace(part, contrasts=tuple(contrasts), verdict=shown)
+        part, test = fit.interaction, next(whole)
+        shown: Verdict = (
+            "shown" if test["p_adjusted"] is not None and test["p_adjusted"] < LEVEL else "not_shown"
+        )
+        contrasts = tuple(replace(contrast, **next(each)) for contrast in part.contrasts)
+        part = replace(part, contrasts=contrasts, verdict=shown)
         if part.robust is not None:
-            part = replace(part, robust=replace(part.robust, p_adjusted=p, p_bh=p_bh))
+            part = replace(part, robust=replace(part.robust, **test))
         else:
-            part = replace(part, lrt=replace(part.lrt, p_adjusted=p, p_bh=p_bh))
+            part = replace(part, lrt=replace(part.lrt, **test))
         decided.append(replace(fit, interaction=part))
     return decided
+
+
+def _both(p_values: Sequence[float | None]) -> list[dict[str, Any]]:
+    """Return Holm's and Benjamini and Hochberg's p-values of one family."""
+    pairs = zip(holm(p_values), benjamini_hochberg(p_values), strict=True)
+    return [{"p_adjusted": p, "p_bh": p_bh} for p, p_bh in pairs]
 
 
 @dataclass(frozen=True)
@@ -492,17 +361,6 @@ def _inverse(value: float | None) -> float | None:
     return None if value is None else math.inf if value == 0.0 else 1.0 / value
 
 
-def _lower_together(gap: _Gap, count: int) -> float | None:
-    """Return a lower limit that holds for `count` comparisons at once (Bonferroni), on the log scale."""
-    from scipy.special import stdtrit
-
-    if count == 1 or not gap.low or not math.isfinite(gap.ratio):
-        return gap.low
-    df = max(gap.speakers - 1.0, 1.0)
-    farther = float(stdtrit(df, 1.0 - 0.025 / count) / stdtrit(df, 0.975))
-    return float(gap.ratio * (gap.low / gap.ratio) ** farther)
-
-
 # The words
 
 
@@ -523,10 +381,11 @@ def _answer(
         _fits_table(fits, split),
         _speakers_table(fits, split),
     )
+    attributes = listed(dict.fromkeys(fit.attribute for fit in fits))
     refused = [replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}") for fit in fits if fit.refusal]
     return Answer(
         audit="disparity",
-        title=f"Errors by {listed(_by_attribute(fits))}" + (", what is said held fixed" if plain else ""),
+        title=f"Errors by {attributes}" + (", what is said held fixed" if plain else ""),
         findings=(*(one for fit in fits for one in _findings(fit)), *_worst(fits, refusals)),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
         figures=tuple(_figures(fits)),
@@ -565,10 +424,10 @@ def _when(fit: Fit) -> str:
     return f"{'On clean speech' if scenario == CLEAN else heard} {_who(fit, 'the recognizer')}"
 
 
-def _by_attribute(fits: Iterable[Fit]) -> dict[str, list[Fit]]:
-    found: dict[str, list[Fit]] = {}
+def _by(fits: Iterable[Fit], key: Callable[[Fit], Any]) -> dict[Any, list[Fit]]:
+    found: dict[Any, list[Fit]] = {}
     for fit in fits:
-        found.setdefault(fit.attribute, []).append(fit)
+        found.setdefault(key(fit), []).append(fit)
     return found
 
 
@@ -589,18 +448,13 @@ def _findings(fit: Fit) -> Iterator[Finding]:
             MEASURE,
             effect.verdict,
             _sentence(fit, effect),
-            estimate=effect.ratio,
-            low=effect.low,
-            high=effect.high,
+            **_limits(effect),
             p=_careful(effect),
             p_adjusted=effect.p_adjusted,
             family=f"groups of {fit.attribute}",
-            group=effect.group,
+            **{name: getattr(group, name) for name in ("group", "speakers", "utterances", "words")},
             against=fit.against,
-            speakers=group.speakers,
             speakers_against=observed[fit.against].speakers,
-            utterances=group.utterances,
-            words=group.words,
             excludes=_farther(effect.low, effect.high) if effect.verdict == "not_shown" else None,
             code="one_speaker" if effect.verdict == "refused" else None,
             headline=effect is top,
@@ -608,6 +462,10 @@ def _findings(fit: Fit) -> Iterator[Finding]:
         )
     if fit.interaction is not None:
         yield _interaction_finding(fit, fit.interaction, about)
+
+
+def _limits(one: Effect | Contrast) -> dict[str, Any]:
+    return {"estimate": one.ratio, "low": one.low, "high": one.high}
 
 
 def _farther(low: float | None, high: float | None) -> float | None:
@@ -640,9 +498,8 @@ def _sentence(fit: Fit, effect: Effect) -> str:
 def _interaction_finding(fit: Fit, part: Interaction, about: dict[str, Any]) -> Finding:
     test = part.robust or part.lrt
     largest = max(part.contrasts, key=lambda one: abs(one.estimate))
-    does = (
-        "hurts the groups differently" if part.verdict == "shown" else "is not shown to hurt one group more"
-    )
+    shown = part.verdict == "shown"
+    does = "hurts the groups differently" if shown else "is not shown to hurt one group more"
     sentence = (
         f"{_who(fit)}: {part.column} {does} ({fit.attribute}, from {part.against}); at most, under {largest.at} the"
         f" errors of {largest.group} grow {ratio_interval(largest.ratio, largest.low, largest.high)} times as much as"
@@ -653,9 +510,7 @@ def _interaction_finding(fit: Fit, part: Interaction, about: dict[str, Any]) -> 
         "interaction",
         part.verdict,
         sentence,
-        estimate=largest.ratio,
-        low=largest.low,
-        high=largest.high,
+        **_limits(largest),
         p=test.p,
         p_adjusted=test.p_adjusted,
         family=f"interactions with {part.column}",
@@ -674,10 +529,7 @@ def _worst(fits: Sequence[Fit], refused: Sequence[Refusal]) -> Iterator[Finding]
     The largest of several lower limits would be too high by chance: they are taken together.
     """
     measure = "worst_group_ratio"
-    parts: dict[tuple[Any, ...], list[Fit]] = {}
-    for fit in fits:
-        parts.setdefault(tuple(fit.by.values()), []).append(fit)
-    for own in parts.values():
+    for own in _by(fits, lambda fit: tuple(fit.by.values())).values():
         about: dict[str, Any] = {"unit": "ratio", **_keys(own[0])}
         id_, who = _id(own[0], measure), _who(own[0])
         gaps = [gap for fit in own for gap in _gaps(fit)]
@@ -688,7 +540,8 @@ def _worst(fits: Sequence[Fit], refused: Sequence[Refusal]) -> Iterator[Finding]
             yield Finding(id_, measure, "refused", sentence, code=code, **about)
             continue
         widest = max(gaps, key=lambda gap: gap.ratio)
-        low = max((low for gap in gaps if (low := _lower_together(gap, len(gaps))) is not None), default=None)
+        lows = [lower_together(gap.ratio, gap.low, len(gaps), gap.speakers) for gap in gaps]
+        low = max((low for low in lows if low is not None), default=None)
         together = f" with {len(gaps)} comparisons taken together" if len(gaps) > 1 else ""
         sentence = (
             f"The widest gap of {_who(own[0], 'the recognizer')} is {widest.ratio:.2f} times as many errors for a"
@@ -733,21 +586,15 @@ def _groups_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
         effects = {effect.group: effect for effect in fit.effects}
         for group in sorted(fit.groups, key=lambda one: one.group != fit.against):
             effect = effects.get(group.group)
-            row = {
-                **fit.by,
-                "attribute": fit.attribute,
-                **asdict(group),
-                "against": None if effect is None else fit.against,
-            }
+            against = None if effect is None else fit.against
+            row = {**fit.by, "attribute": fit.attribute, **asdict(group), "against": against}
             row |= {
                 MEASURE: effect and effect.ratio,
                 "low": effect and effect.low,
                 "high": effect and effect.high,
-                "p": effect and _careful(effect),
-                "p_adjusted": effect and effect.p_adjusted,
-                "p_bh": effect and effect.p_bh,
-                "verdict": effect and effect.verdict.replace("_", " "),
             }
+            row |= {"p": effect and _careful(effect), "p_adjusted": effect and effect.p_adjusted}
+            row |= {"p_bh": effect and effect.p_bh, "verdict": effect and effect.verdict.replace("_", " ")}
             for kind in INTERVALS:  # all kinds are in the JSON
                 limits = effect and getattr(effect, kind)
                 row |= {f"{kind}_{name}": limits and getattr(limits, name) for name in ("low", "high", "p")}
@@ -773,24 +620,22 @@ def _groups_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     return tabulate("groups", "Errors by group", rows, columns, note=note)
 
 
+def _effects(fits: Iterable[Fit]) -> Iterator[tuple[dict[str, Any], Effect]]:
+    """Yield every effect with what it is about."""
+    for fit in fits:
+        for effect in fit.effects:
+            about = {"attribute": fit.attribute, "group": effect.group, "against": fit.against}
+            yield {**fit.by, **about}, effect
+
+
 def _text_table(plain: Sequence[Fit], fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+    held = {tuple(about.values()): effect for about, effect in _effects(fits)}
     rows = []
-    for before, after in zip(plain, fits, strict=False):
-        held = {effect.group: effect for effect in after.effects}
-        for effect in before.effects:
-            row = {
-                **before.by,
-                "attribute": before.attribute,
-                "group": effect.group,
-                "against": before.against,
-            }
-            for name, one in (("as_it_is", effect), ("text_held_fixed", held.get(effect.group))):
-                row |= {
-                    name: one and one.ratio,
-                    f"{name}_low": one and one.low,
-                    f"{name}_high": one and one.high,
-                }
-            rows.append(row)
+    for row, effect in _effects(plain):
+        for name, one in (("as_it_is", effect), ("text_held_fixed", held.get(tuple(row.values())))):
+            row |= {name: one and one.ratio}
+            row |= {f"{name}_low": one and one.low, f"{name}_high": one and one.high}
+        rows.append(row)
     ratios = [(name, "", "ratio", f"{name}_low", f"{name}_high") for name in ("as_it_is", "text_held_fixed")]
     note = "A gap that stays is not explained by the text as measured here; that does not make it one of acoustics."
     columns = [*split, "attribute", "group", "against", *ratios]
@@ -812,16 +657,14 @@ def _interaction_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
 
 def _baseline_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     rows = []
-    for fit in fits:
-        for effect in fit.effects:
-            raw = effect.baseline
-            if raw is None:
-                continue
-            row = {**fit.by, "attribute": fit.attribute, "group": effect.group, "against": fit.against}
-            row["wer_ratio"] = raw.ratio
-            for kind, span in (("utterances", raw.utterances), ("speakers", raw.speakers)):
-                row |= {f"{kind}_low": span and span.ci_low, f"{kind}_high": span and span.ci_high}
-            rows.append(row)
+    for row, effect in _effects(fits):
+        if effect.baseline is None:
+            continue
+        row["wer_ratio"] = effect.baseline.ratio
+        for kind in ("utterances", "speakers"):
+            span = getattr(effect.baseline, kind)
+            row |= {f"{kind}_low": span and span.ci_low, f"{kind}_high": span and span.ci_high}
+        rows.append(row)
     ratio = ("wer_ratio", "ratio of WERs (speakers resampled)", "ratio", "speakers_low", "speakers_high")
     note = (
         "Nothing is held fixed. The limits from resampled utterances, which are too narrow, are in the JSON."
@@ -846,11 +689,8 @@ def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     rows = [
         {
             **fit.by,
-            **{
-                name: getattr(fit, name)
-                for name in ("attribute", "speakers", "utterances", "sigma", "se_log_sigma")
-            },
-            **{name: getattr(fit, name) for name in ("loglik", "sigma_lrt", "nodes")},
+            **{name: getattr(fit, name) for name in ("attribute", "speakers", "utterances", "sigma")},
+            **{name: getattr(fit, name) for name in ("se_log_sigma", "loglik", "sigma_lrt", "nodes")},
             "left_out": sum(fit.left_out.values()),
             "spread": None if fit.sigma is None else math.exp(fit.sigma),
             "dispersion": fit.dispersion and fit.dispersion["poisson"],
@@ -880,7 +720,7 @@ def _speakers_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
 
 
 def _figures(fits: Sequence[Fit]) -> Iterator[Figure]:
-    for number, (attribute, own) in enumerate(_by_attribute(fits).items()):
+    for number, (attribute, own) in enumerate(_by(fits, lambda fit: fit.attribute).items()):
         rows = [
             ForestRow(
                 f"{_part(fit)}{effect.group}" if len(own) > 1 else effect.group,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 from voxaudit.answer import refuse
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.stats.labels import FloatArray, IntArray, Labels, labels_of
+from voxaudit.score.meaning import Encoder, minilm, principal_components
+from voxaudit.stats.group_design import Categorical, Control, Frame, Numeric
+from voxaudit.stats.labels import IntArray, Labels, labels_of
+from voxaudit.tables import require_columns
 
 MOST_VALUES = 100
 """More values of a control attribute are a mistake (an id, free text)."""
+SPEAKERS_PER_COMPONENT = 5
+"""One principal component of the text for so many speakers: more could describe the speakers one by one."""
+MOST_COMPONENTS = 50
 
 
 @dataclass(frozen=True)
@@ -32,59 +38,6 @@ class Question:
     by: tuple[str, ...] = ()
     interaction: str | None = None
     speakers: bool = True
-
-
-@dataclass(frozen=True)
-class Numeric:
-    """A control attribute in numbers, one an utterance; nan where there is none."""
-
-    column: str
-    values: FloatArray
-
-    def at(self, rows: IntArray | None) -> Numeric:
-        """Return the values of some rows."""
-        return self if rows is None else Numeric(self.column, self.values[rows])
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Which rows have no value."""
-        return np.isnan(self.values)
-
-
-@dataclass(frozen=True)
-class Categorical:
-    """A control attribute in labels."""
-
-    column: str
-    labels: Labels
-
-    def at(self, rows: IntArray | None) -> Categorical:
-        """Return the labels of some rows."""
-        return Categorical(self.column, self.labels.at(rows))
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Which rows have no label."""
-        return np.asarray(self.labels.codes < 0)
-
-
-Control = Numeric | Categorical
-
-
-@dataclass(frozen=True)
-class Frame:
-    """The utterances of one fit."""
-
-    group: dict[str, Any]
-    """The values of the columns that split the table."""
-    errors: FloatArray
-    words: FloatArray
-    attribute: Labels
-    speaker: Labels | None
-    controls: tuple[Control, ...]
-    interaction: Categorical | None
-    left_out: dict[str, int] = field(default_factory=dict)
-    """How many utterances were left out, by the reason."""
 
 
 def frames(scores: Scores, question: Question, extra: Sequence[Control] = ()) -> Iterator[Frame]:
@@ -225,3 +178,50 @@ def _control(scores: Scores, name: str) -> Control:
 
 def _plain(name: str) -> str:
     return name[2:-1].strip() if name.startswith("C(") and name.endswith(")") else name
+
+
+def embedding_controls(
+    table: pl.DataFrame,
+    text: str,
+    speaker: str | None,
+    *,
+    where: str = "table",
+    encode: Encoder | None = None,
+) -> tuple[list[Numeric], str]:
+    """Return what is said as controls (Liu et al. 2022, section 2.2), and what was done in words.
+
+    Controls are principal components of the sentence embeddings of a text column. A gap that goes away when the text is
+    held fixed came from what is said. One that stays is not explained by the text as measured here.
+
+    Components are in units of their standard deviation over the utterances. `encode` turns texts into vectors; the
+    default is MiniLM (all-MiniLM-L6-v2). Rows without text get no value and are left out of the fit.
+    """
+    require_columns(table, [text, *([speaker] if speaker else [])], where)
+    texts = table[text].cast(pl.String).str.strip_chars()
+    distinct = [one for one in texts.unique(maintain_order=True).to_list() if one]
+    if len(distinct) < 3:
+        raise VoxauditError(
+            f"{where}: column '{text}' has {len(distinct)} different texts, too few to hold fixed"
+        )
+    units = table[speaker].n_unique() if speaker else len(distinct)
+    most = min(MOST_COMPONENTS, units // SPEAKERS_PER_COMPONENT, len(distinct) - 1)
+    if most < 1:
+        raise VoxauditError(
+            f"{where}: {units} speakers are too few to hold fixed what they say; at least"
+            f" {SPEAKERS_PER_COMPONENT} are needed for one component of the text"
+        )
+    vectors = (encode or minilm())(distinct)
+    index = {one: row for row, one in enumerate(distinct)}
+    rows = np.array([index.get(one, -1) if one is not None else -1 for one in texts.to_list()])
+    components, share = principal_components(
+        vectors, np.bincount(rows[rows >= 0], minlength=len(distinct)), most
+    )
+    scores = np.vstack([components, np.full(components.shape[1], np.nan)])[rows]
+    names = [f"text{number + 1:02d}" for number in range(components.shape[1])]
+    whom = f"the {units:,} speakers" if speaker else f"{units:,} texts"
+    said = (
+        f"text of column '{text}' held fixed: {vectors.shape[1]}-dimensional sentence embeddings of"
+        f" {len(distinct):,} texts, reduced to {len(names)} principal components ({100 * share:.0f} % of their"
+        f" variance), at most one for {SPEAKERS_PER_COMPONENT} of {whom}"
+    )
+    return [Numeric(name, scores[:, number]) for number, name in enumerate(names)], said

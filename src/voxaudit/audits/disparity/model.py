@@ -1,34 +1,32 @@
-"""The regression: the design of a frame, its fit, intervals of every kind, and what it cannot carry."""
+"""The regression of one part of a table: its fit, effects of groups, and what it cannot carry."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
-from voxaudit.answer import Note, refuse
-from voxaudit.audits.disparity.frames import Categorical, Frame, Numeric, Question
+from voxaudit.answer import Note, Refusal, RefusedError, refuse
+from voxaudit.audits.disparity.frames import Question
 from voxaudit.audits.disparity.result import (
     Coefficient,
     Contrast,
+    Effect,
+    Fit,
     FTest,
-    Group,
     Interaction,
-    Interval,
+    Mode,
     RatioTest,
 )
-from voxaudit.stats.cells import FloatArray, collapse
+from voxaudit.stats.cells import collapse
+from voxaudit.stats.dispersion import dispersion
+from voxaudit.stats.group_design import Frame, Term, group_design
 from voxaudit.stats.labels import Labels
-from voxaudit.stats.poisson_glmm import MixedFit
-from voxaudit.stats.profile import profile_interval
-from voxaudit.stats.regression import (
-    Regression,
-    Settings,
-    likelihood_ratio,
-    normal_tails,
-    regress,
-    without_columns,
-)
+from voxaudit.stats.poisson_glmm import MixedFit, NoFiniteEstimateError
+from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
+from voxaudit.stats.ratio_intervals import intervals, robust_interval
+from voxaudit.stats.regression import Regression, Settings, likelihood_ratio, regress, without_columns
 from voxaudit.stats.robust import Sandwich, robust_test, speaker_freedom, speaker_sandwich
 
 FEWEST_ERRORS = 5
@@ -39,22 +37,16 @@ OVERDISPERSED = 1.25
 """Within-speaker dispersion above this is said."""
 FAR_SPEAKER = 0.01
 """A speaker is named who is further from the others than the furthest of so many would be with this probability."""
-_Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Term:
-    """A column of the design: the intercept, a control, a group, or a group at a scenario."""
+class Options:
+    """How to fit, which interval to show, and how often the raw ratio is resampled."""
 
-    kind: str
-    column: str | None = None
-    level: str | None = None
-    at: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The name as R writes it: column and level without anything between."""
-        return "(Intercept)" if self.column is None else f"{self.column}{self.level or ''}"
+    settings: Settings
+    interval: str
+    resamples: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -68,6 +60,102 @@ class Model:
     def columns(self, kind: str) -> tuple[int, ...]:
         """Return the places of the terms of one kind."""
         return tuple(place for place, term in enumerate(self.terms) if term.kind == kind)
+
+
+def fit_part(frame: Frame, question: Question, against: str, base: str | None, options: Options) -> Fit:
+    """Fit one part of the table, or say why it cannot be; p-values are those of this part alone."""
+    settings = options.settings
+    shared: dict[str, Any] = {
+        "by": frame.group,
+        "attribute": question.attribute,
+        "against": against,
+        "groups": frame.groups,
+        "utterances": len(frame.errors),
+        "speakers": None if frame.speaker is None else len(frame.speaker.names),
+        "left_out": frame.left_out,
+    }
+    try:
+        model = fit_frame(frame, question.attribute, against, settings, base=base)
+        regression = model.regression
+        lrt, robust, sandwich = _together(model, "attribute")
+        effects = tuple(
+            _effect(frame, model, index, sandwich, against, options) for index in model.columns("attribute")
+        )
+        crossed = None if base is None else interaction(frame, question, against, base, settings)
+    except RefusedError as refused:
+        return Fit(**shared, refusal=refused.refusal)
+    except NoFiniteEstimateError as error:
+        return Fit(**shared, refusal=Refusal("too_few_errors", question.attribute, str(error)))
+    spread = asdict(dispersion(regression))
+    fit = regression.fit
+    mixed: dict[str, Any] = {}
+    if isinstance(fit, MixedFit):
+        mixed = {"sigma": fit.sigma, "se_log_sigma": fit.se_log_sigma, "nodes": fit.nodes}
+        mixed |= {"sigma_lrt": 2.0 * (fit.loglik - fit.loglik_without_speakers), "modes": _modes(frame, fit)}
+    return Fit(
+        **shared,
+        **mixed,
+        effects=effects,
+        controls=coefficients(model, sandwich),
+        loglik=regression.loglik,
+        lrt=lrt,
+        robust=robust,
+        dispersion=spread,
+        interaction=crossed,
+        cautions=tuple(cautions(frame, model, question.attribute, spread["mixed"])),
+    )
+
+
+def _together(model: Model, kind: str) -> tuple[RatioTest, FTest | None, Sandwich | None]:
+    """Test all terms of one kind: by the likelihood, and with speakers as the sample where they have an effect."""
+    regression, columns = model.regression, model.columns(kind)
+    lrt = RatioTest(**vars(likelihood_ratio(regression, without_columns(regression, columns))))
+    sandwich = speaker_sandwich(regression) if regression.settings.random else None
+    robust = None if sandwich is None else robust_test(regression, columns, sandwich)
+    return lrt, None if robust is None else FTest(**vars(robust)), sandwich
+
+
+def _effect(
+    frame: Frame, model: Model, index: int, sandwich: Sandwich | None, against: str, options: Options
+) -> Effect:
+    group = str(model.terms[index].level)
+    estimate, se = model.regression.estimate(index)
+    profile, wald, robust = intervals(model.regression, index, sandwich)
+    # A group without errors has a profile interval only.
+    shown = {"profile": profile, "wald": wald, "robust": robust}[options.interval] or profile
+    return Effect(
+        group=group,
+        estimate=estimate,
+        se=None if np.isnan(se) else se,
+        ratio=float(np.exp(estimate)),
+        low=shown.low,
+        high=shown.high,
+        p=shown.p,
+        profile=profile,
+        wald=wald,
+        robust=robust,
+        baseline=_baseline(frame, group, against, options) if options.resamples else None,
+    )
+
+
+def _baseline(frame: Frame, group: str, against: str, options: Options) -> RatioBootstrap:
+    names, codes = frame.attribute.names, frame.attribute.codes
+    return ratio_bootstrap(
+        frame.errors,
+        frame.words,
+        codes == names.index(group),
+        codes == names.index(against),
+        None if frame.speaker is None else frame.speaker.codes,
+        resamples=options.resamples,
+        seed=options.seed,
+    )
+
+
+def _modes(frame: Frame, fit: MixedFit) -> tuple[Mode, ...]:
+    if frame.speaker is None:
+        return ()
+    rows = zip(frame.speaker.names, fit.modes, fit.mode_sd, strict=True)
+    return tuple(Mode(name, float(mode), float(sd)) for name, mode, sd in rows)
 
 
 def fit_frame(
@@ -87,10 +175,10 @@ def fit_frame(
         raise refuse(
             "no_clean_speech", f"the value '{base}' of {frame.interaction.column} does not occur here"
         )
-    terms, columns = _design(frame, attribute, reference, base, interact)
+    terms, design = group_design(frame, attribute, reference, base=base, interact=interact)
     codes = frame.speaker.codes if frame.speaker is not None and settings.random else None
     speaker = np.zeros(len(frame.errors), dtype=np.int64) if codes is None else codes
-    cells = collapse(frame.errors, frame.words, speaker, np.column_stack(columns))
+    cells = collapse(frame.errors, frame.words, speaker, design)
     model = regress(cells, settings)
     notes = _dependence(model, terms, attribute)
     notes += _infinite(model, terms, reference)
@@ -134,47 +222,6 @@ def _refuse_early(frame: Frame, attribute: str, reference: str, settings: Settin
         raise refuse("one_speaker", text, see=("random",))
 
 
-def _design(
-    frame: Frame, attribute: str, reference: str, base: str | None, interact: bool
-) -> tuple[tuple[Term, ...], list[FloatArray]]:
-    terms, columns = [Term("intercept")], [np.ones(len(frame.errors))]
-    fixed = [*frame.controls, *([] if frame.interaction is None else [frame.interaction])]
-    for control in fixed:
-        if isinstance(control, Numeric):
-            terms.append(Term("control", control.column))
-            columns.append(control.values)
-            continue
-        first = base if control is frame.interaction else None
-        for level, column in _dummies(control.labels, first or _base(control, frame)):
-            terms.append(Term("control", control.column, level))
-            columns.append(column)
-    levels = _dummies(frame.attribute, reference)
-    for level, column in levels:
-        terms.append(Term("attribute", attribute, level))
-        columns.append(column)
-    if interact and base is not None and frame.interaction is not None:
-        for at, where in _dummies(frame.interaction.labels, base):
-            for level, column in levels:
-                terms.append(Term("interaction", attribute, level, at))
-                columns.append(column * where)
-    return tuple(terms), columns
-
-
-def _dummies(labels: Labels, base: str) -> list[tuple[str, FloatArray]]:
-    return [
-        (name, (labels.codes == code).astype(np.float64))
-        for code, name in enumerate(labels.names)
-        if name != base
-    ]
-
-
-def _base(control: Categorical, frame: Frame) -> str:
-    """Return the first value with errors: against one without, every coefficient would be infinite."""
-    labels = control.labels
-    errors = np.bincount(labels.codes, frame.errors, len(labels.names))
-    return labels.names[int((errors > 0).argmax())]
-
-
 def _dependence(model: Regression, terms: tuple[Term, ...], attribute: str) -> list[Note]:
     notes = []
     for one in model.dependent:
@@ -214,53 +261,6 @@ def _infinite(model: Regression, terms: tuple[Term, ...], reference: str) -> lis
             )
             notes.append(Note("infinite_control", text))
     return notes
-
-
-def intervals(
-    model: Model, place: int, robust: Sandwich | None
-) -> tuple[Interval, Interval | None, Interval | None]:
-    """Return the profile, the Wald and the speaker-robust interval of one coefficient's ratio."""
-    regression = model.regression
-    estimate, se = regression.estimate(place)
-    found = profile_interval(regression, place)
-    profile = Interval(float(np.exp(found.low)), float(np.exp(found.high)), found.p)
-    if not np.isfinite(estimate):
-        return profile, None, None
-    wald = _around(estimate, se, _Z, float(normal_tails(estimate / se)))
-    if np.isnan(found.p):
-        profile = Interval(profile.low, profile.high, wald.p)
-    return profile, wald, None if robust is None else robust_interval(regression, place, robust)
-
-
-def robust_interval(regression: Regression, place: int, sandwich: Sandwich) -> Interval | None:
-    """Return the speaker-robust interval of a coefficient's ratio: t distribution, speakers as the sample."""
-    from scipy.special import stdtr, stdtrit
-
-    if place not in regression.finite:
-        return None
-    estimate, _ = regression.estimate(place)
-    at = regression.finite.index(place)
-    se, freedom = sandwich.standard_error(at), float(sandwich.freedom[at])
-    if not (se > 0.0 and freedom > 0.0):
-        return None
-    p = 2.0 * float(stdtr(freedom, -abs(estimate / se)))
-    return _around(estimate, se, float(stdtrit(freedom, 0.975)), p)
-
-
-def _around(estimate: float, se: float, reach: float, p: float) -> Interval:
-    low, high = np.exp(estimate - reach * se), np.exp(estimate + reach * se)
-    return Interval(float(low), float(high), p, se)
-
-
-def groups(frame: Frame) -> tuple[Group, ...]:
-    """Return what was observed in every group."""
-    found = []
-    for code, group in enumerate(frame.attribute.names):
-        here = frame.attribute.codes == code
-        errors, words = int(frame.errors[here].sum()), int(frame.words[here].sum())
-        people = None if frame.speaker is None else len(np.unique(frame.speaker.codes[here]))
-        found.append(Group(group, int(here.sum()), people, words, errors, errors / words))
-    return tuple(found)
 
 
 def coefficients(model: Model, robust: Sandwich | None) -> tuple[Coefficient, ...]:
@@ -350,25 +350,16 @@ def interaction(
     A contrast of group g at value s is `[rate(g, s) / rate(g, base)] / [rate(reference, s) / rate(reference, base)]`.
     """
     model = fit_frame(frame, question.attribute, reference, settings, base=base, interact=True)
-    columns = model.columns("interaction")
-    test = likelihood_ratio(model.regression, without_columns(model.regression, columns))
-    robust = speaker_sandwich(model.regression) if settings.random else None
-    together = None if robust is None else robust_test(model.regression, columns, robust)
-    return Interaction(
-        column=str(question.interaction),
-        against=base,
-        contrasts=tuple(_contrast(model, index, robust) for index in columns),
-        robust=None if together is None else FTest(**vars(together)),
-        lrt=RatioTest(test.chi2, test.df, test.p),
-        verdict="measured",
-    )
+    lrt, robust, sandwich = _together(model, "interaction")
+    contrasts = tuple(_contrast(model, index, sandwich) for index in model.columns("interaction"))
+    return Interaction(str(question.interaction), base, contrasts, robust, lrt)
 
 
 def _contrast(model: Model, index: int, robust: Sandwich | None) -> Contrast:
     term, (estimate, se) = model.terms[index], model.regression.estimate(index)
     shown = None if robust is None else robust_interval(model.regression, index, robust)
     if shown is None:
-        shown = intervals(model, index, None)[0]
+        shown = intervals(model.regression, index, None)[0]
     return Contrast(
         group=str(term.level),
         at=str(term.at),
@@ -378,6 +369,4 @@ def _contrast(model: Model, index: int, robust: Sandwich | None) -> Contrast:
         low=shown.low,
         high=shown.high,
         p=shown.p,
-        p_adjusted=None,
-        p_bh=None,
     )

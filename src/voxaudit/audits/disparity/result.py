@@ -6,53 +6,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from voxaudit.answer import Note, Refusal, Verdict
+from voxaudit.stats.group_design import Group
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap
+from voxaudit.stats.ratio_intervals import Interval
+from voxaudit.stats.regression import LikelihoodRatio
+from voxaudit.stats.robust import RobustTest
 
 
 @dataclass(frozen=True)
-class Interval:
-    """A 95 % interval of a ratio and the p-value of the ratio 1 by the same method."""
-
-    low: float | None
-    high: float | None
-    p: float | None
-    se: float | None = None
-    """Standard error of the log-ratio, where the method has one."""
-
-
-@dataclass(frozen=True)
-class RatioTest:
+class RatioTest(LikelihoodRatio):
     """A likelihood-ratio test of several coefficients, with p-values adjusted for the family it belongs to."""
 
-    chi2: float
-    df: int
-    p: float
     p_adjusted: float | None = None
     p_bh: float | None = None
 
 
 @dataclass(frozen=True)
-class FTest:
+class FTest(RobustTest):
     """A speaker-robust test of several coefficients, with p-values adjusted for the family it belongs to."""
 
-    f: float
-    df: int
-    df_speakers: float
-    p: float
     p_adjusted: float | None = None
     p_bh: float | None = None
-
-
-@dataclass(frozen=True)
-class Group:
-    """What was observed in one group."""
-
-    group: str
-    utterances: int
-    speakers: int | None
-    words: int
-    errors: int
-    wer: float
 
 
 @dataclass(frozen=True)
@@ -67,15 +41,15 @@ class Effect:
     low: float | None
     high: float | None
     p: float | None
-    p_adjusted: float | None
-    """Holm's, of the larger of the likelihood's and the robust p-value: a gap has to convince both."""
-    p_bh: float | None
-    verdict: Verdict
     profile: Interval | None
     wald: Interval | None
     robust: Interval | None
     """From the speaker-cluster sandwich, t distribution."""
     baseline: RatioBootstrap | None
+    p_adjusted: float | None = None
+    """Holm's, of the larger of the likelihood's and the robust p-value: a gap has to convince both."""
+    p_bh: float | None = None
+    verdict: Verdict = "not_shown"
 
 
 @dataclass(frozen=True)
@@ -102,8 +76,8 @@ class Contrast:
     low: float | None
     high: float | None
     p: float | None
-    p_adjusted: float | None
-    p_bh: float | None
+    p_adjusted: float | None = None
+    p_bh: float | None = None
 
 
 @dataclass(frozen=True)
@@ -119,7 +93,7 @@ class Interaction:
     contrasts: tuple[Contrast, ...]
     robust: FTest | None
     lrt: RatioTest
-    verdict: Verdict
+    verdict: Verdict = "measured"
 
 
 @dataclass(frozen=True)
@@ -138,26 +112,26 @@ class Fit:
     by: dict[str, Any]
     attribute: str
     against: str
-    refusal: Refusal | None
     groups: tuple[Group, ...]
-    effects: tuple[Effect, ...]
-    controls: tuple[Coefficient, ...]
-    """The intercept, then what was held fixed."""
-    sigma: float | None
-    se_log_sigma: float | None
-    loglik: float | None
-    lrt: RatioTest | None
-    robust: FTest | None
-    sigma_lrt: float | None
-    """Twice the gain in log-likelihood by the speakers' random effect."""
-    nodes: int | None
     utterances: int
     speakers: int | None
     left_out: dict[str, int]
     """Utterances that were not used, by the reason."""
-    dispersion: dict[str, float | None] | None
-    interaction: Interaction | None
-    cautions: tuple[Note, ...]
+    refusal: Refusal | None = None
+    effects: tuple[Effect, ...] = ()
+    controls: tuple[Coefficient, ...] = ()
+    """The intercept, then what was held fixed."""
+    sigma: float | None = None
+    se_log_sigma: float | None = None
+    loglik: float | None = None
+    lrt: RatioTest | None = None
+    robust: FTest | None = None
+    sigma_lrt: float | None = None
+    """Twice the gain in log-likelihood by the speakers' random effect."""
+    nodes: int | None = None
+    dispersion: dict[str, float | None] | None = None
+    interaction: Interaction | None = None
+    cautions: tuple[Note, ...] = ()
     modes: tuple[Mode, ...] = ()
     scenarios: tuple[str, ...] = ()
     """What it was heard under; empty where the table does not say."""
