@@ -36,17 +36,23 @@ def test_a_run_of_transcripts_needs_no_audio(vendor, capsys):
 
 
 def test_scores_of_transcripts_are_what_the_audits_read(vendor, capsys):
-    arguments = ["score", "manifest.csv", "vendor.csv", "--out", "scores.parquet", "--recognizer", "vendor"]
-    assert main([*arguments, "--id", "path"]) == 0
+    arguments = ["score", "manifest.csv", "vendor.csv", "--scores", "scores.parquet", "--name", "vendor"]
+    assert main([*arguments, "--columns", "id=path"]) == 0
     scores = pl.read_parquet(vendor / "scores.parquet")
     assert scores.height == 24
     assert scores["recognizer"].unique().to_list() == ["vendor"]
     assert scores["substitutions"].sum() == 16
     capsys.readouterr()
     assert main(["disparity", "scores.parquet", "--attribute", "gender", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["utterances"] == 24
+    answer = json.loads(capsys.readouterr().out)
+    (groups,) = (table for table in answer["tables"] if table["id"] == "groups")
+    place = groups["names"].index("utterances")
+    assert sum(row[place] for row in groups["rows"]) == 24
+    assert {one["recognizer"] for one in answer["findings"]} == {"vendor"}
 
 
 def test_a_scores_table_has_a_known_ending(vendor, capsys):
-    assert main(["score", "manifest.csv", "vendor.csv", "--id", "path", "--out", "scores.xlsx"]) == 2
+    assert (
+        main(["score", "manifest.csv", "vendor.csv", "--columns", "id=path", "--scores", "scores.xlsx"]) == 2
+    )
     assert ".parquet" in capsys.readouterr().err
