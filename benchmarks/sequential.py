@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.measure import Row, Settings, row_of
 from benchmarks.studies.sequential import World, simulate
 
-from voxaudit.audits.sequential.rounds import Goal
+from voxaudit.stats.sequential import Goal
 
 RATIOS = (1.0,) * 10 + (1.25, 1.5, 1.5, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 3.0)
 """What is planted: ten cells without a gap, ten with one."""

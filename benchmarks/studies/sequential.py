@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from voxaudit.audits.sequential import sequential
-from voxaudit.audits.sequential.evidence import Mask
-from voxaudit.audits.sequential.order import Order
-from voxaudit.audits.sequential.rounds import ALIKE, SHOWN, Goal, Walk, walk
+from voxaudit.run.order import Order
+from voxaudit.stats import sequential as rounds
 from voxaudit.stats.anytime import FloatArray
 from voxaudit.stats.multiplicity import benjamini_hochberg
+from voxaudit.stats.sequential import ALIKE, SHOWN, Goal, Mask, Walk, walk
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,6 @@ def simulate(
     some_errors = np.stack([np.bincount(speaker[taken], row[taken], 2 * n) for row in errors]) * share
     some_words = np.bincount(speaker[taken], words[taken], 2 * n) * share
     order = Order(
-        "group",
         ("first", "second"),
         tuple(map(str, range(2 * n))),
         (tuple(range(n)), tuple(range(n, 2 * n))),
@@ -243,8 +242,6 @@ def rates(audits: int) -> None:
 
 def _covered(world: World, generator: np.random.Generator, widths: list) -> float:
     """Return the share of cells whose intervals hold the truth at every look."""
-    from voxaudit.audits.sequential import rounds
-
     looks = []
     before = rounds.Rates
 

@@ -8,9 +8,9 @@ from benchmarks.studies.sequential import World, simulate
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import SIGMA, Setting
 
-from voxaudit.audits.breaking.axes import Axis
-from voxaudit.audits.breaking.groups import Difference, adjust, summarize_groups
-from voxaudit.audits.sequential.rounds import Goal
+from voxaudit.audits.breaking.audit import Difference, adjust, summarize_groups
+from voxaudit.perturb.axis import Axis
+from voxaudit.stats.sequential import Goal
 
 CELLS = 8
 RATE = 0.15

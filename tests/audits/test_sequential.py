@@ -11,15 +11,14 @@ import soundfile
 
 from voxaudit.answer import RefusedError
 from voxaudit.audits.sequential import Goal, sequential
-from voxaudit.audits.sequential.evidence import RATE_LOOK, Rates
-from voxaudit.audits.sequential.order import plan_order
-from voxaudit.audits.sequential.rounds import walk
+from voxaudit.audits.sequential.audit import plan_order
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import make_recognizer
 from voxaudit.run import open_run
 from voxaudit.run.progress import Progress
+from voxaudit.stats.sequential import RATE_LOOK, Rates, walk
 
 WORDS = "one two three four five six seven eight nine ten"
 ENGINE = f"""
@@ -319,7 +318,7 @@ def test_a_live_audit_stops_resumes_and_leaves_a_run_folder(corpus, tmp_path):
     for source in (out, open_run(out)):
         assert sequential(source).findings == answer.findings
     (out / "sequential.json").write_text("[]")
-    with pytest.raises(RefusedError, match="cannot be read"):
+    with pytest.raises(RefusedError, match="not the findings of a run that stopped early"):
         sequential(out)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,17 @@ def rank(seed: int, *names: str) -> bytes:
     return hashlib.sha256("\0".join((str(seed), *names)).encode("utf-8", "surrogatepass")).digest()
 
 
+Hear = Callable[[Sequence[tuple[int, int]]], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""From (cell, speaker) pairs to the errors and words of each; a speaker of whom nothing could be heard has 0 words."""
+
+
 @dataclass(frozen=True)
 class Order:
     """The speakers of a corpus in the order in which they are heard.
 
     `groups[g]` are rows of `speakers`; the r-th of every group is heard in round r. `utterances[s]` are the ids of
     speaker s that are heard, out of `said[s]`, and `words[s]` the reference words of all he or she says.
+    Groups that are too small are `left_out`.
     """
 
     names: tuple[str, ...]
@@ -36,6 +41,7 @@ class Order:
     utterances: tuple[tuple[str, ...], ...]
     said: tuple[int, ...]
     words: NDArray[np.float64]
+    left_out: tuple[str, ...] = ()
 
     @property
     def rounds(self) -> int:

@@ -52,5 +52,5 @@ AUDIT = Audit(
 
 __getattr__ = lazy_attributes(
     __name__,
-    {"Goal": "voxaudit.audits.sequential.rounds", "sequential": "voxaudit.audits.sequential.audit"},
+    {"Goal": "voxaudit.stats.sequential", "sequential": "voxaudit.audits.sequential.audit"},
 )

@@ -1,4 +1,9 @@
-"""What is known so far: evidence about gaps and widths of rates, updated speaker by speaker, for many cells at once."""
+"""Testing speaker after speaker: what is known so far about many cells at once, and when each has been heard enough.
+
+In a round one speaker of every group is heard, then all cells are looked at; what is settled stops, the rest goes on.
+All cells meet the same speakers in the same round, and whether a cell goes on depends on past rounds only. So every
+e-process stays one whatever made its cell stop, and e-BH over the stopped ones holds.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from voxaudit.errors import VoxauditError
+from voxaudit.run.order import Hear, Order
 from voxaudit.stats.anytime import (
     FIRST_RATE,
     GUARD,
     FloatArray,
     bets,
+    e_bh,
+    gap_limits,
     log_growth,
     mixed,
     mixture_half_width,
@@ -32,6 +41,12 @@ RATE_LOOK = 20
 
 OPTIMISM = 2.0
 """Standard errors by which a gap may be larger than it looks before its cell is given up."""
+
+FIRST_LOOK = 10
+"""Pairs of speakers before groups can be alike: the claim rests on a spread that must be known."""
+
+NARROW, SHOWN, ALIKE, HOPELESS, EXHAUSTED = "narrow", "shown", "alike", "hopeless", "exhausted"
+"""Why a cell stopped."""
 
 
 @dataclass
@@ -97,6 +112,13 @@ class Gaps:
         if self.margin is None:
             return np.full(len(self.n), -np.inf)
         return np.minimum(mixed(self._above), mixed(self._below)) - math.log(GUARD)
+
+    def limits(self, row: int) -> tuple[float, float]:
+        """Return the confidence sequence of a contrast's gap: nan before its first pair, infinite where it is open."""
+        seen = int(self.n[row])
+        if not seen:
+            return math.nan, math.nan
+        return gap_limits(self.differences[row, :seen], self.scales[row, :seen], self.stakes, self.alpha)
 
     def hopeless(self, log_threshold: float) -> Mask:
         """Return which contrasts would miss the threshold even with a gap two standard errors better than seen.
@@ -191,3 +213,112 @@ class Rates:
         best_at = max(float(RATE_LOOK), float(self.speakers.max()) / 2.0)
         half = mixture_half_width(n, deviation, best_at=best_at, alpha=self.alpha)
         return (errors + more) / words, half / most
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When a cell has been heard enough.
+
+    `precision`: the half-width of its error rate's interval, as a share of words. `decide`: the gap between groups is
+    shown, or shown to be within `margin` (a share of words), or can no longer be shown with the speakers left
+    (`give_up`). `alpha` is the expected share of false claims over all cells (`fdr`) or the chance of one in each cell.
+    """
+
+    precision: float | None = None
+    decide: bool = True
+    margin: float | None = 0.05
+    alpha: float = 0.05
+    fdr: bool = True
+    give_up: bool = True
+
+    def __post_init__(self) -> None:
+        if self.precision is None and not self.decide:
+            raise VoxauditError(
+                "nothing to stop for: give a precision, an attribute whose gap is to be decided on, or both",
+                see=("precision", "attribute"),
+            )
+        for name, value in (("precision", self.precision), ("margin", self.margin)):
+            if value is not None and not 0.0 < value < 1.0:
+                raise VoxauditError(
+                    f"{name} must lie between 0 and 1 (a share of words), not {value:g}", see=(name,)
+                )
+        if not 0.0 < self.alpha < 0.5:
+            raise VoxauditError(f"alpha must lie between 0 and 0.5, not {self.alpha:g}", see=("alpha",))
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What the rounds found. `gap_stops` has a row per cell and a column per group but the reference; `rate_stops` a
+    column per group; both hold the reason, "" where it was no goal. `heard[c, s]` says whether cell c heard speaker s.
+    """
+
+    gaps: Gaps
+    rates: Rates
+    gap_stops: NDArray[np.str_]
+    rate_stops: NDArray[np.str_]
+    heard: Mask
+
+
+def walk(cells: int, order: Order, goal: Goal, hear: Hear) -> Walk:
+    """Run the rounds over `cells` cells."""
+    groups = len(order.groups)
+    sizes = np.array([len(group) for group in order.groups])
+    pairs = np.array([order.pairs(g) for g in range(1, groups)], dtype=np.int64)
+    contrasts = groups - 1 if goal.decide else 0
+    gaps = Gaps(np.tile(pairs[:contrasts], cells), goal.margin, goal.alpha)
+    mean_words = order.mean_words()
+    rates = Rates(np.tile(sizes, (cells, 1)), np.tile(mean_words, (cells, 1)), goal.alpha)
+    gap_stops = np.full((cells, contrasts), "", dtype="<U9")
+    rate_stops = np.full((cells, groups), "", dtype="<U9")
+    heard = np.zeros((cells, len(order.speakers)), dtype=bool)
+    for round_ in range(order.rounds):
+        open_gaps = (gap_stops == "") & (round_ < pairs[:contrasts])
+        wanted = np.zeros((cells, groups), dtype=bool)
+        wanted[:, 1 : 1 + contrasts] = open_gaps
+        wanted[:, 0] = open_gaps.any(axis=1)
+        if goal.precision is not None:
+            wanted |= (rate_stops == "") & (round_ < sizes)
+        at = np.nonzero(wanted)
+        if not len(at[0]):
+            break
+        who = np.array([order.groups[g][round_] for g in at[1]])
+        errors, words = hear(list(zip(at[0].tolist(), who.tolist(), strict=True)))
+        heard[at[0], who] = True
+        said = words > 0
+        rates.add((at[0][said], at[1][said]), errors[said], words[said])
+        table = np.zeros((2, cells, groups))
+        table[:, at[0], at[1]] = errors, words
+        both = open_gaps & (table[1, :, 1 : 1 + contrasts] > 0) & (table[1, :, :1] > 0)
+        cell, contrast = np.nonzero(both)
+        if len(cell):
+            gaps.add(
+                cell * contrasts + contrast,
+                (*table[:, cell, contrast + 1], mean_words[contrast + 1]),
+                (*table[:, cell, 0], np.full(len(cell), mean_words[0])),
+            )
+        if goal.decide:
+            _decide(goal, gaps, gap_stops, round_ + 1 >= pairs)
+        if goal.precision is not None:
+            low, high = rates.limits()
+            rate_stops[(rate_stops == "") & (high - low <= 2.0 * goal.precision)] = NARROW
+            rate_stops[(rate_stops == "") & (round_ + 1 >= sizes)] = EXHAUSTED
+    return Walk(gaps, rates, gap_stops, rate_stops, heard)
+
+
+def _decide(goal: Goal, gaps: Gaps, stops: NDArray[np.str_], last: Mask) -> None:
+    """Write why contrasts stop now into `stops`."""
+    flat = stops.reshape(-1)  # a view
+    shown = np.where(gaps.n >= FEWEST_SPEAKERS, gaps.log_shown(), -np.inf)
+    alike = np.where(gaps.n >= FIRST_LOOK, gaps.log_alike(), -np.inf)
+    flat[(flat == "") & _claimed(shown, goal)] = SHOWN
+    flat[(flat == "") & _claimed(alike, goal)] = ALIKE
+    if goal.give_up:
+        family = len(flat) / (np.count_nonzero(flat == SHOWN) + 1) if goal.fdr else 1.0
+        some = max(FEWEST_SPEAKERS, round(gaps.horizon.max(initial=1) / 5))
+        lost = gaps.hopeless(math.log(family / goal.alpha)) & (gaps.n >= some)
+        flat[(flat == "") & lost] = HOPELESS
+    flat[(flat == "") & np.broadcast_to(last, stops.shape).reshape(-1)] = EXHAUSTED
+
+
+def _claimed(log_e: FloatArray, goal: Goal) -> Mask:
+    return e_bh(log_e, goal.alpha) if goal.fdr else log_e >= math.log(1.0 / goal.alpha)
