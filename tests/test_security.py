@@ -32,10 +32,10 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.export import export_corpus
 from voxaudit.review.app import review_app
-from voxaudit.review.web import HttpError, Request
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import study_app
 from voxaudit.review.study.study import Item, Study, participants, read_study, write_study
+from voxaudit.review.web import HttpError, Request
 from voxaudit.run.folder import open_run, write_config
 from voxaudit.score.normalize import NORMALIZERS
 from voxaudit.score.run import score_run
@@ -43,7 +43,7 @@ from voxaudit.speak.human import unpack_audio
 
 SOURCE = Path(__file__).parent.parent / "src" / "voxaudit"
 EVIL = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
-"""Sets a terminal's title, rings, clears the screen, colours it, and turns the direction of writing."""
+"""Sets a terminal's title, rings, clears the screen, colors it, and turns the direction of writing."""
 RATE = 16_000
 
 
@@ -160,12 +160,12 @@ COMMANDS = [
     ["compare", "{home}/run", "{home}/run"],
     ["inspect", "{home}/manifest.csv"],
     ["inspect", "{home}/refused.csv"],
-    ["init", "{home}/refused.csv", "--out", "{tmp}/audit.toml"],
-    ["select", "{home}/manifest.csv", "--where", "{group}~a", "--out", "{tmp}/m.csv"],
+    ["init", "{home}/refused.csv", "{tmp}/audit.toml"],
+    ["select", "{home}/manifest.csv", "--where", "{group}~a", "--export", "{tmp}/m.csv"],
     ["perturb", "{home}/manifest.csv", "{tmp}/loud{json}", "gain:1"],
     ["sequential", "{home}/run", "--attribute", "{group}", "--precision", "0.1"],
     ["review", "{home}/run", "--agreement"],
-    ["init", "{home}/manifest.csv", "--out", "{tmp}/audit.toml"],
+    ["init", "{home}/manifest.csv", "{tmp}/audit.toml"],
     ["disparity", "{home}/run", "--attribute", "gr{evil}oup"],
     ["inspect", "{home}/{evil}.csv"],
     ["run", "{home}/{evil}.toml"],
@@ -214,7 +214,7 @@ def test_a_corpus_cannot_write_settings_of_its_own(tmp_path):
     quoted = name.replace('"', '""')
     rows = [f'id,path,speaker,text,"{quoted}"', *(f"u{n},c.wav,s{n},hello,g{n % 2}" for n in range(4))]
     (tmp_path / "m.csv").write_text("\n".join(rows) + "\n")
-    assert main(["init", str(tmp_path / "m.csv"), "--out", str(tmp_path / "audit.toml")]) == 0
+    assert main(["init", str(tmp_path / "m.csv"), str(tmp_path / "audit.toml")]) == 0
     written = tomllib.loads((tmp_path / "audit.toml").read_text(encoding="utf-8"))
     assert set(written["recognizers"]) == {"moonshine", "pocketsphinx"}
 

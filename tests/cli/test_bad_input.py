@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 import soundfile
 
+from voxaudit.audits.audit import AUDITS
 from voxaudit.cli.main import COMMANDS, main
 
 RATE = 16_000
@@ -30,14 +31,14 @@ def bad(tmp_path_factory) -> Path:
     (home / "garbage.csv").write_bytes(bytes(range(256)) * 4)
     (home / "garbage.parquet").write_bytes(b"PAR1 this is not one")
     (home / "garbage.jsonl").write_text('{"a": 1}\n{"a": \n')
-    (home / "other.csv").write_text("colour,size\nred,3\n")
+    (home / "other.csv").write_text("color,size\nred,3\n")
     (home / "twice.csv").write_text("id,path,text\na,good.wav,x\na,good.wav,y\n")
     (home / "missing.csv").write_text("path,text\nnowhere.wav,x\n")
     (home / "outside.csv").write_text("path,text\n../../../../etc/passwd,x\n")
     (home / "good.csv").write_text("path,text,speaker,gender\ngood.wav,hello there,s1,f\n")
     (home / "noid.csv").write_text("id,text\n,hello\n")
     (home / "not.toml").write_text("this is = = no toml\n")
-    (home / "unknown.toml").write_text('[corpus]\npath = "good.csv"\n[recognisers.moonshine]\n')
+    (home / "unknown.toml").write_text('[corpus]\npath = "good.csv"\n[recognizer.moonshine]\n')
     (home / "nothing.toml").write_text('[corpus]\npath = "good.csv"\n')
     (home / "engine.toml").write_text('[corpus]\npath = "good.csv"\n[recognizers.moonshin]\n')
     (home / "lost.toml").write_text('[corpus]\npath = "lost.csv"\n[recognizers.moonshine]\n')
@@ -148,15 +149,15 @@ CASES = [
     ("inspect {bad}/lost.csv", "no such file"),
     ("inspect {bad}/empty.csv", "empty"),
     ("inspect {bad}/garbage.csv", ""),
-    ("select {bad}/lost.csv --where gender=f --out {out}/m.csv", "no such file"),
-    ("select {bad}/good.csv --where gendre=f --out {out}/m.csv", "gender"),
+    ("select {bad}/lost.csv --where gender=f --export {out}/m.csv", "no such file"),
+    ("select {bad}/good.csv --where gendre=f --export {out}/m.csv", "gender"),
     ("models fetch vosk-smal", "vosk"),
     ("recognizers check moonshin", "moonshine"),
     ("recognizers check command:", "command"),
     ("list scenarioes", "scenarios"),
-    ("simulate liu-table9", "liu-table1"),
+    ("accuracy {bad}/scores.csv --by gendre", "gender"),
     ("demo --out {bad}/good.wav", "good.wav"),
-    ("demo --corpus alien", "human"),
+    ("demo --voices alien", "human"),
 ]
 
 
@@ -187,4 +188,4 @@ def test_one_clear_line(bad, tmp_path, monkeypatch, capsys, line, message):
 
 
 def test_every_command_is_tried():
-    assert {line.split()[0] for line, _ in CASES} == set(COMMANDS)
+    assert {line.split()[0] for line, _ in CASES} == {*COMMANDS, *AUDITS.names()}

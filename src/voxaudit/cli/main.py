@@ -49,10 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminated)
     try:
-        code = _dispatch(arguments)
-        if sys.stdout is not None:
-            sys.stdout.flush()  # a full disk is said here, not by the interpreter's last breath
-        return code
+        return _flushed(arguments)
     except VoxauditError as error:
         _complain(_with_flags(error))
         return BAD_INPUT
@@ -60,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain("interrupted; nothing already done is lost, run the same command again to go on", "")
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output left, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         return 0
     except UnicodeEncodeError as error:
         _complain(
@@ -76,6 +73,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _unforeseen(error)
     except Exception as error:
         return _unforeseen(error)
+
+
+def _flushed(arguments: list[str]) -> int:
+    """Run the command with everything it prints written: a full disk is said by us, not by Python's last breath."""
+    try:
+        code = _dispatch(arguments)
+    except SystemExit as left:
+        if left.code == 1:  # so ends rich where the reader of our output left; we never leave so ourselves
+            return 0
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        raise
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    return code
 
 
 def _with_flags(error: VoxauditError) -> str:
@@ -205,6 +217,11 @@ class _Parser(argparse.ArgumentParser):
         if first is not None and self._subparsers is None:
             raise self._has_no(first)
         raise VoxauditError(f"`{self.prog}`: {message}. See `{self.prog} --help`")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # argparse keeps quiet where help cannot be written.
+        if message and (out := file or sys.stderr) is not None:
+            out.write(message)
 
     def _has_no(self, word: str) -> VoxauditError:
         flag = one_line(word.partition("=")[0], 80)
