@@ -20,15 +20,21 @@ from voxaudit.answer import (
     Note,
     Series,
     Table,
-    Verdict,
     finding_id,
+    number_or_none,
     refuse,
     tabulate,
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.robustness.levels import ALL, ATTACKED
 from voxaudit.audits.robustness.measure import FALLS, FEW, FLAT, GROWS, Robustness, measure_robustness
-from voxaudit.audits.robustness.trials import check_difficulty, choose_difficulty, read_facts, read_trials
+from voxaudit.audits.robustness.trials import (
+    PLACES,
+    check_difficulty,
+    choose_difficulty,
+    read_facts,
+    read_trials,
+)
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
@@ -46,7 +52,11 @@ MOST_BARS = 40
 ONE_SETTING = "one setting"
 MEASURES = {"wer": "WER", "werd": "WERD", "nwerd": "NWERD"}
 OVERALL = {ALL: "all disturbances", ATTACKED: "all attacks"}
+WEIGHED = {"werd": "", "nwerd": ", weighed by their difficulty"}
 FAMILY = "pairs of recognizers"
+LABELS = ("recognizer", *PLACES)
+ABOUT = (*LABELS, "attribute", "group", "against", "speakers", "utterances", "p", "p_adjusted")
+"""What rows say of themselves under the names that findings have for it."""
 
 
 # The question
@@ -161,48 +171,24 @@ def _findings(found: Robustness, confidence: float) -> Iterator[Finding]:
     yield from _slopes(found)
 
 
-def _lead(found: Robustness) -> str:
-    lead = (
-        "WERD is the word error rate under a disturbance less that on clean speech, in percentage points: the errors"
-        " that the disturbance adds. Severities run from mild to harsh. Averages count every category equally and,"
-        " within one, every perturbation, whatever the number of its severities."
-    )
-    if found.measure == "nwerd":
-        lead += (
-            " NWERD divides it by how difficult the disturbed audio is to bear (100 is twice the average difficulty),"
-            " so that scenarios can be compared."
-        )
-    return lead
-
-
 def _who(row: Mapping[str, Any]) -> str:
     """Return the recognizer of a row, with the language and corpus where results are set apart by them."""
-    places = [row[name] for name in ("language", "corpus") if row.get(name) is not None]
+    places = [row[name] for name in PLACES if row.get(name) is not None]
     return f"{row['recognizer']} ({', '.join(places)})" if places else str(row["recognizer"])
 
 
-def _id(row: Mapping[str, Any], *parts: str | None) -> str:
-    return finding_id(AUDIT, row["recognizer"], row.get("language"), row.get("corpus"), *parts)
+def _finding(row: Mapping[str, Any], *parts: str, measure: str, sentence: str, **facts: Any) -> Finding:
+    """Return a finding about a row of a table: what the row says of itself, and `facts` beside it or in its place."""
+    about: dict[str, Any] = {name: row[name] for name in ABOUT if name in row}
+    about |= {"measure": measure, "verdict": "measured", "sentence": sentence, **facts}
+    return Finding(id=finding_id(AUDIT, *(row.get(name) for name in LABELS), *parts, measure), **about)
 
 
-def _measured(row: Mapping[str, Any], measure: str, sentence: str, *, headline: bool = False) -> Finding:
+def _measured(row: Mapping[str, Any], measure: str, sentence: str, **facts: Any) -> Finding:
     """Return a rate or a cost of a row of `levels`. It is no claim: its interval allows for no others."""
     level = "overall" if row["level"] == "overall" else row["name"]
-    return Finding(
-        id=_id(row, level, measure),
-        measure=measure,
-        verdict="measured",
-        sentence=sentence,
-        estimate=row[measure],
-        low=row[f"{measure}_low"],
-        high=row[f"{measure}_high"],
-        recognizer=row["recognizer"],
-        language=row.get("language"),
-        scenario=level,
-        speakers=row["speakers"],
-        utterances=row["utterances"],
-        headline=headline,
-    )
+    ends = {"estimate": row[measure], "low": row[f"{measure}_low"], "high": row[f"{measure}_high"]}
+    return _finding(row, level, measure=measure, sentence=sentence, scenario=level, **ends, **facts)
 
 
 def _points(row: Mapping[str, Any], measure: str) -> str:
@@ -211,43 +197,43 @@ def _points(row: Mapping[str, Any], measure: str) -> str:
 
 def _overall(found: Robustness) -> Iterator[Finding]:
     """Yield what disturbed speech costs each recognizer on average, and where it costs most."""
-    for _, own in found.levels.group_by(found.labels, maintain_order=True):
-        known = own.filter(pl.col("werd").is_not_null())
-        rows = known.filter((pl.col("level") == "overall") & (pl.col("name") == ALL)).to_dicts()
-        if not rows:
-            continue
-        row = rows[0]
-        categories = known.filter(pl.col("level") == "category").sort(
+    known = found.levels.filter(pl.col("werd").is_not_null())
+    for _, own in known.group_by(found.labels, maintain_order=True):
+        categories = own.filter(pl.col("level") == "category").sort(
             "werd", descending=True, maintain_order=True
         )
-        over, most = counted(row["scenarios"], "scenario"), ""
-        if categories.height > 1:
-            worst = categories.row(0, named=True)
-            over = f"{categories.height} categories of disturbance ({over})"
-            most = f"; most under {spoken(worst['name'])}, {_points(worst, 'werd')}"
-        sentence = (
-            f"Disturbed speech adds {_points(row, 'werd')} to the word error rate of {_who(row)}, on average over"
-            f" {over}{most}."
-        )
-        yield _measured(row, "werd", sentence, headline=True)
-        mean = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
-        yield _measured(row, "wer", f"On average over {over}, {_who(row)} gets {mean} of the words wrong.")
+        for row in own.filter((pl.col("level") == "overall") & (pl.col("name") == ALL)).iter_rows(named=True):
+            over, most = counted(row["scenarios"], "scenario"), ""
+            if categories.height > 1:
+                worst = categories.row(0, named=True)
+                over = f"{categories.height} categories of disturbance ({over})"
+                most = f"; most under {spoken(worst['name'])}, {_points(worst, 'werd')}"
+            sentence = (
+                f"Disturbed speech adds {_points(row, 'werd')} to the word error rate of {_who(row)}, on average over"
+                f" {over}{most}."
+            )
+            yield _measured(row, "werd", sentence, headline=True)
+            mean = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
+            yield _measured(
+                row, "wer", f"On average over {over}, {_who(row)} gets {mean} of the words wrong."
+            )
 
 
 def _categories(found: Robustness) -> Iterator[Finding]:
     rows = found.levels.filter((pl.col("level") == "category") & pl.col("werd").is_not_null())
     for row in rows.iter_rows(named=True):
-        measure = "werd" if row[found.measure] is None else found.measure
-        name = spoken(row["name"])
-        if measure == "werd":
-            capital = name[:1].upper() + name[1:]
-            sentence = f"{capital} adds {_points(row, 'werd')} to the word error rate of {_who(row)}."
-        else:
-            sentence = (
-                f"Under {name}, {_who(row)} has an NWERD of {_points(row, 'nwerd')}: the errors that it adds, weighed"
-                " by its difficulty."
+        name, who = spoken(row["name"]), _who(row)
+        if row[found.measure] is None or found.measure == "werd":
+            name = name[:1].upper() + name[1:]
+            yield _measured(
+                row, "werd", f"{name} adds {_points(row, 'werd')} to the word error rate of {who}."
             )
-        yield _measured(row, measure, sentence)
+            continue
+        sentence = (
+            f"Under {name}, {who} has an NWERD of {_points(row, 'nwerd')}: the errors that it adds, weighed by its"
+            " difficulty."
+        )
+        yield _measured(row, "nwerd", sentence)
 
 
 def _worst_category(found: Robustness, confidence: float) -> Iterator[Finding]:
@@ -261,30 +247,22 @@ def _worst_category(found: Robustness, confidence: float) -> Iterator[Finding]:
         worst = rows.sort("nwerd", descending=True, maintain_order=True).row(0, named=True)
         df = rows["speakers"].fill_null(2).to_numpy() - 1.0  # without speakers there is no limit either
         farther = pl.Series(farther_together(df, rows.height, confidence))
-        low = (rows["nwerd"] - farther * (rows["nwerd"] - rows["nwerd_low"])).max()
-        high = None if rows["nwerd_high"].null_count() else rows["nwerd_high"].max()
-        name = spoken(worst["name"])
+        low = number_or_none((rows["nwerd"] - farther * (rows["nwerd"] - rows["nwerd_low"])).max())
+        is_, under = f"NWERD of {_who(worst)} is", f"under {spoken(worst['name'])}, its"
         if rows.height == 1:
-            sentence = f"NWERD of {_who(worst)} is {_points(worst, 'nwerd')} under {name}, its only category"
+            sentence = f"{is_} {_points(worst, 'nwerd')} {under} only category"
         else:
-            sentence = (
-                f"NWERD of {_who(worst)} is {in_points(worst['nwerd'])} under {name}, its worst category"
-            )
-            if isinstance(low, float):
+            sentence = f"{is_} {in_points(worst['nwerd'])} {under} worst category"
+            if low is not None:
                 sentence += f"; at least {100 * low:.1f} with {rows.height} categories taken together"
-        yield Finding(
-            id=_id(worst, "worst_category_nwerd"),
+        yield _finding(
+            worst,
             measure="worst_category_nwerd",
-            verdict="measured",
             sentence=f"{sentence}.",
             estimate=worst["nwerd"],
-            low=low if isinstance(low, float) else None,
-            high=high if isinstance(high, float) else None,
-            recognizer=worst["recognizer"],
-            language=worst.get("language"),
+            low=low,
+            high=None if rows["nwerd_high"].null_count() else rows["nwerd_high"].max(),
             scenario=worst["name"],
-            speakers=worst["speakers"],
-            utterances=worst["utterances"],
         )
 
 
@@ -297,11 +275,10 @@ def _ranking(found: Robustness) -> Iterator[Finding]:
         if len(rows) < 2:
             continue
         measure, language = rows[0]["measure"], rows[0].get("language")
+        names = [row["recognizer"] for row in rows]
         first = [row["recognizer"] for row in rows if row["rank"] == 1]
-        best = first[0] if first else rows[0]["recognizer"]
-        second = (
-            first[1] if len(first) > 1 else next(r["recognizer"] for r in rows if r["recognizer"] != best)
-        )
+        best = (first or names)[0]
+        second = first[1] if len(first) > 1 else next(name for name in names if name != best)
         own = compared if language is None else compared.filter(pl.col("language") == language)
         gap = own.filter((pl.col("recognizer") == best) & (pl.col("against") == second)).row(0, named=True)
         # By how much the second loses more than the first.
@@ -309,52 +286,38 @@ def _ranking(found: Robustness) -> Iterator[Finding]:
         in_language = "" if language is None else f" ({language})"
         value, bracket, limits = in_points(*numbers).partition(" (")
         value = f"{value} of {MEASURES[measure]}{bracket}{limits}"
-        code, excludes = None, None
-        verdict: Verdict
+        facts: dict[str, Any] = {"verdict": "shown", "recognizer": best, "against": second}
         if not first:
-            verdict, code = "refused", "too_few_speakers"
+            facts = {"verdict": "refused", "code": "too_few_speakers"}
             sentence = (
                 "Which recognizer bears disturbance best cannot be told: fewer than five speakers are known."
             )
         elif len(first) == 1:
-            verdict = "shown"
-            others = listed(row["recognizer"] for row in rows if row["recognizer"] != best)
+            others = listed(name for name in names if name != best)
             nearest = f" than {second}, all pairs compared at once" if len(rows) > 2 else ""
             better = f"{best} bears disturbed speech better than {others}{in_language}"
             sentence = f"{better}: it loses {value} less{nearest}."
         else:
-            verdict = "not_shown"
-            excludes = max((n for n in numbers[1:] if n is not None), key=abs, default=None)
-            names = f"{listed(first[:-1])} and {first[-1]}"
-            apart = "they differ" if len(first) == 2 else "the best two differ"
-            sentence = f"{names} cannot be told apart under disturbance{in_language}: {apart} by {value}"
-            lost = own.filter(pl.col("recognizer").is_in(first) & (pl.col("verdict") == "shown"))[
+            limits_known = [number for number in numbers[1:] if number is not None]
+            facts |= {"verdict": "not_shown", "excludes": max(limits_known, key=abs, default=None)}
+            alike = (
+                f"{listed(first[:-1])} and {first[-1]} cannot be told apart under disturbance{in_language}"
+            )
+            sentence = f"{alike}: {'they' if len(first) == 2 else 'the best two'} differ by {value}"
+            beaten = own.filter(pl.col("recognizer").is_in(first) & (pl.col("verdict") == "shown"))[
                 "against"
             ].to_list()
-            worse = [row["recognizer"] for row in rows if lost.count(row["recognizer"]) == len(first)]
+            worse = [name for name in names if beaten.count(name) == len(first)]
             if worse:
                 lose = "loses" if len(worse) == 1 else "lose"
                 sentence += (
                     f"; {listed(worse)} {lose} more than {'both' if len(first) == 2 else 'each of them'}"
                 )
             sentence += "."
-        yield Finding(
-            id=finding_id(AUDIT, language, "ranking", measure),
-            measure=measure,
-            verdict=verdict,
-            sentence=sentence,
-            estimate=numbers[0],
-            low=numbers[1],
-            high=numbers[2],
-            family=FAMILY,
-            recognizer=best if first else None,
-            language=language,
-            against=second if first else None,
-            speakers=rows[0]["speakers"],
-            excludes=excludes,
-            code=code,
-            headline=True,
-        )
+        facts |= dict(zip(("estimate", "low", "high"), numbers, strict=True))
+        about = {"language": language, "speakers": rows[0]["speakers"]}
+        facts |= {"family": FAMILY, "headline": True}
+        yield _finding(about, "ranking", measure=measure, sentence=sentence, **facts)
 
 
 def _trends(found: Robustness) -> Iterator[Finding]:
@@ -362,32 +325,23 @@ def _trends(found: Robustness) -> Iterator[Finding]:
     for _, part in found.trends.group_by(found.labels, maintain_order=True):
         row = part.row(0, named=True)
         names = {
-            trend: part.filter(pl.col("trend") == trend)["perturbation"].to_list()
+            trend: sorted(part.filter(pl.col("trend") == trend)["perturbation"].to_list())
             for trend in (GROWS, FALLS, FLAT, FEW)
         }
-        known = part.height - len(names[FEW])
+        known, grows = part.height - len(names[FEW]), len(names[GROWS])
         if not known:
             continue
-        grows = len(names[GROWS])
         of = counted(known, "perturbation")
         sentence = f"The word error rate of {_who(row)} grows with severity for {grows} of {of}"
-        if names[FLAT]:
-            sentence += f"; no trend is shown for {listed(sorted(names[FLAT]), 8)}"
-        if names[FALLS]:
-            sentence += f"; it falls for {listed(sorted(names[FALLS]), 8)}"
         reversals = [step for steps in part["reversals"].to_list() for step in steps]
-        if reversals:
-            sentence += f"; it falls from {listed(reversals, 8)}"
-        yield Finding(
-            id=_id(row, "growing"),
-            measure="growing",
-            verdict="measured",
-            sentence=f"{sentence}.",
-            estimate=float(grows),
-            unit="perturbations",
-            recognizer=row["recognizer"],
-            language=row.get("language"),
-        )
+        for says, some in (
+            ("no trend is shown for", names[FLAT]),
+            ("it falls for", names[FALLS]),
+            ("it falls from", reversals),
+        ):
+            sentence += f"; {says} {listed(some, 8)}" if some else ""
+        facts = {"estimate": float(grows), "unit": "perturbations"}
+        yield _finding(row, measure="growing", sentence=f"{sentence}.", **facts)
 
 
 def _silence(found: Robustness) -> Iterator[Finding]:
@@ -395,21 +349,16 @@ def _silence(found: Robustness) -> Iterator[Finding]:
         known = row["low"] is not None and row["high"] is not None
         limits = f" ({row['low']:.1f} to {row['high']:.1f})" if known else ""
         heard = f"{row['words_per_minute']:.1f}{limits} words per minute"
-        yield Finding(
-            id=_id(row, row["scenario"], "words_per_minute"),
+        yield _finding(
+            row,
+            row["scenario"],
             measure="words_per_minute",
-            verdict="measured",
             sentence=f"{_who(row)} hears {heard} under {row['scenario']}, where nobody speaks.",
             estimate=row["words_per_minute"],
             low=row["low"],
             high=row["high"],
             unit="words per minute",
-            recognizer=row["recognizer"],
-            language=row.get("language"),
-            corpus=row.get("corpus"),
             scenario=row["scenario"],
-            speakers=row["speakers"],
-            utterances=row["utterances"],
             headline=row["words_per_minute"] > 0,
         )
 
@@ -423,44 +372,34 @@ def _groups(found: Robustness) -> Iterator[Finding]:
             key = (row["recognizer"], row["attribute"])
             largest[key] = max(largest.get(key, 0.0), abs(row["lwerr"]))
     for row in rows:
-        ratio, low, high = (
-            None if (v := row[f"lwerr{end}"]) is None else 2.0**v for end in ("", "_low", "_high")
+        logs = [row[f"lwerr{end}"] for end in ("", "_low", "_high")]
+        ratio, low, high = (None if log is None else 2.0**log for log in logs)
+        shown, attribute, group, against = (
+            row[name] for name in ("verdict", "attribute", "group", "against")
         )
-        shown = row["verdict"] == "shown"
-        who, attribute = _who(row), row["attribute"]
         times = times_as_many(ratio, low, high) if low is not None else f"{ratio:.2f} times as many errors"
-        if shown:
-            than = as_or_than(ratio)
-            group = f"{row['group']} ({attribute})"
-            sentence = f"Over all disturbances, {who} makes {times} for {group} {than} for {row['against']}."
-        else:
+        facts: dict[str, Any] = {"verdict": shown, "family": f"{attribute} over all disturbances"}
+        if shown == "shown":
+            facts["headline"] = abs(row["lwerr"]) == largest[row["recognizer"], attribute]
             sentence = (
-                f"Over all disturbances, no gap between {row['group']} and {row['against']} ({attribute}) is shown for"
-                f" {who}: {times} for {row['group']}."
+                f"{_who(row)} makes {times} for {group} ({attribute}) {as_or_than(ratio)} for {against}."
             )
-        ends = [end for end in (row["lwerr_low"], row["lwerr_high"]) if end is not None]
-        yield Finding(
-            id=_id(row, "overall", attribute, row["group"], "wer_ratio"),
+        else:
+            ends = [end for end in logs[1:] if end is not None]
+            facts["excludes"] = 2.0 ** max(ends, key=abs) if ends else None
+            gap = f"no gap between {group} and {against} ({attribute})"
+            sentence = f"{gap} is shown for {_who(row)}: {times} for {group}."
+        yield _finding(
+            row,
+            *("overall", attribute, group),
             measure="wer_ratio",
-            verdict="shown" if shown else "not_shown",
-            sentence=sentence,
+            sentence=f"Over all disturbances, {sentence}",
             estimate=ratio,
             low=low,
             high=high,
             unit="ratio",
-            p=row["p"],
-            p_adjusted=row["p_adjusted"],
-            family=f"{attribute} over all disturbances",
-            recognizer=row["recognizer"],
-            language=row.get("language"),
-            corpus=row.get("corpus"),
             scenario="overall",
-            attribute=attribute,
-            group=row["group"],
-            against=row["against"],
-            speakers=row["speakers"],
-            excludes=None if shown or not ends else 2.0 ** max(ends, key=abs),
-            headline=shown and abs(row["lwerr"]) == largest[row["recognizer"], attribute],
+            **facts,
         )
 
 
@@ -468,29 +407,38 @@ def _slopes(found: Robustness) -> Iterator[Finding]:
     """Yield what goes with robustness over recognizers."""
     name = MEASURES[found.measure]
     for row in found.correlates.iter_rows(named=True):
-        shown = row["verdict"] == "shown"
         fact, language = row["fact"], row.get("language")
+        says = f"No relation of {fact} and {name} is shown"
+        if row["verdict"] == "shown":
+            says = f"More {fact} goes with {'higher' if row['slope'] > 0 else 'lower'} {name}"
+        over = f"{row['recognizers']} recognizers" + ("" if language is None else f" ({language})")
         value = in_points(row["slope"], row["low"], row["high"])
-        says = (
-            f"More {fact} goes with {'higher' if row['slope'] > 0 else 'lower'} {name}"
-            if shown
-            else f"No relation of {fact} and {name} is shown"
-        )
-        in_language = "" if language is None else f" ({language})"
-        yield Finding(
-            id=finding_id(AUDIT, language, fact, "slope"),
+        yield _finding(
+            row,
+            fact,
             measure="slope",
-            verdict="shown" if shown else "not_shown",
-            sentence=f"{says} over {row['recognizers']} recognizers{in_language}: {value} per {row['scale']}.",
+            verdict=row["verdict"],
+            sentence=f"{says} over {over}: {value} per {row['scale']}.",
             estimate=row["slope"],
             low=row["low"],
             high=row["high"],
-            p=row["p"],
-            p_adjusted=row["p_adjusted"],
             family="facts about recognizers",
-            language=language,
             attribute=fact,
         )
+
+
+def _lead(found: Robustness) -> str:
+    lead = (
+        "WERD is the word error rate under a disturbance less that on clean speech, in percentage points: the errors"
+        " that the disturbance adds. Severities run from mild to harsh. Averages count every category equally and,"
+        " within one, every perturbation, whatever the number of its severities."
+    )
+    if found.measure == "nwerd":
+        lead += (
+            " NWERD divides it by how difficult the disturbed audio is to bear (100 is twice the average difficulty),"
+            " so that scenarios can be compared."
+        )
+    return lead
 
 
 def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
@@ -525,235 +473,179 @@ def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
 _COLUMNS = {
     column.name: column
     for column in (
-        Column("wer", "WER", "percent", "wer_low", "wer_high"),
-        Column("werd", "WERD", "points", "werd_low", "werd_high"),
-        Column("nwerd", "NWERD", "points", "nwerd_low", "nwerd_high"),
         Column("clean_wer", "clean WER", "percent"),
         Column("does", "what it does"),
         Column("rank", "rank, at best", "count"),
         Column("rank_worst", "at worst", "count"),
         Column("wer_ratio", "ratio of WER", "ratio", "low", "high"),
         Column("ratio_change", "times that of clean speech", "ratio", "change_low", "change_high"),
-        Column("p", kind="p"),
         Column("p_adjusted", "p (Holm)", "p"),
-        *(Column(name, kind="count") for name in ("scenarios", "speakers", "utterances", "words", "minutes")),
-        *(Column(name, kind="count") for name in ("step", "draws", "recognizers")),
-        *(Column(name, kind="number") for name in ("difficulty", "value")),
+        *(Column(name, kind="count") for name in ("scenarios", "minutes", "step", "draws", "recognizers")),
         *(Column(name, kind="percent") for name in ("median", "best", "worst")),
+        Column("value", kind="number"),
     )
 }
-"""How columns are shown that several tables have, or that need more than their name."""
-
-_RATE = Column("wer", "WER", "percent", "low", "high")
+"""How columns are shown that need more than their name, and mean the same in all tables."""
 
 
-def _columns(*names: str | Column) -> list[Column]:
-    return [_COLUMNS.get(name, Column(name)) if isinstance(name, str) else name for name in names]
-
-
-def _labels(frame: pl.DataFrame) -> list[str]:
-    return [name for name in ("recognizer", "language", "corpus") if name in frame.columns]
+def _table(id_: str, title: str, frame: pl.DataFrame, *columns: str | tuple[str, ...], **more: Any) -> Table:
+    """Return a table; `columns` (several in one text) follow those that results are set apart by."""
+    names = [one for some in columns for one in (some.split() if isinstance(some, str) else [some])]
+    labels = [name for name in LABELS if name in frame.columns and name not in names]
+    return tabulate(id_, title, frame, [_COLUMNS.get(str(one), one) for one in (*labels, *names)], **more)
 
 
 def _tables(found: Robustness) -> Iterator[Table]:
-    rates = ("wer", "werd", "nwerd") if found.measure == "nwerd" else ("wer", "werd")
+    rates = " ".join(f"{name}[{name}_low,{name}_high]" for name in ("wer", "werd", "nwerd"))
+    if found.measure != "nwerd":
+        rates = rates.rpartition(" ")[0]
     tables = (
         *_ranking_tables(found, rates),
         *_level_tables(found, rates),
         *_group_tables(found),
-        tabulate(
+        _table(
             "silence",
             "Words heard where nobody speaks",
             found.inserted,
-            _columns(
-                *(*_labels(found.inserted), "scenario"),
-                Column("words_per_minute", "words per minute", "number", "low", "high"),
-                *("words", "minutes", "speakers"),
-            ),
+            "scenario",
+            ("words_per_minute", "words per minute", "number", "low", "high"),
+            "words minutes speakers",
             note="Every word is made up.",
         ),
-        *_curve_tables(found),
         *_other_tables(found),
     )
     return (table for table in tables if table.frame.height)
 
 
-def _ranking_tables(found: Robustness, rates: Sequence[str]) -> Iterator[Table]:
-    over = ["over"] if found.ranking["name"].n_unique() > 1 else []
+def _ranking_tables(found: Robustness, rates: str) -> Iterator[Table]:
+    over = "over" if found.ranking["name"].n_unique() > 1 else ""
     named = pl.col("name").replace(OVERALL).alias("over")
     ranked = {"estimate": "nwerd", "low": "nwerd_low", "high": "nwerd_high"}
     nwerd = pl.when(pl.col("measure") == "nwerd")
-    weighed = ", weighed by their difficulty" if found.measure == "nwerd" else ""
-    yield tabulate(
+    yield _table(
         "ranking",
-        f"Ranking: the errors that disturbances add{weighed}",
+        f"Ranking: the errors that disturbances add{WEIGHED[found.measure]}",
         found.ranking.with_columns(named, *(nwerd.then(pl.col(a)).alias(b) for a, b in ranked.items())),
-        _columns(
-            *(*found.labels, *over, "rank", "rank_worst", "clean_wer"),
-            Column("wer", "mean WER", "percent"),
-            *(*rates[1:], "scenarios", "speakers"),
-        ),
+        f"{over} rank rank_worst clean_wer",
+        ("wer", "mean WER", "percent"),
+        f"{rates.partition(' ')[2]} scenarios speakers",
         note=f"By {MEASURES[found.measure]}: less is better. Recognizers that the data cannot tell apart share a rank.",
         folded=found.ranking["recognizer"].n_unique() == 1,
     )
-    yield tabulate(
+    yield _table(
         "comparisons",
         "Recognizers compared in pairs",
         found.comparisons.with_columns(named, family=pl.lit(FAMILY)),
-        _columns(
-            *(*found.labels, "against", *over, "measure"),
-            Column("estimate", "difference", "points", "low", "high"),
-            "verdict",
-        ),
+        f"against {over} measure",
+        ("estimate", "difference", "points", "low", "high"),
+        "verdict",
         note="The limits hold for all pairs at once.",
         folded=True,
     )
 
 
-def _level_tables(found: Robustness, rates: Sequence[str]) -> Iterator[Table]:
+def _level_tables(found: Robustness, rates: str) -> Iterator[Table]:
     level, name = pl.col("level"), pl.col("name")
     category = pl.when(level == "overall").then(name.replace(OVERALL)).otherwise(name)
-    yield tabulate(
-        "categories",
-        "What each category of disturbance adds",
-        found.levels.filter(level.is_in(["category", "overall"])).with_columns(category=category),
-        _columns(*found.labels, "category", *rates, "scenarios", "speakers"),
-    )
+    tops = found.levels.filter(level.is_in(["category", "overall"])).with_columns(category=category)
+    title = "What each category of disturbance adds"
+    yield _table("categories", title, tops, f"category {rates} scenarios speakers")
     scenarios = found.levels.filter(level == "scenario").rename({"name": "scenario"})
-    does = {name: in_short(name) for name in scenarios["scenario"].unique()}
+    names = scenarios["scenario"].to_list()
     scenarios = scenarios.with_columns(
-        does=pl.Series([does[name] for name in scenarios["scenario"]], dtype=pl.String),
-        severity=pl.Series([found.settings[name].severity for name in scenarios["scenario"]], dtype=pl.Int64),
+        does=pl.Series([in_short(one) for one in names], dtype=pl.String),
+        severity=pl.Series([found.settings[one].severity for one in names], dtype=pl.Int64),
     )
+    disturbed = scenarios.filter(pl.col("scenario") != CLEAN)
     worst = [
         part.sort("werd", descending=True, nulls_last=True, maintain_order=True).head(WORST)
-        for _, part in scenarios.filter(pl.col("scenario") != CLEAN).group_by(
-            found.labels, maintain_order=True
-        )
+        for part in disturbed.partition_by(found.labels, maintain_order=True)
     ]
-    yield tabulate(
-        "worst",
-        "Worst scenarios",
-        # What it does without what that is like: a terminal is narrow.
-        pl.concat([scenarios.head(0), *worst]).with_columns(pl.col("does").str.split(": ").list.first()),
-        _columns(*found.labels, "scenario", "does", "clean_wer", "wer", "werd"),
-    )
-    about = ("difficulty", "utterances", "speakers")
-    yield tabulate(
-        "scenarios",
-        "Every scenario",
-        scenarios,
-        _columns(*found.labels, "category", "scenario", "does", *rates, *about),
-        folded=True,
-    )
-    yield tabulate(
-        "perturbations",
-        "Every perturbation",
-        found.levels.filter(level == "perturbation"),
-        _columns(*found.labels, "category", "perturbation", *rates, "scenarios", *about[1:]),
-        folded=True,
-    )
-    yield tabulate(
-        "corpora",
-        "Every corpus by itself",
-        found.corpora,
-        _columns(*_labels(found.corpora), "level", "name", *rates, *about),
-        folded=True,
+    # What it does without what that is like: a terminal is narrow.
+    brief = pl.concat([disturbed.head(0), *worst]).with_columns(pl.col("does").str.split(": ").list.first())
+    shown = "scenario does clean_wer wer[wer_low,wer_high] werd[werd_low,werd_high]"
+    yield _table("worst", "Worst scenarios", brief, shown)
+    about = "difficulty utterances speakers"
+    shown = f"category scenario does {rates} {about}"
+    yield _table("scenarios", "Every scenario", scenarios, shown, folded=True)
+    perturbations = found.levels.filter(level == "perturbation")
+    shown = f"category perturbation {rates} scenarios utterances speakers"
+    yield _table("perturbations", "Every perturbation", perturbations, shown, folded=True)
+    yield _table(
+        "corpora", "Every corpus by itself", found.corpora, f"level name {rates} {about}", folded=True
     )
 
 
 def _group_tables(found: Robustness) -> Iterator[Table]:
-    ratios = {"lwerr": "wer_ratio", "lwerr_low": "low", "lwerr_high": "high"}
-    changes = {"change": "ratio_change", "change_low": "change_low", "change_high": "change_high"}
+    powers = {"lwerr": "wer_ratio", "lwerr_low": "low", "lwerr_high": "high"}
+    powers |= {"change": "ratio_change", "change_low": "change_low", "change_high": "change_high"}
     overall = pl.col("level") == "overall"
     frame = found.groups.with_columns(
-        *((2.0 ** pl.col(old)).alias(new) for old, new in {**ratios, **changes}.items()),
+        *((2.0 ** pl.col(old)).alias(new) for old, new in powers.items()),
         lwerr_change="change",
         family=pl.format("{} by {}", "attribute", "level"),
         over=pl.when(overall).then(pl.col("name").replace(OVERALL)).otherwise(pl.col("name")),
     ).drop("change")
-    columns = _columns(
-        *(*_labels(frame), "attribute", "group", "against", "over", "wer_ratio", "ratio_change"),
-        *("p", "p_adjusted", "verdict", Column("speakers", "fewest speakers", "count")),
-    )
+    columns = "attribute group against over wer_ratio ratio_change p p_adjusted verdict"
+    fewest = ("speakers", "fewest speakers", "count")
     note = (
         "How many times as many errors the group gets as the other, by their mean word error rates over the scenarios"
         " of a category (2 to the power of Speech Robust Bench's LWERR); 1 is no difference. Verdicts allow for all"
         " comparisons of an attribute at the same level."
     )
     single = (pl.col("level") == "scenario") & (pl.col("name") != CLEAN)
-    yield tabulate("groups", "Groups under disturbance", frame.filter(~single), columns, note=note)
-    yield tabulate("group_scenarios", "Groups in every scenario", frame.filter(single), columns, folded=True)
+    yield _table("groups", "Groups under disturbance", frame.filter(~single), columns, fewest, note=note)
+    title = "Groups in every scenario"
+    yield _table("group_scenarios", title, frame.filter(single), columns, fewest, folded=True)
     if found.group_rates.height:
-        yield tabulate(
-            "group_rates",
-            "Word error rate by group",
-            found.group_rates,
-            _columns(
-                *(*_labels(found.group_rates), "attribute", "group", "scenario"),
-                *(_RATE, "speakers", "utterances", "words"),
-            ),
-            folded=True,
-        )
-
-
-def _curve_tables(found: Robustness) -> Iterator[Table]:
-    yield tabulate(
-        "curves",
-        "From mild to harsh",
-        found.curves,
-        _columns(*found.labels, "perturbation", "step", "scenario", "value", _RATE),
-        folded=True,
-    )
-    slope = Column("slope", "WER per step", "points", "low", "high")
-    yield tabulate(
-        "trends",
-        "Does it grow with severity?",
-        found.trends,
-        _columns(*found.labels, "perturbation", slope, "trend", Column("reversals", "falls from")),
-        note="Not corrected for the number of perturbations.",
-        folded=True,
-    )
+        columns = "attribute group scenario wer[low,high] speakers utterances words"
+        yield _table("group_rates", "Word error rate by group", found.group_rates, columns, folded=True)
 
 
 def _other_tables(found: Robustness) -> Iterator[Table]:
-    name, split = MEASURES[found.measure], found.labels[1:]
-    order = [pl.col("level") != "overall", -pl.col("draw_sd")]
-    yield tabulate(
+    name = MEASURES[found.measure]
+    columns = "perturbation step scenario value wer[low,high]"
+    yield _table("curves", "From mild to harsh", found.curves, columns, folded=True)
+    yield _table(
+        "trends",
+        "Does it grow with severity?",
+        found.trends,
+        "perturbation",
+        ("slope", "WER per step", "points", "low", "high"),
+        "trend",
+        ("reversals", "falls from"),
+        note="Not corrected for the number of perturbations.",
+        folded=True,
+    )
+    yield _table(
         "stability",
         "Stability: standard deviation of WER over random draws, beside that over speakers",
-        found.stability.sort(order, maintain_order=True),
-        _columns(
-            *found.labels,
-            *(Column("name", "over"), "draws", Column("wer", "WER", "percent")),
-            Column("draw_sd", "over draws", "percent"),
-            Column("sampling_sd", "over speakers", "percent"),
-        ),
+        found.stability.sort(pl.col("level") != "overall", -pl.col("draw_sd"), maintain_order=True),
+        ("name", "over"),
+        "draws wer",
+        ("draw_sd", "over draws", "percent"),
+        ("sampling_sd", "over speakers", "percent"),
     )
-    yield tabulate(
+    yield _table(
         "correlates",
         f"What goes with {name} over recognizers",
         found.correlates,
-        _columns(
-            *(*split, "fact", "recognizers"),
-            Column("slope", "slope (Theil-Sen)", "points", "low", "high"),
-            *(Column("scale", "per"), Column("tau", kind="ratio"), "p", "p_adjusted", "verdict"),
-        ),
+        "fact recognizers",
+        ("slope", "slope (Theil-Sen)", "points", "low", "high"),
+        ("scale", "per"),
+        ("tau", "", "ratio"),
+        "p p_adjusted verdict",
     )
-    yield tabulate(
-        "families",
-        f"{name} by kind of recognizer",
-        found.families,
-        _columns(*split, "fact", Column("level", "value"), "recognizers", "median", "best", "worst"),
-    )
-    yield tabulate(
+    values = ("level", "value")
+    title = f"{name} by kind of recognizer"
+    yield _table("families", title, found.families, "fact", values, "recognizers median best worst")
+    yield _table(
         "pareto",
         f"Recognizers that none beats in both a fact and {name}",
         found.pareto,
-        _columns(
-            *(*split, "fact", "recognizer", "value"),
-            *(Column("estimate", name, "percent"), Column("optimal", "beaten by none")),
-        ),
+        "fact recognizer value",
+        ("estimate", name, "percent"),
+        ("optimal", "beaten by none"),
         note="Less is better in both.",
     )
 
@@ -762,44 +654,42 @@ def _other_tables(found: Robustness) -> Iterator[Table]:
 
 
 def _figures(found: Robustness, groups: Mapping[str, list[str]]) -> Iterator[Figure]:
-    scenarios = found.levels.filter((pl.col("level") == "scenario") & (pl.col("name") != CLEAN))
     yield from _category_bars(found)
-    parts = _parts(scenarios, found.labels)
-    steps = _steps(scenarios["name"].unique(maintain_order=True).to_list(), found.settings)
-    if parts and all(len(settings) == 1 for settings in steps.values()) and len(steps) <= MOST_BARS:
+    scenarios = found.levels.filter(pl.col("level") == "scenario")
+    disturbed = scenarios.filter(pl.col("name") != CLEAN)
+    steps = _steps(disturbed["name"].unique(maintain_order=True), found.settings)
+    if steps and all(len(settings) == 1 for settings in steps.values()) and len(steps) <= MOST_BARS:
         # A map of severities would be empty but for one cell in each row.
-        yield _scenario_bars(found)
+        names = scenarios["name"].unique(maintain_order=True).to_list()
+        names.sort(key=lambda name: name != CLEAN)
+        alt = "Bars of the word error rate on clean speech and in every scenario, by recognizer."
+        bars = Bars(tuple(names), _series(scenarios, found.labels, names, "wer"), "word error rate")
+        yield Figure("scenarios", "Every disturbance", alt, bars, "scenarios")
     else:
-        yield from (_heat_map(name, rows, steps) for name, rows in parts.items())
-    drawn = set(
-        found.curves["perturbation"].to_list()
-    )  # one recognizer at least heard several of its settings
+        yield from (_heat_map(who, rows, steps) for who, rows in _parts(disturbed, found.labels).items())
+    drawn = set(found.curves["perturbation"])  # one recognizer at least heard several of its settings
     several = {name: settings for name, settings in steps.items() if name in drawn}
     if not several:
         return
-    series = {
-        name: {row["scenario"]: row for row in part.iter_rows(named=True)}
-        for name, part in _parts(found.curves, found.labels).items()
-    }
-    yield _curves("curves", "From mild to harsh", several, series, "curves")
+    lines = {who: _by(rows, "scenario") for who, rows in _parts(found.curves, found.labels).items()}
+    yield _curves("curves", "From mild to harsh", several, lines, "curves")
     for attribute, names in groups.items():
         own = found.group_rates.filter(pl.col("attribute") == attribute)
-        units = [name for name in own.columns if name in ("recognizer", "language", "corpus")]
-        for name, part in _parts(own, units).items():
-            by_group = {
-                group: {
-                    row["scenario"]: row
-                    for row in part.filter(pl.col("group") == group).iter_rows(named=True)
-                }
-                for group in names[:MOST_SERIES]
+        for who, rows in _parts(own, [name for name in LABELS if name in own.columns]).items():
+            lines = {
+                group: _by(rows.filter(pl.col("group") == group), "scenario") for group in names[:MOST_SERIES]
             }
-            title = f"{name}: from mild to harsh, by {attribute}"
-            yield _curves(f"curves-{attribute}-{name}", title, several, by_group, "group_rates")
+            title = f"{who}: from mild to harsh, by {attribute}"
+            yield _curves(f"curves-{attribute}-{who}", title, several, lines, "group_rates")
 
 
 def _parts(frame: pl.DataFrame, labels: Sequence[str]) -> dict[str, pl.DataFrame]:
     """Return the rows of each recognizer (and place), by what they are called."""
     return {", ".join(map(str, key)): part for key, part in frame.group_by(labels, maintain_order=True)}
+
+
+def _by(frame: pl.DataFrame, column: str) -> dict[str, dict[str, Any]]:
+    return {row[column]: row for row in frame.iter_rows(named=True)}
 
 
 def _steps(scenarios: Iterable[str], settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
@@ -814,14 +704,21 @@ def _steps(scenarios: Iterable[str], settings: Mapping[str, Setting]) -> dict[st
     return steps
 
 
-def _cell(row: Mapping[str, Any] | None, measure: str, low: str, high: str) -> Cell | None:
+def _cell(row: Mapping[str, Any] | None, measure: str, ends: str = "") -> Cell | None:
+    """Return a measure with its limits, whose columns start with `ends`."""
     if row is None or row[measure] is None:
         return None
-    return Cell(row[measure], row[low], row[high])
+    return Cell(row[measure], row[f"{ends}low"], row[f"{ends}high"])
 
 
-def _measure(row: Mapping[str, Any] | None, measure: str) -> Cell | None:
-    return _cell(row, measure, f"{measure}_low", f"{measure}_high")
+def _series(
+    frame: pl.DataFrame, labels: Sequence[str], names: Sequence[str], measure: str
+) -> tuple[Series, ...]:
+    parts = {who: _by(rows, "name") for who, rows in _parts(frame, labels).items()}
+    return tuple(
+        Series(who, tuple(_cell(rows.get(name), measure, f"{measure}_") for name in names))
+        for who, rows in parts.items()
+    )
 
 
 def _category_bars(found: Robustness) -> Iterator[Figure]:
@@ -829,80 +726,53 @@ def _category_bars(found: Robustness) -> Iterator[Figure]:
     table = found.levels.filter(pl.col("level") == "category")
     if table.is_empty():
         return
-    labels = table["name"].unique(maintain_order=True).to_list()
+    names = table["name"].unique(maintain_order=True).to_list()
     # A category that cannot be normalized would miss among the others: then all are shown as they are.
     measure = found.measure if table[found.measure].null_count() == 0 else "werd"
-    series = []
-    for name, part in _parts(table, found.labels).items():
-        rows = {row["name"]: row for row in part.iter_rows(named=True)}
-        series.append(Series(name, tuple(_measure(rows.get(label), measure) for label in labels)))
-    weighed = ", weighed by their difficulty" if measure == "nwerd" else ""
+    series = _series(table, found.labels, names, measure)
     yield Figure(
         "categories",
         f"What each category of disturbance adds ({MEASURES[measure]})",
-        f"Bars of the percentage points that disturbances add to the word error rate{weighed}, by category of"
+        f"Bars of the percentage points that disturbances add to the word error rate{WEIGHED[measure]}, by category of"
         " disturbance and recognizer, with intervals.",
-        Bars(tuple(map(spoken, labels)), tuple(series), f"{MEASURES[measure]}, percentage points", "points"),
+        Bars(tuple(map(spoken, names)), series, f"{MEASURES[measure]}, percentage points", "points"),
         "categories",
     )
 
 
-def _scenario_bars(found: Robustness) -> Figure:
-    """Return one set of bars: the error rate in every scenario, clean speech first."""
-    levels = found.levels.filter(pl.col("level") == "scenario")
-    scenarios = levels["name"].unique(maintain_order=True).to_list()
-    scenarios.sort(key=lambda name: name != CLEAN)
-    series = []
-    for name, part in _parts(levels, found.labels).items():
-        rows = {row["name"]: row for row in part.iter_rows(named=True)}
-        series.append(Series(name, tuple(_measure(rows.get(one), "wer") for one in scenarios)))
-    alt = "Bars of the word error rate on clean speech and in every scenario, by recognizer."
-    bars = Bars(tuple(scenarios), tuple(series), "word error rate")
-    return Figure("scenarios", "Every disturbance", alt, bars, "scenarios")
-
-
 def _heat_map(who: str, levels: pl.DataFrame, steps: Mapping[str, list[Setting]]) -> Figure:
-    rows = {row["name"]: row for row in levels.iter_rows(named=True)}
+    rows = _by(levels, "name")
     names = [name for name in steps if any(setting.scenario in rows for setting in steps[name])]
     names.sort(key=lambda name: steps[name][0].category)
-    cells: dict[tuple[str, str], dict[str, Any]] = {}
-    for name in names:
-        for index, setting in enumerate(steps[name]):
-            if setting.scenario in rows:
-                cells[name, _column(setting, index, len(steps[name]) > 1)] = rows[setting.scenario]
+    cells = {
+        (name, str(setting.severity or (index + 1 if len(steps[name]) > 1 else ONE_SETTING))): rows[
+            setting.scenario
+        ]
+        for name in names
+        for index, setting in enumerate(steps[name])
+        if setting.scenario in rows
+    }
     used = {column for _, column in cells}
-    columns = [*sorted(used - {ONE_SETTING}, key=int), *([ONE_SETTING] if ONE_SETTING in used else [])]
+    columns = [*sorted(used - {ONE_SETTING}, key=int), *sorted(used & {ONE_SETTING})]
     titles = {"wer": "WER", "werd": "added (WERD)", "nwerd": "weighed (NWERD)"}
     known = {m: title for m, title in titles.items() if any(row[m] is not None for row in rows.values())}
     worst = max(rows.values(), key=lambda row: row["wer"] or 0.0)
-    highest = (
-        "" if worst["wer"] is None else f"; the highest, {100 * worst['wer']:.0f} %, under {worst['name']}"
-    )
+    highest = f"; the highest, {100 * worst['wer']:.0f} %, under {worst['name']}" if known.get("wer") else ""
+    values = {
+        measure: tuple(
+            tuple(_cell(cells.get((name, column)), measure, f"{measure}_") for column in columns)
+            for name in names
+        )
+        for measure in known
+    }
+    categories = tuple(spoken(steps[name][0].category) for name in names)
     return Figure(
         f"heat-map-{who}",
         f"{who}: every disturbance",
         f"Error rates of {who} by perturbation and severity{highest}.",
-        HeatMap(
-            rows=tuple(names),
-            row_groups=tuple(spoken(steps[name][0].category) for name in names),
-            columns=tuple(columns),
-            measures=known,
-            cells={
-                measure: tuple(
-                    tuple(_measure(cells.get((name, column)), measure) for column in columns)
-                    for name in names
-                )
-                for measure in known
-            },
-        ),
+        HeatMap(tuple(names), categories, tuple(columns), known, values),
         "scenarios",
     )
-
-
-def _column(setting: Setting, index: int, several: bool) -> str:
-    if setting.severity is not None:
-        return str(setting.severity)
-    return str(index + 1) if several else ONE_SETTING
 
 
 def _curves(
@@ -916,16 +786,14 @@ def _curves(
     panels = []
     for name, settings in several.items():
         scenarios = [CLEAN, *(setting.scenario for setting in settings)]
-        ticks = [CLEAN, *(_tick(setting, index) for index, setting in enumerate(settings))]
-        series = []
-        for label, rows in lines.items():
-            points = tuple(_cell(rows.get(scenario), "wer", "low", "high") for scenario in scenarios)
-            if any(points):
-                series.append(Series(label, points))
+        ticks = (CLEAN, *(_tick(setting, index) for index, setting in enumerate(settings)))
+        points = {
+            label: tuple(_cell(rows.get(one), "wer") for one in scenarios) for label, rows in lines.items()
+        }
+        series = tuple(Series(label, some) for label, some in points.items() if any(some))
         by_value = all(setting.severity is None and setting.parameter for setting in settings)
         unit = settings[0].unit or settings[0].parameter
-        panel = f"{name}, {unit}" if by_value else name
-        panels.append((panel, tuple(ticks), tuple(series)))
+        panels.append((f"{name}, {unit}" if by_value else name, ticks, series))
     alt = (
         f"Word error rate from clean speech to the harshest setting of {counted(len(panels), 'perturbation')}, a line"
         f" for each of: {listed(lines, 12)}."
