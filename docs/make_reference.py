@@ -147,6 +147,7 @@ EXITS = {
     "0": "fine; for gates and comparisons: passed, nothing got worse",
     "1": "a gate failed or could not be judged, a slice got worse, a recognizer failed its check",
     "2": "bad input or a missing part: one line on standard error says what, where and what to do",
+    "70": "an error that nobody foresaw: a defect of voxaudit; one line says where it arose and how to report it",
     "130": "interrupted (Ctrl-C); what was finished is kept",
     "143": "terminated (SIGTERM); what was finished is kept",
 }
@@ -154,6 +155,7 @@ EXITS = {
 ENVIRONMENT = {
     "VOXAUDIT_CACHE": "folder of what can be made again: transcripts of other runs, unpacked audio, fetched weights",
     "VOXAUDIT_MODELS": "folder of fetched weights (default: `models` in the cache)",
+    "VOXAUDIT_TRACEBACK": "set to 1: an unforeseen error prints where in the program it arose",
     "XDG_CACHE_HOME": "where the cache is, if VOXAUDIT_CACHE does not say (Linux)",
     "LOCALAPPDATA": "the same on Windows",
     "RAY_ADDRESS": "the Ray cluster, if `--ray-address` does not say",
@@ -161,6 +163,7 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "Ray's own: set to 0 by voxaudit unless you set it, so that Ray reports nothing",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "Ray's own: set to 0 by voxaudit unless you set it",
     "OPENBLAS_NUM_THREADS": "set to 1 by the statistics commands unless you set it",
+    "VOXAUDIT_TRACEBACK": "set to 1: an error that nobody foresaw prints where it arose",
     "COLUMNS": "width of printed tables (default: the terminal's; 160 where output is piped)",
     "ASSEMBLYAI_API_KEY": "key of the engine `assemblyai`",
     "AWS_ACCESS_KEY_ID": "id of the key of the engine `aws`",
