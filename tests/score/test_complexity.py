@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from voxaudit.errors import VoxauditError
-from voxaudit.score import complexity
-from voxaudit.score.complexity import MEASURES, text_complexity, words_of
+from voxaudit.score import measures as complexity
+from voxaudit.score.measures import MEASURES, text_complexity, words_of
 
 
 @pytest.fixture

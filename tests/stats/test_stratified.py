@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from voxaudit.stats.stratified import stratified_differences
+from voxaudit.stats.group_means import stratified_differences
 from voxaudit.stats.ttests import t_test
 
 

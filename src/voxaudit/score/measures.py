@@ -2,18 +2,198 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from voxaudit.audio import AudioError, read
-from voxaudit.score.complexity import MEASURES, text_complexity
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.score.snr import estimate_snr
 from voxaudit.wording import counted
+
+MEASURES = ("text_words", "unknown_words", "word_frequency", "perplexity_bits")
+"""Columns of the result: words; share of words outside the dictionary; mean log10 of the words' frequency per
+million; log2 of the perplexity per word."""
+
+NO_DICTIONARY = (
+    "no dictionary: give a word list in the setting `dictionary`,"
+    " or for English install 'voxaudit[pocketsphinx]'"
+)
+NOT_ENGLISH = "too many words are not in the English dictionary: give a word list of the texts' language"
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_FOREIGN = (
+    0.25  # English texts have a tenth of unknown words at most, others share words and names with English
+)
+_BIGRAM = 0.6  # weight of the bigram in the corpus's own model; the rest is the unigram's
+
+
+@dataclass(frozen=True)
+class TextComplexity:
+    """Measures of texts, what each was measured with, and why others are missing."""
+
+    table: pl.DataFrame
+    """One row a text, in order; null where a text has no word or was null."""
+    sources: dict[str, str]
+    missing: dict[str, str]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, apostrophes inside kept; what has no letter is no word."""
+    found = _WORD.findall(text.lower().replace("\u2019", "'"))
+    return [word for word in found if any(character.isalpha() for character in word)]
+
+
+def text_complexity(texts: pl.Series, dictionary: str | Path | None = None) -> TextComplexity:
+    """Measure every text of a column; equal texts are measured once.
+
+    `dictionary` is a file with one word per line (what follows the word is ignored, so a pronunciation dictionary will
+    do); without it, PocketSphinx's English one is used if it is installed and fits.
+    """
+    distinct = texts.drop_nulls().unique(maintain_order=True)
+    tokens = [words_of(text) for text in distinct.to_list()]
+    sources = {"text_words": "count of words"}
+    missing: dict[str, str] = {}
+    columns: dict[str, list[float | None]] = {"text_words": [float(len(words)) for words in tokens]}
+    english = _english()
+    fits = english is not None and _unknown_share(tokens, english.words) <= _FOREIGN
+    known = _read_dictionary(dictionary) if dictionary else english.words if english and fits else None
+    if known is None:
+        missing["unknown_words"] = NOT_ENGLISH if english else NO_DICTIONARY
+        columns["unknown_words"] = [None] * len(tokens)
+    else:
+        columns["unknown_words"] = [_share(words, known) for words in tokens]
+        sources["unknown_words"] = str(dictionary) if dictionary else "PocketSphinx's English dictionary"
+    if english and fits:
+        columns["word_frequency"] = [_mean(words, english.log10_per_million) for words in tokens]
+        columns["perplexity_bits"] = [english.bits(words) for words in tokens]
+        sources["word_frequency"] = "PocketSphinx's English unigrams"
+        sources["perplexity_bits"] = "PocketSphinx's English trigrams, over the words they know"
+    else:
+        columns["word_frequency"], columns["perplexity_bits"] = _own_model(tokens)
+        sources["word_frequency"] = "the corpus's own frequencies, each text left out of its own"
+        sources["perplexity_bits"] = "bigrams of the corpus itself, each text left out of its own"
+    measured = pl.DataFrame(
+        {"text": distinct, **columns}, schema_overrides=dict.fromkeys(columns, pl.Float64)
+    )
+    table = texts.alias("text").to_frame().join(measured, on="text", how="left", maintain_order="left")
+    return TextComplexity(table.select(MEASURES), sources, missing)
+
+
+@dataclass(frozen=True)
+class _English:
+    words: frozenset[str]
+    probability: Callable[[Sequence[str]], float | None]
+    """log2 of the probability of the first word after the others, latest first; None for an unknown word."""
+
+    def log10_per_million(self, word: str) -> float | None:
+        found = self.probability([word])
+        return None if found is None else found * math.log10(2.0) + 6.0
+
+    def bits(self, words: Sequence[str]) -> float | None:
+        """Return the mean of -log2 of the words' trigram probabilities; unknown words also end the context."""
+        total, count = 0.0, 0
+        history: list[str] = ["<s>"]
+        for word in words:
+            found = self.probability([word, *history])
+            if found is None:
+                history = []
+                continue
+            total, count = total - found, count + 1
+            history = [word, *history[:1]]
+        return total / count if count else None
+
+
+@cache
+def _english() -> _English | None:
+    try:
+        import pocketsphinx
+    except ImportError:
+        return None
+    folder = Path(pocketsphinx.get_model_path()) / "en-us"
+    files = folder / "cmudict-en-us.dict", folder / "en-us.lm.bin"
+    if not all(file.exists() for file in files):
+        return None
+    model: Any = pocketsphinx.NGramModel.readfile(str(files[1]))
+    step = math.log(1.0001) / math.log(2.0)  # PocketSphinx counts in powers of 1.0001
+    nothing = -500_000_000
+
+    def probability(words: Sequence[str]) -> float | None:
+        found = model.prob(list(words))
+        return None if found <= nothing else found * step
+
+    return _English(_read_dictionary(files[0]), probability)
+
+
+@cache
+def _read_dictionary(path: str | Path) -> frozenset[str]:
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise VoxauditError(f"{path}: cannot read this dictionary ({one_line(error, 200)})") from error
+    # Second pronunciations are written `word(2)`.
+    words = (line.split(maxsplit=1)[0].partition("(")[0].lower() for line in lines if line.strip())
+    found = frozenset(word for word in words if word)
+    if not found:
+        raise VoxauditError(f"{path}: no words in this dictionary. Give a file with one word per line")
+    return found
+
+
+def _unknown_share(tokens: Sequence[Sequence[str]], known: frozenset[str]) -> float:
+    count = sum(len(words) for words in tokens)
+    return sum(word not in known for words in tokens for word in words) / count if count else 1.0
+
+
+def _share(words: Sequence[str], known: frozenset[str]) -> float | None:
+    return sum(word not in known for word in words) / len(words) if words else None
+
+
+def _mean(words: Sequence[str], value: Callable[[str], float | None]) -> float | None:
+    found = [number for number in map(value, words) if number is not None]
+    return sum(found) / len(found) if found else None
+
+
+def _own_model(tokens: Sequence[Sequence[str]]) -> tuple[list[float | None], list[float | None]]:
+    """Return log10 frequencies per million and perplexities (bits) under the other texts' unigrams and bigrams."""
+    single: Counter[str] = Counter()
+    double: Counter[tuple[str, str]] = Counter()
+    before: Counter[str] = Counter()
+    for words in tokens:
+        pairs = list(zip(["<s>", *words], words, strict=False))
+        single.update(words)
+        double.update(pairs)
+        before.update(first for first, _ in pairs)
+    total, kinds = sum(single.values()), len(single) + 1
+    frequency: list[float | None] = []
+    bits: list[float | None] = []
+    for words in tokens:
+        if not words:
+            frequency.append(None)
+            bits.append(None)
+            continue
+        pairs = list(zip(["<s>", *words], words, strict=False))
+        own, own_pairs, own_before = Counter(words), Counter(pairs), Counter(first for first, _ in pairs)
+        left = total - len(words) + kinds
+        surprise = rarity = 0.0
+        for first, word in pairs:
+            alone = (single[word] - own[word] + 1) / left
+            context = before[first] - own_before[first]
+            after = (double[first, word] - own_pairs[first, word]) / context if context else alone
+            surprise -= math.log2(_BIGRAM * after + (1.0 - _BIGRAM) * alone)
+            rarity += math.log10(1e6 * alone)
+        frequency.append(rarity / len(words))
+        bits.append(surprise / len(words))
+    return frequency, bits
+
 
 QUALITY = {"snr": "recording quality (SNR, dB)"}
 COMPLEXITY = {

@@ -40,6 +40,21 @@ class SignFlips:
     family_better: FloatArray
     band: FloatArray
 
+    @property
+    def p(self) -> FloatArray:
+        """Two-sided: the change exceeds the margin on either side."""
+        return np.minimum(1.0, 2.0 * np.minimum(self.p_worse, self.p_better))
+
+    @property
+    def p_family(self) -> FloatArray:
+        """The same for the whole family of slices."""
+        return np.minimum(1.0, 2.0 * np.minimum(self.family_worse, self.family_better))
+
+    @property
+    def p_family_both(self) -> FloatArray:
+        """For the whole family: the change exceeds the margin on both sides, which a negative margin allows."""
+        return np.minimum(1.0, 2.0 * np.maximum(self.family_worse, self.family_better))
+
 
 def least_p(speakers: int) -> float:
     """Return the smallest two-sided p-value that so many speakers can give: 2 of all 2**n patterns of signs."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from importlib import resources
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.errors import VoxauditError
-from voxaudit.tables import require_columns
+from voxaudit.perturb import CLEAN
+from voxaudit.tables import as_frame, read_table, require_columns, require_single
 
 MEAN, SPREAD = 50.0, 25.0
 """Mean and standard deviation that each measure has over the scenarios."""
@@ -20,6 +23,10 @@ FEWEST_SCENARIOS = 3
 
 FEWEST_CLUSTERS = 5
 """With fewer speakers utterances are resampled instead; with fewer utterances there is no interval."""
+
+PUBLISHED, MEASURED, NONE = "published", "measured", "none"
+QUALITY = "quality.parquet"
+"""The qualities of a run's audio, beside its scores."""
 
 Floats = NDArray[np.float64]
 Rate = TypeVar("Rate", float, NDArray[np.float64])
@@ -154,3 +161,50 @@ def published_difficulties(language: str = "en") -> pl.DataFrame:
     table = pl.read_csv(text, schema_overrides={"pesq_normalized": pl.Float64})
     chosen = table.filter(pl.col("language").is_null() | (pl.col("language") == language))
     return chosen.drop("language")
+
+
+def choose_difficulties(
+    choice: Any, folders: Iterable[Path], scenarios: Sequence[str]
+) -> tuple[dict[str, float | None] | None, str]:
+    """Return {scenario: difficulty}, None where nothing is divided by one, and where they are from.
+
+    `choice` is `published`, `measured`, `none`, a file or a table (columns scenario and difficulty), or None: measured
+    where one of the `folders` of runs has qualities, else published where one of `scenarios` has one.
+    """
+    table, origin = _chosen(choice, folders, scenarios)
+    if table is None:
+        return None, origin
+    require_columns(table, ["scenario", "difficulty"], origin)
+    values, names = table["difficulty"], table["scenario"].cast(pl.String)
+    if not values.dtype.is_numeric():
+        raise VoxauditError(f"{origin}: column 'difficulty' must hold numbers, not {values.dtype}")
+    require_single(names, origin)
+    return dict(zip(names.to_list(), values.cast(pl.Float64).to_list(), strict=True)), origin
+
+
+def _chosen(
+    choice: Any, folders: Iterable[Path], scenarios: Sequence[str]
+) -> tuple[pl.DataFrame | None, str]:
+    if not (choice is None or isinstance(choice, str | Path)):
+        return as_frame(choice), "as given"
+    measured = next((folder / QUALITY for folder in folders if (folder / QUALITY).exists()), None)
+    if choice == NONE:
+        return None, NONE
+    if choice == MEASURED and measured is None:
+        raise VoxauditError(
+            f"no {QUALITY} beside the scores. Measure the quality of the run's audio first (the audit `quality`), or"
+            " use the published difficulties",
+            see=("difficulty",),
+        )
+    if measured is not None and choice in (None, MEASURED):
+        try:
+            return difficulties(read_table(measured)), "measured in this run"
+        except VoxauditError:  # too few scenarios: difficulties are relative to each other
+            if choice == MEASURED:
+                raise
+    if choice in (None, PUBLISHED):
+        table = published_difficulties()
+        if choice is None and not set(table["scenario"]) & (set(scenarios) - {CLEAN}):
+            return None, NONE
+        return table, "published (Speech Robust Bench, Table 3)"
+    return read_table(choice), str(choice)
