@@ -147,9 +147,9 @@ def test_a_run_without_errors(make_run, validate):
 
 
 def test_a_run_in_which_everything_failed(make_run, validate):
-    run = make_run(lambda *_: RuntimeError("recognizer: RuntimeError: no <licence>\x1b"))
+    run = make_run(lambda *_: RuntimeError("recognizer: RuntimeError: no <license>\x1b"))
     document = build_report(run, attributes=["accent"])
-    assert "one: 96 trials failed, the first with: recognizer: RuntimeError: no <licence>\x1b." in said(
+    assert "one: 96 trials failed, the first with: recognizer: RuntimeError: no <license>\x1b." in said(
         document
     )
     assert not [one for one in document.findings if one.verdict == "shown"]
