@@ -74,6 +74,13 @@ def require_columns(table: pl.DataFrame, columns: Sequence[str], where: str | Pa
         )
 
 
+def require_single(names: pl.Series, where: str | Path) -> None:
+    """Raise one line where a name stands in several rows of a column."""
+    if names.is_duplicated().any():
+        twice = one_line(str(names.filter(names.is_duplicated())[0]), 80)
+        raise VoxauditError(f"{where}: {names.name} '{twice}' has several rows; keep one")
+
+
 def own_names(table: Frame) -> Frame:
     """Return a table of AequeVox's under our names of columns; a column that is there under both is left alone."""
     there = set(table.collect_schema().names())

@@ -68,3 +68,24 @@ def _groups(table: pl.DataFrame, name: str) -> pl.DataFrame:
         .agg(utterances=pl.len(), speakers=speakers)
         .sort("utterances", "group", descending=[True, False])
     )
+
+
+def durations(table: pl.DataFrame) -> pl.Series:
+    """Return how many seconds utterances last: as the corpus says, else as the recording does; null without either."""
+    known = table["duration"].cast(pl.Float64)
+    if not known.null_count() or "audio" not in table.columns:
+        return known
+    rows = zip(known, table["audio"], table["start"], strict=True)
+    return pl.Series(
+        [_length(audio, start) if one is None else one for one, audio, start in rows], dtype=pl.Float64
+    )
+
+
+def _length(path: str, start: float | None) -> float | None:
+    import soundfile
+
+    try:
+        about = soundfile.info(path)
+    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError):
+        return None
+    return max(float(about.frames / about.samplerate) - (start or 0.0), 0.0)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from voxaudit.corpus.roles import ROLES, role_of
 from voxaudit.perturb.base import Perturbation
@@ -38,6 +39,11 @@ ATTACKS = frozenset({"pgd", "universal", "blackbox", "pgd_linf", "pgd_targeted",
 
 OTHER = "other"
 """The category of perturbations that neither SRB nor the registry knows."""
+
+ALL, ATTACKED = "all", "attacks"
+"""Names of the mean over categories: without attacks, and of attacks alone, as in SRB's Table 1."""
+
+T = TypeVar("T")
 
 _CATEGORY = {name: category for category, names in CATEGORIES.items() for name in names}
 
@@ -106,6 +112,18 @@ def by_harshness(settings: Iterable[Setting]) -> list[Setting]:
     return []
 
 
+def in_steps(settings: Iterable[Setting]) -> dict[str, list[Setting]]:
+    """Return the settings of every perturbation from mild to harsh; those without an order stand alone, by their id."""
+    grouped: dict[str, list[Setting]] = {}
+    for setting in settings:
+        grouped.setdefault(setting.perturbation, []).append(setting)
+    steps: dict[str, list[Setting]] = {}
+    for name, some in grouped.items():
+        ordered = by_harshness(some)
+        steps |= {name: ordered} if ordered else {one.scenario: [one] for one in some}
+    return steps
+
+
 def group_scenarios(names: Iterable[str], settings: Mapping[str, Setting]) -> dict[str, dict[str, list[str]]]:
     """Return {category: {perturbation: [scenario]}} of scenarios other than clean."""
     tree: dict[str, dict[str, list[str]]] = {}
@@ -114,6 +132,32 @@ def group_scenarios(names: Iterable[str], settings: Mapping[str, Setting]) -> di
             setting = settings[name]
             tree.setdefault(setting.category, {}).setdefault(setting.perturbation, []).append(name)
     return tree
+
+
+def climb(
+    values: Mapping[str, T], settings: Mapping[str, Setting], mean: Callable[[str, str, list[T]], T]
+) -> list[tuple[str, str, T]]:
+    """Return (level, name, mean) of all levels above the scenarios; `mean` gets level, name and the parts.
+
+    Averaged over severities, then perturbations, then categories: the paper's category columns are means over all
+    perturbations and severities, and its AVG is the mean of the columns (Table 1). Attacks are averaged apart.
+    """
+    perturbations, categories = [], []
+    attacked: dict[bool, list[T]] = {False: [], True: []}
+    for category, members in group_scenarios(values, settings).items():
+        inside = [
+            ("perturbation", p, mean("perturbation", p, [values[s] for s in members[p]])) for p in members
+        ]
+        whole = mean("category", category, [part for *_, part in inside])
+        perturbations += inside
+        categories.append(("category", category, whole))
+        attacked[all(settings[s].attack for some in members.values() for s in some)].append(whole)
+    overall = [
+        ("overall", name, mean("overall", name, attacked[attack]))
+        for attack, name in ((False, ALL), (True, ATTACKED))
+        if attacked[attack]
+    ]
+    return [*perturbations, *categories, *overall]
 
 
 def _category(name: str, role: str, kind: type[Perturbation] | None) -> str:

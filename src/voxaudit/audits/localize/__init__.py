@@ -36,14 +36,10 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 def _harshest(scenarios: Iterable[str]) -> list[str]:
     """Return the harshest setting of every perturbation; all of them where no order of settings is known."""
     from voxaudit.perturb.scenario_id import is_original
-    from voxaudit.perturb.settings import Setting, by_harshness, describe_all
+    from voxaudit.perturb.settings import describe_all, in_steps
 
-    found: dict[str, list[Setting]] = {}
-    for setting in describe_all([name for name in scenarios if not is_original(name)]).values():
-        found.setdefault(setting.perturbation, []).append(setting)
-    return [
-        setting.scenario for settings in found.values() for setting in by_harshness(settings)[-1:] or settings
-    ]
+    settings = describe_all([name for name in scenarios if not is_original(name)])
+    return [steps[-1].scenario for steps in in_steps(settings.values()).values()]
 
 
 AUDIT = Audit(

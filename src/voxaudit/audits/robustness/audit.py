@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,12 +26,10 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.robustness.levels import ALL, ATTACKED
 from voxaudit.audits.robustness.measure import FALLS, FEW, FLAT, GROWS, Robustness, measure_robustness
 from voxaudit.audits.robustness.trials import (
     PLACES,
     check_difficulty,
-    choose_difficulty,
     read_facts,
     read_trials,
 )
@@ -39,7 +37,8 @@ from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
-from voxaudit.perturb.settings import Setting, by_harshness
+from voxaudit.perturb.settings import ALL, ATTACKED, Setting, in_steps
+from voxaudit.score.quality.difficulty import choose_difficulties
 from voxaudit.stats.multiplicity import farther_together
 from voxaudit.wording import as_or_than, counted, in_points, listed, percent_interval, spoken, times_as_many
 
@@ -124,8 +123,10 @@ def robustness(
     trials, unfit = read_trials(scores, _names(attributes), _names(by))
     if set(trials.settings) == {CLEAN}:
         raise refuse("nothing_disturbed", "only clean speech was heard and scored", about=scores.where)
-    table, origin = choose_difficulty(difficulty, scores.runs, list(trials.settings))
-    hard, unknown = ({}, []) if table is None else check_difficulty(table, trials.settings, origin)
+    given, origin = choose_difficulties(
+        difficulty, [run.folder for run in scores.runs], list(trials.settings)
+    )
+    hard, unknown = ({}, []) if given is None else check_difficulty(given, trials.settings)
     found = measure_robustness(
         trials,
         difficulty=hard,
@@ -300,19 +301,15 @@ def _ranking(found: Robustness) -> Iterator[Finding]:
         else:
             limits_known = [number for number in numbers[1:] if number is not None]
             facts |= {"verdict": "not_shown", "excludes": max(limits_known, key=abs, default=None)}
-            alike = (
-                f"{listed(first[:-1])} and {first[-1]} cannot be told apart under disturbance{in_language}"
-            )
-            sentence = f"{alike}: {'they' if len(first) == 2 else 'the best two'} differ by {value}"
-            beaten = own.filter(pl.col("recognizer").is_in(first) & (pl.col("verdict") == "shown"))[
-                "against"
-            ].to_list()
+            alike, two = f"{listed(first[:-1])} and {first[-1]}", len(first) == 2
+            sentence = f"{alike} cannot be told apart under disturbance{in_language}"
+            sentence += f": {'they' if two else 'the best two'} differ by {value}"
+            beats = own.filter(pl.col("recognizer").is_in(first) & (pl.col("verdict") == "shown"))
+            beaten = beats["against"].to_list()
             worse = [name for name in names if beaten.count(name) == len(first)]
             if worse:
                 lose = "loses" if len(worse) == 1 else "lose"
-                sentence += (
-                    f"; {listed(worse)} {lose} more than {'both' if len(first) == 2 else 'each of them'}"
-                )
+                sentence += f"; {listed(worse)} {lose} more than {'both' if two else 'each of them'}"
             sentence += "."
         facts |= dict(zip(("estimate", "low", "high"), numbers, strict=True))
         about = {"language": language, "speakers": rows[0]["speakers"]}
@@ -657,7 +654,7 @@ def _figures(found: Robustness, groups: Mapping[str, list[str]]) -> Iterator[Fig
     yield from _category_bars(found)
     scenarios = found.levels.filter(pl.col("level") == "scenario")
     disturbed = scenarios.filter(pl.col("name") != CLEAN)
-    steps = _steps(disturbed["name"].unique(maintain_order=True), found.settings)
+    steps = in_steps(found.settings[name] for name in disturbed["name"].unique(maintain_order=True))
     if steps and all(len(settings) == 1 for settings in steps.values()) and len(steps) <= MOST_BARS:
         # A map of severities would be empty but for one cell in each row.
         names = scenarios["name"].unique(maintain_order=True).to_list()
@@ -690,18 +687,6 @@ def _parts(frame: pl.DataFrame, labels: Sequence[str]) -> dict[str, pl.DataFrame
 
 def _by(frame: pl.DataFrame, column: str) -> dict[str, dict[str, Any]]:
     return {row[column]: row for row in frame.iter_rows(named=True)}
-
-
-def _steps(scenarios: Iterable[str], settings: Mapping[str, Setting]) -> dict[str, list[Setting]]:
-    """Return the settings of every perturbation from mild to harsh; those without an order stand alone."""
-    grouped: dict[str, list[Setting]] = {}
-    for scenario in scenarios:
-        grouped.setdefault(settings[scenario].perturbation, []).append(settings[scenario])
-    steps: dict[str, list[Setting]] = {}
-    for name, some in grouped.items():
-        ordered = by_harshness(some)
-        steps |= {name: ordered} if ordered else {one.scenario: [one] for one in some}
-    return steps
 
 
 def _cell(row: Mapping[str, Any] | None, measure: str, ends: str = "") -> Cell | None:
@@ -744,20 +729,21 @@ def _heat_map(who: str, levels: pl.DataFrame, steps: Mapping[str, list[Setting]]
     rows = _by(levels, "name")
     names = [name for name in steps if any(setting.scenario in rows for setting in steps[name])]
     names.sort(key=lambda name: steps[name][0].category)
-    cells = {
-        (name, str(setting.severity or (index + 1 if len(steps[name]) > 1 else ONE_SETTING))): rows[
-            setting.scenario
-        ]
-        for name in names
-        for index, setting in enumerate(steps[name])
-        if setting.scenario in rows
-    }
+    cells: dict[tuple[str, str], dict[str, Any]] = {}
+    for name in names:
+        for step, setting in enumerate(steps[name], start=1):
+            if setting.scenario in rows:
+                numbered = step if len(steps[name]) > 1 else ONE_SETTING
+                column = numbered if setting.severity is None else setting.severity
+                cells[name, str(column)] = rows[setting.scenario]
     used = {column for _, column in cells}
     columns = [*sorted(used - {ONE_SETTING}, key=int), *sorted(used & {ONE_SETTING})]
     titles = {"wer": "WER", "werd": "added (WERD)", "nwerd": "weighed (NWERD)"}
     known = {m: title for m, title in titles.items() if any(row[m] is not None for row in rows.values())}
     worst = max(rows.values(), key=lambda row: row["wer"] or 0.0)
-    highest = f"; the highest, {100 * worst['wer']:.0f} %, under {worst['name']}" if known.get("wer") else ""
+    highest = ""
+    if worst["wer"] is not None:
+        highest = f"; the highest, {100 * worst['wer']:.0f} %, under {worst['name']}"
     values = {
         measure: tuple(
             tuple(_cell(cells.get((name, column)), measure, f"{measure}_") for column in columns)

@@ -6,9 +6,9 @@ paired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,20 +16,15 @@ import polars as pl
 from voxaudit.answer import number_or_none
 from voxaudit.audits.robustness.trials import COUNTS, Trials, by_people
 from voxaudit.perturb import CLEAN
-from voxaudit.perturb.settings import Setting, group_scenarios
 from voxaudit.score.quality import nwerd
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import Pulls, log_limits, mean_of, pulls
 
 MEASURES = ("wer", "cer", "werd", "nwer", "nwerd")
-ALL, ATTACKED = "all", "attacks"
-"""Names of the overall level: without attacks, and attacks alone, as in SRB's Table 1."""
 
 TWINS = 0.5
 """A scenario whose utterances have a clean twin in at least this share is compared on the twins alone."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -188,32 +183,6 @@ def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> di
             pulls=own if hard is None else {**own, "nwer": own["wer"]},
         )
     return nodes
-
-
-def climb(
-    values: Mapping[str, T], settings: Mapping[str, Setting], mean: Callable[[str, str, list[T]], T]
-) -> list[tuple[str, str, T]]:
-    """Return (level, name, mean) of all levels above the scenarios; `mean` gets level, name and the parts.
-
-    Averaged over severities, then perturbations, then categories: the paper's category columns are means over all
-    perturbations and severities, and its AVG is the mean of the columns (Table 1). Attacks are averaged apart.
-    """
-    perturbations, categories = [], []
-    attacked: dict[bool, list[T]] = {False: [], True: []}
-    for category, members in group_scenarios(values, settings).items():
-        inside = [
-            ("perturbation", p, mean("perturbation", p, [values[s] for s in members[p]])) for p in members
-        ]
-        whole = mean("category", category, [part for *_, part in inside])
-        perturbations += inside
-        categories.append(("category", category, whole))
-        attacked[all(settings[s].attack for some in members.values() for s in some)].append(whole)
-    overall = [
-        ("overall", name, mean("overall", name, attacked[attack]))
-        for attack, name in ((False, ALL), (True, ATTACKED))
-        if attacked[attack]
-    ]
-    return [*perturbations, *categories, *overall]
 
 
 def mean(level: str, name: str, parts: Sequence[Node]) -> Node:

@@ -12,19 +12,10 @@ import numpy as np
 import polars as pl
 
 from voxaudit.answer import Note, Refusal, number_or_none
-from voxaudit.audits.robustness.levels import (
-    ALL,
-    MEASURES,
-    Cell,
-    Node,
-    build_cells,
-    climb,
-    mean,
-    scenario_nodes,
-)
+from voxaudit.audits.robustness.levels import MEASURES, Cell, Node, build_cells, mean, scenario_nodes
 from voxaudit.audits.robustness.trials import Trials, by_people, inserted_words
 from voxaudit.perturb import CLEAN
-from voxaudit.perturb.settings import Setting, by_harshness, group_scenarios
+from voxaudit.perturb.settings import ALL, Setting, by_harshness, climb, group_scenarios
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, standard_error
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.rates import LogRatio, compare_sides

@@ -13,24 +13,19 @@ import polars as pl
 
 from voxaudit.answer import Refusal, RefusedError, refuse
 from voxaudit.audits.scores import DRAWS, Scores
+from voxaudit.corpus.describe import durations
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import Setting, describe_all
-from voxaudit.run.folder import Run
-from voxaudit.score.quality import difficulties, published_difficulties
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import rate_intervals
-from voxaudit.tables import as_frame, read_table, require_columns
+from voxaudit.tables import as_frame, read_table, require_columns, require_single
 from voxaudit.wording import MISSING, listed
 
 COUNTS = ("errors", "words", "character_errors", "characters")
 PLACES = ("language", "corpus")
 """Columns that can set results apart; pooled unless asked for."""
-
-PUBLISHED, MEASURED, NONE = "published", "measured", "none"
-QUALITY = "quality.parquet"
-"""The qualities of a run's audio, beside its scores."""
 
 
 @dataclass(frozen=True)
@@ -47,13 +42,16 @@ class Trials:
     table: pl.DataFrame
     places: tuple[str, ...]
     pooled: dict[str, int]
-    draw: bool
     people: pl.DataFrame
     unnamed: frozenset[int]
     settings: dict[str, Setting]
     recognizers: tuple[str, ...]
     groups: dict[str, list[str]]
-    has_duration: bool
+
+    @property
+    def draw(self) -> bool:
+        """Whether there are several random draws of the same scenarios."""
+        return "draw" in self.table.columns
 
     @property
     def unit(self) -> list[str]:
@@ -93,13 +91,10 @@ def by_people(
     sums: pl.DataFrame, column: str, counts: Sequence[str], shape: tuple[int, int]
 ) -> list[FloatArray]:
     """Return each of `counts` as a matrix of people x conditions (numbered in `column`); 0 where nobody spoke."""
-    matrices = []
-    for name in counts:
-        matrices.append(np.zeros(shape))
-        matrices[-1][sums["person"].to_numpy(), sums[column].to_numpy()] = (
-            sums[name].fill_null(0.0).to_numpy()
-        )
-    return matrices
+    matrices, cells = np.zeros((len(counts), *shape)), (sums["person"].to_numpy(), sums[column].to_numpy())
+    for matrix, name in zip(matrices, counts, strict=True):
+        matrix[cells] = sums[name].fill_null(0.0).to_numpy()
+    return list(matrices)
 
 
 def read_trials(
@@ -120,15 +115,9 @@ def read_trials(
     frame = _with_durations(scores)
     numbers = {"errors": scores.errors(), "words": scores.counts("words")}
     numbers |= {name: scores.counts(name) for name in COUNTS[2:] if name in frame.columns}
-    has_duration = "duration" in frame.columns
-    if has_duration:
+    if "duration" in frame.columns:
         numbers["duration"] = replace(scores, frame=frame).numbers("duration")
-    labels = {
-        "recognizer": "recognizer",
-        "scenario": "scenario",
-        "utterance": "utterance",
-        "speaker": "speaker",
-    }
+    labels = {name: name for name in ("recognizer", "scenario", "utterance", "speaker")}
     labels |= {"draw": draw} if draw else {}
     labels |= {f"attribute:{name}": column for name, column in columns.items()}
     # Where a speaker's name is valid: the corpus, also where results are not set apart by it.
@@ -161,13 +150,11 @@ def read_trials(
         table=joined.drop(keys),
         places=places,
         pooled=pooled,
-        draw=draw is not None,
         people=people.select("person", "stratum"),
         unnamed=frozenset(people.filter(pl.col("speaker").is_null())["person"].to_list()),
         settings=settings,
         recognizers=tuple(scores.recognizers if scores.run else sorted(scores.recognizers)),
         groups=groups,
-        has_duration=has_duration,
     )
     return trials, refusals
 
@@ -266,7 +253,7 @@ def inserted_words(trials: Trials, *, confidence: float) -> tuple[pl.DataFrame, 
     refusals = []
     table = trials.table.filter(pl.col("scenario").cast(pl.String).is_in(silent))
     for name in silent:
-        refusal = _unfit(name, table.filter(pl.col("scenario") == name), trials)
+        refusal = _unfit(name, table.filter(pl.col("scenario") == name))
         if refusal is not None:
             refusals.append(refusal)
             table = table.filter(pl.col("scenario") != name)
@@ -280,11 +267,11 @@ def inserted_words(trials: Trials, *, confidence: float) -> tuple[pl.DataFrame, 
     return rates.select(pl.col(name).cast(kind) for name, kind in schema.items()), refusals
 
 
-def _unfit(scenario: str, rows: pl.DataFrame, trials: Trials) -> Refusal | None:
+def _unfit(scenario: str, rows: pl.DataFrame) -> Refusal | None:
     if rows["words"].sum() > 0:
         text = "nothing is left of what was said, yet it is scored against the reference text"
         return Refusal("undefined", scenario, text, remedy="score the run again")
-    if not trials.has_duration or rows["duration"].null_count() or not rows["duration"].sum() > 0:
+    if "duration" not in rows.columns or rows["duration"].null_count() or not rows["duration"].sum() > 0:
         text = "words per minute need a column 'duration' (seconds of audio) without gaps"
         return Refusal("no_duration", scenario, text)
     return None
@@ -300,7 +287,7 @@ def _with_durations(scores: Scores) -> pl.DataFrame:
     known = [
         run.corpus.select(
             utterance=pl.col("id").cast(frame.schema["utterance"]),
-            duration=_seconds(run.corpus),
+            duration=durations(run.corpus),
             source=pl.lit(str(run.folder)),
         )
         for run in scores.runs
@@ -309,86 +296,22 @@ def _with_durations(scores: Scores) -> pl.DataFrame:
     if not known:
         return frame
     keys = ["utterance", *(["source"] if "source" in frame.columns else [])]
-    durations = pl.concat(known).select(*keys, "duration")
-    return frame.join(durations, on=keys, how="left", maintain_order="left")
+    return frame.join(pl.concat(known).select(*keys, "duration"), on=keys, how="left", maintain_order="left")
 
 
-def _seconds(corpus: pl.DataFrame) -> pl.Series:
-    """Return how long utterances last: as the corpus says, else as long as the recording is; null without either."""
-    known = corpus["duration"].cast(pl.Float64)
-    if not known.null_count() or "audio" not in corpus.columns:
-        return known
-    rows = zip(known, corpus["audio"], corpus["start"], strict=True)
-    return pl.Series(
-        [_length(audio, start) if one is None else one for one, audio, start in rows], dtype=pl.Float64
-    )
-
-
-def _length(path: str, start: float | None) -> float | None:
-    import soundfile
-
-    try:
-        about = soundfile.info(path)
-    except (soundfile.SoundFileError, OSError, RuntimeError, TypeError):
-        return None
-    return max(float(about.frames / about.samplerate) - (start or 0.0), 0.0)
-
-
-# Difficulties of scenarios: what is divided by.
-
-
-def choose_difficulty(
-    choice: Any, runs: Sequence[Run], scenarios: Sequence[str]
-) -> tuple[pl.DataFrame | None, str]:
-    """Return a table of difficulties (scenario, difficulty) and where it is from.
-
-    `choice` is `published`, `measured`, `none`, a file, a table, or None: measured where a run has qualities, else
-    published where a scenario of the scores has one.
-    """
-    if not (choice is None or isinstance(choice, str | Path)):
-        return as_frame(choice), "as given"
-    measured = next((run.folder / QUALITY for run in runs if (run.folder / QUALITY).exists()), None)
-    if choice == NONE:
-        return None, NONE
-    if choice == MEASURED and measured is None:
-        raise VoxauditError(
-            f"no {QUALITY} beside the scores. Measure the quality of the run's audio first (the audit `quality`), or"
-            " use the published difficulties",
-            see=("difficulty",),
-        )
-    if measured is not None and choice in (None, MEASURED):
-        try:
-            return difficulties(read_table(measured)), "measured in this run"
-        except VoxauditError:  # too few scenarios: difficulties are relative to each other
-            if choice == MEASURED:
-                raise
-    if choice in (None, PUBLISHED):
-        table = published_difficulties()
-        some = table.filter(pl.col("scenario").is_in([name for name in scenarios if name != CLEAN]))
-        if choice is None and some.is_empty():
-            return None, NONE
-        return table, "published (Speech Robust Bench, Table 3)"
-    return read_table(choice), str(choice)
+# Difficulties of scenarios, which are divided by, and facts about recognizers.
 
 
 def check_difficulty(
-    table: pl.DataFrame, settings: Mapping[str, Setting], where: str
+    given: Mapping[str, float | None], settings: Mapping[str, Setting]
 ) -> tuple[dict[str, float], list[Refusal]]:
     """Return {scenario: difficulty} of the scenarios that are normalized, and why others are not.
 
     Attacks are never normalized. A difficulty of 0 or less divides nothing: that scenario is left out.
     """
-    require_columns(table, ["scenario", "difficulty"], where)
-    if not table["difficulty"].dtype.is_numeric():
-        raise VoxauditError(
-            f"{where}: column 'difficulty' must hold numbers, not {table['difficulty'].dtype}"
-        )
-    names = table["scenario"].cast(pl.String)
-    _require_single(names, where)
-    given = dict(zip(names.to_list(), table["difficulty"].cast(pl.Float64).to_list(), strict=True))
-    wanted = [s for s, setting in settings.items() if setting.speech and not setting.attack]
-    known = {s: float(v) for s in wanted if (v := given.get(s)) is not None and 0 < v < inf}
-    low = [s for s in wanted if s in given and s not in known and given[s] is not None and given[s] <= 0]
+    wanted = {s: given.get(s) for s, setting in settings.items() if setting.speech and not setting.attack}
+    known = {s: value for s, value in wanted.items() if value is not None and 0 < value < inf}
+    low = [s for s, value in wanted.items() if value is not None and value <= 0]
     without = [s for s in wanted if s not in known and s not in low and s != CLEAN]
     refusals = [
         Refusal(code, f"NWERD of {listed(some, 4)}", text, {"scenarios": some})
@@ -408,15 +331,9 @@ def read_facts(facts: Any, recognizers: tuple[str, ...]) -> pl.DataFrame:
     table = read_table(facts) if file else as_frame(facts)
     require_columns(table, ["recognizer"], where)
     table = table.with_columns(pl.col("recognizer").cast(pl.String))
-    _require_single(table["recognizer"], where)
+    require_single(table["recognizer"], where)
     if not set(table["recognizer"].to_list()) & set(recognizers):
         raise VoxauditError(
             f"{where}: none of its recognizers is in the scores, which have {one_line(', '.join(recognizers), 120)}"
         )
     return table
-
-
-def _require_single(names: pl.Series, where: str) -> None:
-    if names.is_duplicated().any():
-        twice = one_line(str(names.filter(names.is_duplicated())[0]), 80)
-        raise VoxauditError(f"{where}: {names.name} '{twice}' has several rows; keep one")

@@ -26,7 +26,7 @@ from voxaudit.recognize.files import installed
 from voxaudit.run.database import Database, marks
 from voxaudit.run.folder import Run
 from voxaudit.run.progress import Progress
-from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS, difficulties
+from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS, QUALITY, difficulties
 from voxaudit.score.quality.dnsmos import load_dnsmos
 from voxaudit.score.quality.measures import COLUMNS, Measured, failed, fingerprint
 from voxaudit.score.quality.worker import DIED, Job, Task, measure_here, measure_tasks
@@ -47,9 +47,6 @@ CHUNK = 16
 
 DNSMOS = "dnsmos"
 """The column that is measured where a choice of utterances asks for it."""
-
-TABLE = "quality.parquet"
-"""Where a run keeps its table."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +124,7 @@ def measure_quality(
     except OSError as error:
         raise VoxauditError(f"{error.filename or place}: {error.strerror or one_line(error)}") from error
     if isinstance(source, Run) and scenarios is None:
-        write_atomically(source.folder / TABLE, table.write_parquet)
+        write_atomically(source.folder / QUALITY, table.write_parquet)
     return table
 
 
