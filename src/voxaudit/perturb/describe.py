@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from voxaudit.corpus.roles import ROLES
+from voxaudit.corpus.roles import ROLES, role_of
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.scenario import CLEAN, PERTURBATIONS, parameters
@@ -28,8 +28,8 @@ def in_short(scenario: str) -> str:
     """Return what a scenario does, without a full stop; the perturbation's name where it does not say."""
     if scenario == CLEAN:
         return "The recording as it is"
-    role = next((role for role in ROLES if scenario == role or scenario.startswith(f"{role}_")), None)
-    if role is not None:
+    role = role_of(scenario)
+    if role:
         return f"{ROLES[role][:1].upper()}{ROLES[role][1:]}"
     read = read_scenario_id(scenario)
     kind = known_perturbation(read.perturbation)
