@@ -18,31 +18,27 @@ def comparison_report(answer: Answer) -> Report:
     found = answer.detail
     assert isinstance(found, Comparison)
     before, after = answer.question["before"], answer.question["after"]
-    failed, counting = gate(answer), answer.finding(REGRESSIONS)
+    renamed = [(old, new) for old, new in found.recognizers.items() if old != new]
+    counting = answer.finding(REGRESSIONS)
+    judged = GateResult(
+        GATE,
+        passed=gate(answer) is None,
+        sentence=counting.sentence,
+        limit=0.0,
+        estimate=counting.estimate,
+        finding=counting.id,
+        judged=counting.verdict != "refused",
+    )
     return Report(
         title="Comparison of two runs",
         subtitle=f"{after} against {before}",
         summary=_summary(answer),
         chapters=(Chapter("compare", "What changed", (answer,)),),
-        gates=(
-            GateResult(
-                GATE,
-                passed=failed is None,
-                sentence=counting.sentence,
-                limit=0.0,
-                estimate=counting.estimate,
-                finding=counting.id,
-                judged=counting.verdict != "refused",
-            ),
-        ),
+        gates=(judged,),
         facts=(
             ("before", before),
             ("after", after),
-            *(
-                (f"recognizer {new}", f"compared with {old}")
-                for old, new in found.recognizers.items()
-                if old != new
-            ),
+            *((f"recognizer {new}", f"compared with {old}") for old, new in renamed),
             ("trials compared", f"{found.trials:,}"),
             ("trials only before", f"{found.only_before:,}"),
             ("trials only after", f"{found.only_after:,}"),

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from voxaudit.answer import (
@@ -19,26 +18,29 @@ from voxaudit.answer import (
     ForestRow,
     Note,
     Refusal,
+    RefusedError,
+    Table,
     Tables,
     Verdict,
     finding_id,
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.compare.pairs import (
-    LABELS,
-    Pairs,
-    differences_of_runs,
-    pair_trials,
-    require_same_scoring,
-    slice_matrices,
-    slice_sums,
-)
 from voxaudit.audits.scores import Names, Scores, Source
-from voxaudit.errors import VoxauditError
-from voxaudit.stats.bootstrap import ratio_intervals
-from voxaudit.stats.sign_flips import SignFlips, least_p, sign_flips
-from voxaudit.wording import counted, listed, named, p_value, percent
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.run.folder import Run, require_whole
+from voxaudit.stats.bootstrap import matrix_of, ratio_intervals, speaker_cells
+from voxaudit.stats.paired_trials import (
+    KEYS,
+    LABELS,
+    PairedTrials,
+    choose_recognizers,
+    match_recognizers,
+    pair_trials,
+    sum_slices,
+)
+from voxaudit.stats.sign_flips import least_p, sign_flips
+from voxaudit.wording import counted, listed, named, p_value, percent, signed, signed_limits
 
 REGRESSIONS = "compare/regressions"
 """The finding that counts what got worse: what a gate looks at."""
@@ -170,20 +172,19 @@ def compare(
         raise VoxauditError(
             f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
         )
-    chosen: dict[str, Any] = {
-        "scenario": scenario,
-        "corpus": corpus,
-        "language": language,
-        "where": where,
-        "columns": columns,
-    }
-    old, new = (_side(source, side, chosen) for source, side in ((before, "before"), (after, "after")))
-    require_same_scoring(old, new)
-    pairs = pair_trials(old, new, attributes=attributes, renamed=renamed, recognizer=recognizer)
+    sides = []
+    for source, side in ((before, "before"), (after, "after")):
+        scores = Scores.of(
+            source, scenario=scenario, corpus=corpus, language=language, where=where, columns=columns
+        )
+        sides.append(replace(scores, where=f"the table {side}") if scores.where == "table" else scores)
+    old, new = sides
+    _require_same_scoring(old, new)
+    pairs, refusals = _paired(old, new, attributes, renamed or {}, recognizer)
     found = _judge(pairs, alpha, margin, seed)
     notes = [
         _shared_note(found),
-        *differences_of_runs(old.run, new.run, found.recognizers),
+        *_differences_of_runs(old.run, new.run, found.recognizers),
         *(Note("filter", text) for text in dict.fromkeys((*old.notes, *new.notes))),
     ]
     return Answer(
@@ -192,17 +193,12 @@ def compare(
         question={"before": _name(old, new), "after": _name(new, old)},
         findings=_findings(found),
         tables=Tables([_table(found)]),
-        figures=_figures(found),
+        figures=tuple(_figures(found)),
         notes=tuple(notes),
-        refusals=(*_too_few(found), *pairs.refusals),
+        refusals=(*_too_few(found), *refusals),
         lead=_method(found),
         detail=found,
     )
-
-
-def _side(source: Source, side: str, chosen: Mapping[str, Any]) -> Scores:
-    scores = Scores.of(source, **chosen)
-    return replace(scores, where=f"the table {side}") if scores.where == "table" else scores
 
 
 def _name(scores: Scores, other: Scores) -> str:
@@ -211,29 +207,121 @@ def _name(scores: Scores, other: Scores) -> str:
     return path.name if path.name != apart.name else str(Path(path.parent.name) / path.name)
 
 
-def _judge(pairs: Pairs, alpha: float, margin: float, seed: int) -> Comparison:
-    sums = slice_sums(pairs)
+# The trials that both sides have
+
+
+def _paired(
+    before: Scores, after: Scores, attributes: Sequence[str], renamed: Mapping[str, str], recognizer: Names
+) -> tuple[PairedTrials, list[Refusal]]:
+    """Return the trials that both sides have scored; attributes and speakers are those after.
+
+    An attribute whose groups cannot be compared is refused, and the rest is answered.
+    """
+    old, new = _scored(before), _scored(after)
+    matched = match_recognizers(before.recognizers, after.recognizers, renamed)
+    if recognizer is not None:
+        matched = choose_recognizers(matched, [recognizer] if isinstance(recognizer, str) else recognizer)
+    groups, refusals = {}, []
+    columns = {name: after.column(name) for name in dict.fromkeys(attributes)}
+    for name, column in columns.items():
+        try:
+            after.comparable(name)
+            groups[name] = after.frame[column].cast(pl.String)
+        except RefusedError as error:
+            refusals.append(error.refusal)
+    about = after.frame.select(pl.col(*KEYS, "speaker").cast(pl.String))
+    return pair_trials(old, new, about, groups, matched), refusals
+
+
+def _scored(scores: Scores) -> pl.DataFrame:
+    """Return KEYS, words and errors of the trials of one side that are scored; each must be there once."""
+    scores.require(*KEYS, "speaker", "words")
+    side = scores.frame.select(
+        pl.col(KEYS).cast(pl.String), words=pl.lit(scores.counts("words")), errors=pl.lit(scores.errors())
+    )
+    side = side.filter(pl.col("words").is_not_nan() & pl.col("errors").is_not_nan())
+    if side.is_empty():
+        raise VoxauditError(
+            f"{scores.where}: no scored trial: the corpus needs reference texts, or every trial failed"
+        )
+    if twice := side.filter(pl.struct(KEYS).is_duplicated()).head(1).to_dicts():
+        utterance, scenario = (one_line(str(twice[0][name]), 60) for name in KEYS[:2])
+        raise VoxauditError(
+            f"{scores.where}: utterance '{utterance}' is there twice for one recognizer in scenario '{scenario}'"
+        )
+    return side.with_columns(pl.col("words", "errors").cast(pl.Int64))
+
+
+def _require_same_scoring(before: Scores, after: Scores) -> None:
+    """Raise one line where two runs were scored by different normalizers."""
+    if before.run is None or after.run is None:
+        return
+    old, new = (run.config.get("normalizer") for run in (before.run, after.run))
+    if old != new:
+        raise VoxauditError(
+            f"{before.where} was scored with the normalizer {old} and {after.where} with {new}: score both the same way"
+        )
+
+
+def _differences_of_runs(before: Run | None, after: Run | None, recognizers: Mapping[str, str]) -> list[Note]:
+    """Return what else differs between two runs and may move the rates; nothing where one is only a table."""
+    if before is None or after is None:
+        return []
+    for run in (before, after):
+        require_whole(run.folder, run.config)
+    notes = []
+    if before.config["seed"] != after.config["seed"]:
+        notes.append(Note("other_seed", "the runs have different seeds: their random noise differs too"))
+    if before.config.get("sources") != after.config.get("sources"):
+        text = "the runs took noise or rooms from different sources: scenarios of one name differ"
+        notes.append(Note("other_sources", text))
+    for names in recognizers.items():
+        new, both = names[1], list(zip((before, after), names, strict=True))
+        failed = [run.failures.filter(pl.col("recognizer") == name).height for run, name in both]
+        if any(failed):
+            text = f"{new}: {failed[0]} trials failed before and {failed[1]} after"
+            facts = {"recognizer": new, "before": failed[0], "after": failed[1]}
+            notes.append(Note("failures", text, facts))
+        one, other = (run.config["recognizers"].get(name, {}).get("fingerprint") for run, name in both)
+        if one == other:
+            text = f"{new} is the same recognizer with the same settings in both runs"
+            notes.append(Note("same_recognizer", text, {"recognizer": new}))
+    return notes
+
+
+# What changed in which slice
+
+
+def _judge(pairs: PairedTrials, alpha: float, margin: float, seed: int) -> Comparison:
+    sums = sum_slices(pairs)
     facts = sums.group_by(LABELS, maintain_order=True).agg(
         pl.col("trials", "words", "before", "after").sum(), speakers=(pl.col("words") > 0).sum()
     )
-    able = np.array([least_p(count) <= alpha for count in facts["speakers"]], dtype=bool)
-    limits = ratio_intervals(
-        sums.with_columns(errors=pl.col("after") - pl.col("before")), LABELS, confidence=0.95, seed=seed
-    )
-    change, words = slice_matrices(sums, facts.filter(pl.Series(able)))
+    limits = ratio_intervals(sums, LABELS, errors="change", confidence=0.95, seed=seed)
+    able = [least_p(count) <= alpha for count in facts["speakers"]]
+    tested = facts.filter(pl.Series(able, dtype=pl.Boolean)).select(LABELS).with_row_index("_condition")
+    cells = speaker_cells(sums, tested, LABELS, ("change", "words"), "speaker")
+    change, words = (matrix_of(cells, name, tested.height) for name in ("change", "words"))
+    # Who is in no slice that can be tested would only make the flips longer.
+    there = (words > 0).any(axis=1) | (change != 0).any(axis=1)
+    change, words = change[there], words[there]
     flips = sign_flips(change, words, margin=margin, alpha=alpha, seed=seed)
-    # Beyond -margin upwards and beyond +margin downwards: both together are "within the margin".
-    within = sign_flips(change, words, margin=-margin, alpha=alpha, seed=seed) if margin else None
-    index = iter(range(int(able.sum())))
-    slices = [
-        _slice(row, limit, flips, within, next(index) if usable else None, alpha)
-        for row, limit, usable in zip(
-            facts.iter_rows(named=True), limits.iter_rows(named=True), able, strict=True
-        )
-    ]
-    order = {name: number for number, name in enumerate(pairs.recognizers.values())}
+    tests: dict[str, Any] = {"p": flips.p, "p_adjusted": flips.p_family, "noise": flips.band}
+    if margin:
+        # Beyond -margin upwards and beyond +margin downwards, each side at half of alpha, as a change is: no more than
+        # alpha for any false claim of likeness.
+        within = sign_flips(change, words, margin=-margin, alpha=alpha, seed=seed)
+        tests["within"] = within.p_family_both
+    by_slice = iter(zip(*(values.tolist() for values in tests.values()), strict=True))
+    slices = []
+    for row, limit, usable in zip(
+        facts.iter_rows(named=True), limits.iter_rows(named=True), able, strict=True
+    ):
+        found = dict(zip(tests, next(by_slice), strict=True)) if usable else {}
+        slices.append(_slice(row, limit, found, alpha))
+    order = list(pairs.recognizers.values())
     return Comparison(
-        slices=tuple(sorted(slices, key=lambda one: order[one.recognizer])),
+        slices=tuple(sorted(slices, key=lambda one: order.index(one.recognizer))),
         recognizers=pairs.recognizers,
         alpha=alpha,
         margin=margin,
@@ -244,40 +332,28 @@ def _judge(pairs: Pairs, alpha: float, margin: float, seed: int) -> Comparison:
 
 
 def _slice(
-    row: Mapping[str, Any],
-    limit: Mapping[str, Any],
-    flips: SignFlips,
-    within: SignFlips | None,
-    index: int | None,
-    alpha: float,
+    row: Mapping[str, Any], limit: Mapping[str, Any], found: Mapping[str, float], alpha: float
 ) -> Slice:
     words, old, new = row["words"], row["before"], row["after"]
     verdict: Verdict = "refused"
-    p = adjusted = noise = None
-    if index is not None:
-        p = min(1.0, 2.0 * float(min(flips.p_worse[index], flips.p_better[index])))
-        adjusted = min(1.0, 2.0 * float(min(flips.family_worse[index], flips.family_better[index])))
-        noise = float(flips.band[index])
-        verdict = "shown" if adjusted <= alpha else "not_shown"
-        if verdict == "not_shown" and within is not None:
-            # Each side at half of alpha, as a change is: no more than alpha for any false claim of likeness.
-            inside = 2.0 * float(max(within.family_worse[index], within.family_better[index]))
-            verdict = "alike" if inside <= alpha else verdict
+    if found:
+        alike = found.get("within", 1.0) <= alpha
+        verdict = "shown" if found["p_adjusted"] <= alpha else "alike" if alike else "not_shown"
     return Slice(
-        **{name: row[name] for name in LABELS},
-        trials=row["trials"],
-        speakers=row["speakers"],
-        words=words,
+        **{name: row[name] for name in (*LABELS, "trials", "speakers", "words")},
         wer_before=old / words if words else None,
         wer_after=new / words if words else None,
         difference=(new - old) / words if words else None,
         low=limit["ci_low"],
         high=limit["ci_high"],
-        noise=noise,
-        p=p,
-        p_adjusted=adjusted,
+        noise=found.get("noise"),
+        p=found.get("p"),
+        p_adjusted=found.get("p_adjusted"),
         verdict=verdict,
     )
+
+
+# What is said of it
 
 
 def _largest_first(slices: Any) -> tuple[Slice, ...]:
@@ -293,25 +369,21 @@ def _findings(found: Comparison) -> tuple[Finding, ...]:
 
 
 def _regressions(found: Comparison) -> Finding:
-    worse = found.regressions
-    refused = not found.judged
-    if refused:
+    worse, slices = found.regressions, counted(found.judged, "slice")
+    sentence = f"Nothing is shown to have got worse in {slices}."
+    if not found.judged:
         sentence = "No slice can be judged: too few speakers to ever show a change."
     elif worse:
-        named_ = "; ".join(f"{one.recognizer} on {one.label}, {_points(one)}" for one in worse[:3])
+        first = "; ".join(f"{one.recognizer} on {one.label}, {_points(one)}" for one in worse[:3])
         more = f"; and {len(worse) - 3} more" if len(worse) > 3 else ""
-        sentence = (
-            f"{len(worse)} of {counted(found.judged, 'slice')} got significantly worse: {named_}{more}."
-        )
-    else:
-        sentence = f"Nothing is shown to have got worse in {counted(found.judged, 'slice')}."
+        sentence = f"{len(worse)} of {slices} got significantly worse: {first}{more}."
     return Finding(
         id=REGRESSIONS,
         measure="regressions",
-        verdict="refused" if refused else "measured",
-        code="too_few_speakers" if refused else None,
+        verdict="measured" if found.judged else "refused",
+        code=None if found.judged else "too_few_speakers",
         sentence=sentence,
-        estimate=None if refused else float(len(worse)),
+        estimate=float(len(worse)) if found.judged else None,
         unit="count",
         headline=True,
     )
@@ -321,29 +393,29 @@ def _finding(one: Slice, found: Comparison, before: Mapping[str, str]) -> Findin
     group = named(one.group) if one.attribute is not None else None
     old = before[one.recognizer]
     limits = [limit for limit in (one.low, one.high) if limit is not None]
+    names = {
+        "recognizer": one.recognizer,
+        "scenario": one.scenario,
+        "attribute": one.attribute,
+        "group": group,
+    }
+    about: dict[str, Any] = {name: getattr(one, name) for name in _SAID} | names
     return Finding(
-        id=finding_id("compare", one.recognizer, one.scenario, one.attribute, group, "wer_difference"),
+        id=finding_id("compare", *names.values(), "wer_difference"),
         measure="wer_difference",
-        verdict=one.verdict,
         code="too_few_speakers" if one.verdict == "refused" else None,
         sentence=_sentence(one, found),
         estimate=one.difference,
-        low=one.low,
-        high=one.high,
-        p=one.p,
-        p_adjusted=one.p_adjusted,
         family=None if one.p is None else FAMILY,
-        recognizer=one.recognizer,
         against=None if old == one.recognizer else old,
-        scenario=one.scenario,
-        attribute=one.attribute,
-        group=group,
-        speakers=one.speakers,
         utterances=one.trials,
-        words=one.words,
         excludes=max(limits, key=abs) if one.verdict == "not_shown" and limits else None,
         headline=one.verdict == "shown",
+        **about,
     )
+
+
+_SAID = ("verdict", "low", "high", "p", "p_adjusted", "speakers", "words")
 
 
 def _sentence(one: Slice, found: Comparison) -> str:
@@ -363,78 +435,48 @@ def _points(one: Slice) -> str:
     """Return the change with its sign: `+1.2 percentage points (+0.3 to +2.1)`."""
     if one.difference is None:
         return "no words"
-    limits = "" if one.low is None or one.high is None else f" ({_signed(one.low)} to {_signed(one.high)})"
-    return f"{_signed(one.difference)} percentage points{limits}"
-
-
-def _signed(fraction: float) -> str:
-    text = f"{100 * fraction:+.1f}"
-    return "0.0" if text[1:] == "0.0" else text
+    return f"{signed(one.difference)} percentage points{signed_limits(one.low, one.high)}"
 
 
 def _margin(found: Comparison) -> str:
     return f"{100 * found.margin:g} percentage points"
 
 
-def _table(found: Comparison) -> Any:
+def _table(found: Comparison) -> Table:
     rows = [
-        {
-            **asdict(one),
-            "slice": one.label,
-            "outcome": one.outcome,
-            "family": None if one.p is None else FAMILY,
-        }
+        asdict(one)
+        | {"slice": one.label, "outcome": one.outcome, "family": None if one.p is None else FAMILY}
         for one in found.slices
     ]
-    return tabulate(
-        "slices",
-        "Word error rate before and after, and its change with a 95 % interval",
-        rows,
-        [
-            ("recognizer",),
-            ("slice",),
-            ("wer_before", "before", "percent"),
-            ("wer_after", "after", "percent"),
-            ("difference", "change", "points", "low", "high"),
-            ("noise", "noise ±", "percent"),
-            ("p_adjusted", "p adj.", "p"),
-            ("outcome", "verdict"),
-            ("speakers", "speakers", "count"),
-        ],
-    )
+    columns = [
+        *("recognizer", "slice", ("wer_before", "before", "percent"), ("wer_after", "after", "percent")),
+        *(("difference", "change", "points", "low", "high"), ("noise", "noise ±", "percent")),
+        *(("p_adjusted", "p adj.", "p"), ("outcome", "verdict"), "speakers"),
+    ]
+    title = "Word error rate before and after, and its change with a 95 % interval"
+    return tabulate("slices", title, rows, columns)
 
 
-def _figures(found: Comparison) -> tuple[Figure, ...]:
+def _figures(found: Comparison) -> list[Figure]:
     figures = []
     for name in found.recognizers.values():
         known = [one for one in found.slices if one.recognizer == name and one.difference is not None]
         if not known:
             continue
-        alone = len(found.recognizers) == 1
-        figures.append(
-            Figure(
-                "changes" if alone else f"changes-{name}",
-                f"Change of the word error rate, {name}",
-                f"Differences of WER between the two runs for {counted(len(known), 'slice')} with 95 % intervals;"
-                f" {sum(one.worse for one in known)} shown to be worse, {sum(one.better for one in known)} better.",
-                Forest(
-                    tuple(
-                        ForestRow(
-                            one.label,
-                            Cell(one.difference, one.low, one.high),
-                            one.verdict == "shown",
-                            one.outcome,
-                        )
-                        for one in known
-                    ),
-                    "WER after minus before, in percentage points (right: worse)",
-                    no_difference=0.0,
-                    log=False,
-                ),
-                "slices",
-            )
+        rows = tuple(
+            ForestRow(one.label, Cell(one.difference, one.low, one.high), one.verdict == "shown", one.outcome)
+            for one in known
         )
-    return tuple(figures)
+        axis = "WER after minus before, in percentage points (right: worse)"
+        id_ = "changes" if len(found.recognizers) == 1 else f"changes-{name}"
+        worse, better = sum(one.worse for one in known), sum(one.better for one in known)
+        alt = (
+            f"Differences of WER between the two runs for {counted(len(known), 'slice')} with 95 % intervals;"
+            f" {worse} shown to be worse, {better} better."
+        )
+        forest = Forest(rows, axis, no_difference=0.0, log=False)
+        figures.append(Figure(id_, f"Change of the word error rate, {name}", alt, forest, "slices"))
+    return figures
 
 
 def _shared_note(found: Comparison) -> Note:
@@ -448,22 +490,20 @@ def _shared_note(found: Comparison) -> Note:
     return Note("pairs", text, facts)
 
 
-def _too_few(found: Comparison) -> tuple[Refusal, ...]:
+def _too_few(found: Comparison) -> list[Refusal]:
     few = [one for one in found.slices if one.verdict == "refused"]
     if not few:
-        return ()
+        return []
     needed = next(count for count in range(1, 64) if least_p(count) <= found.alpha)
     most = max(one.speakers for one in few)
-    return (
-        Refusal(
-            "too_few_speakers",
-            listed(dict.fromkeys(one.label for one in few)),
-            f"{'at most ' if len(few) > 1 else ''}{counted(most, 'speaker')}, and {needed} are needed to ever show a"
-            f" change at the level {found.alpha:g}",
-            {"slices": len(few), "of": len(found.slices), "speakers": most, "needed": needed},
-            remedy=f"{needed} speakers or more, the same in both runs",
-        ),
+    about = listed(dict.fromkeys(one.label for one in few))
+    text = (
+        f"{'at most ' if len(few) > 1 else ''}{counted(most, 'speaker')}, and {needed} are needed to ever show a"
+        f" change at the level {found.alpha:g}"
     )
+    facts = {"slices": len(few), "of": len(found.slices), "speakers": most, "needed": needed}
+    remedy = f"{needed} speakers or more, the same in both runs"
+    return [Refusal("too_few_speakers", about, text, facts, remedy)]
 
 
 def _method(found: Comparison) -> str:
