@@ -34,7 +34,11 @@ def in_points(difference: float | None, low: float | None = None, high: float | 
 
 
 def signed(difference: float) -> str:
-    """Return a difference of rates in points, with its sign: `+1.2`, and `0.0` for what rounds to nothing."""
+    """Return a difference of rates in points, with its sign.
+
+    >>> signed(0.012), signed(-0.0004)
+    ('+1.2', '0.0')
+    """
     text = f"{100 * difference:+.1f}"
     return "0.0" if text[1:] == "0.0" else text
 
