@@ -113,6 +113,7 @@ def test_who_shows_does_not_decide(stage):
 
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 FOREIGN_FLAGS = {
+    "config.py": "of a recognizer in the audit.toml that is written",
     "answer.py": "where arguments become flags",
     "recognize/command.py": "those of a user's program",
     "recognize/nemo.py": "the hub's",

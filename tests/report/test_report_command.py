@@ -22,7 +22,7 @@ def test_a_report_is_built_again_as_the_run_was_asked(make_run, drops, capsys, v
     run = remember(make_run(drops), ["accent"], Gates({"clean_wer": Gate(0.1)}))
     assert command(run.folder) == 1
     out, err = capsys.readouterr()
-    assert "Word error rate on clean speech" in out
+    assert "Word error rate by accent on clean speech\n" in out
     assert "gate clean_wer/two: FAIL" in out
     assert f"Report: {run.folder / 'report.html'}" in err
     assert "voxaudit: 1 of 2 gates failed: two gets " in err

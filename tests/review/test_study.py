@@ -527,5 +527,5 @@ def test_one_setting_has_no_mildest_and_no_strongest(tmp_path, capsys):
     path.write_text("perturbation,setting,participant,rating\necho,1,x,5\necho,2,x,4\nphone,,x,7\n")
     assert main(["study", "analyze", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "from its mildest setting (1) to its strongest (2)" in out
+    assert "from 1, its mildest setting, to 2, its strongest" in out
     assert "at the mildest setting" in out

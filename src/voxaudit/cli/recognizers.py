@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from voxaudit.cli.arguments import take
 from voxaudit.cli.ask import show
-from voxaudit.cli.output import note
+from voxaudit.cli.output import note, printable
 from voxaudit.options import Option
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> int:
     clips = clips_of(args.audio, args.limit)
     note(f"{args.name}: hearing {len(clips)} clips again and again ...")
     result = check_recognizer(recognizer, clips, long_seconds=args.long, report=_report)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
     failed = sum(not check.passed for check in result.checks)
     said = "every check passed" if not failed else f"{failed} of {len(result.checks)} checks failed"
     notes = [Note("verdict", f"{args.name}: {said}", {"passed": result.passed, "failed": failed})]
@@ -78,5 +81,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(check: Check) -> None:
-    """Say how a check went while the next one runs."""
-    note(f"{'pass' if check.passed else 'FAIL'}  {check.name}")
+    """Say how a check went while the next one runs: on a terminal, in a line that the next one overwrites."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{printable(check.name)} ...", end="", file=sys.stderr, flush=True)
+    elif not check.passed:
+        note(f"FAIL  {check.name}")

@@ -80,7 +80,7 @@ def _serve(args: argparse.Namespace) -> int:
             "Other machines can reach this server, without encryption: "
             "whoever gets hold of the link can hear and read the run."
         )
-    with running(app, host=args.host, port=args.port, any_host=args.allow_remote, log=note) as server:
+    with running(app, host=args.host, port=args.port, allow_remote=args.allow_remote, log=note) as server:
         try:
             if args.json:
                 print_json({"link": server.link, "port": server.port})

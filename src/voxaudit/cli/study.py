@@ -105,7 +105,7 @@ def _serve(args: argparse.Namespace) -> int:
             port=args.port,
             authorize=by_link(people),
             names=(public.netloc,) if public.netloc else (),
-            any_host=args.allow_remote,
+            allow_remote=args.allow_remote,
             log=note,
         ) as server,
     ):

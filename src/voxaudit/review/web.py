@@ -485,7 +485,7 @@ def running(
     token: str | None = None,
     authorize: Authorize | None = None,
     names: Sequence[str] = (),
-    any_host: bool = False,
+    allow_remote: bool = False,
     max_body: int = 65_536,
     log: Callable[[str], None] | None = None,
 ) -> Iterator[Running]:
@@ -494,10 +494,10 @@ def running(
     `port` 0 takes a free one. Without `authorize`, one token lets people in: `token`, or a random one. With
     `authorize`, every person has a token of their own, and `Request.who` says whose it was. `names` are further
     host names under which the server may be asked (a study behind a proxy). An address other than this machine's
-    needs `any_host`: the audio and the texts of a run are then readable for whoever has the link. `max_body` is in
+    needs `allow_remote`: the audio and the texts of a run are then readable for whoever has the link. `max_body` is in
     bytes. `log` gets one line for each request that failed inside.
     """
-    if not loopback(host) and not any_host:
+    if not loopback(host) and not allow_remote:
         raise VoxauditError(
             f"{host}: other machines could then reach this server; allow that, or listen on this machine only",
             see=("allow_remote", "host"),

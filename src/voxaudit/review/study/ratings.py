@@ -89,9 +89,9 @@ class Comprehensibility:
                 [
                     "perturbation",
                     "setting",
-                    ("mean", "mean rating", "number", "low", "high"),
+                    ("mean", "mean rating", "ratio", "low", "high"),
                     _LOST,
-                    "participants",
+                    ("participants", "", "count"),
                 ],
             )
         ]
@@ -103,10 +103,10 @@ class Comprehensibility:
                     [asdict(drop) for drop in drops],
                     [
                         *("perturbation", "mildest", "strongest"),
-                        ("degradation_mildest", "%, mildest", "number"),
-                        ("degradation_strongest", "%, strongest", "number"),
-                        ("drop", "points lost", "number", "low", "high"),
-                        *(("t", "t", "number"), "p", "p_adjusted"),
+                        ("degradation_mildest", "%, mildest", "ratio"),
+                        ("degradation_strongest", "%, strongest", "ratio"),
+                        ("drop", "points lost", "ratio", "low", "high"),
+                        *(("t", "t", "ratio"), "p", "p_adjusted"),
                     ],
                 )
             )
@@ -195,12 +195,12 @@ class Comprehensibility:
         return found
 
 
-_LOST = ("degradation", "degradation, %", "number")
+_LOST = ("degradation", "degradation, %", "ratio")
 
 
 def _drop_finding(drop: Drop) -> Finding:
     """Return what is lost from the mildest to the strongest setting of a perturbation, and whether that is shown."""
-    steps = f"from its mildest setting ({drop.mildest}) to its strongest ({drop.strongest})"
+    steps = f"from {drop.mildest}, its mildest setting, to {drop.strongest}, its strongest"
     limits = (
         ""
         if drop.low is None
