@@ -140,6 +140,17 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, mode: int =
         raise VoxauditError(f"{path}: cannot write ({reason or one_line(error, 200)})") from error
 
 
+def write_table(table: pl.DataFrame, path: Path) -> None:
+    """Write a table as the path's ending says: `.csv`, `.tsv`, `.jsonl` or `.parquet`."""
+    writers: dict[str, Callable[[Path], object]] = {
+        ".csv": table.write_csv,
+        ".tsv": lambda place: table.write_csv(place, separator="\t"),
+        ".jsonl": table.write_ndjson,
+        ".parquet": table.write_parquet,
+    }
+    write_atomically(path, writers[path.suffix.lower()])
+
+
 def _reserve(path: Path, mode: int) -> Path:
     """Make an empty file beside `path`.
 

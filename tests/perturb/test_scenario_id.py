@@ -16,7 +16,7 @@ from voxaudit.perturb.scenario_id import (
     read_setting,
     show_setting,
 )
-from voxaudit.perturb.settings import by_harshness, describe
+from voxaudit.perturb.settings import by_harshness, changes_timing, describe, in_steps
 from voxaudit.perturb.slots import SLOTS
 
 NEEDS_A_SOURCE = {"universal"}  # its noise comes from an attack
@@ -207,3 +207,26 @@ def test_scenario_ids_are_taken_apart():
     assert describe("hp:theta=500").category == "filter"
     assert describe("universal:3").attack
     assert by_harshness([describe("mystery:a=1"), describe("mystery:a=2")]) == []
+
+
+def test_settings_stand_from_mild_to_harsh_and_alone_where_no_order_is_known():
+    names = [
+        "gaussian_noise:snr=5",
+        "mystery:a=2",
+        "echo:3",
+        "gaussian_noise:snr=20",
+        "mystery:a=1",
+        "echo:0",
+    ]
+    steps = in_steps(map(describe, names))
+    assert {name: [setting.scenario for setting in some] for name, some in steps.items()} == {
+        "gaussian_noise": ["gaussian_noise:snr=20", "gaussian_noise:snr=5"],
+        "mystery:a=2": ["mystery:a=2"],
+        "mystery:a=1": ["mystery:a=1"],
+        "echo": ["echo:0", "echo:3"],
+    }
+
+
+def test_what_changes_timing():
+    assert changes_timing("tempo_up:2")
+    assert not any(map(changes_timing, ("clean", "gaussian_noise:2", "accented_here", "mystery:3")))

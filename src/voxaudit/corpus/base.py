@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,6 +66,17 @@ class Corpus:
     skipped: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
+
+    @classmethod
+    def of_files(cls, files: Iterable[Path]) -> Corpus:
+        """Return audio files as a corpus of their own: an utterance each, named by its path."""
+        files = list(dict.fromkeys(files))
+        for file in files:
+            if not file.is_file():
+                raise VoxauditError(f"{file}: no such audio file")
+        schema = {column: pl.Float64 if column in ("start", "duration") else pl.String for column in COLUMNS}
+        rows = [{"id": str(file), "audio": str(file.absolute())} for file in files]
+        return cls("files", "files", pl.DataFrame(rows, schema=schema))
 
     def __len__(self) -> int:
         return self.table.height

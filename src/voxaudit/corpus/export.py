@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 
 from voxaudit.corpus.base import COLUMNS, Corpus, CorpusError
-from voxaudit.tables import write_atomically
+from voxaudit.tables import write_table
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet")
 
@@ -38,10 +37,4 @@ def write_manifest(corpus: Corpus, path: str | Path) -> None:
     below = pl.col("audio").str.starts_with(prefix)
     short = pl.when(below).then(pl.col("audio").str.strip_prefix(prefix)).otherwise("audio")
     table = table.drop(unused).with_columns(short.alias("audio"))
-    writers: dict[str, Callable[[Path], object]] = {
-        ".csv": table.write_csv,
-        ".tsv": lambda place: table.write_csv(place, separator="\t"),
-        ".jsonl": table.write_ndjson,
-        ".parquet": table.write_parquet,
-    }
-    write_atomically(path, writers[path.suffix.lower()])
+    write_table(table, path)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from voxaudit.corpus.roles import ROLES, role_of
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.describe import known_perturbation
-from voxaudit.perturb.scenario import CLEAN
+from voxaudit.perturb.scenario import CLEAN, parse_scenario
 from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.perturb.suites import AEQUEVOX
 
@@ -110,6 +111,15 @@ def by_harshness(settings: Iterable[Setting]) -> list[Setting]:
     if all(setting.value is not None and setting.harsher for setting in some):
         return sorted(some, key=lambda setting: setting.harsher * (setting.value or 0.0))
     return []
+
+
+def changes_timing(scenario: str) -> bool:
+    """Say whether a scenario changes when what is said; a role (natural speech) and what nobody knows do not."""
+    try:
+        perturbation = parse_scenario(scenario).perturbation
+    except VoxauditError:
+        return False
+    return perturbation is not None and perturbation.map_time(1.0) != 1.0
 
 
 def in_steps(settings: Iterable[Setting]) -> dict[str, list[Setting]]:

@@ -12,7 +12,6 @@ from voxaudit.answer import (
     Answer,
     Bars,
     Cell,
-    Column,
     Figure,
     Finding,
     Note,
@@ -20,31 +19,28 @@ from voxaudit.answer import (
     Series,
     Table,
     finding_id,
-    number_or_none,
     tabulate,
 )
 from voxaudit.audio import SUFFIXES
 from voxaudit.audits.audit import asks
 from voxaudit.audits.scores import Names, is_run
 from voxaudit.corpus import Corpus, read_corpus
-from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb import CLEAN, parse_scenario
+from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import aside, in_short
+from voxaudit.perturb.settings import changes_timing
 from voxaudit.run import Run
 from voxaudit.score.quality import difficulties, measure_quality
 from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS
 from voxaudit.score.quality.measures import COLUMNS
-from voxaudit.tables import write_atomically
+from voxaudit.tables import write_table
 from voxaudit.wording import counted, listed
 
 ALL = 2**62
 """More utterances than any corpus has."""
 TITLES = {
     "dnsmos": "DNSMOS",
-    "overall": "overall",
-    "signal": "signal",
-    "background": "background",
+    **dict.fromkeys(("overall", "signal", "background"), ""),
     "pesq": "PESQ",
     "snr": "SNR (dB)",
 }
@@ -95,13 +91,12 @@ def quality(
         progress=progress,
     )
     if out is not None:
-        _write(table, out)
+        write_table(table, out)
     frame, refusals = _by_scenario(table)
-    total = corpus.corpus.height if isinstance(corpus, Run) else len(corpus)
-    measured = table["utterance"].n_unique()
+    total = counted(corpus.corpus.height if isinstance(corpus, Run) else len(corpus), "utterance")
     return Answer(
         audit="quality",
-        title=f"Quality of {measured:,} of {counted(total, 'utterance')}",
+        title=f"Quality of {table['utterance'].n_unique():,} of {total}",
         findings=tuple(_findings(frame)),
         tables=(_table(frame),),  # type: ignore[arg-type]
         figures=tuple(_figures(frame)),
@@ -124,20 +119,10 @@ def _opened(source: Any) -> Run | Corpus:
     if len(files) < len(given) or not files:
         raise VoxauditError("quality is measured of a run, a corpus, or paths of audio files")
     if all(path.suffix.lower() in SUFFIXES and not path.is_dir() for path in files):
-        return _corpus_of_files(files)
+        return Corpus.of_files(files)
     if len(files) > 1:
         raise VoxauditError(f"{files[0]}: give one run, one corpus, or audio files only")
     return Run(files[0]) if is_run(files[0]) else read_corpus(files[0])
-
-
-def _corpus_of_files(files: list[Path]) -> Corpus:
-    for file in files:
-        if not file.is_file():
-            raise VoxauditError(f"{file}: no such audio file")
-    seconds = ("start", "duration")
-    schema = {column: pl.Float64 if column in seconds else pl.String for column in CORPUS_COLUMNS}
-    rows = [{"id": str(file), "audio": str(file.absolute())} for file in dict.fromkeys(files)]
-    return Corpus("files", "files", pl.DataFrame(rows, schema=schema))
 
 
 def _count(utterances: int | str | None) -> int | None:
@@ -160,14 +145,6 @@ def _writable(path: str | Path | None) -> Path | None:
     if not out.absolute().parent.is_dir():
         raise VoxauditError(f"{out}: no such folder as {out.absolute().parent}", see=("rows",))
     return out
-
-
-def _write(table: pl.DataFrame, out: Path) -> None:
-    if out.suffix.lower() == ".parquet":
-        write_atomically(out, table.write_parquet)
-    else:
-        separator = "\t" if out.suffix.lower() == ".tsv" else ","
-        write_atomically(out, lambda path: table.write_csv(path, separator=separator))
 
 
 def _by_scenario(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Refusal]]:
@@ -210,42 +187,30 @@ def _findings(frame: pl.DataFrame) -> Iterator[Finding]:
         if row["dnsmos"] is not None:
             rated = f"Listeners would rate {what} {row['dnsmos']:.2f} of 5 (DNSMOS)"
             beside = "" if clean is None or name == CLEAN else f", clean speech {clean:.2f}"
-            yield Finding(
-                id=finding_id("quality", name, "dnsmos"),
-                measure="dnsmos",
-                unit="mean opinion score, 1 to 5",
-                sentence=f"{rated}{beside}.",
-                estimate=number_or_none(row["dnsmos"]),
-                **shared,
-            )
+            shared |= {"sentence": f"{rated}{beside}.", "unit": "mean opinion score, 1 to 5"}
+            yield Finding(finding_id("quality", name, "dnsmos"), "dnsmos", estimate=row["dnsmos"], **shared)
         if row["difficulty"] is not None:
-            known = row["low"] is not None
-            limits = f" ({row['low']:.1f} to {row['high']:.1f})" if known else ""
+            limits = "" if row["low"] is None else f" ({row['low']:.1f} to {row['high']:.1f})"
             hard = f"{row['difficulty']:.1f}{limits}"
+            shared |= {"sentence": f"The difficulty of {what} is {hard} among {count}; 50 is the mean."}
             yield Finding(
-                id=finding_id("quality", name, "difficulty"),
-                measure="difficulty",
-                unit="points of difficulty",
-                sentence=f"The difficulty of {what} is {hard} among {count}; 50 is the mean.",
-                estimate=number_or_none(row["difficulty"]),
-                low=number_or_none(row["low"]),
-                high=number_or_none(row["high"]),
+                finding_id("quality", name, "difficulty"),
+                "difficulty",
+                estimate=row["difficulty"],
+                low=row["low"],
+                high=row["high"],
                 speakers=row["clusters"] if row["resampled"] == "speakers" else None,
                 headline=row["difficulty"] == hardest,
-                **shared,
+                **(shared | {"unit": "points of difficulty"}),
             )
 
 
 def _table(frame: pl.DataFrame) -> Table:
-    scores = [Column(name, title, "ratio") for name, title in TITLES.items() if name in frame.columns]
-    columns = [
-        Column("scenario"),
-        Column("does", "what it does"),
-        *scores,
-        Column("difficulty", "difficulty", "ratio", "low", "high"),
-        Column("utterances", kind="count"),
-        *([Column("missing", "with something missing", "count")] if frame["missing"].sum() else []),
-    ]
+    scores = [(name, title, "ratio") for name, title in TITLES.items() if name in frame.columns]
+    hard = ("difficulty", "", "ratio", "low", "high")
+    columns = ["scenario", ("does", "what it does"), *scores, hard, "utterances"]
+    if frame["missing"].sum():
+        columns.append(("missing", "with something missing", "count"))
     return tabulate("scenarios", "How each scenario sounds", frame, columns)
 
 
@@ -263,26 +228,14 @@ def _notes(table: pl.DataFrame, frame: pl.DataFrame) -> Iterator[Note]:
     known = frame.filter(pl.col("low").is_not_null())
     if known.height:
         widest = float(((known["high"] - known["low"]) / 2).to_numpy().max())
-        resampled = known["resampled"][0]
-        yield Note(
-            "relative",
-            f"difficulty is relative to these scenarios; 95 % intervals by resampling {resampled}, the widest"
-            f" ±{widest:.1f} points",
-            {"resampled": resampled, "widest": widest},
-        )
-    retimed = [name for name in frame["scenario"] if _retimed(name)]
+        by = known["resampled"][0]
+        limits = f"95 % intervals by resampling {by}, the widest ±{widest:.1f} points"
+        text = f"difficulty is relative to these scenarios; {limits}"
+        yield Note("relative", text, {"resampled": by, "widest": widest})
+    retimed = [name for name in frame["scenario"] if changes_timing(name)]
     if retimed and "pesq" in frame.columns and frame["pesq"].count():
         text = f"PESQ cannot follow a change of timing and reads low there: {listed(retimed, 12)}"
         yield Note("retimed", text, {"scenarios": retimed})
     reasons = table["missing"].drop_nulls().value_counts(sort=True, name="count")
     for reason, count in reasons.head(5).iter_rows():
         yield Note("missing", f"not measured in {counted(count, 'row')}: {reason}", {"rows": count})
-
-
-def _retimed(scenario: str) -> bool:
-    """Say whether a scenario changes timing, where PESQ reads near its lowest whatever the sound is like."""
-    try:
-        perturbation = parse_scenario(scenario).perturbation
-    except VoxauditError:  # a role: natural speech
-        return False
-    return perturbation is not None and perturbation.map_time(1.0) != 1.0
