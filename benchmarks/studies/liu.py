@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from voxaudit.cli.output import print_table
+from voxaudit.render.terminal import print_table
 from voxaudit.stats.cells import FloatArray, IntArray, collapse
 from voxaudit.stats.ratio_bootstrap import Limits, ratio_bootstrap
 from voxaudit.stats.regression import Settings, likelihood_ratio, normal_tails, regress, without_columns

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.cli.main import main
-from voxaudit.cli.output import print_table
-from voxaudit.render.terminal import _folded, _parts, _widths
+from voxaudit.render.terminal import _folded, _parts, _widths, print_table
 
 HEAD = ("recognizer", "attribute", "group", "reference", "where", "LWERR", "verdict")
 ROW = (
