@@ -7,8 +7,8 @@ import polars as pl
 from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
 from benchmarks.verdicts.world import Setting
 
-from voxaudit.review.study.ratings import analyze_ratings
 from voxaudit.review.study.analyze import Judgment, analyze_judgments
+from voxaudit.review.study.ratings import analyze_ratings
 from voxaudit.stats.agreement import kappa_interval, rating_counts
 
 PAIRS = 12

@@ -1,11 +1,11 @@
-"""What each verdict means, and when not to trust it: a sentence or two a verdict."""
+"""What each verdict means, and when not to trust it: a sentence or two per verdict."""
 
 from __future__ import annotations
 
 MEANING: dict[str, str] = {
     "disparity.gap": (
-        "One group's speech gets more errors than the reference group's, all controls being equal. Do not trust it"
-        " where groups differ in something that is not in the model (rooms, microphones, texts)."
+        "A typical speaker of one group meets more errors than one of the other, all controls being equal. Do not trust"
+        " it where groups differ in something that is not in the model (rooms, microphones, texts)."
     ),
     "gate.group_ratio": (
         "The interval of one ratio leaves out 1. The gate is more careful: of this interval and the likelihood's it"
@@ -168,7 +168,7 @@ MEANING: dict[str, str] = {
         " t test (see [sequential](sequential.md))."
     ),
     "sequential.alike": (
-        "The gap is within the margin. Hard to show: it needs a hundred speakers a group at usual spreads."
+        "The gap is within the margin. Hard to show: it needs a hundred speakers per group at usual spreads."
     ),
     "breaking.difference": (
         "One group's speech breaks at a milder disturbance. Speakers beyond the range count as at its end."
