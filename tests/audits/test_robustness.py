@@ -1,6 +1,8 @@
 """The robustness audit, computed by hand."""
 
 import math
+import subprocess
+import sys
 
 import polars as pl
 import pytest
@@ -341,3 +343,24 @@ def test_the_order_of_rows_does_not_matter(data):
     one, other = (robustness(scores(some), resamples=100) for some in (rows, mixed))
     assert one.levels.equals(other.levels)
     assert one.ranking.equals(other.ranking)
+
+
+REPEATED = """
+import polars as pl, voxaudit
+rows = [
+    ("r", scenario, f"s{s}", f"s{s}-{u}", (7 * s + 3 * u + 5 * d) % 11, 30, str(d), "ab"[s % 2])
+    for scenario in ("clean", "echo:1", "music:2") for s in range(12) for u in range(4) for d in range(3)
+]
+names = ["recognizer", "scenario", "speaker", "utterance", "errors", "words", "draw", "group"]
+answer = voxaudit.robustness(pl.DataFrame(rows, schema=names, orient="row"), attributes=["group"], resamples=100)
+print([(f.id, f.estimate, f.low, f.high, f.p) for f in answer.findings])
+print({name: frame.to_dicts() for name, frame in answer.tables.items()})
+"""
+
+
+def test_random_draws_give_the_same_digits_in_every_process():
+    """Thirds of errors are averaged: in another order, sums of them would differ in the last digit."""
+    command = [sys.executable, "-c", REPEATED]
+    first, *others = (subprocess.run(command, capture_output=True, check=True).stdout for _ in range(4))
+    assert b"stability" in first
+    assert all(other == first for other in others)

@@ -561,7 +561,7 @@ def _group_sums(trials: Trials, attribute: str) -> pl.DataFrame:
     by = [*trials.unit, "scenario", "group"]
     sums = (
         rows.rename({column: "group"})
-        .group_by([*by, "person"])
+        .group_by([*by, "person"], maintain_order=True)
         .agg(pl.col("errors", "words").sum(), utterances=pl.len().cast(pl.Int64))
     )
     return sums.with_columns(pl.col(by).cast(pl.String))
