@@ -256,7 +256,9 @@ def test_curves_are_drawn(scores, tmp_path, capsys):
     assert run(scores, "--plot", tmp_path / "curves.docx") == 2
     assert "written as" in capsys.readouterr().err
     assert run(scores, "--plot", f"curve={tmp_path / 'curves.svg'}") == 2
-    assert "no figure 'curve'; there are: categories, heat-map-a, heat-map-b, curves" in capsys.readouterr().err
+    assert (
+        "no figure 'curve'; there are: categories, heat-map-a, heat-map-b, curves" in capsys.readouterr().err
+    )
 
 
 def test_a_missing_file_is_one_line(tmp_path, capsys):

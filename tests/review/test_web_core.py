@@ -325,9 +325,14 @@ def test_every_participant_has_a_token_of_their_own():
 
 
 def test_other_machines_only_on_request():
-    with pytest.raises(VoxauditError, match="see the arguments `allow_remote`, `host`"), running(app, host="0.0.0.0"):
+    with (
+        pytest.raises(VoxauditError, match="see the arguments `allow_remote`, `host`"),
+        running(app, host="0.0.0.0"),
+    ):
         pass
-    with running(app, host="0.0.0.0", allow_remote=True, names=["study.example", "study.example:8443"]) as server:
+    with running(
+        app, host="0.0.0.0", allow_remote=True, names=["study.example", "study.example:8443"]
+    ) as server:
         assert server.url == f"http://127.0.0.1:{server.port}/"
         for good in (
             f"192.0.2.7:{server.port}",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from voxaudit.stats.multiplicity import farther_together
 from voxaudit.stats.profile import profile_interval
 from voxaudit.stats.regression import Regression, normal_tails
 from voxaudit.stats.robust import Sandwich
@@ -64,10 +65,7 @@ def lower_together(ratio: float, low: float | None, count: int, speakers: int) -
 
     It is as much farther on the log scale as quantiles of t are, with the `speakers` of the smaller group.
     """
-    from scipy.special import stdtrit
-
     if count == 1 or not low or not np.isfinite(ratio):
         return low
-    df = max(speakers - 1.0, 1.0)
-    farther = float(stdtrit(df, 1.0 - 0.025 / count) / stdtrit(df, 0.975))
+    farther = float(farther_together(max(speakers - 1.0, 1.0), count))
     return float(ratio * (low / ratio) ** farther)

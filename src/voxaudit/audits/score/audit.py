@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from voxaudit.score.pairs import scores_of
 from voxaudit.score.show import alignment_block
 from voxaudit.score.table import total
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
-from voxaudit.tables import require_columns, write_atomically
+from voxaudit.tables import require_columns, write_table
 from voxaudit.wording import counted, percent, percent_interval
 
 SENSITIVITY_ROWS = 5_000
@@ -124,10 +124,9 @@ def score_files(
 
 def _write(table: pl.DataFrame, path: Path) -> None:
     """Write a `scores` table, what every audit reads: one row per utterance, with the files' other columns."""
-    writers: dict[str, Callable[[Path], object]] = {".csv": table.write_csv, ".parquet": table.write_parquet}
-    if path.suffix.lower() not in writers:
-        raise VoxauditError(f"{path}: a scores table is written as {' or '.join(writers)}", see=("scores",))
-    write_atomically(path, writers[path.suffix.lower()])
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise VoxauditError(f"{path}: a scores table is written as .csv or .parquet", see=("scores",))
+    write_table(table, path)
 
 
 def _unspaced(pairs: Pairs, chosen: str) -> list[Note]:
