@@ -153,6 +153,7 @@ def test_alike_needs_a_margin_and_data_that_keep_within_it():
     assert "alike" not in {one.verdict for one in narrow.detail.slices}
 
 
+@pytest.mark.slow
 def test_a_change_as_large_as_the_margin_is_rarely_called_alike():
     rng = np.random.default_rng(3)
     table = pool()
