@@ -89,7 +89,8 @@ def test_keys_listen_label_and_move(folder, new_page):
         assert page.locator("#cases [aria-current]").inner_text() != first
         page.keyboard.press("k")
         page.wait_for_function("() => document.querySelectorAll('#cases button')[0].ariaCurrent === 'true'")
-        page.wait_for_load_state("networkidle")  # the case is drawn when its recordings have come
+        # Until the case has come, the field is that of the one before; it is drawn anew with the case.
+        page.wait_for_function("() => !document.getElementById('case').hasAttribute('aria-busy')")
         page.focus("#comment")
         page.keyboard.type("123 jk x n?")  # in a field, keys are letters
         assert page.locator("#saved").inner_text() == ""
