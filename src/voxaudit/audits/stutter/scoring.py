@@ -113,10 +113,10 @@ def all_rates(table: pl.DataFrame) -> dict[str, dict[str, Counts]]:
     return {target: {fillers: rates(table, target, fillers) for fillers in FILLERS} for target in TARGETS}
 
 
-def change(table: pl.DataFrame) -> Change | None:
+def change(table: pl.DataFrame, *, seed: int = 0) -> Change | None:
     """Return how one recognizer's trials differ between originals and cases; None where there is nothing to pair."""
     counts = pl.concat([table, _errors(_counts(table, "intended", "kept"))], how="horizontal")
-    return paired_change(counts.with_columns(after=pl.col("chain") != ""))
+    return paired_change(counts.with_columns(after=pl.col("chain") != ""), seed=seed)
 
 
 def _errors(counts: pl.DataFrame) -> pl.DataFrame:
