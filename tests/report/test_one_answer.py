@@ -112,7 +112,7 @@ path = {json.dumps(str(ACCENTS))}
 attributes = ["native_language", "gender"]
 [recognizers.moonshine]
 [scenarios]
-use = ["gaussian_noise:2", "rir:2"]
+use = ["rir:2"]
 [run]
 out = "run"
 [gates]
