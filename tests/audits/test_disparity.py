@@ -435,7 +435,7 @@ def test_what_a_gate_looks_at_holds_for_all_comparisons_together() -> None:
         (
             {"sex": pl.when(pl.col("group") == "a").then(pl.lit("f")).otherwise(pl.lit("m"))},
             {"controls": ["sex"]},
-            r"group '[ab]' of group cannot be told apart from sex",
+            "group 'a' of group cannot be told apart from sex",
         ),
         (
             {"group": pl.int_range(pl.len())},

@@ -243,6 +243,7 @@ def test_what_holds_for_several_attributes_is_said_once(make_run, drops):
     people = {f"s{n}": {"accent": "ns"[n % 2], "age": "yo"[n // 6]} for n in range(12)}
     document = build_report(make_run(drops, text=None, people=people), attributes=["accent", "age"])
     assert [one.code for one in chapter(document, "disparity").all_refusals] == ["no_references"]
+    assert [answer.question["by"] for answer in chapter(document, "accuracy").answers] == [None]
 
 
 def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops, tmp_path):
