@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from scipy.stats import kruskal
 
-from voxaudit.stats.balance import balance_test, quantiles_by_group
+from voxaudit.stats.balance import balance_test
 
 PEOPLE = pl.DataFrame(
     {"@accent": ["a"] * 4 + ["b"] * 4 + ["c"], "#snr": [10.0, 12.0, 14.0, 16.0, 20.0, 22.0, 24.0, 26.0, 99.0]}
@@ -24,10 +24,3 @@ def test_groups_of_one_speaker_take_no_part():
 def test_nobody_differs():
     row = balance_test(PEOPLE.with_columns(pl.lit(5.0).alias("#snr")), "snr", "accent")
     assert (row["identical"], row["p"], row["largest_difference"]) == (True, 1.0, 0.0)
-
-
-def test_quantiles_stand_in_the_order_of_the_groups():
-    table = quantiles_by_group(PEOPLE, ["snr"], {"accent": ("b", "a")})
-    assert table["group"].to_list() == ["b", "a"]
-    assert table["q50"].to_list() == [23.0, 13.0]
-    assert table["speakers"].to_list() == [4, 4]

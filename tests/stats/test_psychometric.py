@@ -1,4 +1,4 @@
-"""Psychometric curves and censored means."""
+"""Psychometric curves."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
-from scipy.stats import norm
 
-from voxaudit.stats.censored import censored_mean, interval, mean_resamples, permutation_p
 from voxaudit.stats.psychometric import STEPS, Curves, beyond, fit_thresholds, next_setting
 
 
@@ -68,39 +65,3 @@ def test_more_errors_than_words_count_as_all_words():
     one = curves.log_likelihood(np.array([0.5]), np.array([6.0]), np.array([6.0]))
     two = curves.log_likelihood(np.array([0.5]), np.array([11.0]), np.array([6.0]))
     assert (one == two).all()
-
-
-def test_without_censoring_it_is_the_mean():
-    values = np.array([0.2, 0.4, 0.9])
-    assert censored_mean(values, 0.0, 1.0) == pytest.approx([0.5])
-    weights = np.array([[1.0, 1.0, 1.0], [3.0, 0.0, 0.0]])
-    assert censored_mean(values, 0.0, 1.0, weights) == pytest.approx([0.5, 0.2])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_censored_mean_is_the_maximum_of_the_likelihood(seed):
-    values = np.random.default_rng(seed).normal(0.85, 0.25, 30)
-    seen = np.clip(values, 0.0, 1.0)
-    inside = (seen > 0) & (seen < 1)
-
-    def loss(x):
-        mean, deviation = x[0], np.exp(x[1])
-        total = norm.logpdf(seen[inside], mean, deviation).sum()
-        total += (seen >= 1).sum() * norm.logsf(1.0, mean, deviation)
-        return -(total + (seen <= 0).sum() * norm.logcdf(0.0, mean, deviation))
-
-    best = minimize(loss, [0.8, np.log(0.3)], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-10})
-    assert censored_mean(seen, 0.0, 1.0)[0] == pytest.approx(best.x[0], abs=2e-3)
-    assert censored_mean(seen, 0.0, 1.0)[0] > seen.mean()
-
-
-def test_interval_and_permutation():
-    generator = np.random.default_rng(1)
-    first, second = generator.normal(0.5, 0.1, 12), generator.normal(0.7, 0.1, 12)
-    low, high = interval(mean_resamples(first, 0.0, 1.0, generator), 12)
-    assert low < first.mean() < high
-    # The t interval is the yardstick.
-    half = 2.201 * first.std(ddof=1) / np.sqrt(12)
-    assert high - low == pytest.approx(2 * half, rel=0.15)
-    assert permutation_p(first, second, 0.0, 1.0, generator) < 0.01
-    assert permutation_p(first, first[::-1], 0.0, 1.0, generator) == 1.0

@@ -1,11 +1,10 @@
-"""Are groups of speakers alike in what was measured about them? Kruskal and Wallis's test, and quantiles by group.
+"""Are groups of speakers alike in what was measured about them? Kruskal and Wallis's test.
 
 `people` has one row per speaker: `@NAME` is the group of attribute NAME, `#NAME` the speaker's mean of a measure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,33 +47,3 @@ def balance_test(people: pl.DataFrame, measure: str, attribute: str) -> dict[str
     row |= {"statistic": float(test.statistic), "p": float(test.pvalue)}
     row["largest_difference"] = (means[highest] - means[lowest]) / spread if spread > 1e-12 else None
     return row
-
-
-def quantiles_by_group(
-    people: pl.DataFrame, measures: Sequence[str], order: Mapping[str, Sequence[str]]
-) -> pl.DataFrame:
-    """Return mean, standard deviation and quantiles over speakers of every measure, by group."""
-    value = pl.col("value")
-    parts = []
-    for measure in measures:
-        for name, groups in order.items():
-            rank = pl.DataFrame({"group": groups, "rank": range(len(groups))})
-            parts.append(
-                people.select(group=pl.col(f"@{name}"), value=pl.col(f"#{measure}"))
-                .drop_nulls("value")
-                .group_by("group")
-                .agg(
-                    speakers=pl.len().cast(pl.Int64),
-                    mean=value.mean(),
-                    sd=value.std(),
-                    **{f"q{share}": value.quantile(share / 100, "linear") for share in (5, 25, 50, 75, 95)},
-                )
-                .join(rank, on="group")
-                .sort("rank")
-                .select(
-                    pl.lit(measure).alias("measure"),
-                    pl.lit(name).alias("attribute"),
-                    pl.all().exclude("rank"),
-                )
-            )
-    return pl.concat(parts) if parts else pl.DataFrame()

@@ -1,80 +1,54 @@
-"""Speaker-cluster bootstrap of ratios of sums: the intervals of changes of error rates (rates: `stats.rates`)."""
+"""Speakers drawn at random: what differences of error rates would have been with others (rates: `stats.rates`).
+
+Two kinds of draws serve two kinds of claims. Drawn with replacement, speakers show how far an estimate wanders: its
+standard error. A random half of them (each with a chance of one half) gives Hartigan's (1969) typical values: where a
+change comes as often with either sign, as many of them lie below it as above, whatever the tails, so that the
+outermost 2.5 % of the halves are the limits that flipping signs of speakers at random gives. They tell whether there
+is a change at all. How large it may be is another matter: few speakers are hurt most, and they may not be among those
+heard. So a limit on the far side allows for one who is not (`stats.unseen`).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from voxaudit.errors import VoxauditError
+from voxaudit.stats.unseen import BORROWED
 
 FEWEST_SPEAKERS = 5
 """With fewer speakers no interval is given: resampling four people says little about a fifth."""
+BEYOND = 2.0
+"""How far beyond the speaker with the largest change one may be that was not heard, in units of the distance of that
+one from the median speaker."""
 
-_BLOCK = 2_000_000  # resamples x conditions worked on at a time: bounds memory
-_DRAWS = 4_000_000  # resamples x speakers drawn at a time
+_DRAWS = 4_000_000  # halves x speakers worked on at a time: bounds memory
 
 
-def ratio_intervals(
-    table: pl.DataFrame,
-    by: Sequence[str],
+def change_interval(
+    changes: NDArray[np.float64],
+    words: NDArray[np.float64],
     *,
-    errors: str = "errors",
-    words: str = "words",
-    speaker: str = "speaker",
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> pl.DataFrame:
-    """Return a bootstrap interval of `sum(errors) / sum(words)` for every combination of `by`.
+) -> tuple[float | None, float | None]:
+    """Return the limits of `sum(changes) / sum(words)`, one value of each per speaker; None with fewer than five.
 
-    Speakers, not utterances, are drawn; one set of draws serves all conditions, so they stay comparable.
-    Percentile limits are widened to the t distribution's (`alpha' = Phi(-sqrt(n/(n-1)) t)`, Hesterberg 2015),
-    which plain percentiles of few speakers miss. Columns: `by`, `speakers`, `ci_low`, `ci_high`; the limits
-    are null where a condition has fewer than five speakers, unknown ones, or no words.
+    >>> change_interval(np.array([3.0, 1, 2, 4, 2, 3]), np.full(6, 100.0))
+    (0.01, 0.046...)
     """
-    if not 0.0 < confidence < 1.0:
-        raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
-    conditions = table.select(by).unique(maintain_order=True).with_row_index("_condition")
-    known = table.filter(pl.col(speaker).is_not_null())
-    cells = speaker_cells(known, conditions, by, (errors, words), speaker)
-    counts = cells.group_by("_condition").agg(pl.len().alias("speakers"))
-    unnamed = table.filter(pl.col(speaker).is_null()).select(by).unique().with_columns(_unnamed=pl.lit(True))
-    frame = conditions.join(counts, on="_condition", how="left").join(
-        unnamed, on=by, how="left", nulls_equal=True
-    )
-    frame = frame.sort("_condition").with_columns(pl.col("speakers").fill_null(0))
-    error_sums, word_sums = (matrix_of(cells, name, conditions.height) for name in (errors, words))
-    shape = error_sums.shape
-    enough = ((frame["speakers"] >= FEWEST_SPEAKERS) & frame["_unnamed"].is_null()).to_numpy()
-    low, high = np.full(shape[1], np.nan), np.full(shape[1], np.nan)
-    chosen = np.flatnonzero(enough)
-    # Draws are made a block at a time: a million utterances have tens of thousands of speakers.
-    block = max(1, min(resamples, _DRAWS // max(shape[0], 1)))
-    step = max(1, _BLOCK // resamples)
-    for first in range(0, len(chosen), step):
-        some = chosen[first : first + step]
-        above, below = error_sums[:, some], word_sums[:, some]
-        ratios = np.empty((resamples, len(some)))
-        generator = np.random.Generator(
-            np.random.PCG64(seed)
-        )  # every block of conditions sees the same draws
-        for begin in range(0, resamples, block):
-            weights = speaker_weights(shape[0], min(block, resamples - begin), generator)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                ratios[begin : begin + block] = (weights @ above) / (weights @ below)
-        for column, condition in enumerate(some):
-            tail = widened_tail(int(frame["speakers"][int(condition)]), confidence)
-            drawn = ratios[:, column]
-            drawn = drawn[np.isfinite(drawn)]
-            if len(drawn) >= resamples // 2:
-                low[condition], high[condition] = np.quantile(drawn, [tail, 1.0 - tail])
-    limits = {"ci_low": pl.Series(low).fill_nan(None), "ci_high": pl.Series(high).fill_nan(None)}
-    return frame.select(*by, "speakers").with_columns(**limits)
+    own = Resample.within(["all"] * len(words), resamples, seed, confidence)
+    total = words.sum()
+    if not total > 0.0:
+        return None, None
+    estimate, share = changes.sum() / total, words / total
+    values, said = own.rates(changes[:, None], words[:, None])[:, 0], own.sums(share[:, None])[:, 0]
+    return own.change_limits(values, changes / total - estimate * share, share, said, len(words))
 
 
 def speaker_cells(
@@ -113,13 +87,17 @@ def widened_tail(speakers: int, confidence: float) -> float:
 
 @dataclass(frozen=True)
 class Resample:
-    """How often each person is drawn, one row per resample; row 0 is everybody once, which gives the estimate.
+    """Who is drawn, one row per draw; one set of draws serves all conditions, so that differences are paired.
 
-    One set of draws serves all conditions, so that differences of what it gives are paired.
+    `weights` are how often each person is drawn with replacement; row 0 is everybody once, which gives the estimate.
+    `halves` says who is in a random half, `stranger` is the weight of the one not heard beside each half. What is
+    computed from draws (`values`) has a row for each of `weights`, then one for each of `halves`.
     """
 
     weights: NDArray[np.float64]
     confidence: float
+    halves: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
+    stranger: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def within(cls, strata: Sequence[str], resamples: int, seed: int, confidence: float) -> Resample:
@@ -129,31 +107,87 @@ class Resample:
         for stratum in sorted(set(strata), key=repr):
             members = [person for person, own in enumerate(strata) if own == stratum]
             weights[1:, members] = speaker_weights(len(members), resamples, generator)
-        return cls(weights, confidence)
+        halves = generator.random((resamples, len(strata)), dtype=np.float32) < 0.5
+        return cls(weights, confidence, halves, generator.standard_exponential(resamples))
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sums over people (rows) in every draw; those of a half twice, as there are two."""
+        return np.vstack([self.weights @ values, *(2.0 * (half @ values) for half in self._blocks())])
 
     def rates(self, errors: NDArray[np.float64], words: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the rates of conditions (columns; people are rows) in every draw; nan where no words were drawn."""
-        above, below = self.weights @ errors, self.weights @ words
+        above, below = self.sums(errors), self.sums(words)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(below > 0.0, above / below, np.nan)
+
+    def _blocks(self) -> Iterator[NDArray[np.float64]]:
+        step = max(1, _DRAWS // max(self.halves.shape[1], 1))
+        for first in range(0, len(self.halves), step):
+            yield self.halves[first : first + step].astype(np.float64)
 
     def limits(
         self, values: NDArray[np.float64], speakers: int, *, tests: int = 1
     ) -> tuple[float | None, float | None]:
-        """Return the percentile limits of draws (`values[1:]`), widened to the t distribution's for few speakers.
+        """Return percentile limits of draws with replacement, widened to the t distribution's for few speakers.
 
         None with fewer than five speakers, or where most draws have no value; a limit that is infinite is None too.
         `tests` is the number of intervals that have to hold at once (Bonferroni).
         """
-        drawn = values[1:]
+        drawn = values[1 : len(self.weights)]
+        count = len(drawn)
         drawn = drawn[~np.isnan(drawn)]
-        if speakers < FEWEST_SPEAKERS or 2 * len(drawn) < len(values) - 1 or not len(drawn):
+        if speakers < FEWEST_SPEAKERS or 2 * len(drawn) < count or not len(drawn):
             return None, None
         tail = widened_tail(speakers, 1.0 - (1.0 - self.confidence) / tests)
         # Weibull's quantiles are fair with few draws in a tail, but cannot be infinite.
         method = "weibull" if np.isfinite(drawn).all() else "inverted_cdf"
         low, high = np.quantile(drawn, [tail, 1.0 - tail], method=method)  # type: ignore[call-overload]
         return (float(low) if math.isfinite(low) else None, float(high) if math.isfinite(high) else None)
+
+    def change_limits(
+        self,
+        values: NDArray[np.float64],
+        deviation: NDArray[np.float64],
+        share: NDArray[np.float64],
+        said: NDArray[np.float64],
+        speakers: int,
+    ) -> tuple[float | None, float | None]:
+        """Return the limits of a change of rates, of its values in all draws.
+
+        `deviation` is what each person adds to the change beyond it, `share` the share of the words each has, `said`
+        the sum of these shares in all draws; `speakers` is the number of people on the smaller side. Limits that
+        exclude 0 are those of the halves, which decide whether there is a change; others allow for a person not
+        heard. None with fewer than five speakers or where too many draws have no value.
+        """
+        estimate, there = float(values[0]), share > 0.0
+        if speakers < FEWEST_SPEAKERS or not math.isfinite(estimate) or not there.any():
+            return None, None
+        drawn = values[len(self.weights) :]
+        own = estimate + deviation[there] / (share[there] + BORROWED / speakers)
+        heard, weight = said[len(self.weights) :], self.stranger / speakers
+        ends = []
+        for sign in (-1.0, 1.0):
+            extreme, middle = np.max(sign * own), np.median(sign * own)
+            farthest = extreme + BEYOND * (extreme - middle)
+            # A half without anybody says nothing against any limit.
+            half = self._outermost(np.where(np.isnan(drawn), np.inf, sign * drawn))
+            beside = np.where(np.isnan(drawn), farthest, sign * drawn * heard + weight * farthest)
+            beside = np.where(np.isnan(drawn), farthest, beside / (heard + weight))
+            beyond = self._outermost(beside)
+            end = half if half < 0.0 else max(half, beyond) if math.isfinite(half) else beyond
+            ends.append(sign * max(end, sign * estimate))
+        return ends[0], ends[1]
+
+    def _outermost(self, values: NDArray[np.float64]) -> float:
+        """Return the value that so many are above as the confidence allows on one side; the largest with few draws."""
+        rank = max(int((1.0 - self.confidence) / 2.0 * (len(values) + 1)), 1)
+        return float(np.partition(values, len(values) - rank)[len(values) - rank])
+
+    def standard_error(self, values: NDArray[np.float64]) -> float:
+        """Return the bootstrap standard error: the standard deviation of the finite draws with replacement."""
+        drawn = values[1 : len(self.weights)]
+        drawn = drawn[np.isfinite(drawn)]
+        return float(np.std(drawn, ddof=1)) if len(drawn) > 1 else float("nan")
 
     def widths_together(self, differences: Sequence[NDArray[np.float64]], speakers: int) -> list[float]:
         """Return half the widths of intervals of differences (draws of each) that hold for all of them at once.
@@ -163,9 +197,11 @@ class Resample:
         """
         from scipy.special import ndtri, stdtrit
 
-        errors = [standard_error(one) for one in differences]
+        errors = [self.standard_error(one) for one in differences]
         drawn = [
-            np.abs(one[1:] - one[0]) / error if error > 0 else np.zeros(len(one) - 1)
+            np.abs(one[1 : len(self.weights)] - one[0]) / error
+            if error > 0
+            else np.zeros(len(self.weights) - 1)
             for one, error in zip(differences, errors, strict=True)
         ]
         largest = np.nanmax(np.nan_to_num(np.stack(drawn), nan=0.0), axis=0)
@@ -173,10 +209,3 @@ class Resample:
         wider = float(np.sqrt(speakers / (speakers - 1)) * stdtrit(speakers - 1, upper) / ndtri(upper))
         width = float(np.quantile(largest, self.confidence)) * wider
         return [width * error if error > 0 else 0.0 for error in errors]
-
-
-def standard_error(values: NDArray[np.float64]) -> float:
-    """Return the bootstrap standard error: the standard deviation of the finite draws (`values[1:]`)."""
-    drawn = values[1:]
-    drawn = drawn[np.isfinite(drawn)]
-    return float(np.std(drawn, ddof=1)) if len(drawn) > 1 else float("nan")

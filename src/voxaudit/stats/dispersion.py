@@ -41,6 +41,22 @@ def dispersion(model: Regression) -> Dispersion:
     return Dispersion(poisson, _ratio(cells, rate * np.exp(cells.to_cells(modes)), size + spent))
 
 
+def speaker_spread(errors: FloatArray, words: FloatArray) -> float:
+    """Return the standard deviation of speakers' log error rates beyond what counting explains; 0 where there is none.
+
+    By moments, from each speaker's errors and words: `cv^2 = sum((e - r w)^2 - r w) / sum((r w)^2)` with r the rate of
+    all, and `sigma^2 = log(1 + cv^2)`, as for log-normal rates.
+
+    >>> round(speaker_spread(np.array([10.0, 20.0, 60.0]), np.full(3, 100.0)), 2)
+    0.63
+    """
+    if not errors.sum():
+        return 0.0
+    expected = words * (errors.sum() / words.sum())
+    squared = float(np.sum((errors - expected) ** 2 - expected) / np.sum(expected**2))
+    return float(np.sqrt(np.log1p(max(squared, 0.0))))
+
+
 def _ratio(cells: Cells, rate: FloatArray, spent: float) -> float:
     # Sum over a cell's utterances of (errors - words rate)^2 / (words rate).
     pearson = cells.squares / rate - 2.0 * cells.errors + cells.words * rate

@@ -90,12 +90,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Term:
-    """A column of the design: the intercept, a control, a group (kind `attribute`), or a group at a scenario."""
+    """A column of the design: the intercept, a control, or a group (kind `attribute`)."""
 
     kind: str
     column: str | None = None
     level: str | None = None
-    at: str | None = None
 
     @property
     def name(self) -> str:
@@ -104,19 +103,18 @@ class Term:
 
 
 def group_design(
-    frame: Frame, attribute: str, reference: str, *, base: str | None = None, interact: bool = False
+    frame: Frame, attribute: str, reference: str, *, base: str | None = None
 ) -> tuple[tuple[Term, ...], FloatArray]:
     """Return the terms of a frame and a column for each: intercept, controls, every group but the reference.
 
-    `base` is the reference value of the interaction column, which acts apart or, with `interact`, differently on every
-    group.
+    `base` is the reference value of the interaction column, which is held fixed like a control.
     """
-    pairs = list(_columns(frame, attribute, reference, base, interact))
+    pairs = list(_columns(frame, attribute, reference, base))
     return tuple(term for term, _ in pairs), np.column_stack([column for _, column in pairs])
 
 
 def _columns(
-    frame: Frame, attribute: str, reference: str, base: str | None, interact: bool
+    frame: Frame, attribute: str, reference: str, base: str | None
 ) -> Iterator[tuple[Term, FloatArray]]:
     yield Term("intercept"), np.ones(len(frame.errors))
     for control in (*frame.controls, *([] if frame.interaction is None else [frame.interaction])):
@@ -126,13 +124,8 @@ def _columns(
         first = base if control is frame.interaction else None
         for level, column in _dummies(control.labels, first or _base(control, frame)):
             yield Term("control", control.column, level), column
-    levels = _dummies(frame.attribute, reference)
-    for level, column in levels:
+    for level, column in _dummies(frame.attribute, reference):
         yield Term("attribute", attribute, level), column
-    if interact and base is not None and frame.interaction is not None:
-        for at, where in _dummies(frame.interaction.labels, base):
-            for level, column in levels:
-                yield Term("interaction", attribute, level, at), column * where
 
 
 def _dummies(labels: Labels, base: str) -> list[tuple[str, FloatArray]]:

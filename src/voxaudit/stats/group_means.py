@@ -1,93 +1,32 @@
-"""Mean word error rates of groups of speakers compared (Herron et al., Eq. 2 to 6).
+"""Mean word error rates of groups of speakers compared (Herron et al., Eq. 1 to 6): every speaker counts once.
 
-Each group with everybody else, two by two, the best with the worst, within strata of alike speakers, and crossed.
-Tables in, tables out: one row per recognizer, attribute and group, p-values corrected over a table, and beside each
-test what Eq. 1 says about the number of speakers. The column of an attribute is `@NAME`, so that no name can hide one
-of ours. What a row allows to conclude is not decided here.
+What is compared is the mean of the speakers' rates (Eq. 3). The test is that of `stats.group_ratios` with rates in
+place of errors: the log ratio of two means, studentized, with speakers shuffled between the groups, a guard against
+unlike and skewed spread, and one family of all questions. With other attributes held fixed, speakers are shuffled
+within strata of those who share them. A difference in points has the limits that follow from those of the ratio, so
+that it excludes 0 exactly where the test rejects. The column of an attribute is `@NAME`, so that no name can hide one
+of ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.errors import VoxauditError
-from voxaudit.stats.multiplicity import benjamini_hochberg, holm
+from voxaudit.stats.cells import FloatArray, IntArray
+from voxaudit.stats.group_ratios import guard_p, interval
+from voxaudit.stats.permutations import PERMUTATIONS, Shuffles, equal_tailed, margins, step_down
 from voxaudit.stats.power import smallest_gap, speakers_needed, whole_speakers
-from voxaudit.stats.speaker_means import MEAN, combine, pooled_sigma, rest_of, summarize_groups, variance
-from voxaudit.stats.ttests import TTest, one_sample, relative_interval, steadied, t_test, welch
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-_FULL_LEVERAGE = 1e-9
-
-
-@dataclass(frozen=True)
-class Differences:
-    """One entry a comparison; `variance` and `df` are nan where a single speaker decides."""
-
-    estimate: FloatArray
-    variance: FloatArray
-    df: FloatArray
-    speakers: FloatArray
-    """How many speakers of the group one simple comparison would need to tell as much, and of the others."""
-    others: FloatArray
-
-
-def stratified_differences(
-    comparison: IntArray,
-    n: FloatArray,
-    mean: FloatArray,
-    m2: FloatArray,
-    other_n: FloatArray,
-    other_mean: FloatArray,
-    other_m2: FloatArray,
-) -> Differences:
-    """Put strata together; `comparison` says which comparison (0, 1, ...) each stratum belongs to.
-
-    A stratum has `n` speakers of the group with mean `mean` and sum of squares about it `m2`, and others likewise; both
-    sides have at least one speaker.
-    """
-    size = int(comparison.max()) + 1
-
-    def total(values: FloatArray) -> FloatArray:
-        return np.asarray(np.bincount(comparison, values, size), dtype=np.float64)
-
-    people = n + other_n
-    weight = n * other_n / people
-    whole = total(weight)
-    gap = mean - other_mean
-    estimate = total(weight * gap) / whole
-    z, other_z = other_n / people, -n / people  # the group's indicator less its mean in the stratum
-    off = gap - estimate[comparison]
-    free, other_free = (1.0 - 1.0 / people - side**2 / whole[comparison] for side in (z, other_z))
-    decided = total(((free < _FULL_LEVERAGE) | (other_free < _FULL_LEVERAGE)).astype(np.float64)) > 0
-    free, other_free = np.maximum(free, _FULL_LEVERAGE), np.maximum(other_free, _FULL_LEVERAGE)
-    squares = z**2 * (m2 + n * (z * off) ** 2) / free
-    other_squares = other_z**2 * (other_m2 + other_n * (other_z * off) ** 2) / other_free
-    variance = total(squares + other_squares) / whole**2
-    # Bell and McCaffrey: 2 (expected variance)^2 / (its variance), if speakers varied alike everywhere.
-    q, other_q = z**2 / free, other_z**2 / other_free
-    own = n * q**2 * (2.0 * free - 1.0) + other_n * other_q**2 * (2.0 * other_free - 1.0)
-    same_stratum = (n * q + other_n * other_q) ** 2 / people**2
-    crossed = 2.0 * (n * q * z + other_n * other_q * other_z) ** 2 / people / whole[comparison]
-    everywhere = (total(n * q * z**2 + other_n * other_q * other_z**2) / whole) ** 2
-    df = whole**2 / (total(own + same_stratum + crossed) + everywhere)
-    return Differences(
-        estimate=estimate,
-        variance=np.where(decided, np.nan, variance),
-        df=np.where(decided, np.nan, df),
-        speakers=whole**2 / total(weight**2 / n),
-        others=whole**2 / total(weight**2 / other_n),
-    )
-
+from voxaudit.stats.speaker_means import combine, pooled_sigma, rest_of, summarize_groups, variance
+from voxaudit.stats.ttests import kish_freedom
 
 Order = Mapping[str, Sequence[str]]
 """Attributes and their groups, in the order they are shown."""
@@ -97,83 +36,61 @@ Gaps = Mapping[str, float]
 KEYS = ("recognizer", "attribute")
 MEANS = ("wer", "wer_utterance_mean", "wer_pooled")
 """Three ways of averaging: over speakers, over utterances, over words."""
-MOST_PAIRED = 100
+MOST_PAIRED = 24
 """Groups of one attribute that are compared pair by pair."""
-FEWEST_CROSSED = 5
-"""Crossed groups of fewer speakers are not tested: two alike by chance would seem sure."""
+FEWEST_CROSSED, MOST_CROSSED = 5, 50
+"""Crossed groups of fewer speakers are not tested, and no more of them than this, the largest."""
+
+_FEWEST_SHUFFLES, _WORK = 999, 5e7  # speakers x shuffles x questions: bounds time
+_SUMS = 2e5  # sums at a time: bounds memory
+_PLAIN = 4  # columns of sums where there are no strata
+_HALF, _HALF_VARIANCE = 0.5, 2.0  # errors counted where a group has none, and the variance of their logarithm
+_TINY = 1e-12
+_FULL_LEVERAGE = 1e-9
+_ANGLES = np.linspace(0.0, 2.0 * np.pi, 1441)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How groups are tested: the level of intervals, the power that counts as enough, the correction of a table."""
+    """How groups are judged: the level of intervals, and the power that counts as enough."""
 
     confidence: float = 0.95
     power: float = 0.8
-    correction: Literal["holm", "bh"] = "holm"
 
     def __post_init__(self) -> None:
         for name, value in (("confidence", self.confidence), ("power", self.power)):
             if not 0.0 < value < 1.0:
                 raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}", see=(name,))
-        if self.correction not in ("holm", "bh"):
-            raise VoxauditError(
-                f"the correction is 'holm' or 'bh', not '{self.correction}'", see=("correction",)
-            )
 
     @property
     def alpha(self) -> float:
         """The level of all tests."""
         return 1.0 - self.confidence
 
-    def adjust(
-        self, p: FloatArray, recognizers: pl.Series | None = None, same: Sequence[object] | None = None
-    ) -> FloatArray:
-        """Return the p-values of one table corrected together; nan stays nan.
-
-        The mean of the recognizers repeats what its parts say: its rows are a family of their own, and those of the
-        single recognizers are another. Rows with equal `same` test one hypothesis (the two sides of an attribute with
-        two groups) and count once.
-        """
-        keys = list(range(len(p))) if same is None else list(same)
-        mean = np.zeros(len(p), dtype=bool) if recognizers is None else (recognizers == MEAN).to_numpy()
-        correct = holm if self.correction == "holm" else benjamini_hochberg
-        adjusted = np.full(len(p), np.nan)
-        for family in (np.flatnonzero(mean), np.flatnonzero(~mean)):
-            first = {keys[row]: row for row in reversed(family)}
-            values = correct([None if np.isnan(p[row]) else float(p[row]) for row in first.values()])
-            by_key = {
-                key: np.nan if value is None else value for key, value in zip(first, values, strict=True)
-            }
-            adjusted[family] = [by_key[keys[row]] for row in family]
-        return adjusted
-
     def enough(
         self, n: FloatArray, rest: FloatArray, sigma: FloatArray, gap: FloatArray
     ) -> dict[str, pl.Series]:
-        """Return what Eq. 1 says about groups of `n` speakers against `rest`.
+        """Return what Eq. 1 says about groups of `n` speakers against `rest`; nothing where nobody differs.
 
         Columns: sigma; speakers_needed (each side, for `gap`); enough_speakers (both sides reach it); more_needed (in
         this group); smallest_gap (that these speakers would show).
         """
-        needed: list[int | None] = []
-        smallest: list[float | None] = []
         level: dict[str, Any] = {"confidence": self.confidence, "power": self.power}
-        known = np.isfinite(sigma) & (gap > 0)
-        for size, others, spread, wanted, usable in zip(n, rest, sigma, gap, known, strict=True):
-            needed.append(whole_speakers(speakers_needed(wanted, spread, **level)) if usable else None)
-            smallest.append(smallest_gap(size, others, spread, **level) if usable and others > 0 else None)
-        wanted_speakers = np.array([np.inf if number is None else number for number in needed])
-        more = [
-            None if number is None else max(0, number - int(size))
-            for number, size in zip(needed, n, strict=True)
-        ]
-        return {
-            "sigma": floats(sigma),
-            "enough_speakers": pl.Series((n >= wanted_speakers) & (rest >= wanted_speakers)),
-            "speakers_needed": pl.Series(needed, dtype=pl.Int64),
-            "more_needed": pl.Series(more, dtype=pl.Int64),
-            "smallest_gap": pl.Series(smallest, dtype=pl.Float64),
+        rows: list[tuple[int | None, bool, int | None, float | None]] = []
+        for size, others, spread, wanted in zip(n, rest, sigma, gap, strict=True):
+            if not (np.isfinite(spread) and spread > _TINY and wanted > 0 and others > 0):
+                rows.append((None, False, None, None))
+                continue
+            needed = whole_speakers(speakers_needed(wanted, spread, **level))
+            smallest = smallest_gap(size, others, spread, **level)
+            rows.append((needed, min(size, others) >= needed, max(0, needed - int(size)), smallest))
+        names = ("speakers_needed", "enough_speakers", "more_needed", "smallest_gap")
+        types = (pl.Int64, pl.Boolean, pl.Int64, pl.Float64)
+        found = {
+            name: pl.Series([row[place] for row in rows], dtype=kind)
+            for place, (name, kind) in enumerate(zip(names, types, strict=True))
         }
+        return {"sigma": floats(sigma), **found}
 
 
 def floats(values: FloatArray) -> pl.Series:
@@ -188,89 +105,46 @@ def numbers(table: pl.DataFrame, *names: str) -> list[FloatArray]:
     ]
 
 
-def gap_of(recognizers: pl.Series, gaps: Gaps) -> FloatArray:
-    """Return the gap asked about, one entry per row."""
-    return recognizers.replace_strict(list(gaps), list(gaps.values()), return_dtype=pl.Float64).to_numpy()
-
-
 def crossed_label(attributes: Sequence[str]) -> pl.Expr:
     """Return how a combination of groups is called: `gender=f, age=18-29`."""
     return pl.concat_str([pl.lit(f"{name}=") + pl.col(f"@{name}") for name in attributes], separator=", ")
 
 
-def determines(cells: pl.DataFrame, other: str, name: str) -> bool:
+def determines(people: pl.DataFrame, other: str, name: str) -> bool:
     """Say whether every group of `other` occurs with one group of `name` only."""
-    kinds = cells.select(f"@{other}", f"@{name}").unique().group_by(f"@{other}").agg(pl.len().alias("kinds"))
+    kinds = people.select(f"@{other}", f"@{name}").unique().group_by(f"@{other}").agg(pl.len().alias("kinds"))
     return bool((kinds["kinds"] == 1).all())
 
 
-def _tested(test: TTest, only: NDArray[np.bool_] | None = None) -> dict[str, pl.Series]:
-    """Return the columns of a test: estimate, low, high, t, df, p; all but the estimate where `only` allows."""
-    keep = True if only is None else only
-    columns = {"low": test.low, "high": test.high, "t": test.t, "df": test.df, "p": test.p}
-    return {
-        "estimate": floats(test.estimate),
-        **{name: floats(np.where(keep, values, np.nan)) for name, values in columns.items()},
-    }
+# Groups described
 
 
-def _relative(mean: FloatArray, overall: FloatArray) -> FloatArray:
-    """Return Eq. 4, in percent of the overall mean."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(100.0 * (mean - overall) / overall, dtype=np.float64)
+def describe_groups(speakers: pl.DataFrame, order: Order, gaps: Gaps, plan: Plan) -> pl.DataFrame:
+    """Return every group of every attribute: its rates (Eq. 2 and 3), the relative error (Eq. 4) and what Eq. 1 says.
 
+    `wer` has the limits of a mean on the log scale, `err_rel` is in percent of the mean of all speakers.
+    """
+    from scipy.special import stdtrit
 
-def _sigma(rows: pl.DataFrame, groups: pl.DataFrame) -> FloatArray:
-    """Return the spread between speakers within the groups of each row's attribute."""
-    return numbers(
-        rows.join(pooled_sigma(groups, KEYS), on=KEYS, how="left", maintain_order="left"), "sigma"
-    )[0]
-
-
-def _one_hypothesis(table: pl.DataFrame, keys: Sequence[str]) -> list[object]:
-    """Return labels for `adjust`: groups of an attribute with just two share one, all other rows have their own."""
-    counts = table.select(pl.len().over(keys).alias("rows"), pl.struct(keys).hash().alias("key"))
-    return [
-        ("pair", key) if rows == 2 else ("row", row) for row, (rows, key) in enumerate(counts.iter_rows())
-    ]
-
-
-# One attribute at a time
-
-
-def compare_with_rest(speakers: pl.DataFrame, order: Order, gaps: Gaps, plan: Plan) -> pl.DataFrame:
-    """Compare every group of every attribute with all other speakers (Eq. 2 to 4)."""
     groups = _summaries(speakers, order)
     n, mean, m2 = numbers(groups, "speakers", "mean", "m2")
     rest = rest_of(groups, KEYS)
-    own, others = variance(n, m2), variance(rest.n, rest.m2)
-    # Two groups are one comparison, whichever side it is looked at from.
-    several = groups.select(pl.len().over(KEYS) > 2).to_series().to_numpy()
-    used = np.where(several, steadied(n, own, rest.n, others), own)
-    level = plan.confidence
-    test = welch(n, mean, used, rest.n, rest.mean, others, confidence=level)
-    # The paper's test: the group's speakers against the overall mean as if that were known exactly.
-    paper = one_sample(n, mean, own, rest.overall, confidence=level)
-    around = one_sample(n, mean, own, 0.0, confidence=level)
-    low, high = relative_interval(n, mean, used, rest.n, rest.mean, others, confidence=level)
+    own = variance(n, m2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = stdtrit(n - 1.0, 0.5 + plan.confidence / 2.0) * np.sqrt(own / n) / mean
+        relative = 100.0 * (mean - rest.overall) / rest.overall
+    asked = groups["recognizer"].replace_strict(list(gaps), list(gaps.values()), return_dtype=pl.Float64)
+    sigma = groups.join(pooled_sigma(groups, KEYS), on=KEYS, how="left", maintain_order="left")
     return groups.select(*KEYS, "group", "speakers", "utterances", "words").with_columns(
         speakers_against=pl.Series(rest.n).cast(pl.Int64),
-        wer=floats(mean),  # Eq. 3
-        wer_low=floats(np.maximum(around.low, 0.0)),
-        wer_high=floats(around.high),
+        wer=floats(mean),
+        wer_low=floats(mean * np.exp(-reach)),
+        wer_high=floats(mean * np.exp(reach)),
         wer_utterance_mean=groups["wer_utterance_mean"],
         wer_pooled=groups["wer_pooled"],
         sd=floats(np.sqrt(own)),
-        err_rel=floats(_relative(mean, rest.overall)),
-        err_rel_low=floats(low),
-        err_rel_high=floats(high),
-        **_tested(test),
-        p_adjusted=floats(plan.adjust(test.p, groups["recognizer"], _one_hypothesis(groups, KEYS))),
-        one_sample_t=floats(paper.t),
-        one_sample_df=floats(paper.df),
-        one_sample_p=floats(paper.p),
-        one_sample_p_adjusted=floats(plan.adjust(paper.p, groups["recognizer"])),
-        **plan.enough(n, rest.n, _sigma(groups, groups), gap_of(groups["recognizer"], gaps)),
+        err_rel=floats(relative),
+        **plan.enough(n, rest.n, numbers(sigma, "sigma")[0], asked.to_numpy()),
     )
 
 
@@ -303,270 +177,535 @@ def _summaries(speakers: pl.DataFrame, order: Order) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def compare_pairs(speakers: pl.DataFrame, order: Order, gaps: Gaps, plan: Plan) -> pl.DataFrame:
-    """Compare every two groups of an attribute; groups with one speaker are in no pair.
+# Two groups tested
 
-    Of an attribute with more than `MOST_PAIRED` groups, those with the most speakers are paired.
+
+@dataclass(frozen=True)
+class Sample:
+    """Speakers as the sample: their mean rates and their words, speakers x recognizers; nan where not heard.
+
+    `people` has their groups, a row each in the same order.
     """
-    groups = _summaries(speakers, order)
-    pairs: list[tuple[int, int]] = []
-    rows = groups.with_row_index("row").filter(pl.col("speakers") >= 2)
-    for _, part in rows.group_by(KEYS, maintain_order=True):
-        largest = part.sort("speakers", descending=True, maintain_order=True).head(MOST_PAIRED)
-        pairs += combinations(largest["row"].sort().to_list(), 2)
-    a, b = (groups[[pair[side] for pair in pairs]] for side in (0, 1))
-    sides = [
-        (n, mean, variance(n, m2))
-        for n, mean, m2 in (numbers(side, "speakers", "mean", "m2") for side in (a, b))
-    ]
-    test = welch(*sides[0], *sides[1], confidence=plan.confidence)
-    table = a.select(*KEYS, "group").with_columns(
-        against=b["group"],
-        speakers=a["speakers"],
-        speakers_against=b["speakers"],
-        wer=a["mean"],
-        wer_against=b["mean"],
-        **_tested(test),
-        p_adjusted=floats(plan.adjust(test.p, a["recognizer"])),
-        **plan.enough(sides[0][0], sides[1][0], _sigma(a, groups), gap_of(a["recognizer"], gaps)),
-    )
-    # A pair lacks what its smaller side lacks.
-    more = (pl.col("speakers_needed") - pl.min_horizontal("speakers", "speakers_against")).clip(lower_bound=0)
-    return table.with_columns(more.alias("more_needed"))
+
+    people: pl.DataFrame
+    recognizers: tuple[str, ...]
+    rates: FloatArray
+    words: FloatArray
+
+    @staticmethod
+    def of(speakers: pl.DataFrame, people: pl.DataFrame, recognizers: Sequence[str]) -> Sample:
+        """Return the sample of a table with a row per recognizer and speaker (`wer`, `words`)."""
+        row = people.select("speaker").with_row_index("row")
+        place = speakers.select("speaker").join(row, on="speaker", how="left", maintain_order="left")["row"]
+        number = {name: index for index, name in enumerate(recognizers)}
+        column = speakers["recognizer"].replace_strict(number, return_dtype=pl.Int64).to_numpy()
+        found = []
+        for name in ("wer", "words"):
+            matrix = np.full((people.height, len(recognizers)), np.nan)
+            matrix[place.to_numpy(), column] = speakers[name].to_numpy()
+            found.append(matrix)
+        return Sample(people, tuple(recognizers), *found)
+
+    def groups(self, attribute: str) -> NDArray[np.str_]:
+        """Return the group of every speaker."""
+        return self.people[f"@{attribute}"].to_numpy().astype(str)
+
+    def strata(self, attributes: Sequence[str]) -> IntArray:
+        """Return numbers of the combinations of groups that speakers share."""
+        keys = self.people.select(pl.struct(f"@{name}" for name in attributes).rank("dense").alias("key"))
+        return keys["key"].to_numpy().astype(np.int64)
 
 
-def compare_best_and_worst(groups: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Return the gap of each attribute (Eq. 5), under three ways of averaging. Groups of one speaker take no part.
+@dataclass(frozen=True)
+class Question:
+    """Do two groups differ? `first` and `second` say who is in them; `strata` within which speakers are compared."""
 
-    `groups` is the table of `compare_with_rest`. `gap` is Eq. 5, in percent of the overall mean; `estimate` the same in
-    word error rate. `group` (the worst) and `against` (the best) were looked for among `pairs` pairs, so `p` is the
-    pair's Welch p times that number (Bonferroni), and the interval is as much wider. `choice_matters`: utterance means
-    or pooled rates name others.
+    attribute: str
+    group: str
+    against: str
+    first: NDArray[np.bool_]
+    second: NDArray[np.bool_]
+    strata: IntArray | None = None
+
+
+def pairs_of(sample: Sample, order: Order, held: Mapping[str, Sequence[str]] | None = None) -> list[Question]:
+    """Return every two groups of every attribute, those with the most speakers if there are many.
+
+    With `held`, the attributes held fixed for each, as questions within strata; attributes without any are left out.
     """
-    usable = groups.filter(pl.col("speakers") >= 2)
-    rows = usable.group_by(KEYS, maintain_order=True).agg(
-        groups=pl.len(),
-        pairs=pl.len() * (pl.len() - 1) // 2,
-        gap=pl.col("err_rel").max() - pl.col("err_rel").min(),
-        **{f"best_{name}": pl.col("group").sort_by(name, maintain_order=True).first() for name in MEANS},
-        **{f"worst_{name}": pl.col("group").sort_by(name, maintain_order=True).last() for name in MEANS},
-        **{f"gap_{name}": pl.col(name).max() - pl.col(name).min() for name in MEANS},
-    )
-    first, *others = MEANS
-    differ = [
-        pl.col(f"{end}_{first}") != pl.col(f"{end}_{name}") for end in ("best", "worst") for name in others
-    ]
-    table = (
-        groups.select(KEYS)
-        .unique(maintain_order=True)
-        .join(rows, on=KEYS, how="left", maintain_order="left")
-        .with_columns(pl.col("groups", "pairs").fill_null(0), choice_matters=pl.any_horizontal(*differ))
-        .rename({f"best_{first}": "against", f"worst_{first}": "group"})
-    )
-    # A gap has two groups; with a single usable one there is none.
-    empty = ("against", "group", "gap", "choice_matters", *(f"gap_{name}" for name in MEANS))
-    table = table.with_columns(
-        pl.when(pl.col("groups") >= 2).then(pl.col(name)).alias(name) for name in empty
-    )
-    worst, best = (
-        table.select(*KEYS, pl.col(end).alias("group")).join(
-            usable, on=[*KEYS, "group"], how="left", maintain_order="left"
+    questions = []
+    for name, groups in order.items():
+        if held is not None and not held.get(name):
+            continue
+        strata = None if held is None else sample.strata(held[name])
+        own = sample.groups(name)
+        sizes = {group: int((own == group).sum()) for group in groups}
+        largest = sorted(groups, key=lambda group: -sizes[group])[:MOST_PAIRED]
+        for group, against in combinations([group for group in groups if group in set(largest)], 2):
+            questions.append(Question(name, group, against, own == group, own == against, strata))
+    return questions
+
+
+def compare(
+    sample: Sample,
+    questions: Sequence[Question],
+    plan: Plan,
+    *,
+    limits: bool = True,
+    permutations: int = PERMUTATIONS,
+) -> pl.DataFrame:
+    """Answer questions for every recognizer, all as one family in which attributes have equal shares.
+
+    A row has recognizer, attribute, group and against; speakers and the mean rate of both (strata weighted alike);
+    `estimate`, their difference, with `low` and `high`; `ratio` of the means with its limits; p alone and in the
+    family. p is null where nobody differs, where one speaker decides, and where so few speakers cannot reach the level
+    however they are shuffled. Many speakers and questions are shuffled less often, never under 999 times.
+    """
+    count = len(sample.rates)
+    affordable = int(_WORK / max(count * len(questions), 1))
+    draws = min(permutations, max(affordable, _FEWEST_SHUFFLES))
+    shuffled: dict[int, Shuffles] = {}
+    rows: list[dict[str, Any]] = []
+    parts: list[tuple[IntArray, Means]] = []
+    for question in questions:
+        shuffles = shuffled.setdefault(id(question.strata), Shuffles(count, draws, strata=question.strata))
+        for cells, means in _means(sample, question, shuffles):
+            if len(open_ := means.testable(plan.alpha)):
+                parts.append((len(rows) + open_, means.cells(open_)))
+            rows += ({"recognizer": sample.recognizers[cell]} for cell in cells)
+            for row, values in zip(rows[-len(cells) :], means.moments[0].T.tolist(), strict=True):
+                row |= {"attribute": question.attribute, "group": question.group, "against": question.against}
+                row |= {"speakers": int(means.first.sum()), "speakers_against": int((~means.first).sum())}
+                row |= {"wer": values[0], "wer_against": values[1], "estimate": values[0] - values[1]}
+                row |= dict.fromkeys(_TESTED)
+    attributes: dict[str, list[_Margins]] = {}
+    for places, several in _at_a_time(parts, draws):
+        tests = several.tests(plan.alpha, limits)
+        for place, values in zip(
+            places, np.stack([tests[name] for name in _TESTED[:-1]], axis=1), strict=True
+        ):
+            rows[place] |= dict(zip(_TESTED, values.tolist(), strict=False))
+        for name in dict.fromkeys(rows[place]["attribute"] for place in places):
+            own = np.array([rows[place]["attribute"] == name for place in places])
+            margin = (places[own], tests["scaled"][:, own], tests["margin"][own])
+            attributes.setdefault(name, []).append(margin)
+    for places, p in _together(attributes.values()):
+        for place, one in zip(places, p.tolist(), strict=True):
+            rows[place]["p_adjusted"] = max(one, rows[place]["p"])
+    if not rows:
+        return pl.DataFrame()
+    names = {name: number for number, name in enumerate(sample.recognizers)}
+    rows.sort(key=lambda row: names[row["recognizer"]])
+    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides=dict.fromkeys(_NUMBERS, pl.Float64))
+    known = (pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in _NUMBERS)
+    return table.with_columns(*known)
+
+
+_TESTED = ("low", "high", "ratio", "ratio_low", "ratio_high", "p", "p_adjusted")
+_NUMBERS = ("wer", "wer_against", "estimate", *_TESTED)
+
+
+def _means(sample: Sample, question: Question, shuffles: Shuffles) -> Iterator[tuple[list[int], Means]]:
+    """Yield the two groups of a question in the cells that heard the same speakers."""
+    heard = ~np.isnan(sample.rates)
+    patterns: dict[bytes, list[int]] = {}
+    for cell in range(heard.shape[1]):
+        patterns.setdefault(heard[:, cell].tobytes(), []).append(cell)
+    strata = np.zeros(len(heard), dtype=np.int64) if question.strata is None else question.strata
+    for cells in patterns.values():
+        sides = [side & heard[:, cells[0]] for side in (question.first, question.second)]
+        # Strata in which both groups have speakers.
+        counts = [np.bincount(strata[side], minlength=int(strata.max()) + 1) for side in sides]
+        inside = (sides[0] | sides[1]) & ((counts[0] > 0) & (counts[1] > 0))[strata]
+        members = np.flatnonzero(inside)
+        if not len(members):
+            continue
+        there = np.unique(strata[members], return_inverse=True)[1].reshape(-1)
+        rates, words = (values[members][:, cells] for values in (sample.rates, sample.words))
+        yield cells, Means(rates, words, question.first[members], there, members, shuffles)
+
+
+_Margins = tuple[IntArray, NDArray[np.float32], NDArray[np.float32]]
+"""Places of rows, their margins after every shuffle, and the observed ones."""
+
+
+def _together(attributes: Iterable[Sequence[_Margins]]) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield p-values of all tests as one family: every attribute has the same share, however many groups it has.
+
+    Margins are put on a scale that attributes have in common: how often the largest of an attribute's is as large.
+    """
+    places, scaled, observed = [], [], []
+    for parts in attributes:
+        shuffled, own = np.hstack([part[1] for part in parts]), np.concatenate([part[2] for part in parts])
+        largest = np.sort(shuffled.max(axis=1))
+
+        def rarity(
+            margins: NDArray[np.float32], largest: NDArray[np.float32] = largest
+        ) -> NDArray[np.float32]:
+            below = np.searchsorted(largest, margins * np.float32(1.0 - 1e-5))
+            rare = -np.log((len(largest) - np.minimum(below, len(largest) - 1)) / len(largest))
+            return np.where(np.isnan(margins), np.nan, rare).astype(np.float32)
+
+        places.append(np.concatenate([part[0] for part in parts]))
+        scaled.append(rarity(shuffled))
+        observed.append(rarity(own))
+    if places:
+        yield np.concatenate(places), step_down(np.hstack(scaled), np.concatenate(observed))
+
+
+def _at_a_time(parts: Sequence[tuple[IntArray, Means]], draws: int) -> Iterator[tuple[IntArray, Several]]:
+    """Yield questions that are tested at once, with the places of their rows: as many as memory allows."""
+    for stratified in (False, True):
+        own = [part for part in parts if bool(part[1].strata.any()) == stratified]
+        while own:
+            sizes = np.cumsum([len(places) for places, _ in own])
+            count = max(1, int(np.searchsorted(sizes, _SUMS / (draws + 1), side="right")))
+            some, own = own[:count], own[count:]
+            yield np.concatenate([places for places, _ in some]), Several([means for _, means in some])
+
+
+@dataclass(frozen=True)
+class Means:
+    """Two groups' mean rates in some cells, strata weighted alike.
+
+    The means are `sum of w_s m_gs / sum of w_s` over strata s, `w_s = n1 n0 / n`: their ratio is Mantel and Haenszel's,
+    their difference that of least squares with an effect of every stratum, and with one stratum both are those of plain
+    means. A speaker's residual is taken from his stratum's mean, times what his group differs by on the whole, and
+    speakers are shuffled within strata. `rates` and `words` are members x cells, `members` places among all speakers.
+
+    >>> rates, first = np.array([[0.1], [0.2], [0.3], [0.2], [0.4]]), np.array([False, False, False, True, True])
+    >>> groups = Means(rates, np.full((5, 1), 100.0), first, np.zeros(5, dtype=int), np.arange(5), Shuffles(5))
+    >>> groups.moments[0].round(6).tolist(), groups.moments[1].round(6).tolist()
+    ([[0.3], [0.2]], [[0.111111], [0.083333]])
+    """
+
+    rates: FloatArray
+    words: FloatArray
+    first: NDArray[np.bool_]
+    strata: IntArray
+    members: IntArray
+    shuffles: Shuffles
+
+    def cells(self, chosen: IntArray) -> Means:
+        """Return the comparison in some of the cells."""
+        return replace(self, rates=self.rates[:, chosen], words=self.words[:, chosen])
+
+    def testable(self, level: float) -> IntArray:
+        """Return the cells in which a test could reject: speakers differ, none decides alone, there are enough."""
+        from scipy.special import gammaln
+
+        n, ours = np.bincount(self.strata), np.bincount(self.strata, self.first)
+        arrangements = (gammaln(n + 1.0) - gammaln(ours + 1.0) - gammaln(n - ours + 1.0)).sum()
+        decided = np.isnan(np.where(self.first, *self._weights[1])).any()
+        if decided or arrangements < np.log(2.0 / level) - 1e-9:
+            return np.empty(0, dtype=np.int64)
+        apart = self.rates - _by_stratum(self.rates, self.strata) / n[self.strata][:, None]
+        return np.flatnonzero(np.abs(apart).max(axis=0) > _TINY)
+
+    @cached_property
+    def _weights(self) -> tuple[FloatArray, FloatArray]:
+        """What a speaker counts in the first and in the second group, and what a residual's square does there.
+
+        Of its stratum's weight `n1 n0 / n` as much falls on every speaker of a group. A square is enlarged for what the
+        speaker pulls the means that it is taken from (as in HC2 variances); nan where he is all of them.
+        """
+        n, ours = (
+            np.bincount(self.strata, some)[self.strata] for some in (np.ones(len(self.first)), self.first)
         )
-        for end in ("group", "against")
-    )
-    sides = [
-        (n, mean, sd**2) for n, mean, sd in (numbers(side, "speakers", "wer", "sd") for side in (worst, best))
-    ]
-    picked = np.maximum(numbers(table, "pairs")[0], 1.0)
-    test = welch(*sides[0], *sides[1], confidence=1.0 - plan.alpha / picked)
-    raised = np.minimum(test.p * picked, 1.0)
-    enough = [side["enough_speakers"].fill_null(False) for side in (worst, best)]
-    return table.select(*KEYS, "group", "against", "groups", "pairs", "gap").with_columns(
-        speakers=worst["speakers"],
-        speakers_against=best["speakers"],
-        enough_speakers=enough[0] & enough[1],
-        estimate=table["gap_wer"],
-        low=floats(np.maximum(test.low, 0.0)),
-        high=floats(test.high),
-        gap_utterance_mean=table["gap_wer_utterance_mean"],
-        gap_pooled=table["gap_wer_pooled"],
-        choice_matters=table["choice_matters"],
-        t=floats(test.t),
-        df=floats(test.df),
-        p_pair=floats(test.p),
-        p=floats(raised),
-        p_adjusted=floats(plan.adjust(raised, table["recognizer"])),
-    )
+        weight = np.stack([n - ours, ours]) / n
+        free = 1.0 - 1.0 / n - weight**2 / weight[0][self.first].sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return weight, np.where(free > _FULL_LEVERAGE, weight**2 / free, np.nan)
+
+    @cached_property
+    def _columns(self) -> list[FloatArray]:
+        """What is summed over the members of each group: columns x members x cells, for the first and the second.
+
+        Everything is a polynomial in the factor that the first group's own rates are multiplied by, its coefficients
+        one after the other: rates; their squares; and where there are strata rates times stratum's mean, its square,
+        and the stratum's mean.
+        """
+        n = np.bincount(self.strata)[self.strata][:, None]
+        ours = self.rates * self.first[:, None]
+        other = self.rates - ours
+        here, there = (_by_stratum(part, self.strata) / n for part in (other, ours))
+        found = []
+        for weight, square in zip(*self._weights, strict=True):
+            w, h = weight[:, None], np.nan_to_num(square)[:, None]
+            columns = [w * other, w * ours, h * other**2, h * ours**2]
+            if self.strata.any():
+                columns += [h * other * here, h * (other * there + ours * here), h * ours * there]
+                columns += [h * here**2, 2.0 * h * here * there, h * there**2, w * here, w * there]
+            found.append(np.stack(columns))
+        return found
+
+    def sums(self) -> FloatArray:
+        """Return sums over each group's places: group, column, shuffles (the first leaves all in place), cells."""
+        (first, second), cells = self._columns, self.rates.shape[1]
+        wide = np.hstack([*first, *second])
+        sums = np.empty((2, len(first), self.shuffles.permutations + 1, cells))
+        for rows, block in self.shuffles.blocks():
+            kept = self._first_after(block) @ wide
+            kept = kept.reshape(len(kept), 2, len(first), cells)
+            sums[0, :, rows] = kept[:, 0].swapaxes(0, 1)
+            sums[1, :, rows] = (second.sum(axis=1) - kept[:, 1]).swapaxes(0, 1)
+        return sums
+
+    def _first_after(self, block: NDArray[np.int32]) -> FloatArray:
+        """Return who is in the first group after each shuffle of all speakers: 1 or 0, shuffles x members.
+
+        Of a stratum's members as many as the first group has, those that come first in the shuffled order: every choice
+        is as likely, and the one that leaves everybody in place is what was observed. It costs what the members do.
+        """
+        order = np.lexsort((~self.first, self.strata))
+        place = np.arange(self.shuffles.speakers, dtype=np.int32) + len(order)
+        place[self.members[order]] = np.arange(len(order))
+        came = place[block[:, self.members]]
+        found = np.empty(came.shape)
+        for stratum in range(int(self.strata.max()) + 1):
+            own = np.flatnonzero(self.strata == stratum)
+            last = int(self.first[own].sum()) - 1
+            found[:, own] = came[:, own] <= np.partition(came[:, own], last, axis=1)[:, last, None]
+        return found
+
+    @cached_property
+    def counts(self) -> FloatArray:
+        """Numbers of speakers of the two groups, 2 x cells; nan where strata make residuals what they are."""
+        count = [self.first.sum(), (~self.first).sum()] if not self.strata.any() else [np.nan, np.nan]
+        return np.repeat(np.array(count, dtype=np.float64)[:, None], self.rates.shape[1], axis=1)
+
+    @cached_property
+    def moments(self) -> tuple[FloatArray, FloatArray]:
+        """Means of the two groups, and the variances of their logarithms, 2 x cells."""
+        first, second = self._columns
+        sums = np.stack([first[:, self.first].sum(axis=1), second[:, ~self.first].sum(axis=1)])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            total, spread = _totals(sums, np.ones(self.rates.shape[1]), self.counts)
+        means = total / self._weights[0][0][self.first].sum()
+        return means, np.where(means > 0.0, spread, _HALF_VARIANCE)
+
+    @cached_property
+    def filled(self) -> FloatArray:
+        """The means, with half an error where a group has none."""
+        least = [_HALF / self.words[side].sum(axis=0) for side in (self.first, ~self.first)]
+        return np.where(self.moments[0] > 0.0, self.moments[0], np.stack(least))
+
+    @cached_property
+    def freedoms(self) -> FloatArray:
+        """Kish's numbers of speakers less one, of the two groups, 2 x cells."""
+        sides = self._weights[0][0][self.first], self._weights[0][1][~self.first]
+        found = [kish_freedom(side.sum(), (side**2).sum()) for side in sides]
+        return np.repeat(np.array(found)[:, None], self.rates.shape[1], axis=1)
 
 
-# With all other attributes held fixed
+class Several:
+    """Comparisons tested at once: one `Comparison` (`stats.group_ratios`) with the cells of all of them."""
 
-_SIDES = ("speakers", "wer", "m2", "speakers_against", "wer_against", "m2_against")
+    def __init__(self, parts: Sequence[Means]) -> None:
+        self._sums = np.concatenate([part.sums() for part in parts], axis=-1)
+        self._counts, self._freedoms, self._means, self._filled, self._spread = (
+            np.hstack(values)
+            for values in zip(
+                *(
+                    (part.counts, part.freedoms, part.moments[0], part.filled, part.moments[1])
+                    for part in parts
+                ),
+                strict=True,
+            )
+        )
+        self._guarded = np.stack([self.center(), *self._spread, *self._freedoms])
+
+    def ratio(self) -> FloatArray:
+        """Return the ratios: infinite where only the second group has no errors, nan where nobody has any."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self._means[0] / self._means[1])
+
+    def center(self) -> FloatArray:
+        """Return the logarithms of the ratios, half an error being counted where there was none."""
+        return np.asarray(np.log(self._filled[0] / self._filled[1]))
+
+    def freedom(self) -> FloatArray:
+        """Return the degrees of freedom of the smaller group."""
+        return np.asarray(self._freedoms.min(axis=0))
+
+    def guard(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
+        """Return the p-values of a Welch test of the log ratio whose variances allow for skewed spread."""
+        center, *others = self._guarded if cells is None else self._guarded[:, cells]
+        return guard_p(center - np.log(ratio), *others)
+
+    def statistics(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
+        """Return studentized log ratios, shuffles x cells; infinite where one side has no errors."""
+        some = slice(None) if cells is None or len(cells) == self._means.shape[1] else cells
+        total, spread = _totals(self._sums[..., some], 1.0 / ratio, self._counts[:, None, some])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log = np.log(np.maximum(total[0], 0.0) / np.maximum(total[1], 0.0))
+            found = log / np.sqrt(np.maximum(spread.sum(axis=0), _TINY**2))
+            return np.asarray(np.where(np.isinf(log), log, found))
+
+    def tests(self, level: float, limits: bool = True) -> dict[str, Any]:
+        """Return the columns of tests for every cell, and their margins (`stats.permutations.margins`)."""
+        one = np.ones(self._means.shape[1])
+        statistics, guard = self.statistics(one), self.guard(one)
+        scaled, margin = margins(statistics, guard, level)
+        p = np.fmax(equal_tailed(statistics), guard)
+        ratio_low, ratio_high = interval(self, level) if limits else (np.nan * one, np.nan * one)
+        low, high = difference_limits(self._filled, self._spread, ratio_low, ratio_high)
+        # Limits of a ratio are found to some digits only: what the test says of no difference holds to the last one.
+        kept, above = p > level, self._means[0] > self._means[1]
+        low = np.where(kept, np.minimum(low, 0.0), np.where(above, np.maximum(low, 0.0), low))
+        high = np.where(kept, np.maximum(high, 0.0), np.where(above, high, np.minimum(high, 0.0)))
+        found = {
+            "low": low,
+            "high": high,
+            "ratio": self.ratio(),
+            "ratio_low": ratio_low,
+            "ratio_high": ratio_high,
+        }
+        return {**found, "p": p, "scaled": scaled, "margin": margin}
 
 
-def strata_of(cells: pl.DataFrame, name: str, held: Sequence[str]) -> pl.DataFrame:
-    """Return one row per stratum (combination of `held`) and group of `name`: its speakers and the rest's.
+def _totals(sums: FloatArray, factor: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the groups' weighted sums of rates and the variances of their logarithms (see `Means`)."""
+    terms = sums.swapaxes(0, 1)
+    total, squares = terms[0] + factor * terms[1], terms[2] + factor**2 * terms[3]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if len(terms) == _PLAIN:  # all speakers of a group count the same: residuals are those from its mean
+            spread = squares / total**2 - 1.0 / (counts - 1.0)
+        else:
+            crossed, means = (
+                terms[place] + factor * (terms[place + 1] + factor * terms[place + 2]) for place in (4, 7)
+            )
+            times = total / (terms[10] + factor * terms[11])
+            spread = (squares - 2.0 * times * crossed + times**2 * means) / total**2
+    return total, np.maximum(spread, 0.0)
 
-    `cells` has recognizer, all attributes, and speakers, mean and m2 of each combination. Strata where one side has
-    nobody are left out.
+
+def _by_stratum(values: FloatArray, strata: IntArray) -> FloatArray:
+    """Return the sum over the stratum of every member, members x cells."""
+    sums = np.zeros((int(strata.max()) + 1, values.shape[1]))
+    np.add.at(sums, strata, values)
+    return np.asarray(sums[strata])
+
+
+def difference_limits(
+    means: FloatArray, spread: FloatArray, ratio_low: FloatArray, ratio_high: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of differences of two means (2 x cells) from those of their ratios.
+
+    `spread` are the variances of the means' logarithms. A limit of the ratio lies so many standard errors from it; as
+    far out, pairs of means form an ellipse on the log scale, and the limit is the extreme of their differences on it.
+    So the difference excludes 0 exactly where the ratio excludes 1. Where the ratio has no limit on a side (a group
+    without errors), one mean is taken as 0 and the other as far out as on the other side.
+
+    >>> low, high = difference_limits(np.array([[0.2], [0.1]]), np.full((2, 1), 0.02), np.array([1.0]), np.array([4.0]))
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.0], [0.233])
+    """
+    first, second = np.log(means)
+    error = np.sqrt(np.maximum(spread.sum(axis=0), _TINY))
+    a, b = (np.sqrt(np.maximum(one, _TINY / 2.0)) for one in spread)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        down = np.maximum((first - second - np.log(ratio_low)) / error, 0.0)
+        up = np.maximum((np.log(ratio_high) - first + second) / error, 0.0)
+
+        def differences(far: FloatArray) -> FloatArray:
+            sine, cosine = np.sin(_ANGLES)[:, None], np.cos(_ANGLES)[:, None]
+            return np.asarray(np.exp(first + far * a * sine) - np.exp(second + far * b * cosine))
+
+        low = np.where(np.isinf(down), -np.exp(second + up * b), differences(down).min(axis=0))
+        high = np.where(np.isinf(up), np.exp(first + down * a), differences(up).max(axis=0))
+    return low, high
+
+
+def describe_strata(cells: pl.DataFrame, name: str, held: Sequence[str]) -> pl.DataFrame:
+    """Return one row per stratum (combination of `held`) and group of `name`: Eq. 4 within the stratum (Eq. 6).
+
+    `cells` has recognizer, all attributes, and speakers, mean and m2 of each combination. Strata with a single group
+    are left out.
     """
     within = ["recognizer", *(f"@{other}" for other in held)]
     groups = combine(cells, [*within, f"@{name}"])
     rest = rest_of(groups, within)
-    return (
-        groups.select(
-            "recognizer",
-            pl.lit(name).alias("attribute"),
-            pl.col(f"@{name}").alias("group"),
-            crossed_label(held).alias("stratum"),
-            pl.col("speakers").cast(pl.Int64),
-            pl.col("mean").alias("wer"),
-            "m2",
-        )
-        .with_columns(
-            speakers_against=pl.Series(rest.n).cast(pl.Int64),
-            wer_against=pl.Series(rest.mean),
-            m2_against=pl.Series(rest.m2),
-            overall=pl.Series(rest.overall),
-        )
-        .filter(pl.col("speakers_against") > 0)
-    )
-
-
-def compare_strata(table: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Add to strata (see `strata_of`) the difference of each group to the rest within its stratum."""
-    n, mean, m2, rest_n, rest_mean, rest_m2 = numbers(table, *_SIDES)
-    sides = n, mean, variance(n, m2), rest_n, rest_mean, variance(rest_n, rest_m2)
-    test = welch(*sides, confidence=plan.confidence)
-    same = _one_hypothesis(table, [*KEYS, "stratum"])
-    columns = _tested(test)
-    return table.with_columns(
-        err_rel=floats(_relative(mean, numbers(table, "overall")[0])),
-        **{name: columns[name] for name in ("estimate", "low", "high", "p")},
-        p_adjusted=floats(plan.adjust(test.p, table["recognizer"], same)),
-    )
-
-
-def compare_within_strata(
-    strata: pl.DataFrame, order: Order, groups: pl.DataFrame, gaps: Gaps, plan: Plan
-) -> pl.DataFrame:
-    """Compare each group with the rest over all strata (Eq. 6).
-
-    The differences are put together in two ways: weighted by what each stratum can tell, with a test whose sample is
-    the speakers; and as the paper does, by a one-sample t-test of the strata's relative errors.
-    """
-    keys = [*KEYS, "group"]
-    n, rest = pl.col("speakers"), pl.col("speakers_against")
-    table = (
-        strata.group_by(keys, maintain_order=True)
-        .agg(
-            strata=pl.len().cast(pl.Int64),
-            speakers_used=n.sum(),
-            speakers_against=rest.sum(),
-            err_rel=pl.col("err_rel").mean(),
-            err_rel_var=pl.col("err_rel").var(),
-            err_rel_n=pl.col("err_rel").count(),
-            m2=(pl.col("m2") + pl.col("m2_against")).sum(),
-            m2_df=(n - 1 + rest - 1).sum(),
-        )
-        .join(groups.select(*keys, "speakers"), on=keys, how="left", maintain_order="left")
-        .with_row_index("comparison")
-    )
-    codes = strata.join(table.select(*keys, "comparison"), on=keys, how="left", maintain_order="left")
-    result = stratified_differences(codes["comparison"].cast(pl.Int64).to_numpy(), *numbers(strata, *_SIDES))
-    columns = ("estimate", "variance", "df", "effective", "effective_against")
-    values = (result.estimate, result.variance, result.df, result.speakers, result.others)
-    rank = {(name, group): (a, b) for a, name in enumerate(order) for b, group in enumerate(order[name])}
-    ranks = [rank[row] for row in table.select("attribute", "group").iter_rows()]
-    table = table.with_columns(
-        *(floats(one).alias(name) for name, one in zip(columns, values, strict=True)),
-        turn=pl.Series([a for a, _ in ranks]),
-        rank=pl.Series([b for _, b in ranks]),
-    ).sort("turn", "recognizer", "rank", maintain_order=True)
-    estimate, spread, df, effective, effective_against = numbers(table, *columns)
-    test = t_test(estimate, spread, df, confidence=plan.confidence)
-    count, relative, relative_variance = numbers(table, "err_rel_n", "err_rel", "err_rel_var")
-    paper = one_sample(count, relative, relative_variance, 0.0)
-    m2, m2_df = numbers(table, "m2", "m2_df")
     with np.errstate(divide="ignore", invalid="ignore"):
-        sigma = np.sqrt(m2 / m2_df)
-    return table.select(
-        *keys, "speakers", "speakers_used", "speakers_against", "strata", "err_rel"
-    ).with_columns(
-        # As many speakers per side would tell as much in one simple comparison as the weighted strata do.
-        effective_speakers=floats(effective),
-        **_tested(test),
-        p_adjusted=floats(plan.adjust(test.p, table["recognizer"], _one_hypothesis(table, KEYS))),
-        strata_t=floats(paper.t),
-        strata_p=floats(paper.p),
-        strata_p_adjusted=floats(plan.adjust(paper.p, table["recognizer"])),
-        **plan.enough(effective, effective_against, sigma, gap_of(table["recognizer"], gaps)),
+        relative = 100.0 * (groups["mean"].to_numpy() - rest.overall) / rest.overall
+    table = groups.select(
+        "recognizer",
+        pl.lit(name).alias("attribute"),
+        pl.col(f"@{name}").alias("group"),
+        crossed_label(held).alias("stratum"),
+        pl.col("speakers").cast(pl.Int64),
+        pl.col("mean").alias("wer"),
     )
+    others = pl.Series(rest.n).cast(pl.Int64)
+    return table.with_columns(speakers_against=others, err_rel=floats(relative)).filter(others > 0)
 
 
-def gaps_within_strata(strata: pl.DataFrame, groups: pl.DataFrame, plan: Plan) -> pl.DataFrame:
-    """Return the mean over strata of Eq. 5, and whether any group differs from the rest.
+# Best against worst, and crossed
 
-    A gap is never negative, so a test that its mean is above 0 (as the paper suggests) would call pure noise unfair.
-    `fixed_p` is instead the smallest p of the attribute's groups, corrected for how many there are.
+
+def best_and_worst(groups: pl.DataFrame, pairs: pl.DataFrame, fixed: pl.DataFrame) -> pl.DataFrame:
+    """Return, for each attribute, the two groups that are farthest apart, the worse one first.
+
+    They are looked for among pairs that could be tested, where there are any; groups of one speaker take no part.
+    `fixed` has the same pairs with all else held fixed. `groups` is the table of `describe_groups`, of which `gap` is
+    Eq. 5, in percent of the mean of all speakers; `choice_matters`: utterance means or pooled rates name others.
     """
-    spread = (
-        strata.group_by(*KEYS, "stratum", maintain_order=True)
-        .agg(gap=pl.col("err_rel").max() - pl.col("err_rel").min(), groups=pl.len())
-        .filter(pl.col("groups") >= 2)
+    several = groups.filter(pl.col("speakers") >= 2)
+    names = pl.col("group")
+    order = {name: names.sort_by(name, maintain_order=True) for name in MEANS}
+    ends = [
+        getattr(order[MEANS[0]], end)() != getattr(order[name], end)()
+        for end in ("first", "last")
+        for name in MEANS[1:]
+    ]
+    relative = several.group_by(KEYS, maintain_order=True).agg(
+        groups=pl.len(),
+        gap=pl.col("err_rel").max() - pl.col("err_rel").min(),
+        choice_matters=pl.any_horizontal(*ends),
+    )
+    if not pairs.height:
+        return pairs
+    farthest = (
+        both_ways(pairs)
+        .filter(pl.col("estimate") >= 0.0, pl.min_horizontal("speakers", "speakers_against") >= 2)
+        .sort(pl.col("p").is_null(), -pl.col("estimate"), maintain_order=True)
         .group_by(KEYS, maintain_order=True)
-        .agg(fixed_gap=pl.col("gap").mean(), fixed_strata=pl.len())
+        .first()
     )
-    tests = groups.group_by(KEYS, maintain_order=True).agg("p")
-    smallest = []
-    for values in tests["p"]:
-        p = numbers(values.to_frame("p"), "p")[0]
-        adjusted = plan.adjust(p, None, ["one"] * len(p) if len(p) == 2 else None)
-        smallest.append(float(np.nanmin(adjusted)) if np.isfinite(adjusted).any() else np.nan)
-    tests = tests.select(KEYS).with_columns(fixed_p=floats(np.array(smallest)))
-    table = spread.join(tests, on=KEYS, how="left", maintain_order="left")
-    p = numbers(table, "fixed_p")[0]
-    return table.with_columns(fixed_p_adjusted=floats(plan.adjust(p, table["recognizer"])))
+    table = relative.join(farthest, on=KEYS, how="inner", maintain_order="left")
+    if not fixed.height:
+        return table
+    keys = [*KEYS, "group", "against"]
+    held = ("estimate", "low", "high", "p", "p_adjusted", "verdict")
+    columns = (pl.col(name).alias(f"fixed_{name}") for name in held if name in fixed.columns)
+    return table.join(both_ways(fixed).select(*keys, *columns), on=keys, how="left", maintain_order="left")
 
 
-# Crossed
-
-
-def compare_crossed(cells: pl.DataFrame, attributes: Sequence[str], gaps: Gaps, plan: Plan) -> pl.DataFrame:
-    """Compare every combination of groups with everybody else (Eq. 4).
-
-    Groups of `FEWEST_CROSSED` speakers and more are tested. Only those with enough speakers (Eq. 1) are ranked (`rank`
-    1 is the worst). Sigma is the spread between speakers within these groups, or over all speakers where every group
-    has one. It grows with the error rate, so that Eq. 1 alone would pass over the groups that are treated worst.
-    """
-    n, mean, m2 = numbers(cells, "speakers", "mean", "m2")
-    rest = rest_of(cells, ["recognizer"])
-    own, others = variance(n, m2), variance(rest.n, rest.m2)
-    over_all = pooled_sigma(combine(cells, ["recognizer"]), ["recognizer"])
-    spread = pooled_sigma(cells, ["recognizer"]).join(over_all, on="recognizer", how="left", suffix="_all")
-    joined = cells.join(spread, on="recognizer", how="left", maintain_order="left")
-    (sigma,) = numbers(joined.with_columns(sigma=pl.coalesce("sigma", "sigma_all")), "sigma")
-    tested = (n >= FEWEST_CROSSED) & (rest.n >= FEWEST_CROSSED)
-    used = steadied(n, own, rest.n, others)
-    test = welch(n, mean, used, rest.n, rest.mean, others, confidence=plan.confidence)
-    low, high = relative_interval(n, mean, used, rest.n, rest.mean, others, confidence=plan.confidence)
-    rank = pl.col("err_rel").rank("ordinal", descending=True).over("recognizer", "enough_speakers")
-    return (
-        cells.select(
-            "recognizer",
-            pl.lit(" x ".join(attributes)).alias("attribute"),
-            crossed_label(attributes).alias("group"),
-            pl.col("speakers").cast(pl.Int64),
-        )
-        .with_columns(
-            speakers_against=pl.Series(rest.n).cast(pl.Int64),
-            wer=floats(mean),
-            err_rel=floats(_relative(mean, rest.overall)),
-            err_rel_low=floats(np.where(tested, low, np.nan)),
-            err_rel_high=floats(np.where(tested, high, np.nan)),
-            **_tested(test, tested),
-            p_adjusted=floats(plan.adjust(np.where(tested, test.p, np.nan), cells["recognizer"])),
-            **plan.enough(n, rest.n, sigma, gap_of(cells["recognizer"], gaps)),
-        )
-        .with_columns(rank=pl.when("enough_speakers").then(rank).cast(pl.Int64))
+def both_ways(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return every pair seen from either side."""
+    if not pairs.height:
+        return pairs
+    swapped = {"group": "against", "speakers": "speakers_against", "wer": "wer_against"}
+    turned = pairs.with_columns(
+        *(pl.col(b).alias(a) for one in swapped.items() for a, b in (one, one[::-1])),
+        estimate=-pl.col("estimate"),
+        low=-pl.col("high"),
+        high=-pl.col("low"),
+        ratio=1.0 / pl.col("ratio"),
+        ratio_low=1.0 / pl.col("ratio_high"),
+        ratio_high=1.0 / pl.col("ratio_low"),
     )
+    return pl.concat([pairs, turned.select(pairs.columns)])
+
+
+def crossed_questions(sample: Sample, attributes: Sequence[str]) -> list[Question]:
+    """Return every combination of groups against everybody else, the largest of those with enough speakers to test."""
+    labels = sample.people.select(crossed_label(attributes).alias("group"))["group"]
+    sizes = labels.value_counts(sort=True).filter(pl.col("count") >= FEWEST_CROSSED).head(MOST_CROSSED)
+    own = labels.to_numpy().astype(str)
+    name = " x ".join(attributes)
+    return [
+        Question(name, group, "all others", own == group, own != group)
+        for group in sorted(sizes["group"].to_list())
+        if (own != group).sum() >= FEWEST_CROSSED
+    ]

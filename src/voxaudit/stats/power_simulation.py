@@ -112,7 +112,7 @@ def simulate_power(
 ) -> SimulatedPower:
     """Return the power of finding a group whose word error rate is `gap` higher; a gap of 0 gives false alarms.
 
-    `test`: "t", Welch's test on the speakers' mean rates, as the parity audit does; or "mixed", the Wald test of the
+    `test`: "t", Welch's test on the speakers' mean rates, close to the parity audit's; or "mixed", the Wald test of the
     mixed model. Both two-sided.
     """
     if speakers < 2 or other_speakers < 2:

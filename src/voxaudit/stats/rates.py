@@ -5,7 +5,8 @@ errors less that of the words: the sum of squares of these pulls is the variance
 sample. Three things that plain bootstraps of few speakers miss are allowed for. Whoever says much draws the rate to
 himself: squares are divided by what that leaves of them, so that the variance is unbiased. Speakers who say unequally
 much count as fewer: degrees of freedom are Satterthwaite's for their shares (Bell and McCaffrey 2002). Rates are
-skewed: on the log scale the upper limit lies farther away than the lower one.
+skewed: lower limits are taken on the log scale; upper limits allow for a worse speaker than those heard
+(`stats.unseen`), because the log scale ends too early where a few speakers or utterances make most errors.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import polars as pl
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, matrix_of, speaker_cells
 from voxaudit.stats.cells import FloatArray, IntArray
+from voxaudit.stats.unseen import MOST, farthest_rates, upper_limits, without_errors
 
 _DECIDES = 1e-9  # what is left where one speaker decides
-_NO_SPREAD = 1e-20  # variance that rounding leaves where all speakers are alike
 _DRAWS = 20_000
 
 
@@ -74,102 +75,48 @@ def mean_pulls(rates: FloatArray, parts: Pulls, weights: FloatArray) -> tuple[Fl
     return means, Pulls(np.nan_to_num(parts.pull) @ known, np.nan_to_num(parts.share) @ known)
 
 
-@dataclass(frozen=True)
-class LogRatio:
-    """The logarithm (natural) of the ratio of two rates.
-
-    Without a variance (nan) it has neither limits nor p; where all speakers are alike it has no p.
-    """
-
-    estimate: float
-    variance: float
-    df: float
-
-    @property
-    def p(self) -> float | None:
-        """The two-sided p-value of equal rates."""
-        from scipy.special import stdtr
-
-        if not self._known or self.variance < _NO_SPREAD:
-            return None
-        return float(2.0 * stdtr(self.df, -abs(self.estimate) / np.sqrt(self.variance)))
-
-    def limits(self, confidence: float) -> tuple[float | None, float | None]:
-        """Return the interval's ends."""
-        from scipy.special import stdtrit
-
-        if not self._known:
-            return None, None
-        wide = float(stdtrit(self.df, 0.5 + confidence / 2.0) * np.sqrt(self.variance))
-        return self.estimate - wide, self.estimate + wide
-
-    @property
-    def _known(self) -> bool:
-        return bool(np.isfinite([self.estimate, self.variance, self.df]).all())
-
-
-def log_ratio(estimates: FloatArray, ours: Pulls, theirs: Pulls) -> list[LogRatio]:
-    """Return differences of two sides' log rates (columns), rows of both being the same people in the same order.
-
-    Degrees of freedom are Welch and Satterthwaite's; people on both sides vary with themselves, and the side that tells
-    less counts.
-    """
-    (a, a_df), (b, b_df) = ours.corrected(), theirs.corrected()
-    both = ((ours.share > 0.0) & (theirs.share > 0.0)).any(axis=0)
-    variance, first, second = (np.sum(side**2, axis=0) for side in (a - b, a, b))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        welch = (first + second) ** 2 / (first**2 / a_df + second**2 / b_df)
-    # Welch's formula is for two separate samples; with people on both sides there is only one.
-    df = np.where(both | (first + second < _NO_SPREAD), np.minimum(a_df, b_df), welch)
-    return [LogRatio(float(e), float(v), float(d)) for e, v, d in zip(estimates, variance, df, strict=True)]
-
-
-def compare_sides(
-    sides: Sequence[Sequence[FloatArray]], weights: FloatArray, since: int | None
-) -> list[tuple[LogRatio, LogRatio | None]]:
-    """Return the log ratios of two sides' mean rates, and how much each differs from that of one of the means.
-
-    A side is its errors and its words, people x conditions, the same people in the same order on both; `weights` are
-    conditions x means. `since` is the mean that others are set against: the difference is None for itself, and for all
-    where that one has no ratio.
-    """
-    (our_rates, our_pulls), (their_rates, their_pulls) = (
-        mean_pulls(*pulls(*side), weights) for side in sides
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(our_rates) - np.log(their_rates)
-    plain = log_ratio(logs, our_pulls, their_pulls)
-    if since is None or not np.isfinite(logs[since]):
-        return [(one, None) for one in plain]
-    with np.errstate(invalid="ignore"):
-        moved = logs - logs[since]
-    change = log_ratio(moved, *(_since(side, since) for side in (our_pulls, their_pulls)))
-    return [
-        (one, None if place == since else more)
-        for place, (one, more) in enumerate(zip(plain, change, strict=True))
-    ]
-
-
-def _since(side: Pulls, first: int) -> Pulls:
-    """Return the pulls on the change since the first of two estimates: the same people are on both sides of it."""
-    return Pulls(side.pull - side.pull[:, [first]], (side.share + side.share[:, [first]]) / 2.0)
-
-
 def mean_of(rates: Sequence[float], parts: Sequence[Pulls]) -> Pulls:
     """Return the pulls on the plain mean of rates that have a column of pulls each."""
     together = Pulls(*(np.hstack([getattr(part, name) for part in parts]) for name in ("pull", "share")))
     return mean_pulls(np.array(rates), together, np.full((len(parts), 1), 1.0 / len(parts)))[1]
 
 
-def log_limits(
-    rate: FloatArray, variance: FloatArray, df: FloatArray, confidence: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the limits of rates whose logarithms have these variances and degrees of freedom; nan without one."""
+def lower_log_limits(rate: FloatArray, variance: FloatArray, df: FloatArray, confidence: float) -> FloatArray:
+    """Return the lower limits of rates whose logarithms have these variances and degrees of freedom."""
     from scipy.special import stdtrit
 
     with np.errstate(invalid="ignore", over="ignore"):
-        wide = stdtrit(df, 0.5 + confidence / 2.0) * np.sqrt(variance)
-        return rate * np.exp(-wide), rate * np.exp(wide)
+        return np.asarray(rate * np.exp(-stdtrit(df, 0.5 + confidence / 2.0) * np.sqrt(variance)))
+
+
+def limits_of(
+    rates: FloatArray, parts: Pulls, confidence: float, unit: FloatArray | float = 1.0
+) -> tuple[FloatArray, FloatArray]:
+    """Return the limits of rates, or of means of rates, each with a column of pulls; nan where there are none.
+
+    `unit` is what rates have been multiplied by, each.
+    """
+    pull, df = parts.corrected()
+    low = lower_log_limits(rates, np.sum(pull**2, axis=0), df, confidence)
+    # What the speakers' errors and words are in units of all words; for a mean of rates, what amounts to the same.
+    there = ((parts.share > 0.0) & np.isfinite(low)).T
+    code = np.nonzero(there)[0]
+    words = parts.share.T[there]
+    errors = (rates * (parts.pull + parts.share)).T[there]
+    high = _upper(errors, words, code, len(rates), confidence, MOST * unit)
+    return low, np.where(np.isfinite(low), high, np.nan)
+
+
+def _upper(
+    errors: FloatArray,
+    words: FloatArray,
+    code: IntArray,
+    size: int,
+    confidence: float,
+    most: FloatArray | float,
+) -> FloatArray:
+    unseen = farthest_rates(errors, words, code, size, most)
+    return upper_limits(errors, words, code, size, unseen, confidence)
 
 
 def rate_intervals(
@@ -179,23 +126,54 @@ def rate_intervals(
     errors: str = "errors",
     words: str = "words",
     speaker: str = "speaker",
+    utterances: str | None = None,
+    most: float = MOST,
     confidence: float = 0.95,
 ) -> pl.DataFrame:
     """Return an interval of `sum(errors) / sum(words)` for every combination of `by`, speakers being the sample.
 
-    Columns: `by`, `speakers`, `ci_low`, `ci_high`; the limits are null where a condition has fewer than five speakers,
-    unknown ones, no words, no errors (then nothing tells how far above 0 the rate may be), or where one speaker has all
-    words. Neither the order of rows nor other conditions change anything.
+    Columns: `by`, `speakers`, `ci_low`, `ci_high`; the limits are null where a condition has fewer than five
+    speakers, unknown ones, no words, or where one speaker has all words. Where words were said and no error was made
+    the lower limit is 0 and the upper one comes from how much was heard, whoever spoke: `utterances` names the column
+    with the utterances in a row, each row being one without it. `most` is the rate that a speaker not heard has at most
+    where nobody heard has more; give infinity where `words` is no number of words. Neither the order of rows nor other
+    conditions change anything.
+
+    >>> rows = {"speaker": list("abcdef"), "words": [50] * 6, "errors": [4, 6, 5, 9, 3, 6]}
+    >>> limits = rate_intervals(pl.DataFrame(rows).with_columns(of=pl.lit("all")), ["of"])
+    >>> limits.select(pl.col("ci_low", "ci_high").round(3)).row(0)
+    (0.074, 0.252)
     """
     if not 0.0 < confidence < 1.0:
         raise VoxauditError(f"confidence must lie between 0 and 1, not {confidence:g}")
+    heard = pl.lit(1.0) if utterances is None else pl.col(utterances)
+    return _intervals(table, by, errors, words, speaker, heard, most, confidence)
+
+
+def _intervals(
+    table: pl.DataFrame,
+    by: Sequence[str],
+    errors: str,
+    words: str,
+    speaker: str,
+    heard: pl.Expr,
+    most: float,
+    confidence: float,
+    *,
+    lower_only: bool = False,
+) -> pl.DataFrame:
+    """Return what `rate_intervals` does; with `lower_only` no upper limit is searched for (null)."""
     conditions = table.select(by).unique(maintain_order=True).with_row_index("_condition")
-    sums = table.group_by([*by, speaker]).agg(pl.col(errors).sum(), pl.col(words).sum())
+    sums = table.group_by([*by, speaker]).agg(
+        pl.col(errors).sum(),
+        pl.col(words).sum(),
+        _heard=pl.when(pl.col(words) > 0).then(heard).otherwise(0.0).sum(),
+    )
     # Sorted by value, so that rounding does not depend on the order of the rows.
-    cells = sums.join(conditions, on=by, nulls_equal=True).sort("_condition", errors, words)
+    cells = sums.join(conditions, on=by, nulls_equal=True).sort("_condition", errors, words, "_heard")
     code = cells["_condition"].to_numpy().astype(np.int64)
     size = conditions.height
-    e, w = (cells[name].to_numpy().astype(np.float64) for name in (errors, words))
+    e, w, k = (cells[name].to_numpy().astype(np.float64) for name in (errors, words, "_heard"))
     known = cells[speaker].is_not_null().to_numpy()
     speakers = np.bincount(code[known], minlength=size)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -205,13 +183,20 @@ def rate_intervals(
         rate = total_errors / total_words
     factor, df = _moments(share, code, size)
     variance = np.bincount(code, factor * pull**2, size).astype(np.float64)
-    low, high = log_limits(rate, variance, df, confidence)
+    low = lower_log_limits(rate, variance, df, confidence)
     refused = (speakers < FEWEST_SPEAKERS) | (np.bincount(code[~known], minlength=size) > 0)
-    refused |= ~np.isfinite(low) | ~np.isfinite(high)
-    limits = {
-        name: pl.Series(np.where(refused, np.nan, end)).fill_nan(None)
-        for name, end in (("ci_low", low), ("ci_high", high))
+    refused |= ~np.isfinite(low)
+    # Where there is no lower limit there is nothing to search for.
+    asked = np.zeros_like(known) if lower_only else ~refused[code]
+    high = _upper(e[asked], w[asked], code[asked], size, confidence, most)
+    none = (total_errors == 0.0) & (total_words > 0.0)
+    count, squares = (np.bincount(code, values, size).astype(np.float64) for values in (k, k**2))
+    silent = without_errors(count, squares, confidence)
+    ends = {
+        "ci_low": np.where(none, 0.0, np.where(refused, np.nan, low)),
+        "ci_high": np.where(none, silent, np.where(refused, np.nan, high)),
     }
+    limits = {name: pl.Series(end).fill_nan(None) for name, end in ends.items()}
     return conditions.select(by).with_columns(speakers=pl.Series(speakers, dtype=pl.UInt32), **limits)
 
 
@@ -224,17 +209,20 @@ def lower_limits_together(
     one of them does. With a chance of `(1 - confidence) / 2` at most one of these is above: each is as low as the
     speakers that conditions share require.
     """
-    single = rate_intervals(table, by, confidence=confidence).with_row_index("_place")
-    usable = single.filter(pl.col("ci_low").is_not_null())
-    lows = np.full(single.height, np.nan)
+    single = _intervals(
+        table, by, "errors", "words", "speaker", pl.lit(1.0), MOST, confidence, lower_only=True
+    )
+    single = single.with_row_index("_place")
+    usable = single.filter(pl.col("ci_low") > 0.0)
+    lows = single["ci_low"].fill_null(np.nan).to_numpy().copy()  # 0 where nobody met an error
     if usable.height:
         conditions = usable.select(by).with_row_index("_condition")
         cells = speaker_cells(table.sort("speaker"), conditions, by, ("errors", "words"), "speaker")
         rate, parts = pulls(*(matrix_of(cells, name, usable.height) for name in ("errors", "words")))
         pull, df = parts.corrected()
         level = level_together(pull, (1.0 - confidence) / 2.0)
-        low, _ = log_limits(rate, np.sum(pull**2, axis=0), df, 1.0 - 2.0 * level)
-        lows[usable["_place"].to_numpy()] = low
+        variance = np.sum(pull**2, axis=0)
+        lows[usable["_place"].to_numpy()] = lower_log_limits(rate, variance, df, 1.0 - 2.0 * level)
     return single.select(by).with_columns(low=pl.Series(lows).fill_nan(None))
 
 

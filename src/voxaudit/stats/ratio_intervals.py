@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.stats.multiplicity import farther_together
 from voxaudit.stats.profile import profile_interval
 from voxaudit.stats.regression import Regression, normal_tails
 from voxaudit.stats.robust import Sandwich
@@ -58,14 +57,3 @@ def robust_interval(regression: Regression, column: int, sandwich: Sandwich) -> 
 def _around(estimate: float, se: float, reach: float, p: float) -> Interval:
     low, high = np.exp(estimate - reach * se), np.exp(estimate + reach * se)
     return Interval(float(low), float(high), p, se)
-
-
-def lower_together(ratio: float, low: float | None, count: int, speakers: int) -> float | None:
-    """Return a lower limit that holds for `count` ratios at once (Bonferroni), from one that holds for this alone.
-
-    It is as much farther on the log scale as quantiles of t are, with the `speakers` of the smaller group.
-    """
-    if count == 1 or not low or not np.isfinite(ratio):
-        return low
-    farther = float(farther_together(max(speakers - 1.0, 1.0), count))
-    return float(ratio * (low / ratio) ** farther)

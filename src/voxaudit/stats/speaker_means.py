@@ -17,10 +17,9 @@ MEAN = "(mean of recognizers)"
 """The name under which each speaker's mean over all recognizers is analyzed."""
 OUTLIER_Z = 3.0
 """Speakers and utterances beyond this many standard deviations are outliers."""
-SUMS = ("utterances", "words", "errors", "rate_sum", "wer", "noise", "plain_utterances", "plain_sum")
+SUMS = ("utterances", "words", "errors", "rate_sum", "wer", "plain_utterances", "plain_sum")
 """What is known of each speaker: utterances, words, errors; the sum of the utterances' rates; their mean, `wer` (the
-inner mean of Herron et al., Eq. 3); the variance of that mean that comes from having few utterances, null for one; and
-number and sum without outlying utterances."""
+inner mean of Herron et al., Eq. 3); and number and sum without outlying utterances."""
 
 
 def speaker_means(trials: pl.DataFrame, attributes: Sequence[str], measures: Sequence[str]) -> pl.DataFrame:
@@ -44,7 +43,6 @@ def speaker_means(trials: pl.DataFrame, attributes: Sequence[str], measures: Seq
             errors=pl.col("errors").sum().cast(pl.Float64),
             rate_sum=rate.sum(),
             wer=rate.mean(),
-            noise=rate.var() / pl.len(),
             plain_utterances=plain.sum().cast(pl.Float64),
             plain_sum=rate.filter(plain).sum(),
         )
@@ -59,34 +57,8 @@ def mean_of_recognizers(speakers: pl.DataFrame) -> pl.DataFrame:
         speakers.group_by("speaker", maintain_order=True)
         .agg(*(pl.col(name).mean() for name in SUMS), complete=pl.len() == speakers["recognizer"].n_unique())
         .filter("complete")
-        # Recognizers err on the same utterances: the noise of their mean is not the mean of their noise.
-        .with_columns(noise=pl.lit(None, dtype=pl.Float64))
         .select(pl.lit(MEAN).alias("recognizer"), "speaker", *SUMS)
     )
-
-
-def outlying_utterances(trials: pl.DataFrame) -> pl.DataFrame:
-    """Return the utterances far from their speaker's mean, the farthest first."""
-    rate, wer, z = pl.col("errors") / pl.col("words"), pl.col("wer"), pl.col("z")
-    own = ("recognizer", "speaker")
-    return (
-        trials.lazy()
-        .select(*own, "utterance", wer=rate)
-        .with_columns(z=(wer - wer.mean().over(own)) / wer.std().over(own))
-        .filter(z.abs() > OUTLIER_Z, z.is_finite())
-        .sort(z.abs(), descending=True)
-        .collect()
-    )
-
-
-def spread_between_speakers(cells: pl.DataFrame, speakers: pl.DataFrame) -> pl.DataFrame:
-    """Return, per recognizer, sigma within the finest groups and the part of it that more utterances would leave."""
-    noise = speakers.group_by("recognizer", maintain_order=True).agg(
-        speakers=pl.len(), wer=pl.col("wer").mean(), noise=pl.col("noise").mean()
-    )
-    floor = (pl.col("sigma") ** 2 - pl.col("noise")).clip(lower_bound=0.0).sqrt()
-    spread = pooled_sigma(cells, ["recognizer"]).join(noise, on="recognizer", maintain_order="left")
-    return spread.select("recognizer", "speakers", "wer", "sigma", "sigma_df", floor.alias("sigma_floor"))
 
 
 def summarize_groups(speakers: pl.DataFrame, by: Sequence[str], value: str = "wer") -> pl.DataFrame:

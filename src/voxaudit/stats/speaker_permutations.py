@@ -1,47 +1,48 @@
-"""Gaps between groups of speakers in how much they degrade: permutation tests that a gap exceeds tau, and intervals.
+"""Two groups of speakers: does a distance grow more in one than in the other when speech is disturbed?
 
-A degradation is a ratio of sums in disturbed speech less one in clean speech; gaps beyond tau are violations (Rajan et
-al. 2022).
+The growth of a group is `D = d - d0`, two ratios of sums (disturbed, clean) over the same utterances; a gap `D(g) -
+D(h)` beyond tau is AequeVox's violation (Rajan et al. 2022). Whether the gap exceeds tau is tested with speakers as the
+sample:
 
-The claim behind a violation is that the gap exceeds tau, so that is what is tested: tau per word is taken off the
-disturbed edits of the base group's speakers, and the remaining gap must be larger than when speakers are dealt to the
-two groups at random, all scenarios together. A speaker's clean and disturbed sums move together. The gap is divided by
-its standard error (linearized, speakers as the sample): the test is exact where the groups differ by nothing but tau,
-and stays right for many speakers where they also differ in size and spread (Chung and Romano 2013).
+**Points.** tau per word is taken off the disturbed edits of the group with the larger growth, and the rest of the gap,
+divided by its standard error (from what each speaker moves the ratios by), is compared with what it is when whole
+speakers are shuffled.
+
+**Room.** A group that starts near the ceiling cannot grow much: of two that are hurt alike the better one would be
+named. The group with the smaller clean distance is therefore named only if it also lost a larger share of the room it
+had left, `D / (1 - d0)`. Whoever is hurt more on both scales is so on every scale between, such as the logit: it is a
+convex function of the one and a concave function of the other.
+
+**Guard.** Where the smaller group's speakers differ more, shuffling alone claims too much. A Welch test has to agree,
+in which the variance is enlarged in the group with the smaller growth and reduced in the other, by the square of their
+ratio (at most 2): the group that happens to be low is the one whose spread was underrated. Degrees of freedom are
+Satterthwaite's, with Kish's numbers of speakers.
+
+p is the largest of all. One shuffle serves all cells and pairs of groups, which are one family (step-down).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import ceil, comb
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
 
 from voxaudit.perturb.scenario_id import ScenarioId
 from voxaudit.score.align import PairEdits
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, speaker_weights, widened_tail
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
-from voxaudit.stats.multiplicity import benjamini_hochberg
+from voxaudit.stats.permutations import PERMUTATIONS, Shuffles, among, equal_tailed, margins, step_down
+from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
-PERMUTATIONS = 9_999
-MOST_PERMUTATIONS = 199_999
-RARE = 20
-"""A claim that fewer permutations than this reach may need more of them."""
-
-ENUMERATED = 20_000
-"""Up to so many ways of dealing the speakers, every one is tried."""
-
-_PRODUCT = 250_000
-"""Multiplications in a matrix product. Larger ones leave the processor's cache, and BLAS splits them over threads that
-wait for each other: on a busy machine that is many times slower than one thread."""
-_SHAPE = (128, 64)
-"""At most so many permutations and claims are worked on at a time."""
-_TIE = 1e-9
-_BLOCK = 500_000
-"""Resamples x cells x 4 sums that a bootstrap works on at a time."""
+FEWEST_PERMUTATIONS = 999
+_WORK = 1e10  # multiplications: with more cells, groups and speakers there are fewer shuffles
+_KEPT = 64_000_000  # shuffled margins of all questions that are held together: bounds memory
+_BLOCK = 4_000_000  # sums worked on at a time
+_LEAST_ROOM = 0.02  # with less room left nothing can be said relative to it
 
 
 @dataclass(frozen=True)
@@ -108,10 +109,6 @@ class SpeakerSums:
         values = np.stack([self.edits, self.words, self.clean_edits, self.clean_words])
         return values.reshape(4, -1, len(self.speakers))
 
-    def present(self) -> IntArray:
-        """Return how many speakers of each group have any words: axes group, pair, scenario."""
-        return self._by_group((self.words + self.clean_words > 0).astype(np.float64)).astype(np.int64)
-
     def distances(self) -> tuple[FloatArray, FloatArray]:
         """Return the pooled distances, disturbed and clean: axes group, pair, scenario; nan without words."""
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -122,7 +119,10 @@ class SpeakerSums:
     def degradations(self) -> FloatArray:
         """Return D(g) = d(g, disturbed) - d(g, clean) (Rajan et al., Algorithm 1): axes group, pair, scenario."""
         disturbed, clean = self.distances()
-        return disturbed - clean
+        with np.errstate(
+            invalid="ignore"
+        ):  # infinitely far apart, where one answers words and the other none
+            return np.asarray(disturbed - clean)
 
     def grid(self) -> Grid:
         """Return the degradations by name."""
@@ -178,342 +178,243 @@ def find_violations(grid: Grid, taus: Sequence[float]) -> Places:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Two groups: how many speakers, how many ways of dealing them were tried, the smallest p there can be.
+class Compared:
+    """Every two groups in every cell; arrays have the axes couple, cell. nan where it could not be tested.
 
-    Where not all ways are tried, `permutations` are those of every question; `smallest_p` is with the further ones that
-    rare claims get.
+    `low` and `high` are the limits of `gap`, which leave out tau where points and guard reject it: `p_in_points`. `p`
+    asks for the room left as well, `p_adjusted` is that with all questions taken together.
     """
 
-    group: str
-    against: str
-    speakers: int
-    speakers_against: int
-    permutations: int
-    exact: bool
-    smallest_p: float | None
-    refusal: str | None
-
-
-@dataclass(frozen=True)
-class Tested:
-    """p, q (the false-discovery rate at which a violation becomes significant) and the verdicts; nan is untested."""
-
+    couples: tuple[tuple[int, int], ...]
+    """Places of the two groups: a gap is the first's growth less the second's."""
+    gap: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p_in_points: FloatArray
     p: FloatArray
-    q: FloatArray
-    significant: NDArray[np.bool_]
-    family: int
-    """How many questions were asked: testable (group, against, pair, scenario, tau), violations or not."""
-    comparisons: tuple[Comparison, ...]
+    p_adjusted: FloatArray
+    permutations: int
 
 
-def judge_violations(
-    sums: SpeakerSums, grid: Grid, found: Places, taus: tuple[float, ...], *, fdr: float, seed: int
-) -> Tested:
-    """Test every violation's claim that the gap exceeds tau.
+def compare_groups(
+    cells: FloatArray,
+    group_of: IntArray,
+    groups: int,
+    *,
+    tau: float | FloatArray = 0.0,
+    level: float = 0.05,
+    seed: int = 0,
+    permutations: int | None = None,
+) -> Compared:
+    """Compare the growth of every two groups in every cell (see above).
 
-    The family of the Benjamini-Hochberg procedure is every question of the grid that the data can carry. A question
-    whose gap is not above tau has p = 1: it is no claim, but it was asked. Both directions of two groups are in the
-    family, which is the same as testing them two-sided.
+    `cells` has the axes kind (edits, words, clean edits, clean words), cell, speaker; `tau` is one for all cells, or
+    one for each. With clean edits of 0 the growth is the distance itself: so clean distances are compared.
+
+    >>> words = np.full(12, 100.0)
+    >>> cells = np.array([[40, 44, 46, 42, 45, 43, 20, 22, 21, 19, 23, 24], words, 0.1 * words, words])[:, None]
+    >>> found = compare_groups(cells, np.repeat([0, 1], 6), 2, tau=0.01, permutations=999)
+    >>> found.gap.round(3).tolist(), bool(found.p[0, 0] < 0.01)
+    ([[0.218]], True)
     """
-    generator = np.random.Generator(np.random.PCG64(seed))
-    present = sums.present()
-    measured = np.isfinite(grid.degradations)
-    sizes = sums.sizes()
-    p = np.full(len(found), np.nan)
-    comparisons: list[Comparison] = []
-    jobs: list[tuple[int, int, IntArray]] = []
-    family = 0
-    for g, h in combinations(range(len(sums.groups)), 2):
-        refusal = sums.untestable or _too_few(sums.groups, sizes, g, h)
-        ways = comb(sizes[g] + sizes[h], sizes[g])
-        tried = 0 if refusal else min(ways, PERMUTATIONS)
-        exact = not refusal and is_exact(sizes[g], sizes[h])
-        tried = ways if exact else tried
-        comparisons.append(
-            Comparison(sums.groups[g], sums.groups[h], sizes[g], sizes[h], tried, exact, None, refusal)
+    couples = tuple(combinations(range(groups), 2))
+    count = cells.shape[1]
+    sizes = np.bincount(group_of, minlength=groups)
+    tested = [k for k, couple in enumerate(couples) if sizes[list(couple)].min() >= FEWEST_SPEAKERS]
+    if permutations is None:
+        work = sum(int(sizes[list(couples[k])].sum()) for k in tested) * _MOMENTS * count
+        most = min(_WORK / max(work, 1), _KEPT / max(len(tested) * count, 1))
+        permutations = int(min(max(most, FEWEST_PERMUTATIONS), PERMUTATIONS))
+    shuffles = Shuffles(len(group_of), permutations, seed)
+    results = [_compare_two(cells, group_of, couples[k], shuffles, tau, level) for k in tested]
+    values = np.full((6, len(couples), count), np.nan)
+    if results:
+        values[:5, tested] = np.stack([one.values for one in results], axis=1)
+        adjusted = step_down(
+            np.hstack([one.scaled for one in results]), np.concatenate([one.observed for one in results])
         )
-        if refusal:
-            continue
-        enough = (np.minimum(present[g], present[h]) >= FEWEST_SPEAKERS) & measured[g] & measured[h]
-        family += 2 * int(enough.sum()) * len(taus)
-        ours = ((found.group == g) & (found.against == h)) | ((found.group == h) & (found.against == g))
-        places = np.flatnonzero(ours & enough[found.pair, found.scenario])
-        jobs.append((g, h, places))
-    counts = np.zeros(len(found), dtype=np.int64)
-    tries = np.zeros(len(found), dtype=np.int64)
-    _try(sums, found, taus, jobs, PERMUTATIONS, generator, counts, tries, p)
-    q = _adjusted(p, family)
-    # The floor of 1 in 10,000 must not hide a lone finding among thousands of questions: what is rare but not yet
-    # significant is tried on, so that a single question can reach fdr / family.
-    more = min(ceil(family / fdr), MOST_PERMUTATIONS) - PERMUTATIONS
-    if more > 0:
-        undecided = [
-            (g, h, places[(counts[places] < RARE) & (q[places] > fdr)])
-            for g, h, places in jobs
-            if not is_exact(sizes[g], sizes[h])
-        ]
-        _try(sums, found, taus, undecided, more, generator, counts, tries, p)
-        q = _adjusted(p, family)
-    most = PERMUTATIONS + max(more, 0)
-    settled = (
-        one if one.refusal else replace(one, smallest_p=1.0 / (one.permutations if one.exact else most + 1))
-        for one in comparisons
-    )
-    return Tested(p, q, q <= fdr, family, tuple(settled))
-
-
-def _too_few(groups: tuple[str, ...], sizes: list[int], g: int, h: int) -> str | None:
-    small = [
-        f"{groups[k]} has {sizes[k]} speaker{'s' * (sizes[k] != 1)}"
-        for k in (g, h)
-        if sizes[k] < FEWEST_SPEAKERS
-    ]
-    return f"{' and '.join(small)}; a test needs {FEWEST_SPEAKERS} in each group" if small else None
-
-
-def _try(
-    sums: SpeakerSums,
-    found: Places,
-    taus: tuple[float, ...],
-    jobs: list[tuple[int, int, IntArray]],
-    permutations: int,
-    generator: np.random.Generator,
-    counts: IntArray,
-    tries: IntArray,
-    p: FloatArray,
-) -> None:
-    """Add permutations to the counts of some violations and work out their p-values."""
-    steps = np.asarray(taus)
-    for g, h, places in jobs:
-        if not len(places):
-            continue
-        claims = Claims(
-            found.pair[places],
-            found.scenario[places],
-            (found.group[places] != g).astype(np.int64),
-            steps[found.tau[places]],
-        )
-        reached, tried = exceedances(sums, g, h, claims, permutations, generator)
-        counts[places] += reached
-        tries[places] += tried
-        extra = 0 if is_exact(int((sums.group_of == g).sum()), int((sums.group_of == h).sum())) else 1
-        p[places] = (counts[places] + extra) / (tries[places] + extra)
-
-
-def _adjusted(p: FloatArray, family: int) -> FloatArray:
-    """Return Benjamini and Hochberg's adjusted p-values where the rest of the family has p = 1."""
-    known = np.flatnonzero(np.isfinite(p))
-    others = family - len(known)
-    values: list[float | None] = [*p[known].tolist(), *([1.0] * others)]
-    q = np.full(len(p), np.nan)
-    q[known] = np.array(benjamini_hochberg(values)[: len(known)], dtype=np.float64)
-    return q
+        values[5, tested] = adjusted.reshape(len(tested), count)
+    gap, low, high, in_points, p, p_adjusted = values
+    return Compared(couples, gap, low, high, in_points, p, p_adjusted, permutations)
 
 
 @dataclass(frozen=True)
-class Claims:
-    """Claims about two groups: `against[k]` 0 says that the first group is the worse one, 1 the second."""
-
-    pair: IntArray
-    scenario: IntArray
-    against: IntArray
-    tau: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.pair)
-
-    def __getitem__(self, places: IntArray) -> Claims:
-        return Claims(self.pair[places], self.scenario[places], self.against[places], self.tau[places])
+class _Two:
+    scaled: NDArray[np.float32]
+    observed: NDArray[np.float32]
+    values: FloatArray
 
 
-def is_exact(first: int, second: int) -> bool:
-    """Say whether groups of so many speakers are small enough to try every way of dealing them."""
-    return comb(first + second, first) <= ENUMERATED
+def _compare_two(
+    cells: FloatArray,
+    group_of: IntArray,
+    couple: tuple[int, int],
+    shuffles: Shuffles,
+    tau: float | FloatArray,
+    level: float,
+) -> _Two:
+    members = np.flatnonzero(np.isin(group_of, couple))
+    first = group_of[members] == couple[0]
+    own = cells[:, :, members]
+    heard = own[1] + own[3] > 0.0
+    few = np.minimum(heard[:, first].sum(axis=1), heard[:, ~first].sum(axis=1)) < FEWEST_SPEAKERS
+    with np.errstate(invalid="ignore", divide="ignore"):
+        disturbed, clean = (
+            np.stack(
+                [own[k][:, side].sum(axis=1) / own[k + 1][:, side].sum(axis=1) for side in (first, ~first)]
+            )
+            for k in (0, 2)
+        )
+    gap = (disturbed - clean)[0] - (disturbed - clean)[1]
+    up = ~(gap < 0.0)
+    # A gap within tau is no claim: all of it is taken off, and nothing is left to test.
+    off = np.nan_to_num(np.minimum(np.abs(gap), tau)) * np.where(up, first[:, None], ~first[:, None])
+    moments, centers = _moments(own, off)
+    points = np.full((shuffles.permutations + 1, own.shape[1]), np.nan)
+    room = points.copy()
+    real: tuple[FloatArray, ...] = ()
+    step = max(1, _BLOCK // (_MOMENTS * own.shape[1]))
+    for rows, block in shuffles.blocks():
+        dealt = (group_of[among(block, members)] == couple[0]).astype(np.float64)
+        for start in range(0, len(dealt), step):
+            here = slice(rows.start + start, min(rows.start + start + step, rows.stop))
+            points[here], room[here], sides = _studentized(dealt[start : start + step], moments, centers)
+            real = real or tuple(side[0] for side in sides)
+    points[:, few], room[:, few] = np.nan, np.nan
+    grown, shares = real[:4], real[4:]
+    heard_words = [own[1][:, side] for side in (first, ~first)]
+    freedom = [kish_freedom(words.sum(axis=1), (words * words).sum(axis=1)) for words in heard_words]
+    in_points, spread, df = _guard(*grown, *freedom)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        guard = np.nan_to_num(2.0 * stdtr(df, -np.abs(in_points) / spread), nan=1.0)
+        in_room, spread_room, df_room = _guard(*shares, *freedom)
+        of_room = np.fmax(equal_tailed(room), 2.0 * stdtr(df_room, -np.abs(in_room) / spread_room))
+    agreed = np.where((in_room > 0.0) == up, np.nan_to_num(of_room, nan=1.0), 1.0)
+    # In population, the group with the larger clean distance and the larger growth has lost more of its room anyway.
+    agreed = np.where(np.where(up, clean[0] < clean[1], clean[1] < clean[0]), agreed, 0.0)
+    scaled, observed = margins(points, np.maximum(guard, agreed), level)
+    alone = np.fmax(equal_tailed(points), guard)
+    error = np.sqrt(np.maximum(grown[2] + grown[3], 0.0))
+    reach = stdtrit(df, 1.0 - level / 2.0) * spread
+    # The limits leave out tau exactly where shuffles and guard reject it.
+    tails = np.sort(np.where(np.isnan(points), np.inf, points), axis=0)
+    most = int(np.floor(level / 2.0 * len(tails) + 1e-9))
+    with np.errstate(invalid="ignore"):
+        low = gap - np.fmax(tails[len(tails) - most - 1] * error, reach)
+        high = gap + np.fmax(-tails[min(most, len(tails) - 1)] * error, reach)
+    values = np.stack([gap, low, high, alone, np.fmax(alone, agreed)])
+    values[1:, np.isnan(points[0])] = np.nan
+    values[1:3][np.isinf(values[1:3])] = np.nan  # so many shuffles without a statistic that there is no limit
+    return _Two(scaled, observed, values)
 
 
-def exceedances(
-    sums: SpeakerSums,
-    first: int,
-    second: int,
-    claims: Claims,
-    permutations: int,
-    generator: np.random.Generator,
-) -> tuple[IntArray, int]:
-    """Return, for every claim, how many ways of dealing the speakers reach its statistic, and how many were tried.
+_MOMENTS = 15
 
-    Where all ways are tried the real one is among them: p is the ratio. Otherwise p is (count + 1) / (tried + 1).
+
+def _moments(cells: FloatArray, off: FloatArray) -> tuple[FloatArray, tuple[FloatArray, FloatArray]]:
+    """Return what is summed over speakers (axes speaker, moment, cell), and what was taken off both ratios.
+
+    Taking the common ratio off changes no gap and keeps the squares small.
     """
-    speakers = np.concatenate([sums.members(first), sums.members(second)])
-    size = int((sums.group_of == first).sum())
-    real = np.zeros((1, len(speakers)))
-    real[0, :size] = 1.0
-    rows, step = _block(len(speakers))
-    chunks = [
-        _moments(sums, speakers, size, claims[np.arange(start, min(start + step, len(claims)))])
-        for start in range(0, len(claims), step)
-    ]
-    signs = [
-        np.where(claims.against[start : start + step] == 0, 1.0, -1.0)
-        for start in range(0, len(claims), step)
-    ]
-    observed = [sign * _studentized(real, chunk, size) for chunk, sign in zip(chunks, signs, strict=True)]
-    bars = [
-        statistic - _TIE * (1.0 + np.abs(np.where(np.isfinite(statistic), statistic, 0.0)))
-        for statistic in observed
-    ]
-    counts = [np.zeros(bar.shape[1], dtype=np.int64) for bar in bars]
-    tried = 0
-    for dealt in _deals(len(speakers), size, permutations, rows, generator):
-        tried += len(dealt)
-        for chunk, sign, bar, count in zip(chunks, signs, bars, counts, strict=True):
-            # What cannot be computed counts against the claim: nan is not below the bar.
-            count += (~(sign * _studentized(dealt, chunk, size) < bar)).sum(axis=0)
-    return np.concatenate(counts) if counts else np.zeros(0, dtype=np.int64), tried
-
-
-def _block(speakers: int) -> tuple[int, int]:
-    """Return how many permutations and claims are worked on at a time."""
-    cells = _PRODUCT // speakers
-    if cells < 256:  # so many speakers that threads pay
-        return _SHAPE
-    rows = min(_SHAPE[0], int(cells**0.5))
-    return rows, min(_SHAPE[1], cells // rows)
-
-
-def _deals(
-    speakers: int, size: int, permutations: int, rows: int, generator: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Yield blocks of rows, each with `size` ones among `speakers` places."""
-    if is_exact(size, speakers - size):
-        chosen = np.array(list(combinations(range(speakers), size)), dtype=np.int64)
-        dealt = np.zeros((len(chosen), speakers))
-        np.put_along_axis(dealt, chosen, 1.0, axis=1)
-        for start in range(0, len(dealt), rows):
-            yield dealt[start : start + rows]
-        return
-    pattern = np.zeros((1, speakers), dtype=np.int8)
-    pattern[0, :size] = 1
-    for start in range(0, permutations, rows):
-        block = np.repeat(pattern, min(rows, permutations - start), axis=0)
-        yield generator.permuted(block, axis=1).astype(np.float64)
-
-
-def _moments(sums: SpeakerSums, speakers: IntArray, size: int, claims: Claims) -> FloatArray:
-    """Return the first and second moments of every speaker for every claim: axes moment, speaker, claim."""
-    at = (claims.pair, claims.scenario)
-    a, w, c, v = (
-        values[at][:, speakers].T for values in (sums.edits, sums.words, sums.clean_edits, sums.clean_words)
-    )
-    first = np.arange(len(speakers))[:, None] < size
-    base = np.where(claims.against[None, :] == 0, first, ~first)
-    a = a - claims.tau[None, :] * base * w
-    # Taking the common ratio off both groups changes no gap and keeps the squares small.
+    a, w, c, v = (values.T for values in cells)
+    a = a - off * w
     with np.errstate(invalid="ignore", divide="ignore"):
-        a = a - w * (a.sum(axis=0) / w.sum(axis=0))
-        c = c - v * (c.sum(axis=0) / v.sum(axis=0))
-    return np.stack([a, w, c, v, a * a, a * w, w * w, c * c, c * v, v * v, a * c, a * v, w * c, w * v])
+        centers = (a.sum(axis=0) / w.sum(axis=0), c.sum(axis=0) / v.sum(axis=0))
+    a, c = a - w * centers[0], c - v * centers[1]
+    heard = (w + v > 0.0).astype(np.float64)
+    parts = [a, w, c, v, a * a, a * w, w * w, c * c, c * v, v * v, a * c, a * v, w * c, w * v, heard]
+    return np.stack(parts, axis=1), centers
 
 
-def _studentized(dealt: FloatArray, moments: FloatArray, size: int) -> FloatArray:
-    """Return (D(ones) - D(others)) / its standard error: axes deal, claim."""
-    speakers = moments.shape[1]
-    ones = dealt @ moments  # one product a moment: axes moment, deal, claim
-    others = moments.sum(axis=1)[:, None, :] - ones
+def _studentized(
+    dealt: FloatArray, moments: FloatArray, centers: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray, tuple[FloatArray, ...]]:
+    """Return the gap in points and in shares of the room, each over its standard error: axes shuffle, cell.
+
+    With them, both groups' growths and variances, then shares and variances.
+    """
+    speakers, kinds, cells = moments.shape
+    ones = (dealt @ moments.reshape(speakers, -1)).reshape(len(dealt), kinds, cells).swapaxes(0, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        gap, variance = _side(ones, size)
-        less, more = _side(others, speakers - size)
-        gap = gap - less
-        variance = variance + more
-        statistic = gap / np.sqrt(np.maximum(variance, 0.0))
-    flat = ~(variance > 1e-18)
-    if flat.any():
-        # Speakers who are all alike: any gap is infinitely many standard errors wide.
-        endless = np.where(np.abs(gap) > 1e-12, np.copysign(np.inf, gap), 0.0)
-        statistic = np.where(flat & np.isfinite(gap), endless, statistic)
-    return np.asarray(statistic)
+        here = _side(ones, centers)
+        there = _side(moments.sum(axis=0)[:, None, :] - ones, centers)
+        statistics = []
+        for k in (0, 2):
+            gap, variance = here[k] - there[k], here[k + 1] + there[k + 1]
+            # Speakers who are all alike: any gap is infinitely many standard errors wide.
+            endless = np.where(np.abs(gap) > 1e-12, np.copysign(np.inf, gap), 0.0)
+            flat = ~(variance > 1e-18) & np.isfinite(gap)
+            statistics.append(np.where(flat, endless, gap / np.sqrt(np.maximum(variance, 0.0))))
+    order = ((0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3))
+    return statistics[0], statistics[1], tuple((here, there)[side][kind] for side, kind in order)
 
 
-def _side(moments: FloatArray, speakers: int) -> tuple[FloatArray, FloatArray]:
-    """Return D of one side and its variance, from what each speaker moves the two ratios by."""
-    a, w, c, v, aa, aw, ww, cc, cv, vv, ac, av, wc, wv = moments
+def _side(
+    moments: FloatArray, centers: tuple[FloatArray, FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return the growth of one side and its variance, the share of the room lost and its variance."""
+    a, w, c, v, aa, aw, ww, cc, cv, vv, ac, av, wc, wv, count = moments
     by_w, by_v = 1.0 / w, 1.0 / v
     d, e = a * by_w, c * by_v
-    variance = (aa - d * (2.0 * aw - d * ww)) * (by_w * by_w)
-    variance += (cc - e * (2.0 * cv - e * vv)) * (by_v * by_v)
-    variance -= (ac - e * av - d * (wc - e * wv)) * (2.0 * by_w * by_v)
-    variance *= speakers / (speakers - 1.0)
-    return d - e, variance
+    of_d = (aa - d * (2.0 * aw - d * ww)) * (by_w * by_w)
+    of_e = (cc - e * (2.0 * cv - e * vv)) * (by_v * by_v)
+    both = (ac - e * av - d * (wc - e * wv)) * (by_w * by_v)
+    few = count / (count - 1.0)
+    left = 1.0 - (e + centers[1])
+    left = np.where(left > _LEAST_ROOM, left, np.nan)
+    kept = (1.0 - (d + centers[0])) / left
+    return (
+        d - e + (centers[0] - centers[1]),
+        few * (of_d + of_e - 2.0 * both),
+        1.0 - kept,
+        few * (of_d - 2.0 * kept * both + kept * kept * of_e) / (left * left),
+    )
+
+
+def _guard(
+    one: FloatArray,
+    other: FloatArray,
+    variance: FloatArray,
+    variance_other: FloatArray,
+    freedom: FloatArray,
+    freedom_other: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the gap, its standard error with unlike spreads allowed for, and the degrees of freedom."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.where(np.minimum(one, other) > 0.0, one / other, np.where(one > other, np.inf, 0.0))
+        ratio = np.clip(np.nan_to_num(ratio, nan=1.0, posinf=2.0), 0.5, 2.0) ** 2
+        first, second = variance / ratio, variance_other * ratio
+        df = satterthwaite(first, freedom, second, freedom_other)
+    return one - other, np.sqrt(np.maximum(first + second, 0.0)), np.nan_to_num(df, nan=1.0)
 
 
 def chance_totals(
-    sums: SpeakerSums, taus: tuple[float, ...], permutations: int, generator: np.random.Generator
+    sums: SpeakerSums, taus: tuple[float, ...], *, permutations: int = 999, seed: int = 0
 ) -> NDArray[np.int64]:
     """Return how many violations the plain rule counts when the labels of all speakers are shuffled.
 
-    Axes permutation, group: what the rule reports where groups mean nothing.
+    Axes shuffle, group: what the rule reports where groups mean nothing; the first row is what it really counts.
     """
     groups, speakers = len(sums.groups), len(sums.speakers)
     columns = sums.stacked().reshape(-1, speakers).T
-    out = np.zeros((permutations, groups), dtype=np.int64)
-    rows = max(8, min(256, 4_000_000 // columns.shape[1]))
-    for start in range(0, permutations, rows):
-        labels = np.repeat(sums.group_of[None, :], min(rows, permutations - start), axis=0)
-        labels = generator.permuted(labels, axis=1)
-        degraded = []
-        for group in range(groups):
-            a, w, c, v = (
-                ((labels == group).astype(np.float64) @ columns).reshape(len(labels), 4, -1).swapaxes(0, 1)
-            )
-            with np.errstate(invalid="ignore", divide="ignore"):
-                degraded.append(a / w - c / v)
-        for group, own in enumerate(degraded):
-            for other in (theirs for place, theirs in enumerate(degraded) if place != group):
-                gap = own - other
+    out = np.zeros((permutations + 1, groups), dtype=np.int64)
+    step = max(8, min(256, _BLOCK // columns.shape[1]))
+    for rows, block in Shuffles(speakers, permutations, seed).blocks():
+        for start in range(0, len(block), step):
+            labels = sums.group_of[block[start : start + step]]
+            degraded = []
+            for group in range(groups):
+                a, w, c, v = (
+                    ((labels == group).astype(np.float64) @ columns)
+                    .reshape(len(labels), 4, -1)
+                    .swapaxes(0, 1)
+                )
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    degraded.append(a / w - c / v)
+            for group, other in ((g, h) for g in range(groups) for h in range(groups) if g != h):
+                gap = degraded[group] - degraded[other]
                 for tau in taus:
-                    out[start : start + len(labels), group] += (gap > tau).sum(axis=1)
+                    out[rows.start + start : rows.start + start + len(labels), group] += (gap > tau).sum(
+                        axis=1
+                    )
     return out
-
-
-def gap_intervals(
-    sums: SpeakerSums, *, confidence: float, resamples: int, generator: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
-    """Return lower and upper limits of D(g) - D(h): axes g, h, pair, scenario.
-
-    Percentiles of the speaker bootstrap, widened as the smaller group's t distribution asks; nan where one of the
-    groups has fewer than five speakers.
-    """
-    groups, sizes = len(sums.groups), sums.sizes()
-    shape = (len(sums.pairs), len(sums.scenarios))
-    weights = [speaker_weights(size, resamples, generator) for size in sizes]
-    values = sums.stacked()
-    cells = values.shape[1]
-    low, high = (np.full((groups, groups, cells), np.nan) for _ in range(2))
-    step = max(1, _BLOCK // resamples)
-    for start in range(0, cells, step):
-        some = slice(start, start + step)
-        drawn: list[FloatArray] = []
-        for group in range(groups):
-            a, w, c, v = (weights[group] @ part[some, sums.members(group)].T for part in values)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                drawn.append(a / w - c / v)
-        for g in range(groups):
-            for h in range(g + 1, groups):
-                fewest = min(sizes[g], sizes[h])
-                if fewest < FEWEST_SPEAKERS:
-                    continue
-                tail = widened_tail(fewest, confidence)
-                limits = _quantiles(drawn[g] - drawn[h], tail)
-                low[g, h, some], high[g, h, some] = limits
-                low[h, g, some], high[h, g, some] = -limits[1], -limits[0]
-    return low.reshape(groups, groups, *shape), high.reshape(groups, groups, *shape)
-
-
-def _quantiles(gaps: FloatArray, tail: float) -> FloatArray:
-    limits = np.quantile(gaps, [tail, 1.0 - tail], axis=0)
-    for column in np.flatnonzero(np.isnan(gaps).any(axis=0)):
-        # A draw of speakers who said nothing has no distance; the others speak for it if they are most.
-        finite = gaps[np.isfinite(gaps[:, column]), column]
-        if 2 * len(finite) >= len(gaps):
-            limits[:, column] = np.quantile(finite, [tail, 1.0 - tail])
-    return np.asarray(limits)

@@ -1,17 +1,21 @@
 """Tests with speakers as the sample: is a word lost more than the words beside it, or more in one group?
 
-For speaker s let X_s be the share of the word's m_s occurrences that were lost, and q_s what that share would be if the
-losses of each utterance had fallen on its words at random (lost words / words). Under the null hypothesis X_s has mean
-q_s and the variance q_s (1 - q_s) (1 + (m_s - 1) rho) / m_s, rho being how much the occurrences of one speaker hang
-together: 0 where each is lost or kept on its own, 1 where all are lost or none. A speaker is worth
-`m_s / (1 + (m_s - 1) rho)` yes-or-no draws, rounded down: the sum over speakers of draws times X_s spreads at most as
-much as the sum of so many independent draws with chances q_s, and that distribution (Poisson-binomial) gives the
-p-value. With rho 1 a speaker is one draw, however often he or she says the word.
+**Beside other words.** For speaker s let X_s be the share of the word's m_s occurrences that were lost, and q_s what
+that share would be if the losses of each utterance had fallen on its words at random (lost words / words). Under the
+null hypothesis X_s has mean q_s and the variance q_s (1 - q_s) (1 + (m_s - 1) rho) / m_s, rho being how much the
+occurrences of one speaker hang together: 0 where each is lost or kept on its own, 1 where all are lost or none. A
+speaker is worth `m_s / (1 + (m_s - 1) rho)` yes-or-no draws, rounded down: the sum over speakers of draws times X_s
+spreads at most as much as the sum of so many independent draws with chances q_s, and that distribution
+(Poisson-binomial) gives the p-value. All settings of a perturbation count together: an occurrence that is lost under
+each of them is three, which hang together. With rho 1 a speaker is one draw, however often he or she says the word.
+
+**Between groups** (`between_groups`). The share of a word's occurrences that a group's speakers lose, all settings of a
+perturbation together, less that of all others; speakers are shuffled among the groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,10 +26,16 @@ from numpy.typing import NDArray
 from voxaudit.score.lost_words import Heard, Sample, Sounds, sums
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
+from voxaudit.stats.permutations import LEVEL, TIE, Shuffles, margins, step_down
+from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
 _BLOCK = 4_000_000  # chances worked on at a time: bounds memory
 _ROUNDING = 1e-9
 
+PERMUTATIONS = 1_999
+"""Shuffles of speakers: enough for p-values in a family, of which only those near 0.05 matter."""
+MOST_COMPARED = 400
+"""Groups times words compared for one recognizer and perturbation: those lost by most speakers. Bounds memory."""
 MOST_DRAWS = 256
 """Draws that all speakers of a word are worth at most; each is worth one, however many they are."""
 
@@ -139,26 +149,140 @@ def _tail(distribution: FloatArray, at_least: IntArray) -> FloatArray:
     return np.asarray(np.minimum((distribution * beyond).sum(axis=1), 1.0))
 
 
-def group_excess(
-    word: IntArray, words: int, group: IntArray, groups: int, mostly_lost: NDArray[np.bool_]
-) -> FloatArray:
-    """Return the p-value that a group's speakers lose a word no more often than all other speakers (Fisher, one-sided).
+@dataclass(frozen=True, eq=False)
+class Between:
+    """What a group loses more of some words than all others, groups x words; nan where it was not tested.
 
-    A row for each speaker who said the word: did he or she lose it in at least half of its occurrences? The result has
-    a row for each group and a column for each word; NaN with fewer than five speakers on either side.
+    `gap` is the difference of the shares lost, `error` and `df` its standard error and degrees of freedom by Welch, `p`
+    the p-value by shuffles that it is not above 0; `scaled` (shuffles x groups x words) and `observed` are margins
+    for `step_down`.
     """
-    from scipy.stats import hypergeom
 
-    cell = group * words + word
-    said = np.bincount(cell, minlength=groups * words).reshape(groups, words)
-    lost = np.bincount(cell[mostly_lost], minlength=groups * words).reshape(groups, words)
-    everyone, all_lost = said.sum(axis=0), lost.sum(axis=0)
-    enough = (said >= FEWEST_SPEAKERS) & (everyone - said >= FEWEST_SPEAKERS)
-    p = np.full((groups, words), np.nan)
-    at = np.nonzero(enough)
-    if len(at[0]):
-        p[at] = hypergeom.sf(lost[at] - 1, everyone[at[1]], all_lost[at[1]], said[at])
-    return np.asarray(np.minimum(p, 1.0))
+    gap: FloatArray
+    error: FloatArray
+    df: FloatArray
+    p: FloatArray
+    scaled: NDArray[np.float32]
+    observed: FloatArray
+
+
+def between_groups(
+    lost: FloatArray, said: FloatArray, group: IntArray, groups: int, shuffles: Shuffles
+) -> Between:
+    """Compare the share of each word that a group's speakers lose with that of all others (speakers x words).
+
+    The difference of the two shares is studentized and speakers are shuffled. No variance is taken to be less than that
+    of independent draws at the share of both together: a group of six that loses none of a rare word has no spread, but
+    is not sure of anything. Where the smaller group spreads more, shuffling claims too much, so a guard has to agree:
+    Welch's test of the log ratio, in which what spreads beyond independent draws is enlarged by the ratio seen (at most
+    2) in the group with the lower share and divided by it in the other, and alone has few degrees of freedom.
+
+    >>> lost, said = np.repeat([[1.0], [4.0]], 8, axis=0) + np.tile([[0.0], [1.0]], (8, 1)), np.full((16, 1), 9.0)
+    >>> found = between_groups(lost, said, np.repeat([0, 1], 8), 2, Shuffles(16, 999))
+    >>> found.gap.round(2).tolist(), (found.p < 0.01).tolist()
+    ([[-0.33], [0.33]], [[False], [True]])
+    """
+    shape = (groups, lost.shape[1])
+    parts = np.hstack([lost, said, lost**2, lost * said, said**2, said > 0.0])
+    all_ = parts.sum(axis=0).reshape(6, -1)
+    pooled = all_[0] / np.maximum(all_[1], 1.0)
+    scaled = np.zeros((shuffles.permutations + 1, *shape), dtype=np.float32)
+    gap, error, df, p, observed = (np.full(shape, np.nan) for _ in range(5))
+    for number in range(groups):
+        sums = np.concatenate(
+            [(group[block] == number).astype(np.float64) @ parts for _, block in shuffles.blocks()]
+        ).reshape(-1, 6, shape[1])
+        sides = [_share(one, pooled) for one in (sums, all_ - sums)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            difference = sides[0][0] - sides[1][0]
+            spread = np.sqrt(sum(np.maximum(variance, least) for _, variance, least in sides))
+            statistics = difference / spread
+            # Where one side does not say the word, nothing speaks for a difference.
+            statistics = np.where(np.isfinite(difference), statistics, 0.0)
+            first = [[one[0] for one in side] for side in sides]
+            guard = _guard([sums[0], all_ - sums[0]], first, pooled)
+            limits = _welch([sums[0], all_ - sums[0]], first)
+        tested = (sums[0, 5] >= FEWEST_SPEAKERS) & (all_[5] - sums[0, 5] >= FEWEST_SPEAKERS) & (all_[0] > 0.0)
+        statistics[0, ~tested] = np.nan
+        margin, own = margins(statistics, 2.0 * np.minimum(guard, 1.0 - guard))
+        # Only more is asked for: less is more for the others.
+        scaled[:, number] = np.where(statistics > 0.0, margin, 0.0)
+        observed[number] = np.where(statistics[0] > 0.0, own, np.where(tested, 0.0, np.nan))
+        alone = (statistics >= statistics[0] - TIE).mean(axis=0)
+        p[number] = np.where(tested, np.maximum(alone, guard), np.nan)
+        gap[number], error[number], df[number] = np.where(tested, [difference[0], *limits], np.nan)
+    return Between(gap, error, df, p, scaled, observed)
+
+
+def together(parts: Sequence[Between]) -> FloatArray:
+    """Return all comparisons as one family: gap, its limits, p alone and p in the family, a row each.
+
+    The limits are Welch's for all at once (Bonferroni), and may lie beyond what a share can be. Welch's test as a way
+    of its own to be shown was tried: it sees better that a small group loses less than a large one, but claims too much
+    where speakers of a small group that spreads more say words dozens of times.
+    """
+    from scipy.special import stdtrit
+
+    gap, error, df, p = (
+        np.concatenate([values.ravel() for values in some])
+        for some in zip(*((one.gap, one.error, one.df, one.p) for one in parts), strict=True)
+    )
+    scaled = np.hstack([one.scaled.reshape(len(one.scaled), -1) for one in parts])
+    observed = np.concatenate([one.observed.ravel() for one in parts]).astype(np.float32)
+    reach = stdtrit(df, 1.0 - LEVEL / 2.0 / max(1, int((~np.isnan(p)).sum()))) * error
+    return np.array([gap, gap - reach, gap + reach, p, np.fmax(step_down(scaled, observed), p)])
+
+
+def _share(sums: FloatArray, pooled: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the share lost, its variance over speakers, and that of independent draws at the share `pooled`."""
+    lost, said, lost_lost, lost_said, said_said, speakers = np.moveaxis(sums, -2, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = lost / said
+        off = np.maximum(lost_lost - 2.0 * share * lost_said + share**2 * said_said, 0.0)
+        return share, speakers / (speakers - 1.0) * off / said**2, pooled * (1.0 - pooled) / said
+
+
+def _guard(sums: list[FloatArray], sides: list[list[FloatArray]], pooled: FloatArray) -> FloatArray:
+    """Return one-sided p-values of a Welch test of the log ratio of two shares."""
+    from scipy.special import stdtr
+
+    logs, beyond, by_chance = [], [], []
+    for (lost, said, *_), (_, variance, least) in zip(sums, sides, strict=True):
+        share = np.maximum(lost, 0.5) / said
+        logs.append(np.log(share))
+        by_chance.append(least / pooled**2)
+        # No losses tell of no spread: the variance of half a loss.
+        own = np.where(lost > 0.0, variance / share**2, 2.0)
+        beyond.append(np.maximum(own - by_chance[-1], 0.0))
+    log = logs[0] - logs[1]
+    skew = np.exp(np.clip(log, -np.log(2.0), np.log(2.0)))
+    first, second = beyond[0] / skew, beyond[1] * skew
+    whole = first + second + by_chance[0] + by_chance[1]
+    one_df, other_df = _freedom(sums)
+    df = whole**2 / np.maximum(first**2 / one_df + second**2 / other_df, 1e-6 * whole**2)
+    return np.asarray(stdtr(df, -log / np.sqrt(whole)))
+
+
+def _welch(sums: list[FloatArray], sides: list[list[FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    """Return the standard error of a difference of shares and its degrees of freedom.
+
+    A share spreads at least as much as independent draws of its own, half a loss being added to those seen; degrees of
+    freedom are Welch's, or those for equal spreads where they are fewer, as in `ttests.welch`.
+    """
+    shares = [(one[0] + 0.5) / (one[1] + 1.0) for one in sums]
+    variances = [
+        np.maximum(side[1], share * (1.0 - share) / one[1])
+        for one, side, share in zip(sums, sides, shares, strict=True)
+    ]
+    alike = [1.0 / one[5] for one in sums]
+    freedoms = _freedom(sums)
+    dfs = [satterthwaite(first, freedoms[0], second, freedoms[1]) for first, second in (variances, alike)]
+    return np.sqrt(variances[0] + variances[1]), np.minimum(*dfs)
+
+
+def _freedom(sums: list[FloatArray]) -> list[FloatArray]:
+    """Return the degrees of freedom of either side, by Kish's number of speakers."""
+    return [kish_freedom(one[1], one[4]) for one in sums]
 
 
 def excess_p(
@@ -198,10 +322,9 @@ class Tally:
         # One array a scenario.
         self._counts: list[IntArray] = []
         self._lost: list[FloatArray] = []
-        self._p: list[FloatArray] = []
-        self._p_group: list[FloatArray] = []
+        # Of (speaker, word) pairs, all scenarios together.
+        self._pairs_lost, self._pairs_expected = np.zeros((2, len(self.part.said)))
         self._sound_lost: list[FloatArray] = []
-        self._sound_p: list[FloatArray] = []
 
     @property
     def is_empty(self) -> bool:
@@ -213,28 +336,54 @@ class Tally:
         self._settings.append(setting)
         self._counts.append(heard.counts.ravel()[self._cells])
         self._lost.append(self._by_cell(heard.lost_pairs))
-        p, p_group = self._tested(heard)
-        self._p.append(p[self._kept])
-        self._p_group.append(p_group.ravel()[self._cells])
+        self._pairs_lost += heard.lost_pairs
+        self._pairs_expected += heard.expected
         entries = np.flatnonzero((heard.lost > 0) & self.allowed[self.part.word])
         self._examples.append(self._first(entries))
         if self.sounds is not None:
-            self._add_sounds(heard, self.sounds)
+            self._sound_lost.append(self._by_group(self._by_sound(heard.lost_pairs, self.sounds)))
 
     def _by_cell(self, of_pair: NDArray[Any]) -> FloatArray:
         """Sum a value of (speaker, word) pairs over the speakers of each (group, word)."""
         return sums(self._of_pair, of_pair, self._all)[self._kept]
 
-    def _tested(self, heard: Heard) -> tuple[FloatArray, FloatArray]:
-        part, groups = self.part, int(self.part.clean.group_of.max()) + 1
-        p, p_group = np.full(self._all, np.nan), np.full((groups, self._size), np.nan)
-        if self.speakers_known:
-            counts = (part.said, heard.lost_pairs, heard.expected)
-            p = excess_p(self._of_pair, self._all, part.pair_speaker, *counts)
-        if self.speakers_in_one_group and groups > 1:
-            group, mostly = part.clean.group_of[part.pair_speaker], heard.lost_pairs / part.said >= 0.5
-            p_group = group_excess(part.pair_word, self._size, group, groups, mostly)
-        return p, p_group
+    @property
+    def _pairs(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """How often a speaker said a word, lost it, would lose it by chance: occurrences count in each scenario."""
+        said = np.asarray(self.part.said * len(self._settings), dtype=np.float64)
+        return said, self._pairs_lost, self._pairs_expected
+
+    def _tested(self) -> pl.Series:
+        if not self.speakers_known:
+            return pl.Series([None] * len(self._cells), dtype=pl.Float64)
+        p = excess_p(self._of_pair, self._all, self.part.pair_speaker, *self._pairs)
+        return pl.Series(p[self._kept]).fill_nan(None)
+
+    def between(self) -> tuple[Between, IntArray] | None:
+        """Return the comparison of groups, and the places of its groups and words among the rows (-1: in none).
+
+        Words that fewer than five speakers lose are not compared, nor, of very many, those that fewest lose: who loses
+        them does not enter into that.
+        """
+        part, groups = self.part, len(self.groups)
+        if not self.speakers_in_one_group or groups < 2:
+            return None
+        losers = np.bincount(part.pair_word, self._pairs_lost > 0.0, self._size) * self.allowed
+        chosen = np.argsort(-losers, kind="stable")[: max(1, MOST_COMPARED // groups)]
+        chosen = chosen[losers[chosen] >= FEWEST_SPEAKERS]
+        if not len(chosen):
+            return None
+        column = np.full(self._size, -1)
+        column[chosen] = np.arange(len(chosen))
+        own = np.flatnonzero(column[part.pair_word] >= 0)
+        lost, said = np.zeros((2, len(part.clean.group_of), len(chosen)))
+        at = part.pair_speaker[own], column[part.pair_word[own]]
+        lost[at], said[at] = self._pairs_lost[own], part.said[own] * len(self._settings)
+        shuffles = Shuffles(len(part.clean.group_of), PERMUTATIONS)
+        cell = np.arange(groups)[:, np.newaxis] * self._size + chosen
+        row = np.minimum(np.searchsorted(self._cells, cell), len(self._cells) - 1)
+        row = np.where(self._cells[row] == cell, row, -1)
+        return between_groups(lost, said, part.clean.group_of, groups, shuffles), row
 
     def _first(self, entries: IntArray) -> tuple[IntArray, IntArray]:
         """Return rows and words of the first entries of each (group, word), as many as are kept."""
@@ -244,16 +393,6 @@ class Tally:
         rank = np.arange(len(order)) - np.repeat(starts, np.diff([*starts, len(order)]))
         chosen = np.sort(entries[order[rank < self.most_examples]])
         return self.part.row[chosen], self.part.word[chosen]
-
-    def _add_sounds(self, heard: Heard, sounds: Sounds) -> None:
-        counts = [self._by_sound(v, sounds) for v in (self.part.said, heard.lost_pairs, heard.expected)]
-        self._sound_lost.append(self._by_group(counts[1]))
-        p = np.full(len(self.groups) * len(sounds.phonemes), np.nan)
-        if self.speakers_known:
-            speaker, sound = np.nonzero(counts[0])
-            cell = self.part.clean.group_of[speaker] * len(sounds.phonemes) + sound
-            p = excess_p(cell, p.size, speaker, *(values[speaker, sound] for values in counts))
-        self._sound_p.append(p)
 
     def _by_sound(self, values: Any, sounds: Sounds) -> FloatArray:
         """Sum a value of (speaker, word) pairs over the words in which each sound occurs, as often as it does."""
@@ -286,7 +425,7 @@ class Tally:
         return base.with_columns(original), pl.concat(heard)
 
     def losses(self) -> pl.DataFrame:
-        """Return, for each (group, word), how many said it, how often it was lost at the worst setting, the tests."""
+        """Return, for each (group, word), how many said it, how often it was lost at the worst setting, the test."""
         entries = self.part.clean.group[self.part.row] * self._size + self.part.word
         place = np.searchsorted(self._cells, entries)
         place = np.where(
@@ -303,8 +442,7 @@ class Tally:
                 "lost": most.astype(np.int64),
                 "lost_rate": most / self._by_cell(self.part.said),
                 "lost_setting": worst,
-                "p": _over_settings(self._p),
-                "p_group": _over_settings(self._p_group),
+                "p": self._tested(),
             }
         )
 
@@ -326,12 +464,21 @@ class Tally:
                 "said": said.astype(np.int64),
                 "lost": most.astype(np.int64),
                 "lost_setting": worst,
-                "p": _over_settings(self._sound_p),
+                "p": self._sounds_tested(self.sounds),
             }
         )
         rate = (pl.col("lost") / pl.col("said")).alias("lost_rate")
         said_at_all = table.filter(pl.col("said") > 0)
         return said_at_all.select(*self.labels, "group", "phoneme", "said", "lost", rate, "lost_setting", "p")
+
+    def _sounds_tested(self, sounds: Sounds) -> pl.Series:
+        p = np.full(len(self.groups) * len(sounds.phonemes), np.nan)
+        if self.speakers_known:
+            counts = [self._by_sound(values, sounds) for values in self._pairs]
+            speaker, sound = np.nonzero(counts[0])
+            cell = self.part.clean.group_of[speaker] * len(sounds.phonemes) + sound
+            p = excess_p(cell, p.size, speaker, *(values[speaker, sound] for values in counts))
+        return pl.Series(p).fill_nan(None)
 
     def examples(self, utterances: pl.Series) -> pl.DataFrame:
         """Return utterances in which a word was lost: group, word, setting, utterance, and the labels."""
@@ -347,9 +494,3 @@ class Tally:
             for setting, (rows, words) in zip(self._settings, self._examples, strict=True)
         ]
         return pl.concat(parts)
-
-
-def _over_settings(p: list[FloatArray]) -> pl.Series:
-    """Return the least p-value over the settings times their number (Bonferroni); null where there was no test."""
-    # Who said a word does not depend on the setting: it is tested under all of them or under none.
-    return pl.Series(np.minimum(np.stack(p).min(axis=0) * len(p), 1.0)).fill_nan(None)

@@ -1,0 +1,192 @@
+"""Speakers shuffled among groups: what statistics would be if the groups meant nothing.
+
+One shuffle of all speakers serves every recognizer, scenario, attribute and pair of groups, so that the family of all
+questions of an audit can be judged together (Westfall and Young 1993). Statistics are studentized: then the test
+also holds, in large samples, where groups differ in spread but not in what is compared (Janssen 1997; Chung and Romano
+2013). Row 0 of every matrix of statistics is what was observed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxaudit.stats.cells import FloatArray, IntArray
+
+PERMUTATIONS = 9_999
+LEVEL = 0.05
+TIE = 1e-9
+"""Statistics that differ by less are the same one: sums taken in another order."""
+_CLOSE = 1e-5  # the same for margins, which are kept in single precision
+_BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
+_KEPT = 30_000_000  # those that are kept for the next question: bound memory
+
+
+@dataclass(frozen=True)
+class Shuffles:
+    """Permutations of speakers, the first of which leaves everybody in place; the same ones whenever they are asked.
+
+    `strata` numbers those within which speakers are exchanged; None exchanges all.
+
+    >>> shuffles = Shuffles(4, 2, seed=1)
+    >>> blocks = list(shuffles.blocks())
+    >>> blocks[0][1].shape, blocks[0][1][0].tolist()
+    ((3, 4), [0, 1, 2, 3])
+    """
+
+    speakers: int
+    permutations: int = PERMUTATIONS
+    seed: int = 0
+    strata: IntArray | None = None
+
+    def blocks(self) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        """Yield rows and their permutations, so many at a time that memory stays bounded.
+
+        Few enough are drawn once and kept, as many questions are put to the same ones: nobody may write to them.
+        """
+        yield from self._kept if self.speakers * self.permutations <= _KEPT else self._drawn()
+
+    @cached_property
+    def _kept(self) -> list[tuple[slice, NDArray[np.int32]]]:
+        return list(self._drawn())
+
+    def _drawn(self) -> Iterator[tuple[slice, NDArray[np.int32]]]:
+        generator = np.random.Generator(np.random.PCG64(self.seed))
+        rows = max(1, _BLOCK // max(self.speakers, 1))
+        start, total = 0, self.permutations + 1
+        while start < total:
+            stop = min(start + rows, total)
+            block = np.tile(np.arange(self.speakers, dtype=np.int32), (stop - start, 1))
+            fresh = slice(1 if start == 0 else 0, None)
+            if self.strata is None:
+                block[fresh] = generator.permuted(block[fresh], axis=1)
+            else:
+                for stratum in np.unique(self.strata):
+                    own = np.flatnonzero(self.strata == stratum)
+                    block[fresh, own] = generator.permuted(block[fresh][:, own], axis=1)
+            yield slice(start, stop), block
+            start = stop
+
+
+def among(block: NDArray[np.int32], members: IntArray) -> NDArray[np.int32]:
+    """Return who takes the place of each of `members` when only they are exchanged.
+
+    A permutation of all is followed until it returns to a member (the first-return map): every order of the members is
+    as likely as another, and it is the permutation itself where all are members.
+
+    >>> among(np.array([[0, 1, 2], [2, 0, 1]], dtype=np.int32), np.array([0, 1])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    inside = np.zeros(block.shape[1], dtype=bool)
+    inside[members] = True
+    moved = block[:, members]
+    if inside.all():
+        return moved
+    flat = moved.ravel()
+    row = np.repeat(np.arange(len(block)), len(members))
+    outside = np.flatnonzero(~inside[flat])
+    while len(outside):
+        flat[outside] = block[row[outside], flat[outside]]
+        outside = outside[~inside[flat[outside]]]
+    return flat.reshape(moved.shape)
+
+
+def equal_tailed(statistics: FloatArray) -> FloatArray:
+    """Return two-sided p-values of the first row among all rows: twice the smaller tail.
+
+    A shuffle without a statistic (nan) counts as extreme on both sides; nan where there is none observed. Where groups
+    are unequal the tails are too: absolute values would rarely see that the smaller group is the worse served one.
+
+    >>> equal_tailed(np.array([[3.0], [1.0], [2.0], [0.0]])).tolist()
+    [0.5]
+    """
+    observed, unknown = statistics[0], np.isnan(statistics)
+    above = ((statistics >= observed - TIE) | unknown).mean(axis=0)
+    below = ((statistics <= observed + TIE) | unknown).mean(axis=0)
+    return np.where(np.isnan(observed), np.nan, np.minimum(1.0, 2.0 * np.minimum(above, below)))
+
+
+def critical(statistics: FloatArray, level: float, side: float) -> FloatArray:
+    """Return how far the first row is from being rejected at `level` (two-sided) on one side, as a statistic.
+
+    `side` is 1 where large statistics reject and -1 where small ones do. At most 0 where `equal_tailed` gives at most
+    `level` on this side.
+
+    >>> critical(np.arange(100.0, 0.0, -1.0)[:, None], 0.05, 1.0).round(6).tolist()
+    [-2.0]
+    """
+    known = side * np.where(np.isnan(statistics), side * np.inf, statistics)
+    # So many may be as large as the observed one: one more and it is not rejected.
+    most = int(np.floor(level / 2.0 * len(known) + 1e-9))
+    if most < 1:
+        return np.full(known.shape[1], np.inf)
+    place = len(known) - most - 1
+    bar = np.partition(known, place, axis=0)[place]
+    with np.errstate(invalid="ignore"):
+        distance = bar + TIE - known[0]
+    return np.asarray(
+        np.where(distance < 0.0, distance, np.maximum(np.nan_to_num(distance, nan=np.inf), TIE))
+    )
+
+
+def margins(
+    statistics: FloatArray, guard: FloatArray | None = None, level: float = LEVEL
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return statistics in units of their own equal-tailed limits (1 at `level`), and the observed ones.
+
+    A question of so few speakers that no order of them could be rejected at `level` on one side has margins of 0 there:
+    it cannot be shown, and sets no bar for others (Tarone 1990). `guard` are p-values of another test, one a column: an
+    observed margin is no larger than what they allow. Margins of different questions can be compared with one another,
+    which `step_down` does.
+    """
+    known = np.where(np.isnan(statistics), np.inf, statistics)
+    count = len(known)
+    most = int(np.floor(level / 2.0 * count + 1e-9))
+    high, low = int(np.ceil((1.0 - level / 2.0) * count)) - 1, int(np.floor(level / 2.0 * count))
+    places = [low, min(most, count - 1), max(count - most - 1, 0), high]
+    down, lowest, highest, up = np.partition(known, places, axis=0)[places]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = np.where(
+            known >= 0.0,
+            known / np.where(up > 0.0, up, np.nan),
+            known / np.where(down < 0.0, down, np.nan),
+        )
+        hopeless = ((known >= 0.0) & (known.max(axis=0) <= highest + TIE)) | (
+            (known < 0.0) & (known.min(axis=0) >= lowest - TIE)
+        )
+    # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
+    scaled = np.where(np.isnan(scaled), np.inf, scaled)
+    scaled = np.where(hopeless | (known == 0.0), 0.0, scaled).astype(np.float32)
+    observed = scaled[0]
+    if guard is not None:
+        own = np.sort(scaled, axis=0)
+        place = np.ceil((1.0 - np.nan_to_num(guard, nan=1.0)) * count).astype(np.int64) - 1
+        observed = np.minimum(observed, own[np.clip(place, 0, count - 1), np.arange(scaled.shape[1])])
+    observed = np.where(np.isnan(statistics[0]), np.nan, observed)
+    return scaled, observed.astype(np.float32)
+
+
+def step_down(scaled: NDArray[np.float32], observed: NDArray[np.float32]) -> FloatArray:
+    """Return p-values that hold for a whole family: of each margin among the largest of those not larger than it.
+
+    It is Westfall and Young's step-down procedure. Questions without an answer (nan) belong to no family.
+
+    >>> shuffled = np.array([[3, 1], [1, 2], [0, 4], [0, 1]], dtype=np.float32)
+    >>> step_down(shuffled, shuffled[0]).tolist()
+    [0.5, 1.0]
+    """
+    known = ~np.isnan(observed)
+    order = np.argsort(-np.where(known, observed, -np.inf), kind="stable")
+    best = np.zeros(len(scaled), dtype=np.float32)
+    p_values = np.full(len(observed), np.nan)
+    for place in order[::-1]:  # from the smallest margin: the largest among it and those below
+        if known[place]:
+            best = np.maximum(best, scaled[:, place])
+            p_values[place] = (best >= observed[place] * (1.0 - _CLOSE) - TIE).mean()
+    ranked = order[known[order]]
+    p_values[ranked] = np.maximum.accumulate(p_values[ranked])
+    return p_values
