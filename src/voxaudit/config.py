@@ -415,7 +415,14 @@ _EXAMPLES = {
 """What is shown for keys that are not for everybody."""
 
 
-def audit_toml(path: str, *, format: str, found_out: bool = False, attributes: Iterable[str] = ()) -> str:
+def audit_toml(
+    path: str,
+    *,
+    format: str,
+    found_out: bool = False,
+    attributes: Iterable[str] = (),
+    skip_bad_rows: bool = False,
+) -> str:
     """Return an `audit.toml` for a corpus, with every key explained; `found_out` formats are a comment."""
     groups = ", ".join(map(_toml, attributes))
     form = f"# format = {_toml(format)}  # what was found out" if found_out else f"format = {_toml(format)}"
@@ -427,7 +434,7 @@ path = {_toml(path)}
 {form}
 # columns = {{ text = "sentence", speaker = "client_id" }}  # ours = the corpus's name, where it is not found out
 attributes = [{groups}]  # the groups to compare
-skip_bad_rows = false  # true: leave out rows with missing audio or duplicate ids instead of stopping
+skip_bad_rows = {_value(skip_bad_rows)}  # true: leave out rows with missing audio or duplicate ids instead of stopping
 
 # One section per recognizer. The name is yours; `engine` says what it is, if that is not the name.
 # `voxaudit list recognizers` shows the engines and their settings.

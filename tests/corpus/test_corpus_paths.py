@@ -11,8 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from voxaudit.corpus import read_corpus
+from voxaudit.audio import read
+from voxaudit.corpus import CorpusError, read_corpus
 from voxaudit.corpus.recordings import FEW, default_ids, existing, locate
+from voxaudit.perturb import parse_scenario
 
 NAMES = st.text(
     st.characters(blacklist_categories=["Cs"], blacklist_characters="/\0"), min_size=1, max_size=12
@@ -92,19 +94,25 @@ def test_relative_paths_start_at_the_manifest_then_elsewhere(tmp_path, monkeypat
 
 
 def ids(values, starts=None, root="/data/set"):
-    return default_ids(
-        pl.Series(values), pl.Series(starts or [None] * len(values), dtype=pl.Float64), Path(root)
-    ).to_list()
+    written = pl.Series(values)
+    paths = locate(written, Path(root), check=False)["path"]
+    return default_ids(written, paths, pl.Series(starts or [None] * len(values), dtype=pl.Float64)).to_list()
 
 
 def test_default_ids():
     assert ids(["a.wav", "x/b.FLAC"]) == ["a", "x/b"]
-    assert ids(["./a.wav", "../b.wav"]) == ["a", "../b"]
+    assert ids(["./a.wav", "./x/../b.wav"]) == ["a", "x/../b"]
     # An ending goes only where all ids stay different, and only if it is audio's.
     assert ids(["a.wav", "a.flac"]) == ["a.wav", "a.flac"]
     assert ids(["take.1", "take.2", ".wav", "b.wav"]) == ["take.1", "take.2", ".wav", "b"]
-    # Where the corpus lies does not matter.
-    assert ids(["/data/set/x/a.wav", "/data/set/b.wav", "/data/other/c.wav"]) == ["x/a", "b", "../other/c"]
+    # Where a path leaves the manifest's folder, all are paths below the folder that holds every recording.
+    assert ids(["./a.wav", "../b.wav"]) == ["set/a", "b"]
+    assert ids(["/data/set/x/a.wav", "x/b.wav"]) == ["a", "b"]
+    assert ids(["/data/x/a.wav", "/data/b.wav", "s3://bucket/c.wav"]) == ["x/a", "b", "s3://bucket/c"]
+    for root in ("/data", "/data/set", "/elsewhere/deep/down"):
+        assert ids(["/data/set/x/a.wav", "/data/set/b.wav", "/data/other/c.wav"], root=root) == [
+            *("set/x/a", "set/b", "other/c"),
+        ]
     # Segments of one file carry their start; the same segment twice is a duplicate.
     assert ids(["a.wav", "a.wav", "b.wav"], [0.0, 1.5, 2.0]) == ["a@0.0", "a@1.5", "b"]
     assert ids(["a.wav", "a.wav"], [1.0, 1.0]) == ["a@1.0", "a@1.0"]
@@ -157,3 +165,45 @@ def test_a_relative_corpus_gives_full_paths(wavs, monkeypatch):
     monkeypatch.chdir(root)
     assert read_corpus("set/m.csv").table.equals(inside.table)
     assert inside.table["audio"].to_list() == [f"{root}/set/a.wav"]
+
+
+def test_ids_and_noise_do_not_depend_on_where_the_manifest_lies(wavs, tmp_path):
+    root = wavs("audio/x/a.wav", "audio/y/b.wav")
+    names = ("audio/x/a.wav", "audio/y/b.wav")
+    moved = tmp_path / "moved"
+    shutil.copytree(root / "audio", moved / "audio")
+    places = (
+        (root, root),  # beside the audio
+        (root / "audio" / "x", root),  # inside of it
+        (tmp_path / "far" / "away" / "from" / "it", root),
+        (moved / "lists", moved),  # all of it moved
+    )
+    found = []
+    for folder, audio in places:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "m.csv").write_text("path\n" + "".join(f"{audio}/{name}\n" for name in names))
+        found.append(read_corpus(folder / "m.csv"))
+    (moved / "lists" / "m.csv").write_text("path\n" + "".join(f"../{name}\n" for name in names))
+    found.append(read_corpus(moved / "lists" / "m.csv"))
+    assert [corpus.table["id"].to_list() for corpus in found] == [["x/a", "y/b"]] * 5
+    noise = parse_scenario("gaussian_noise:3")
+    heard = {
+        noise.apply(read(utterance.audio), seed=1, utterance=utterance.id).samples.tobytes()
+        for corpus in found
+        for utterance in corpus
+        if utterance.id == "x/a"
+    }
+    assert len(heard) == 1
+
+
+def test_a_recording_that_is_named_twice_is_one_clear_error(wavs):
+    root = wavs("a.wav")
+    (root / "m.csv").write_text("path\na.wav\na.wav\n")
+    with pytest.raises(CorpusError) as caught:
+        read_corpus(root / "m.csv")
+    assert "1 duplicate id (rows 2 and 3: 'a'): ids come from the audio paths" in str(caught.value)
+    assert "add a column `id`, or `start`" in str(caught.value)
+    (root / "m.csv").write_text("id,path\na,a.wav\na,a.wav\n")
+    with pytest.raises(CorpusError) as caught:
+        read_corpus(root / "m.csv")
+    assert "audio paths" not in str(caught.value)

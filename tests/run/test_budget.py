@@ -130,6 +130,38 @@ def test_a_dry_run_knows_what_is_done(corpus, tmp_path):
     assert (found.finished, found.cached, found.left.trials) == (0, 6, 0)
 
 
+def test_waiting_is_told_from_this_run_from_earlier_ones_or_from_a_test(corpus, tmp_path):
+    def estimated(folder, recognizer, **given):
+        plan, _ = make_plan(corpus, {"one": recognizer}, ["clean", "gain:1"])
+        (found,) = estimate(plan, tmp_path / folder, workers=2, **given)
+        return found
+
+    slow = Toy(pause=0.15)
+    unknown = estimated("new", slow, cache=False)
+    assert (unknown.speed, unknown.speed_from, unknown.waiting) == (None, "", None)
+    assert not (tmp_path / "cache").exists()
+    tested = estimated("new", slow, cache=tmp_path / "cache", test_speed=True)
+    assert tested.speed_from == "a test"
+    # 0.15 s for each clip of 1.5 s; twelve of them, two at a time.
+    assert 0.1 <= tested.speed < 0.2
+    assert tested.waiting == pytest.approx(12 * 1.5 * tested.speed / 2)
+    earlier = estimated("new", slow, cache=tmp_path / "cache")
+    assert (earlier.speed_from, earlier.cached) == ("earlier runs", 2)
+    assert 0.1 <= earlier.speed < 0.2
+    run_trials(corpus, {"one": slow}, ["clean"], out=tmp_path / "run", cache=False, progress=False)
+    own = estimated("run", slow, cache=False)
+    assert (own.speed_from, own.finished) == ("this run", 6)
+    assert 0.1 <= own.speed < 0.2
+    assert own.waiting == pytest.approx(6 * 1.5 * own.speed / 2)
+
+
+def test_a_service_is_never_put_to_a_test_and_a_broken_engine_costs_nothing(corpus, tmp_path):
+    broken = Toy(behavior="cannot load", version=7)
+    plan, _ = make_plan(corpus, {"service": Billed(), "broken": broken}, ["clean"])
+    for found in estimate(plan, tmp_path / "run", cache=tmp_path / "cache", test_speed=True):
+        assert (found.speed, found.waiting, found.left.trials) == (None, None, 6)
+
+
 def test_a_price_nobody_knows_is_no_cost_of_nothing(corpus, tmp_path):
     plan, _ = make_plan(corpus, {"service": Billed(price_per_minute=0.0)}, ["clean"])
     (found,) = estimate(plan, tmp_path / "run", cache=False)

@@ -233,10 +233,15 @@ def test_sentences_that_count_as_words_are_said(tmp_path: Path, capsys: pytest.C
     assert document["findings"][0]["estimate"] == pytest.approx(1 / 5)
 
 
-def test_without_an_error_there_is_no_interval_and_the_reason_is_given(
+def test_without_an_error_the_interval_says_how_much_was_heard(
     write: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = "".join(f"u{number},one two,one two,s{number}\n" for number in range(6))
     document = as_json([write("t.csv", f"id,text,hyp,speaker_id\n{lines}")], capsys)
-    assert (document["findings"][0]["estimate"], document["findings"][0]["low"]) == (0.0, None)
-    assert any(text.startswith("No interval for the WER: no error was made") for text in said(document))
+    finding = document["findings"][0]
+    # Six utterances of six speakers.
+    assert (finding["estimate"], finding["low"]) == (0.0, 0.0)
+    assert finding["high"] == pytest.approx(1 - 0.025 ** (1 / 6))
+    assert any(
+        text.startswith("where no error was made, the upper limit comes from") for text in said(document)
+    )

@@ -3,6 +3,7 @@
 from voxaudit.corpus.base import Corpus, CorpusError, Problem, Utterance
 from voxaudit.corpus.columns import parse_columns
 from voxaudit.corpus.export import write_manifest
+from voxaudit.corpus.merge import merge_corpora
 from voxaudit.corpus.read import examine_corpus, read_corpus, without_bad_rows
 from voxaudit.corpus.rows import FORMATS
 from voxaudit.corpus.select import select
@@ -14,6 +15,7 @@ __all__ = [
     "Problem",
     "Utterance",
     "examine_corpus",
+    "merge_corpora",
     "parse_columns",
     "read_corpus",
     "select",

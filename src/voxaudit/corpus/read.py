@@ -290,9 +290,9 @@ def _work_table(rows: Rows, plan: Plan, check_audio: bool) -> pl.DataFrame:
     )
     if rows.empty_text and work["text"].count():  # all empty, as manifests for inference are: there is none
         work = work.with_columns(text=pl.coalesce("text", pl.col("raw_text").str.strip_chars()))
-    if "id" not in source:
-        work = work.with_columns(id=default_ids(work["audio"], work["start_number"], rows.root))
     located = locate(work["audio"], rows.root, rows.search, check=check_audio)
+    if "id" not in source:
+        work = work.with_columns(id=default_ids(work["audio"], located["path"], work["start_number"]))
     numbers = (
         rows.numbers
         if rows.numbers is not None
@@ -362,6 +362,8 @@ def _duplicates(repeated: pl.DataFrame, rows: Rows) -> Problem:
     if groups.height > 3:
         shown.append("...")
     message = f"{groups.height:,} duplicate id{'s' if groups.height > 1 else ''} ({'; '.join(shown)})"
+    if not repeated["has_ids"][0]:
+        message += ": ids come from the audio paths, and these are there twice; add a column `id`, or `start`"
     return Problem("duplicate_id", message, True, groups.height, tuple(labels(repeated.head(KEPT))))
 
 

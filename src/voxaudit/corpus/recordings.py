@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -140,14 +141,16 @@ def _spelled_otherwise(frame: pl.DataFrame, listed: pl.DataFrame) -> pl.Series:
     return pl.Series(answer)
 
 
-def default_ids(values: pl.Series, starts: pl.Series, root: Path) -> pl.Series:
-    """Return ids made from audio values: the path relative to `root`, without its ending where that stays unique.
+def default_ids(values: pl.Series, paths: pl.Series, starts: pl.Series) -> pl.Series:
+    """Return ids made from audio values: the path, without its ending where that stays unique.
 
-    Segments that share a file get their start in seconds behind it: `call-7@12.5`.
+    `paths` are the same recordings in full, as `locate` finds them. Values that stay below the manifest count as
+    written; where any leaves its folder, all ids are paths below the folder that holds every recording. So an id says
+    nothing of where the manifest lies. Segments that share a file get their start in seconds behind it: `call-7@12.5`.
     """
     frame = pl.DataFrame({"value": values, "start": starts.cast(pl.Float64)})
     frame = frame.with_columns(
-        id=_relative(values, root).str.replace_all(r"^(\./)+", "").str.replace_all(r"\p{Cc}", "_")
+        id=_below_all(values, paths).str.replace_all(r"^(\./)+", "").str.replace_all(r"\p{Cc}", "_")
     )
     ending = pl.col("id").str.extract(r"[^/](\.[A-Za-z0-9]{2,4})$", 1)
     is_audio = ending.str.to_lowercase().is_in(_ENDINGS)
@@ -168,27 +171,35 @@ def _join(values: pl.Series, base: Path) -> pl.Series:
     return (prefix + values).zip_with(relative, values)
 
 
-def _relative(values: pl.Series, root: Path) -> pl.Series:
-    """Return values with absolute paths made relative to `root`: ids must not depend on the machine."""
-    absolute = values.str.contains(r"^([A-Za-z]:)?[/\\]") if os.sep == "\\" else values.str.starts_with("/")
-    if not absolute.any():
+def _below_all(values: pl.Series, paths: pl.Series) -> pl.Series:
+    """Return values as written; if one leads out of the manifest's folder, all paths below their common folder."""
+    if os.sep == "\\":
+        values, paths = (one.str.replace_all("\\", "/", literal=True) for one in (values, paths))
+    written = values.str.extract(r"(?s)^(.*/)", 1).unique().drop_nulls()
+    if not any(_leads_out(folder) for folder in written):
         return values
-    frame = pl.DataFrame({"value": values}).with_columns(
-        folder=pl.col("value").str.extract(r"(?s)^(.*/)", 1),
-        file=pl.col("value").str.extract(r"(?s)([^/]*)$", 1),
+    split = pl.DataFrame({"value": values, "path": paths}).select(
+        "value",
+        folder=pl.col("path").str.extract(r"(?s)^(.*/)", 1),
+        file=pl.col("path").str.extract(r"(?s)([^/]*)$", 1),
     )
-    folders = frame.filter(absolute)["folder"].unique()
-    names = pl.DataFrame({"folder": folders, "short": [_relpath(folder, root) for folder in folders]})
-    frame = frame.join(names, on="folder", how="left", maintain_order="left")
-    return frame.select(pl.coalesce(pl.col("short") + pl.col("file"), "value").alias("id"))["id"]
-
-
-def _relpath(folder: str, root: Path) -> str:
+    local = split.filter(~pl.col("value").str.contains(_IS_URL))["folder"].unique().drop_nulls()
+    plain = [os.path.normpath(folder) for folder in local]
     try:
-        short = os.path.relpath(folder, root)
-    except ValueError:  # another drive
-        return folder
-    return "" if short == "." else short.replace(os.sep, "/") + "/"
+        common = os.path.commonpath(plain)
+    except ValueError:  # several drives: no folder holds them all
+        return values
+    short = [os.path.relpath(folder, common).replace(os.sep, "/") + "/" for folder in plain]
+    names = pl.DataFrame({"folder": local, "short": ["" if one == "./" else one for one in short]})
+    split = split.join(names, on="folder", how="left", maintain_order="left")
+    return split.select(pl.coalesce(pl.col("short") + pl.col("file"), "value").alias("id"))["id"]
+
+
+def _leads_out(folder: str) -> bool:
+    """Say whether the folder of a value lies outside of the manifest's: an absolute one, or `../audio/`."""
+    if re.match(_IS_URL, folder):
+        return False
+    return bool(re.match(r"([A-Za-z]:)?/", folder)) or os.path.normpath(folder).startswith("..")
 
 
 def _utf8_or_null(names: list[str]) -> pl.Series:

@@ -92,6 +92,14 @@ class Store:
             for key, text, confidence, times, seconds, failure in rows
         }
 
+    def times(self, recognizer: str, most: int) -> list[tuple[str, str, float]]:
+        """Return (utterance, scenario, seconds) of at most so many trials that a recognizer answered."""
+        rows = self._database.read(
+            "SELECT utterance, scenario, seconds FROM trials WHERE recognizer = ? AND failure IS NULL LIMIT ?",
+            [recognizer, most],
+        )
+        return [(utterance, scenario, float(seconds)) for utterance, scenario, seconds in rows]
+
     def audio_hashes(self, paths: Sequence[str]) -> dict[str, tuple[int, int, str]]:
         """Return {path: (size, modified, hash)} of the recordings whose hash is known."""
         rows = self._database.read(

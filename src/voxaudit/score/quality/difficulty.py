@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ FEWEST_CLUSTERS = 5
 """With fewer speakers utterances are resampled instead; with fewer utterances there is no interval."""
 
 PUBLISHED, MEASURED, NONE = "published", "measured", "none"
+MEASURED_HERE = "measured in this run"
 QUALITY = "quality.parquet"
 """The qualities of a run's audio, beside its scores."""
 
@@ -101,6 +102,41 @@ def difficulties(
             "resampled": resampled,
         }
     ).with_columns(pl.col("pesq_normalized", "low", "high").fill_nan(None))
+
+
+def difficulties_drawn(
+    quality: pl.DataFrame,
+    column: str,
+    number: Mapping[str, int],
+    sums: Callable[[Floats], Floats],
+    *,
+    dnsmos: str = "dnsmos",
+) -> dict[str, Floats]:
+    """Return the difficulty of every scenario in every draw of clusters, as `difficulties` would measure it there.
+
+    `number` says which cluster a value of `column` is; `sums` turns a matrix of clusters x scenarios into sums over the
+    clusters drawn, draws x scenarios. nan where a draw leaves no scale to put scenarios on.
+    """
+    table = quality.filter(pl.col(dnsmos).is_not_null())
+    names = table["scenario"].unique(maintain_order=True).to_list()
+    scenario = table["scenario"].replace_strict(names, range(len(names)), return_dtype=pl.Int64).to_numpy()
+    cluster = np.array([number[name] for name in table[column].to_list()])
+    total, measures = np.zeros(len(names)), np.zeros(len(names))
+    for name in (dnsmos, *(["pesq"] if "pesq" in table.columns and table["pesq"].count() else [])):
+        known = table[name].is_not_null().to_numpy()
+        cells = (cluster[known], scenario[known])
+        above, below = np.zeros((2, max(number.values()) + 1, len(names)))
+        np.add.at(above, cells, table[name].to_numpy()[known])
+        np.add.at(below, cells, 1.0)
+        given = below.any(axis=0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = sums(above[:, given]) / sums(below[:, given])
+            spread = means.std(axis=1, keepdims=True)
+            own = MEAN + SPREAD * (means.mean(axis=1, keepdims=True) - means) / spread
+        scaled = np.zeros((len(means), len(names)))
+        scaled[:, given] = np.where(np.isfinite(own), own, np.nan)
+        total, measures = total + scaled, measures + given
+    return {name: (total / measures)[:, place] for place, name in enumerate(names)}
 
 
 def _clusters(table: pl.DataFrame) -> tuple[NDArray[np.int64], str]:
@@ -182,12 +218,22 @@ def choose_difficulties(
     return dict(zip(names.to_list(), values.cast(pl.Float64).to_list(), strict=True)), origin
 
 
+def quality_of(origin: str, folders: Iterable[Path]) -> pl.DataFrame | None:
+    """Return the qualities that difficulties of this origin (see `choose_difficulties`) were measured on, if any."""
+    path = _quality(folders) if origin == MEASURED_HERE else None
+    return None if path is None else read_table(path)
+
+
+def _quality(folders: Iterable[Path]) -> Path | None:
+    return next((folder / QUALITY for folder in folders if (folder / QUALITY).exists()), None)
+
+
 def _chosen(
     choice: Any, folders: Iterable[Path], scenarios: Sequence[str]
 ) -> tuple[pl.DataFrame | None, str]:
     if not (choice is None or isinstance(choice, str | Path)):
         return as_frame(choice), "as given"
-    measured = next((folder / QUALITY for folder in folders if (folder / QUALITY).exists()), None)
+    measured = _quality(folders)
     if choice == NONE:
         return None, NONE
     if choice == MEASURED and measured is None:
@@ -198,7 +244,7 @@ def _chosen(
         )
     if measured is not None and choice in (None, MEASURED):
         try:
-            return difficulties(read_table(measured)), "measured in this run"
+            return difficulties(read_table(measured)), MEASURED_HERE
         except VoxauditError:  # too few scenarios: difficulties are relative to each other
             if choice == MEASURED:
                 raise
