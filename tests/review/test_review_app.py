@@ -29,9 +29,11 @@ from voxaudit.review.app import (
     show,
     spectrogram,
 )
-from voxaudit.review.cases import Sound, trial_id, trial_keys
+from voxaudit.review.cases import Filters, Sound, Trials, trial_id, trial_keys
 from voxaudit.review.store import LabelStore
 from voxaudit.review.web import HttpError, Request, asset
+from voxaudit.run.folder import open_run
+from voxaudit.score.run import score_run
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,7 @@ def test_about(app):
     assert about["labels"] == ["real_fault", "malformed", "fine"]
     trials = about["sources"]["trials"]
     assert trials["total"] == 48
+    assert trials["sorts"] == ["wer", "excess", "order"]
     assert trials["scenarios"][0] == "clean"
     assert trials["recognizers"] == ["alpha", "beta"]
     assert trials["groups"] == ["gender=female", "gender=male", "accent=north"]
@@ -107,6 +110,48 @@ def test_order_and_pages(app):
     assert excess == sorted(excess, reverse=True)
     order = get(app, "/api/cases", source="trials", sort="order", size="2")["cases"]
     assert [one["scenario"] for one in order] == ["clean", "clipping:theta=0.05"]
+
+
+def test_without_references_cases_come_by_how_much_recognizers_disagree(tmp_path):
+    run = write_run(tmp_path / "run")
+    table = pl.read_parquet(run / "corpus.parquet").with_columns(text=pl.lit(None, pl.String))
+    table.write_parquet(run / "corpus.parquet")
+    texts = pl.read_parquet(run / "transcripts.parquet")
+    # Alpha and beta hear the same but for three utterances of clean speech.
+    heard = {"u0": "turn the light off", "u1": "all of it wrong you see", "u2": "call my"}
+    texts = texts.with_columns(
+        text=pl.when((pl.col("recognizer") == "beta") & (pl.col("scenario") == "clean"))
+        .then(pl.col("utterance").replace_strict(heard, default=pl.col("text")))
+        .otherwise("text")
+    )
+    texts.write_parquet(run / "transcripts.parquet")
+    score_run(open_run(run))
+    app = ReviewApp(run)
+    assert get(app, "/api/about")["sources"]["trials"]["sorts"] == ["disagreement", "order"]
+    page = get(app, "/api/cases", source="trials", size="48")["cases"]
+    first = [(one["utterance"], round(one["disagreement"], 3)) for one in page[:6]]
+    # Five words against six, none alike; two of four missing; one of four another.
+    assert first == [("u1", 1.0), ("u1", 1.0), ("u2", 0.5), ("u2", 0.5), ("u0", 0.25), ("u0", 0.25)]
+    assert page[6]["disagreement"] == 0.0
+    assert page[0]["wer"] is None
+    # Beta had no answer to one: there is nobody to disagree with, and both come last.
+    assert [one["disagreement"] for one in page[-2:]] == [None, None]
+    case = get(app, "/api/case", source="trials", id=page[4]["id"])
+    other = {"alpha": "turn the light off", "beta": "turn the light on"}[page[4]["recognizer"]]
+    assert [one["heard"] for one in case["heard_by_others"]] == [other]
+
+
+def test_one_recognizer_without_references_disagrees_with_what_it_heard_in_clean_speech(tmp_path):
+    run = write_run(tmp_path / "run")
+    table = pl.read_parquet(run / "corpus.parquet").with_columns(text=pl.lit(None, pl.String))
+    table.write_parquet(run / "corpus.parquet")
+    texts = pl.read_parquet(run / "transcripts.parquet").filter(pl.col("recognizer") == "alpha")
+    texts.write_parquet(run / "transcripts.parquet")
+    score_run(open_run(run))
+    found = Trials(open_run(run)).page(Filters(), 0, 47).cases
+    assert [one["disagreement"] for one in found[:6]] == [1.0] * 6
+    assert {one["scenario"] for one in found[:6]} == {"scale:theta=0.5"}
+    assert {one["scenario"] for one in found[-6:]} == {"clean"}
 
 
 def test_a_trial_in_full(app):

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 import soundfile
+from scipy import stats
 
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
@@ -20,12 +21,13 @@ from voxaudit.review.study.analyze import (
     analyze_judgments,
     analyze_study,
     attentive,
+    listened,
     write_ratings,
 )
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import by_link, study_app
 from voxaudit.review.study.create import create_comprehensibility, create_realism
-from voxaudit.review.study.ratings import analyze_ratings
+from voxaudit.review.study.ratings import analyze_ratings, mean_limits
 from voxaudit.review.study.study import Item, participants, read_study
 from voxaudit.review.web import running
 from voxaudit.stats.agreement import fleiss_kappa, rating_counts
@@ -115,7 +117,7 @@ def test_every_scenario_is_heard_with_every_clip_and_checked(rated):
         for utterance in {item.utterance for item in rated.questions}
     }
     assert len(rated.questions) == 6
-    assert sorted(check.check for check in rated.checks) == ["high", "high", "low"]
+    assert sorted(check.check for check in rated.checks) == ["high", "high", "low", "low"]
     assert all((rated.folder / "audio" / name).is_file() for item in rated.items for name in item.files)
     assert read_study(rated.folder) == rated
 
@@ -270,6 +272,38 @@ def test_who_fails_two_checks_is_left_out_unless_asked(rated):
     assert {cell.mean for cell in kept.result.cells} == {6.5}
 
 
+@pytest.mark.parametrize("rating", range(1, 11))
+def test_the_same_rating_everywhere_fails_the_attention_checks(rated, rating):
+    with open_answers(rated.folder) as store:
+        for item in rated.items:
+            store.add("p001", item.id, {"rating": {"high": 10, "low": 1}.get(item.check, 8)}, 2)
+            store.add("p002", item.id, {"rating": rating}, 2)
+    assert analyze_study(rated).inattentive == ("p002",)
+
+
+def test_one_slip_is_forgiven_where_the_rest_tells_the_checks_apart():
+    def check(kind, rating):
+        return Item(f"{kind}{rating}", ("a", "b"), check=kind), {"rating": rating}
+
+    assert listened([check("high", 9), check("high", 10), check("low", 9), check("low", 1)])
+    assert not listened([check("high", 9), check("high", 7), check("low", 9), check("low", 1)])
+    # Studies made before had one check of drowned speech: 10 everywhere fails only that one.
+    assert listened([check("high", 10), check("high", 10), check("low", 1)])
+    assert not listened([check("high", 10), check("high", 10), check("low", 10)])
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_who_always_takes_the_same_side_fails_the_attention_checks(paired, side):
+    for number in range(20):
+        checks = []
+        for item in paired.checks:
+            choice = side ^ paired.swapped(number, item)
+            checks.append((item, {"choice": int(choice), "confidence": 4}))
+        assert len(checks) == 4
+        assert sum(answer["choice"] == item.real for item, answer in checks) == 2
+        assert not listened(checks)
+
+
 @pytest.mark.parametrize(
     ("check", "answer", "good"),
     [
@@ -312,11 +346,61 @@ def test_means_and_drops_by_hand():
     mild, strong = found.cells
     assert (mild.mean, strong.mean) == (9.0, 6.0)
     assert (mild.degradation, strong.degradation) == (10.0, 40.0)
-    assert mild.high - mild.mean == pytest.approx(4.302652729911275 / 3**0.5)  # t of 2 degrees, deviation 1
+    assert (mild.low, mild.high) == mean_limits(np.array([9.0, 8.0, 10.0]), 1, 10)
+    assert 1 < mild.low < 8 < mild.mean < mild.high <= 10
     assert found.drops[0].drop == 30.0
     differences = np.array([4.0, 2.0, 3.0]) * 10
     assert found.drops[0].t == pytest.approx(differences.mean() / (differences.std(ddof=1) / 3**0.5))
     assert found.above == 0.5
+
+
+@pytest.mark.parametrize("values", [[9, 10], [10, 10], [1, 10, 1, 10], [10] * 600, [2.5] * 30, [1] * 3])
+def test_limits_of_a_mean_stay_on_the_scale(values):
+    values = np.array(values, dtype=float)
+    low, high = mean_limits(values, 1, 10)
+    assert 1 <= low <= values.mean() <= high <= 10
+    assert low < high
+    assert mean_limits(values[:1], 1, 10) == (None, None)
+
+
+def test_limits_of_a_mean_of_zeros_and_ones_are_those_of_clopper_and_pearson():
+    for ones, count in ((0, 4), (3, 8), (10, 10)):
+        values = np.array([1.0] * ones + [0.0] * (count - ones))
+        low, high = mean_limits(values, 0, 1)
+        exact = stats.binomtest(ones, count).proportion_ci(0.95, method="exact")
+        assert (low, high) == pytest.approx((exact.low, exact.high), abs=0.01)
+
+
+def test_limits_of_a_mean_of_many_are_those_of_the_t_distribution():
+    values = np.random.default_rng(3).integers(4, 9, 200).astype(float)
+    low, high = mean_limits(values, 1, 10)
+    exact = stats.t.interval(0.95, 199, values.mean(), stats.sem(values))
+    assert (low, high) == pytest.approx(exact, abs=0.08)
+    more = np.random.default_rng(3).integers(4, 9, 800).astype(float)
+    exact = stats.t.interval(0.95, 799, more.mean(), stats.sem(more))
+    assert mean_limits(more, 1, 10) == pytest.approx(exact, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {10: 0.95, 1: 0.05},  # a ceiling that few leave, far
+        {10: 0.9, 9: 0.1},
+        {1: 0.5, 10: 0.5},
+        {6: 0.2, 7: 0.3, 8: 0.3, 9: 0.2},
+    ],
+    ids=["ceiling", "mild ceiling", "two camps", "bell"],
+)
+@pytest.mark.parametrize("people", [3, 8])
+def test_limits_of_a_mean_hold_for_few_raters_and_at_the_ceiling(shares, people):
+    generator = np.random.default_rng(7)
+    true = sum(rating * share for rating, share in shares.items())
+    held = 0
+    for _ in range(500):
+        values = generator.choice(list(shares), people, p=list(shares.values())).astype(float)
+        low, high = mean_limits(values, 1, 10)
+        held += low <= true <= high
+    assert held / 500 >= 0.95 - 2.5 * (0.95 * 0.05 / 500) ** 0.5
 
 
 def test_several_clips_of_one_person_are_one_rating():

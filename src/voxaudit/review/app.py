@@ -305,7 +305,7 @@ class ReviewApp:
             only = {case for case in mine if len(labels[case]) > 1}
         names = ("scenario", "recognizer", "group", "error", "text", "kind")
         wanted = {name: query.get(name, "") for name in names}
-        return Filters(**wanted, sort=query.get("sort", "wer"), only=only, without=without)
+        return Filters(**wanted, sort=query.get("sort", ""), only=only, without=without)
 
     def _found(self, request: Request) -> tuple[str, Source, str, dict[str, Any]]:
         name, source = self._source(request.query.get("source"))

@@ -21,12 +21,13 @@ from voxaudit.perturb import CLEAN, parse_scenario
 from voxaudit.perturb.sources import reopen_sources
 from voxaudit.perturb.stutter.recordings import Replay, read_recordings
 from voxaudit.run.folder import Run
-from voxaudit.score.align import align_words
+from voxaudit.score.align import align_words, word_counts
 from voxaudit.score.faults import KINDS
-from voxaudit.score.normalize import normalizer
+from voxaudit.score.normalize import normalize_column, normalizer
 
 ERRORS = ("any", "substitutions", "deletions", "insertions", "empty", "failed")
-SORTS = ("wer", "excess", "order")
+SORTS = ("wer", "excess", "disagreement", "order")
+"""Orders of the trials of a run: those that it has numbers for are offered, the first unless another is asked for."""
 PAGE = 25
 
 ORIGINAL, CHANGED = "original", "changed"
@@ -44,7 +45,7 @@ class Filters:
     error: str = ""
     text: str = ""
     kind: str = ""
-    sort: str = "wer"
+    sort: str = ""
     only: Collection[str] | None = None
     without: Collection[str] = ()
 
@@ -177,17 +178,52 @@ class Trials:
             .select("recognizer", "utterance", clean="wer")
             .unique(["recognizer", "utterance"])
         )
-        return (
+        numbers = (
             table.join(clean, on=("recognizer", "utterance"), how="left", maintain_order="left")
             .with_columns(excess=pl.col("wer") - pl.col("clean"))
             .drop("clean")
-            # Places in each order, once: a page then sorts one column of integers.
-            .with_columns(
-                (-pl.col(name)).fill_null(float("inf")).rank("ordinal").alias(f"by_{name}")
-                for name in ("wer", "excess")
-            )
             .collect()
         )
+        # Places in each order, once: a page then sorts one column of integers.
+        return numbers.with_columns(self._disagreement(numbers)).with_columns(
+            (-pl.col(name)).fill_null(float("inf")).rank("ordinal").alias(f"by_{name}")
+            for name in ("wer", "excess", "disagreement")
+        )
+
+    def _disagreement(self, index: pl.DataFrame) -> pl.Series:
+        """Return, for trials without a reference, the share of words that others heard differently.
+
+        The others are the other recognizers that heard the same audio, on average; of a run with one recognizer, it is
+        what it heard itself in clean speech. Null where there is nobody to disagree with.
+        """
+        name = "disagreement"
+        own = index.filter(pl.col("words").is_null() & ~pl.col("failed")).select("row", *KEYS)
+        if own.is_empty():
+            return pl.Series(name, [None], dtype=pl.Float64).new_from_index(0, index.height)
+        texts = self._texts.select("row", pl.col("text").cast(pl.String)).collect()
+        own = own.join(texts, on="row", how="left", maintain_order="left")
+        own = own.with_columns(normalize_column(own["text"].fill_null(""), self._normalize).alias("text"))
+        if own["recognizer"].n_unique() > 1:
+            pairs = own.join(own, on=("scenario", "utterance"), suffix="_other")
+            pairs = pairs.filter(pl.col("recognizer") != pl.col("recognizer_other"))
+        else:
+            pairs = own.filter(pl.col("scenario") != CLEAN).join(
+                own.filter(pl.col("scenario") == CLEAN), on=("recognizer", "utterance"), suffix="_other"
+            )
+        counts = word_counts(pairs["text"], pairs["text_other"])
+        edits = counts["substitutions"] + counts["deletions"] + counts["insertions"]
+        # Of two texts neither is right: what differs is a share of the longer one, so that it ends at 1.
+        longer = (
+            counts["hits"]
+            + counts["substitutions"]
+            + counts.select(pl.max_horizontal("deletions", "insertions")).to_series()
+        )
+        share = (
+            pl.DataFrame({"row": pairs["row"], name: edits / longer.clip(1)})
+            .group_by("row")
+            .agg(pl.mean(name))
+        )
+        return index.select("row").join(share, on="row", how="left", maintain_order="left")[name]
 
     @property
     def _index(self) -> pl.DataFrame:
@@ -218,17 +254,23 @@ class Trials:
             recognizers=sorted(index["recognizer"].unique().to_list()),
             groups=list(self._levels),
             errors=list(ERRORS),
-            sorts=list(SORTS),
+            sorts=self._sorts,
         )
 
     def page(self, filters: Filters, first: int, size: int) -> Page:
         """Return one page of the trials that match."""
         found = self._matching(filters)
-        place = {"wer": "by_wer", "excess": "by_excess"}.get(filters.sort, "row")
+        order = filters.sort or self._sorts[0]
+        place = f"by_{order}" if f"by_{order}" in found.columns else "row"
         rows = found[found[place].arg_sort().slice(first, size)]
         texts = self._texts.filter(pl.col("row").is_in(rows["row"].implode())).select("row", "text").collect()
         cases = rows.join(texts, on="row", how="left", maintain_order="left")
         return Page(found.height, [self._line(row) for row in cases.iter_rows(named=True)])
+
+    @property
+    def _sorts(self) -> list[str]:
+        index = self._index
+        return [name for name in SORTS if name == "order" or index[name].count()]
 
     def _line(self, row: dict[str, Any]) -> dict[str, Any]:
         about = self._corpus.get(row["utterance"])
@@ -240,6 +282,7 @@ class Trials:
             "failed": row["failed"],
             "wer": row["wer"],
             "excess": row["excess"],
+            "disagreement": row["disagreement"],
         }
 
     def _matching(self, filters: Filters) -> pl.DataFrame:
@@ -296,12 +339,22 @@ class Trials:
             "speaker": about.speaker if about else None,
             "attributes": {k: v for k, v in (about.attributes if about else {}).items() if v is not None},
             "clean": clean,
+            "heard_by_others": self._others(found) if reference is None else [],
             "against": None if said is None else "reference" if reference is not None else "clean",
             "diff": self._diff(said, text),
             "clean_diff": self._diff(reference, clean) if reference is not None else None,
             "counts": {name: found[name] for name in COUNTS},
             "sides": self._sides(found["scenario"]),
         }
+
+    def _others(self, found: dict[str, Any]) -> list[dict[str, str | None]]:
+        """Return what other recognizers heard in the same audio."""
+        index = self._index.filter(
+            *(pl.col(key) == found[key] for key in ("scenario", "utterance")),
+            pl.col("recognizer") != found["recognizer"],
+        )
+        pairs = index.sort("recognizer").select("recognizer", "row").iter_rows()
+        return [{"recognizer": name, "heard": self._heard(row)[0]} for name, row in pairs]
 
     def _sides(self, scenario: str) -> list[str]:
         natural = scenario in self._run.config.get("corpora", {})

@@ -15,7 +15,8 @@ import polars as pl
 from voxaudit.answer import Table, tabulate
 from voxaudit.audits.stutter.folder import LABELS, QUEUE, false_positive_rate, read_labels
 from voxaudit.errors import VoxauditError
-from voxaudit.review.store import SOURCES, STORE, STUTTER, Given, LabelStore
+from voxaudit.review.cases import trial_keys
+from voxaudit.review.store import SOURCES, STORE, STUTTER, TRIALS, Given, LabelStore
 from voxaudit.run.lock import hold
 from voxaudit.stats.agreement import MISSING, kappa_interval, pair_agreement, rating_counts
 from voxaudit.tables import write_atomically
@@ -108,7 +109,10 @@ def read_review(folder: str | Path) -> pl.DataFrame:
 
 
 def summary(folder: str | Path) -> dict[str, Any]:
-    """Return, by source, the reviewers, the decided labels, the share of false alarms, and the agreement."""
+    """Return, by source, the reviewers, the decided labels, the share of false alarms, and the agreement.
+
+    Of trials, `judged` counts the decided labels by recognizer and scenario: the report shows them beside its claims.
+    """
     given = LabelStore(folder).current() if (Path(folder) / STORE).exists() else []
     found = {}
     for source in SOURCES:
@@ -121,7 +125,22 @@ def summary(folder: str | Path) -> dict[str, Any]:
             "false_positives": false_positive_rate(labels),
             **agreement(own),
         }
+        if source == TRIALS:
+            found[source]["judged"] = _judged(settled)
     return found
+
+
+def _judged(settled: Mapping[tuple[str, str], Decision]) -> list[dict[str, Any]]:
+    """Return the decided labels of trials, counted by recognizer and scenario."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for (_, case), decision in settled.items():
+        keys = trial_keys(case)
+        if keys is not None and decision.label is not None:
+            counts.setdefault(keys[:2], Counter())[decision.label] += 1
+    return [
+        {"recognizer": recognizer, "scenario": scenario, **{label: labels[label] for label in LABELS}}
+        for (recognizer, scenario), labels in counts.items()
+    ]
 
 
 def agreement_tables(folder: str | Path) -> list[Table]:

@@ -68,6 +68,9 @@ export class CaseView {
     if (found.similarity !== undefined && found.similarity !== null) chip("similarity (1: the same)", number(found.similarity), "strong");
     if (found.wer !== undefined && found.wer !== null) chip("WER", percent(found.wer), "strong");
     if (found.excess) chip("over clean", `${points(found.excess)} points`);
+    if (found.disagreement !== undefined && found.disagreement !== null) {
+      chip(found.heard_by_others?.length ? "words that others heard differently" : "words heard differently in clean speech", percent(found.disagreement), "strong");
+    }
     chip("heard by", said(found.recognizer, 40));
     if (found.speaker) chip("speaker", said(found.speaker, 40));
     for (const [name, value] of Object.entries(found.attributes).slice(0, 12)) chip(said(name, 30).textContent, said(value, 40));
@@ -89,6 +92,9 @@ export class CaseView {
       : !found.heard ? none("nothing was heard")
       : found.diff ? diff(found.diff) : said(found.heard);
     row(found.sides.length > 1 || found.clean !== null ? "Heard disturbed" : "Heard", disturbed);
+    for (const other of found.heard_by_others ?? []) {
+      row(`Heard by ${said(other.recognizer, 30).textContent}`, other.heard ? said(other.heard) : none("nothing was heard"));
+    }
     const legend = el("p", { class: "note legend" }, "Marks: ",
       el("span", { class: "d-del" }, el("del", {}, "said, not heard")), " ",
       el("span", { class: "d-ins" }, el("ins", {}, "heard, not said")), " ",

@@ -12,7 +12,12 @@ const CHOICES = [
 ];
 const ERRORS = { any: "any error", empty: "nothing heard", failed: "recognizer failed" };
 const STATUS = { "": "all cases", unlabeled: "not labeled by me", labeled: "labeled by me", disputed: "labels differ" };
-const SORTS = { wer: "highest WER first", excess: "most above clean first", order: "order of the run" };
+const SORTS = {
+  wer: "highest WER first",
+  excess: "most above clean first",
+  disagreement: "most disagreement first",
+  order: "order of the run",
+};
 
 export class List {
   constructor(state, choose) {
@@ -102,7 +107,9 @@ export class List {
   row(one) {
     const score = one.similarity !== undefined
       ? `similarity ${number(one.similarity)}`
-      : one.failed ? "failed" : `WER ${percent(one.wer)}${one.excess ? ` (${points(one.excess)} points)` : ""}`;
+      : one.failed ? "failed"
+        : one.wer === null && one.disagreement !== null ? `differs ${percent(one.disagreement)}`
+          : `WER ${percent(one.wer)}${one.excess ? ` (${points(one.excess)} points)` : ""}`;
     const label = LABEL[one.label];
     return el("li", {},
       el("button", { type: "button", class: "row", onclick: () => this.choose(one.id, true) },

@@ -177,8 +177,9 @@ def analyze_judgments(judgments: Sequence[Judgment]) -> Realism:
         participants=len(people),
         judgments=len(judgments),
         accuracy=accuracy,
-        low=_known(test.low + 0.5),
-        high=_known(test.high + 0.5),
+        # A share has no limits outside of 0 and 1, whatever the t distribution of few people says.
+        low=_known(max(float(test.low) + 0.5, 0.0)),
+        high=_known(min(float(test.high) + 0.5, 1.0)),
         t=_known(test.t),
         p=_known(test.p),
         confidence=float(np.mean([one.confidence for one in judgments])),
@@ -219,7 +220,7 @@ FORGIVEN = 1
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a study found, and who was left out for failing more than one attention check."""
+    """What a study found, and who was left out for failing the attention checks."""
 
     result: Comprehensibility | Realism
     finished: int
@@ -243,7 +244,7 @@ class Analysis:
             people.append(
                 Note(
                     "inattentive",
-                    f"failed more than one attention check: {', '.join(self.inattentive)}",
+                    f"failed the attention checks: {', '.join(self.inattentive)}",
                     {"participants": list(self.inattentive)},
                     see=("keep_inattentive",),
                 )
@@ -266,12 +267,13 @@ def analyze_study(study: Study, *, keep_inattentive: bool = False, exclude: Iter
                 f"{study.folder}: answers.sqlite: the answer of {one_line(who, 40)} to item"
                 f" {one_line(item.id, 40)} is none that this study takes"
             )
-    failed: dict[str, int] = {}
     answered: dict[str, int] = {}
+    checked: dict[str, list[tuple[Item, dict[str, Any]]]] = {}
     for who, item, answer in rows:
         answered[who] = answered.get(who, 0) + 1
-        failed[who] = failed.get(who, 0) + (not attentive(item, answer))
-    inattentive = tuple(sorted(who for who, count in failed.items() if count > FORGIVEN))
+        if item.check:
+            checked.setdefault(who, []).append((item, answer))
+    inattentive = tuple(sorted(who for who, checks in checked.items() if not listened(checks)))
     left = set() if keep_inattentive else set(inattentive)
     kept = [(who, item, answer) for who, item, answer in rows if who not in left and not item.check]
     if not kept:
@@ -283,6 +285,19 @@ def analyze_study(study: Study, *, keep_inattentive: bool = False, exclude: Iter
     result = _realism(kept) if ratings is None else analyze_ratings(ratings, exclude)
     finished = sum(count >= asked for count in answered.values())
     return Analysis(result, finished, len(answered), inattentive, ratings)
+
+
+def listened(checks: Sequence[tuple[Item, dict[str, Any]]]) -> bool:
+    """Say whether somebody's answers to attention checks are those of a listener: at most one of them is wrong.
+
+    Ratings must also tell the checks apart: the same answer everywhere is none, however few checks there are.
+    """
+    if sum(not attentive(item, answer) for item, answer in checks) > FORGIVEN:
+        return False
+    high, low = (
+        [answer["rating"] for item, answer in checks if item.check == kind] for kind in ("high", "low")
+    )
+    return not (high and low) or float(np.mean(low)) < float(np.mean(high))
 
 
 def attentive(item: Item, answer: dict[str, Any]) -> bool:

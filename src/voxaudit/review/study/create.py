@@ -18,8 +18,8 @@ from voxaudit.perturb.sources import open_sources
 from voxaudit.review.study.study import Item, Study, write_study
 
 RATE = 16_000
-CHECKS = 3
-"""Attention checks of every participant."""
+CHECKS = 4
+"""Attention checks of every participant: two of each answer, so that whoever always gives the same fails two."""
 _HOPELESS_SNR = -15.0
 
 
@@ -109,17 +109,18 @@ def create_realism(
         files = [_save(folder, _speech(false)), _save(folder, _speech(true))]
         pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
         items.append(Item(_id(seed, f"pair {place}", true.id), pair, f"{true.id} / {false.id}", real=at))
-    for number in range(min(CHECKS, pairs)):
-        speech = _speech(truths[number])
+    for number in range(CHECKS):
+        true = truths[number % pairs]
+        speech = _speech(true)
         backwards = Audio(np.ascontiguousarray(speech.samples[::-1]), speech.rate)
         at = int(generator.integers(2))
         files = [_save(folder, backwards), _save(folder, speech)]
         pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
         items.append(
             Item(
-                _id(seed, f"check {number}", truths[number].id),
+                _id(seed, f"check {number}", true.id),
                 pair,
-                truths[number].id,
+                true.id,
                 real=at,
                 check="real",
             )

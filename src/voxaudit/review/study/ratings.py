@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ COMPREHENSIBLE = 7.0
 
 @dataclass(frozen=True)
 class Cell:
-    """A scenario's mean rating (1 to 10) with a 95 % interval over participants (t distribution).
+    """A scenario's mean rating (1 to 10) with a 95 % interval over participants that stays on the scale.
 
     `degradation` is what is lost against the original, in percent: `10 (10 - mean)`.
     """
@@ -293,7 +294,8 @@ def analyze_ratings(table: pl.DataFrame, exclude: Iterable[str] = ()) -> Compreh
 
 def _cell(perturbation: str, setting: str, part: pl.DataFrame) -> Cell:
     ratings = part["rating"].to_numpy()
-    mean, low, high, _, _ = _over_people(ratings)
+    mean = float(np.mean(ratings))
+    low, high = mean_limits(ratings, LOWEST, HIGHEST)
     return Cell(perturbation, setting, len(ratings), mean, low, high, 10.0 * (HIGHEST - mean))
 
 
@@ -312,7 +314,7 @@ def _drops(own: pl.DataFrame, cells: tuple[Cell, ...]) -> tuple[Drop, ...]:
         ]
         both = sides[0].join(sides[1], on="participant", suffix="_last")
         less = 10.0 * (both["rating"] - both["rating_last"]).to_numpy()
-        _, low, high, t, p = _over_people(less) if len(settings) > 1 else (0.0, None, None, None, None)
+        low, high, t, p = _over_people(less) if len(settings) > 1 else (None, None, None, None)
         found.append(
             (
                 name,
@@ -331,17 +333,65 @@ def _drops(own: pl.DataFrame, cells: tuple[Cell, ...]) -> tuple[Drop, ...]:
     return tuple(Drop(*row, p) for row, p in zip(found, adjusted, strict=True))
 
 
+DRAWS = 20_000
+MANY = 500
+"""With more people than this the mean is as good as normal, unless next to nobody leaves the end of the scale."""
+
+
+def mean_limits(
+    values: np.ndarray[Any, Any], lowest: float, highest: float, level: float = 0.95
+) -> tuple[float | None, float | None]:
+    """Return the limits of a mean of values between `lowest` and `highest`; none for fewer than two values.
+
+    Gaffke's bound (2005; Learned-Miller and Thomas 2019, arXiv:1905.06208): the values get random weights of a flat
+    Dirichlet distribution, and so does one more value at the end of the scale, in place of what was not seen. It never
+    leaves the scale, needs no spread (ten people who all say 10), is that of Clopper and Pearson where the values are
+    0 and 1, and a t interval's where there are many.
+
+    >>> low, high = mean_limits(np.array([10.0, 10.0, 10.0]), 1, 10)
+    >>> round(low, 1), round(high, 1)
+    (3.7, 10.0)
+    """
+    if len(values) < 2:
+        return None, None
+    beyond = (1.0 - level) / 2.0
+    if len(values) > MANY:
+        from scipy.special import ndtri
+
+        spread = float(np.std(values, ddof=1)) / np.sqrt(len(values)) * float(ndtri(1.0 - beyond))
+        mean, unseen = float(np.mean(values)), 1.0 - beyond ** (1.0 / len(values))
+        low = mean - max(spread, unseen * (mean - lowest))
+        high = mean + max(spread, unseen * (highest - mean))
+        return max(low, lowest), min(high, highest)
+    weights = _flat_weights(len(values) + 1)
+    low = float(np.quantile(weights @ np.append(values, lowest), beyond))
+    high = float(np.quantile(weights @ np.append(values, highest), 1.0 - beyond))
+    return max(low, lowest), min(high, highest)  # sums of weights are 1 up to rounding
+
+
+@lru_cache(maxsize=4)
+def _flat_weights(count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the same draws of `count` weights that add up to 1, every such weighting as likely as another."""
+    draws = np.random.Generator(np.random.PCG64(count)).standard_exponential((DRAWS, count))
+    weights: np.ndarray[Any, np.dtype[np.float64]] = draws / draws.sum(axis=1, keepdims=True)
+    return weights
+
+
 def _over_people(
     values: np.ndarray[Any, Any],
-) -> tuple[float, float | None, float | None, float | None, float | None]:
-    """Return mean, interval, t and p of a sample of people; no interval for fewer than two or without any spread."""
-    mean = float(np.mean(values)) if len(values) else 0.0
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Return interval, t and p of differences of degradations over people; none for fewer than two or without spread.
+
+    Differences of degradations lie between -90 and 90; the interval is that of the test, within them.
+    """
     if len(values) < 2:
-        return mean, None, None, None, None
-    test = one_sample(len(values), mean, float(np.var(values, ddof=1)), 0.0)
-    numbers = (float(number) for number in (test.low, test.high, test.t, test.p))
+        return None, None, None, None
+    test = one_sample(len(values), float(np.mean(values)), float(np.var(values, ddof=1)), 0.0)
+    most = 10.0 * (HIGHEST - LOWEST)
+    limits = (max(float(test.low), -most), min(float(test.high), most))
+    numbers = (*limits, float(test.t), float(test.p))
     low, high, t, p = (number if np.isfinite(number) else None for number in numbers)
-    return mean, low, high, t, p
+    return low, high, t, p
 
 
 def _matrix(own: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.int64]]:

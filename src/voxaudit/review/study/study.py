@@ -80,9 +80,16 @@ class Study:
         return order
 
     def swapped(self, number: int, item: Item) -> bool:
-        """Say whether participant `number` hears the two recordings of a pair in the other order."""
+        """Say whether participant `number` hears the two recordings of a pair in the other order.
+
+        The real one comes first in half of the attention checks: whoever always takes the same side fails the others.
+        """
         if self.kind == "comprehensibility":
             return False
+        if item.check and item.real is not None:
+            place = next(place for place, one in enumerate(self.checks) if one.id == item.id)
+            own = np.random.Generator(np.random.PCG64([self.seed, 3, number])).permutation(len(self.checks))
+            return bool(own[place] % 2 != item.real)
         place = next(place for place, one in enumerate(self.items) if one.id == item.id)
         return bool(np.random.Generator(np.random.PCG64([self.seed, 2, number, place])).integers(2))
 
