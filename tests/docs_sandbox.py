@@ -164,6 +164,8 @@ def write_tables(home: Path) -> None:
     transcripts = heard.drop("failure").join(about, left_on="utterance", right_on="id")
     transcripts.write_csv(home / "transcripts.csv")
     transcripts.write_parquet(home / "transcripts.parquet")
+    said = corpus.select("id", reference="text")
+    transcripts.join(said, left_on="utterance", right_on="id").write_csv(home / "heard.csv")
     (home / "run").mkdir()
     heard.write_parquet(home / "run" / "transcripts.parquet")
     corpus.write_csv(home / "corpus.csv")

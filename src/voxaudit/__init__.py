@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.score.audit import score_files as score_files
     from voxaudit.audits.sequential.audit import sequential as sequential
     from voxaudit.audits.stutter.audit import stutter as stutter
+    from voxaudit.audits.versus.audit import versus as versus
     from voxaudit.config import AuditConfig as AuditConfig
     from voxaudit.config import load_config as load_config
     from voxaudit.corpus import Corpus as Corpus
@@ -73,6 +74,7 @@ _HOMES = {
     "select": "voxaudit.corpus.select",
     "sequential": "voxaudit.audits.sequential.audit",
     "stutter": "voxaudit.audits.stutter.audit",
+    "versus": "voxaudit.audits.versus.audit",
     "write_report": "voxaudit.report.build",
 }
 

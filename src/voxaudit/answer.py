@@ -131,6 +131,7 @@ REMEDIES: dict[str, str] = {
     "unreadable": "make the audit again; its folder is damaged or was written by another version",
     "stopped_early": "finish the run for claims of every kind, or read what the sequential audit decided",
     "no_harm": "turn the range round, or widen it",
+    "unlike_clean": "give reference texts, or use recognizers that work alike for all groups on clean speech",
     "not_measured": "",
     "undefined": "",
     "failed": "look at the recognizer's failures, fix it and run again: finished trials are kept",

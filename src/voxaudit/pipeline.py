@@ -124,8 +124,11 @@ def run_sequential(config: AuditConfig, goal: Mapping[str, Any], **given: Any) -
 
 
 @takes_options()
-def estimate_audit(config: AuditConfig, **given: Any) -> list[Estimate]:
-    """Return what an audit would hear and what services would bill for it; nothing is heard."""
+def estimate_audit(config: AuditConfig, *, test_speed: bool = False, **given: Any) -> list[Estimate]:
+    """Return what an audit would hear, how long that would take and what services would bill for it.
+
+    Nothing is heard, unless `test_speed` lets recognizers here hear a few trials where their speed is not known.
+    """
     options = RunOptions.of(config.options, **given)
     inputs = read_inputs(config)
     plan, _ = make_plan(
@@ -136,7 +139,7 @@ def estimate_audit(config: AuditConfig, **given: Any) -> list[Estimate]:
         sources=config.sources,
         seed=options.seed,
     )
-    return estimate(plan, config.out, options)
+    return estimate(plan, config.out, options, test_speed=test_speed)
 
 
 def _stuttered(config: AuditConfig, asked: StutterConfig, inputs: Inputs, options: RunOptions) -> None:

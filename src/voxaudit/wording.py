@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 MISSING = "(missing)"
@@ -107,7 +108,11 @@ def times_as_many(ratio: float | None, low: float | None, high: float | None) ->
     '2.72 times as many errors (0.95 to 7.79)'
     >>> times_as_many(0.62, 0.4, 0.9)
     '38 % fewer errors (0.62 times as many, 0.40 to 0.90)'
+    >>> times_as_many(float("inf"), 3.1, float("inf"))
+    'at least 3.10 times as many errors'
     """
+    if ratio == math.inf and low is not None:
+        return f"at least {low:.2f} times as many errors"
     value, _, limits = ratio_interval(ratio, low, high).partition(" (")
     if ratio is None or as_or_than(ratio) == "as":
         return f"{value} times as many errors ({limits}"

@@ -94,10 +94,10 @@ def test_by_is_one_column_several_or_none():
     assert row["wer"] == pytest.approx(table["substitutions"].sum() / table["words"].sum())
     assert whole.findings[0].estimate == row["wer"]
     assert whole.findings[0].sentence.endswith("of the words are wrong over 3 scenarios.")
-    assert [note.code for note in whole.notes] == ["pooled"]
+    assert [note.code for note in whole.notes] == ["pooled", "few_speakers"]
     clean = accuracy(table, by=[], scenario="clean")
     assert clean.findings[0].sentence.endswith("of the words are wrong.")
-    assert not clean.notes
+    assert [note.code for note in clean.notes] == ["few_speakers"]
     assert accuracy(table, by="group").tables["rates"]["group"].to_list() == ["x"]
 
 
@@ -112,3 +112,33 @@ def test_a_table_of_any_kind_will_do(tmp_path):
     assert accuracy(pandas.DataFrame(table.to_dict(as_series=False))).tables["rates"].equals(expected)
     with pytest.raises(VoxauditError, match="not from int"):
         accuracy(3)
+
+
+def test_one_utterance_that_makes_much_of_a_rate_is_named():
+    rows = [("r", "clean", f"s{n}", 1, 0, 0, 10, 50, 1, "x") for n in range(12)]
+    table = scores(rows).with_columns(utterance=pl.format("u{}", pl.int_range(pl.len())))
+    burst = table.with_columns(
+        insertions=pl.when(pl.col("utterance") == "u3").then(7).otherwise(pl.col("insertions"))
+    )
+    answer = accuracy(burst)
+    said = "one utterance, u3, makes 42.1 % of the errors"  # 8 of 19
+    assert answer.finding("accuracy/r/clean/wer").sentence.endswith(f"; {said}.")
+    notes = {note.code: note for note in answer.notes}
+    assert notes["one_utterance"].facts["utterance"] == "u3"
+    assert notes["few_speakers"].text == "12 speakers: up to 26 % of speakers may be of a kind not heard"
+    row = answer.tables["concentration"].row(0, named=True)
+    assert (row["worst_speaker"], row["worst_speaker_share"]) == ("s3", pytest.approx(8 / 19))
+    plain = accuracy(table)
+    assert "one utterance" not in plain.findings[0].sentence
+    assert "one_utterance" not in {note.code for note in plain.notes}
+
+
+def test_a_rate_of_zero_has_an_upper_limit_whoever_spoke():
+    rows = [("r", "clean", f"s{n % 2}", 0, 0, 0, 10, 50, 0, "x") for n in range(40)]
+    answer = accuracy(scores(rows))
+    finding = answer.findings[0]
+    # 40 utterances, 20 of a speaker: worth 40 / 2.9 = 13.8.
+    assert (finding.estimate, finding.low) == (0.0, 0.0)
+    assert finding.high == pytest.approx(1 - 0.025 ** (2.9 / 40))
+    assert finding.sentence == "r gets 0.0 % (0.0 to 23.5) of the words wrong on clean speech."
+    assert "no_errors" in {note.code for note in answer.notes}

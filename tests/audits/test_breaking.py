@@ -12,17 +12,18 @@ import soundfile
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # simulated speakers are no part of the package
 
-from benchmarks.studies.breaking import Listeners, group_interval, simulate_group
+from benchmarks.studies.breaking import Listeners, simulate_group
 
 from voxaudit.answer import RefusedError
 from voxaudit.audits.breaking import breaking, find_axis
-from voxaudit.audits.breaking.audit import Breaking, _answer, summarize_groups
+from voxaudit.audits.breaking.audit import Breaking, Difference, _answer, compare_points, summarize_groups
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.axis import RANGES
 from voxaudit.recognize import make_recognizer
+from voxaudit.stats.censored import mean_interval
 from voxaudit.stats.psychometric import Track, misfit, order_of_harm, run_tracks
 
 WORDS = "one two three four five six seven eight nine ten"
@@ -306,7 +307,7 @@ def test_simulated_speakers_are_found():
         generator = np.random.default_rng(seed)
         places, calls = simulate_group(people, generator, speakers=12)
         assert calls <= 144
-        found.append(group_interval(places, generator))
+        found.append(mean_interval(places, 0.0, 1.0))
     truth = people.truth(0.5)
     values = np.array(found)
     # 12 means of 12 speakers with a standard error of 0.026 each: 0.0075 together
@@ -317,10 +318,50 @@ def test_simulated_speakers_are_found():
 def test_limits_end_with_the_range():
     axis = find_axis("gaussian_noise")
     places = {"a": np.array([0.05, -0.3, 0.2, 0.1, -0.4, 0.3])}
-    [point], _ = summarize_groups("mine", axis, places, {"a": 0.5}, True, np.random.default_rng(0))
+    [point] = summarize_groups("mine", axis, places, {"a": 0.5}, True)
     assert (point.high, point.always) == (40.0, 2)
     assert point.low < point.value < 40.0
     speaker = dict.fromkeys(("recognizer", "speaker", "group", "value", "never", "always", "trials"))
     [finding] = _answer(Breaking(axis, None, (point,), (), (speaker,), {}, (), 0, {})).findings
     assert "or beyond" in finding.sentence
     assert "2 of them at the mild end already" in finding.sentence
+
+
+def test_recognizers_and_pairs_are_one_family():
+    axis, generator = find_axis("gaussian_noise"), np.random.default_rng(4)
+    groups = ["a"] * 9 + ["b"] * 8 + ["c"] * 7
+    middles = np.repeat([0.4, 0.6, 0.6], [9, 8, 7])
+    places = {name: generator.normal(middles, 0.08) for name in ("one", "two")}
+    places["two"][20] = np.nan
+    points = []
+    for name, own in places.items():
+        by_group = {g: own[[k for k in range(24) if groups[k] == g and not np.isnan(own[k])]] for g in "abc"}
+        points += summarize_groups(name, axis, by_group, dict.fromkeys("abc", 0.5), True)
+    found = compare_points(axis, points, places, groups)
+    pairs = [(name, *pair) for name in ("one", "two") for pair in ("ab", "ac", "bc")]
+    assert [(one.recognizer, one.group, one.against) for one in found] == pairs
+    assert [one.shown for one in found] == [True, True, False] * 2
+    assert [one.speakers_against for one in found] == [8, 7, 7, 8, 6, 6]
+    values = {(one.recognizer, one.group): one.value for one in points}
+    for one in found:
+        # Harsher is fewer dB; the difference is that of the points printed.
+        gap = values[one.recognizer, one.group] - values[one.recognizer, one.against]
+        assert one.value == pytest.approx(gap, abs=1e-6)
+        assert one.low < one.value < one.high
+        assert one.p <= one.p_adjusted
+
+
+def test_what_is_not_shown_says_how_large_it_may_be():
+    speaker = dict.fromkeys(("recognizer", "speaker", "group", "value", "never", "always", "trials"))
+    gap = Difference("mine", "a", "b", 0.9, -1.3, 3.1, 0.4, 0.5, False, 8, 9)
+    axis = find_axis("gaussian_noise")
+
+    def finding(one):
+        return _answer(Breaking(axis, "sex", (), (one,), (speaker,), {}, (), 0, {})).findings[0]
+
+    found = finding(gap)
+    assert (found.verdict, found.excludes, found.low, found.high) == ("not_shown", 3.1, -1.3, 3.1)
+    assert found.sentence.endswith("+0.9 dB (-1.3 to +3.1), p = 0.500; up to +3.1 dB is not excluded.")
+    open_ = finding(Difference("mine", "a", "b", 0.9, None, 3.1, 0.4, 0.5, False, 8, 9))
+    assert open_.excludes is None
+    assert open_.sentence.endswith("(no limit to +3.1), p = 0.500; no difference is excluded.")

@@ -2,12 +2,14 @@
 
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 import pytest
 
 from voxaudit.audits.compare import REGRESSIONS, compare, gate
+from voxaudit.audits.compare.audit import not_excluded
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 
@@ -307,7 +309,7 @@ def test_json_is_one_document(tmp_path, capsys):
     assert document["notes"][0]["facts"]["trials"] == base.height
     assert (document["question"]["before"], document["question"]["after"]) == ("a.parquet", "b.parquet")
     names = document["tables"][0]["names"]
-    assert {"recognizer", "difference", "low", "high", "noise", "p", "p_adjusted", "verdict"} <= set(names)
+    assert {"recognizer", "difference", "low", "high", "visible", "p", "p_adjusted", "verdict"} <= set(names)
 
 
 def test_mistakes_on_the_command_line_are_one_line(tmp_path, capsys):
@@ -332,3 +334,96 @@ def test_a_run_without_scored_trials_is_one_line():
     for pair, side in (((base.clear(), new), "before"), ((base, new.clear()), "after")):
         with pytest.raises(VoxauditError, match=f"the table {side}: no scored trial"):
             compare(*pair)
+
+
+def hallucinated(table, person, more):
+    """Return the table with so many more errors of the new side in one utterance of a person, in clean speech."""
+    there = (pl.col("person") == person) & (pl.col("number") == 0) & (pl.col("scenario") == "clean")
+    return table.with_columns(new=pl.when(there).then(pl.col("new") + more).otherwise(pl.col("new")))
+
+
+def test_a_change_that_rests_on_one_utterance_names_it():
+    # Five speakers make one error more, the others none less: without utterance 0-0 it is not enough.
+    few = (pl.col("person") < 6) & (pl.col("number") == 0) & (pl.col("scenario") == "clean")
+    table = pool(speakers=12).with_columns(new=pl.col("base") + few.cast(pl.Int64))
+    base, new = sides(table)
+    answer = compare(base, new)
+    whole = slices(answer)["all trials"]
+    assert whole.worse
+    assert (whole.utterance, whole.utterance_errors, whole.holds) == ("0-0", 1, False)
+    sentence = answer.finding("compare/asr/wer_difference").sentence
+    assert "It rests on the utterance 0-0, which alone has 1 error more: without it +" in sentence
+    assert sentence.endswith("not shown.")
+    # The same is found by leaving the utterance out.
+    rest = slices(compare(*(side.filter(pl.col("utterance") != "0-0") for side in (base, new))))["all trials"]
+    assert rest.verdict == "not_shown"
+    assert rest.difference == pytest.approx(whole.difference_without)
+    assert "which rests on the utterance 0-0" in answer.finding(REGRESSIONS).sentence
+
+
+def test_a_change_of_which_one_utterance_is_most_says_so_and_stays():
+    table = pool().with_columns(new=pl.col("base") + (pl.col("number") == 0).cast(pl.Int64))
+    answer = compare(*sides(hallucinated(table, 3, 90)))
+    whole = slices(answer)["clean"]
+    assert (whole.worse, whole.utterance, whole.utterance_errors, whole.holds) == (True, "3-0", 91, True)
+    sentence = answer.finding("compare/asr/clean/wer_difference").sentence
+    assert "Most of it is the utterance 3-0, which alone has 91 errors more: without it +" in sentence
+    # Elsewhere nothing rests on one utterance, and nothing is said.
+    assert "utterance" not in answer.finding("compare/asr/rir:2/wer_difference").sentence
+
+
+def test_an_improvement_beside_one_hallucination_says_so():
+    better = pl.max_horizontal(pl.col("base") - 1, 0)
+    table = pool().with_columns(new=better)
+    answer = compare(*sides(hallucinated(table, 3, 40)), scenario="clean")
+    finding = answer.finding("compare/asr/wer_difference")
+    assert "asr got better on all trials: WER 14.7 % before and 10.6 % after" in finding.sentence
+    assert (
+        "Against it, the utterance 3-0 alone has 39 errors more: without it -6.1 percentage"
+        in finding.sentence
+    )
+    # A longer one outweighs what the others gain: a mean of errors is not better any more.
+    answer = compare(*sides(hallucinated(table, 3, 60)), scenario="clean")
+    assert answer.finding("compare/asr/wer_difference").verdict == "not_shown"
+
+
+def test_what_is_not_shown_says_what_is_not_excluded_and_what_would_have_been_seen():
+    answer = compare(*sides(pool()), attributes=["gender"])
+    unshown = [one for one in answer.findings if one.verdict == "not_shown"]
+    assert len(unshown) == 6
+    for one in unshown:
+        assert one.low < 0 < one.high
+        assert one.excludes == max(one.low, one.high, key=abs)
+        assert (
+            f"a change of up to {100 * abs(one.excludes):.1f} percentage points is not excluded"
+            in one.sentence
+        )
+    whole = slices(answer)["all trials"]
+    assert whole.visible == answer.detail.visible
+    assert answer.finding(REGRESSIONS).sentence == (
+        "Nothing is shown to have got worse in 6 slices; over all trials a rise of"
+        f" {100 * whole.visible:.1f} percentage points would have been shown four times in five."
+    )
+    # A larger share of the level belongs to the whole, so that it sees smaller changes than its parts do.
+    assert all(one.visible > whole.visible for one in answer.detail.slices if not one.whole)
+
+
+def test_a_general_regression_is_seen_however_many_groups_are_asked_about():
+    table = pool(speakers=24)
+    worse = table.with_columns(new=pl.col("base") + (pl.col("number") == 0).cast(pl.Int64))
+    groups = {f"a{n}": pl.format("g{}", (pl.col("speaker").hash(n) % 3)) for n in range(12)}
+    base, new = (side.with_columns(**groups) for side in sides(worse))
+    whole = slices(compare(base, new, attributes=list(groups)))["all trials"]
+    alone = slices(compare(base, new, scenario=["clean", "rir:2", "gaussian_noise:2"]))["all trials"]
+    assert whole.p_adjusted == pytest.approx(alone.p / 0.8)
+    assert whole.worse
+
+
+def test_a_side_without_a_limit_is_said_and_not_hidden_behind_the_other_one():
+    whole = slices(compare(*sides(pool())))["all trials"]
+    assert f"up to {100 * abs(whole.excludes):.1f} percentage points is not excluded" in not_excluded(
+        [whole], "change"
+    )
+    half = replace(whole, high=None)
+    assert half.excludes is None
+    assert not_excluded([whole, half], "change").startswith("how large a change may be has no limit here")

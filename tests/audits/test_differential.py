@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voxaudit.audits.differential.audit import TAUS, differential
+from voxaudit.audits.differential.audit import differential
 from voxaudit.audits.differential.measure import measure_disagreement
 from voxaudit.audits.scores import Transcripts
 from voxaudit.errors import VoxauditError
@@ -160,9 +160,9 @@ def test_scenarios_are_read_in_pieces_with_the_same_answer(monkeypatch, tmp_path
     ]
     path = tmp_path / "transcripts.parquet"
     pl.DataFrame(rows).sample(fraction=1.0, shuffle=True, seed=1).write_parquet(path)
-    [whole] = differential(pl.DataFrame(rows), attribute="gender", seed=4, wer=True).detail
+    [whole] = differential(pl.DataFrame(rows), attribute="gender", seed=4).detail
     monkeypatch.setattr("voxaudit.audits.scores.ROWS_AT_A_TIME", 1)
-    [pieces] = differential(path, attribute="gender", seed=4, wer=True).detail
+    [pieces] = differential(path, attribute="gender", seed=4).detail
     order = [c.id for c in whole.view.scenarios]
     assert sorted(order) == sorted(c.id for c in pieces.view.scenarios)
     keys = ["group", "pair", "scenario"]
@@ -194,10 +194,9 @@ def test_what_cannot_be_asked_is_refused_in_one_line() -> None:
     assert "1 scenarios without a comprehensibility rating" in refused(rows, min_comprehensibility=7.0)
     assert "tau takes numbers from 0 up to 1" in refused(rows, tau=[-0.1])
     assert "a tau is named twice" in refused(rows, tau=[0.1, 0.1])
-    assert "fdr must lie between 0 and 1" in refused(rows, fdr=2.0)
+    assert "confidence must lie between 0 and 1" in refused(rows, confidence=2.0)
     assert "the seed must be 0 or more" in refused(rows, seed=-1)
     assert "must be a number, not nan" in refused(rows, min_comprehensibility=float("nan"))
-    assert "no utterance has a reference text" in refused(rows, wer=True)
     assert "more than the 24" in refused(
         [
             r | {"utterance": f"{r['utterance']}{n}", "gender": f"{r['gender']}{n}"}
@@ -293,17 +292,63 @@ def test_groups_that_start_far_apart_are_said_to_have_unlike_room() -> None:
     assert "83 % apart for f and 0 % for m: f has less room" in note.text
 
 
-def test_of_a_large_grid_the_middle_two_tolerances_are_asked(monkeypatch) -> None:
-    table = pl.DataFrame(small())
-    # Two groups, one pair, two scenarios (clean and disturbed), four tolerances: 2 x 1 x 1 x 2 x 4 questions.
-    monkeypatch.setattr("voxaudit.audits.differential.audit.MOST_QUESTIONS", 16)
-    whole = differential(table, attribute="gender")
-    assert whole.question["tau"] == list(TAUS)
-    monkeypatch.setattr("voxaudit.audits.differential.audit.MOST_QUESTIONS", 15)
-    half = differential(table, attribute="gender")
-    assert half.question["tau"] == [0.05, 0.1]
-    assert [note.see for note in half.notes if note.code == "tolerances"] == [("tau",)]
-    assert differential(table, attribute="gender", tau=[0.01, 0.05, 0.1]).question["tau"] == [0.01, 0.05, 0.1]
+def many(speakers, clean, disturbed, reference=True):
+    """Transcripts of eight words by two groups; recognizer Y loses `clean[g]` of them, `disturbed[g]` in noise."""
+    generator = np.random.default_rng(11)
+    words = np.array([f"w{k}" for k in range(8)])
+    rows = []
+    for person, turn in product(range(2 * speakers), range(4)):
+        group, said = "gh"[person % 2], " ".join(words)
+        for scenario, rates in (("clean", clean), ("noise:2", disturbed)):
+            lost = generator.random(8) < rates[group] * (0.9 + 0.2 * (person // 2 % 2))
+            heard = " ".join(np.where(lost, "x", words))
+            about = (f"p{person}", group, said if reference else None)
+            rows += [
+                row(f"{person}-{turn}", scenario, "X", said, *about),
+                row(f"{person}-{turn}", scenario, "Y", heard, *about),
+            ]
+    return pl.DataFrame(rows, schema_overrides={"reference": pl.String})
+
+
+def test_the_group_that_starts_better_is_not_named_when_it_starts_far_better() -> None:
+    """h loses 60 % of clean words already: +35 points for g, +20 for h, who has lost half of what was left."""
+    answer = differential(many(16, {"g": 0.05, "h": 0.6}, {"g": 0.4, "h": 0.8}), attribute="gender")
+    wer, drift, clean, violations = answer.findings
+    assert (clean.measure, clean.group, clean.verdict) == ("clean_disagreement", "h", "shown")
+    assert clean.low < 0.55 < clean.high
+    assert clean.id == "differential/X_Y/gender/g/h/clean_disagreement"
+    for finding in (wer, drift):
+        assert (finding.group, finding.verdict, finding.code) == ("g", "refused", "unlike_clean")
+        assert finding.low > 0.01
+        assert "cannot be said" in finding.sentence
+    assert (wer.measure, wer.headline, drift.headline) == ("wer_growth", True, False)
+    assert (violations.verdict, violations.code, violations.estimate) == ("refused", "unlike_clean", None)
+    assert {refusal.code for refusal in answer.refusals} == {"unlike_clean"}
+    assert len(answer.refusals) == 2
+    assert answer.tables["surviving"].is_empty()
+    # The paper's rule goes on naming it, as the paper's.
+    assert totals(answer)["g"] > 0 == totals(answer)["h"]
+
+
+def test_whoever_loses_more_of_the_room_too_is_named_by_error_rates_and_left_open_without() -> None:
+    rates = {"g": 0.05, "h": 0.4}, {"g": 0.9, "h": 0.45}
+    wer, drift, *_ = differential(many(16, *rates), attribute="gender").findings
+    assert (wer.group, wer.against, wer.verdict) == ("g", "h", "shown")
+    assert wer.sentence.startswith("Disturbed speech raises the word error rate by ")
+    assert f"{100 * wer.estimate:.1f} percentage points" in wer.sentence
+    assert (drift.verdict, drift.code) == ("refused", "unlike_clean")
+    drift, *_ = differential(many(16, *rates, reference=False), attribute="gender").findings
+    assert (drift.measure, drift.headline, drift.verdict) == ("disagreement_growth", True, "refused")
+
+
+def test_where_no_gap_is_shown_the_largest_that_is_not_excluded_is_said() -> None:
+    answer = differential(many(8, *[{"g": 0.2, "h": 0.2}] * 2), attribute="gender")
+    for finding in answer.findings[:3]:
+        assert finding.verdict == "not_shown"
+        assert finding.excludes == max(abs(finding.low), abs(finding.high))
+        assert f"up to {100 * finding.excludes:.1f} percentage points is not excluded" in finding.sentence
+    assert answer.findings[3].verdict == "not_shown"
+    assert not answer.refusals
 
 
 def test_chosen_scenarios_keep_the_clean_speech_they_are_compared_with() -> None:

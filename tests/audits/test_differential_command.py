@@ -21,9 +21,10 @@ def transcripts(speakers: int, gap: float, seed: int = 1) -> pl.DataFrame:
     """Two recognizers that miss words at rates of the speaker's own; women lose `gap` more in noise."""
     generator = np.random.default_rng(seed)
     rows = []
+    texts = generator.choice(WORDS, (speakers, 4, 12))
     for person, scenario, turn in product(range(speakers), SCENARIOS, range(4)):
         gender = "female" if person % 2 else "male"
-        said = generator.choice(WORDS, 12)
+        said = texts[person, turn]
         rate = SCENARIOS[scenario] * (0.7 + 0.06 * (person % 11))
         rate += gap * (gender == "female") * scenario.startswith("noise")
         for recognizer in ("one", "two"):
@@ -36,15 +37,10 @@ def transcripts(speakers: int, gap: float, seed: int = 1) -> pl.DataFrame:
                     "text": " ".join(heard).title() + ".",
                     "speaker": f"p{person}",
                     "gender": gender,
-                    "reference": " ".join(said) if scenario == "clean" else None,
+                    "reference": " ".join(said),
                 }
             )
-    table = pl.DataFrame(rows)
-    # One reference an utterance: what was said in clean speech.
-    said = (
-        table.filter(pl.col("reference").is_not_null()).select("utterance", "reference").unique("utterance")
-    )
-    return table.drop("reference").join(said, on="utterance")
+    return pl.DataFrame(rows)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +66,7 @@ def by_group(document, table, column):
 
 
 def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
-    found = document(capsys, planted, "--attribute", "gender", "--wer", "--full")
+    found = document(capsys, planted, "--attribute", "gender", "--full")
     assert by_group(found, "groups", "surviving")["female"] > 0
     assert by_group(found, "groups", "surviving")["male"] == 0
     hp = [row for row in rows(found, "counts") if (row["by"], row["value"]) == ("perturbation", "hp")]
@@ -85,34 +81,55 @@ def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
     assert p["female"] < 0.05 < p["male"]
     [survived] = [row for row in rows(found, "agreement") if row["cells"] == "survive the test"]
     assert survived["both"] == 2
-    wer = by_group(found, "wer", "violations")
+    wer = by_group(found, "groups", "wer_violations")
     assert wer["female"] > wer["male"]
 
 
-def test_findings_say_what_survives_once_and_by_group(planted, capsys) -> None:
+def test_findings_say_who_is_hurt_by_how_much_and_count_for_the_gate(planted, capsys) -> None:
     found = document(capsys, planted, "--attribute", "gender")
-    whole, female = found["findings"]
-    assert (whole["id"], whole["verdict"], whole["unit"]) == (
+    wer, drift, clean, count = found["findings"]
+    assert wer["id"] == "differential/gender/female/male/wer_growth"
+    assert drift["id"] == "differential/gender/female/male/disagreement_growth"
+    for finding in (wer, drift):
+        assert (finding["group"], finding["against"], finding["verdict"]) == ("female", "male", "shown")
+        assert finding["p"] <= finding["p_adjusted"] <= 0.05
+        assert 0.01 < finding["low"] < finding["estimate"] < finding["high"]
+    assert (wer["headline"], drift["headline"], clean["headline"], count["headline"]) == (
+        True,
+        False,
+        False,
+        False,
+    )
+    gap = f"{100 * wer['estimate']:.1f} percentage points ({100 * wer['low']:.1f} to {100 * wer['high']:.1f})"
+    assert f"raises the word error rate by {gap} more for female than for male (gender)" in wer["sentence"]
+    [row] = [row for row in rows(found, "growth") if row["by"] == "error rates"]
+    assert (row["gap"], row["low"], row["high"]) == (wer["estimate"], wer["low"], wer["high"])
+    assert row["value"] - row["value_against"] == pytest.approx(row["gap"])
+    assert (clean["measure"], clean["verdict"]) == ("clean_disagreement", "not_shown")
+    assert (count["id"], count["verdict"], count["unit"]) == (
         "differential/gender/violations",
         "shown",
         "count",
     )
-    assert whole["estimate"] == len(rows(found, "surviving")) == 2
-    assert (female["id"], female["group"]) == ("differential/gender/female/group_violations", "female")
-    assert (female["estimate"], female["headline"], whole["headline"]) == (2, True, False)
-    assert female["p_adjusted"] == min(row["p_adjusted"] for row in rows(found, "surviving")) <= 0.05
-    assert "further apart for female (gender) than for male in 2 of 3 comparisons" in female["sentence"]
-    assert "at a false-discovery rate of 5 %" in female["sentence"]
-    assert female["command"] == "voxaudit differential transcripts.parquet --attribute gender"
+    assert count["estimate"] == len(rows(found, "surviving")) == 2
+    assert "2 of 3 comparisons" in count["sentence"]
+    assert "female against male in 2" in count["sentence"]
+    assert wer["command"] == "voxaudit differential transcripts.parquet --attribute gender"
     assert found["question"]["tau"] == [0.01, 0.05, 0.1, 0.15]
 
 
-def test_where_nothing_survives_one_finding_says_so(capsys, tmp_path) -> None:
-    transcripts(24, 0.0).write_parquet(tmp_path / "t.parquet")
-    [finding] = document(capsys, tmp_path / "t.parquet", "--attribute", "gender")["findings"]
-    assert (finding["verdict"], finding["estimate"], finding["headline"]) == ("not_shown", 0, True)
-    assert finding["p_adjusted"] > 0.05
-    assert "none survives a false-discovery rate of 5 %" in finding["sentence"]
+def test_where_nothing_survives_findings_say_so(capsys, tmp_path) -> None:
+    transcripts(24, 0.0).drop("reference").write_parquet(tmp_path / "t.parquet")
+    drift, clean, count = document(capsys, tmp_path / "t.parquet", "--attribute", "gender")["findings"]
+    assert (count["verdict"], count["estimate"]) == ("not_shown", 0)
+    assert count["p_adjusted"] > 0.05
+    assert "none of 3 comparisons" in count["sentence"]
+    assert (drift["measure"], drift["verdict"], drift["headline"]) == (
+        "disagreement_growth",
+        "not_shown",
+        True,
+    )
+    assert (clean["measure"], clean["verdict"]) == ("clean_disagreement", "not_shown")
 
 
 def test_limits_by_name_and_by_comprehensibility(planted, capsys) -> None:
@@ -127,9 +144,9 @@ def test_limits_by_name_and_by_comprehensibility(planted, capsys) -> None:
 
 
 def test_tables_for_people(planted, capsys) -> None:
-    assert main(["differential", str(planted), "--attribute", "gender", "--wer"]) == 0
+    assert main(["differential", str(planted), "--attribute", "gender"]) == 0
     out = capsys.readouterr().out
-    for text in ("Violations by gender", "that survive", "The same question with word error rates", "kappa"):
+    for text in ("Violations by gender", "that survive", "What all disturbances together cost", "kappa"):
         assert text in out
 
 
@@ -174,11 +191,12 @@ def test_a_reference_in_some_rows_of_an_utterance_is_found_and_two_are_refused(
     planted, capsys, tmp_path
 ) -> None:
     table, path = pl.read_parquet(planted), tmp_path / "t.parquet"
-    asked = ("--attribute", "gender", "--wer")
-    whole = by_group(document(capsys, planted, *asked), "wer", "violations")
+    asked = ("--attribute", "gender")
+    whole = by_group(document(capsys, planted, *asked), "groups", "wer_violations")
+    assert sum(whole.values()) > 0
     clean = pl.when(pl.col("scenario") == "clean").then("reference").alias("reference")
     table.with_columns(clean).reverse().write_parquet(path)
-    assert by_group(document(capsys, path, *asked), "wer", "violations") == whole
+    assert by_group(document(capsys, path, *asked), "groups", "wer_violations") == whole
     table[5, "reference"] = "something else"
     table.write_parquet(path)
     assert main(["differential", str(path), *asked]) == 2
@@ -216,8 +234,13 @@ def test_many_small_groups_are_refused_in_one_line(planted, capsys) -> None:
     [refusal] = found["refusals"]
     assert refusal["code"] == "too_few_speakers"
     assert "and 18 more are counted but not tested" in refusal["text"]
-    assert len(rows(found, "comparisons")) == 24 * 23 // 2
-    assert all("a test needs 5 in each group" in row["refusal"] for row in rows(found, "comparisons"))
+    comparisons = [
+        row for row in rows(found, "comparisons") if row["of"] == "all" and row["by"] == "distances"
+    ]
+    assert len(comparisons) == 24 * 23 // 2
+    assert {(row["p"], row["verdict"], row["code"]) for row in comparisons} == {
+        (None, "refused", "too_few_speakers")
+    }
 
 
 def test_a_runs_folder_gives_the_same_as_its_table(planted, capsys, tmp_path) -> None:
@@ -233,12 +256,12 @@ def test_a_runs_folder_gives_the_same_as_its_table(planted, capsys, tmp_path) ->
     ).write_parquet(tmp_path / "transcripts.parquet")
     (tmp_path / "run.json").write_text('{"format": 1}')
     of_run, of_table = (
-        document(capsys, source, "--attribute", "gender", "--wer", "--full") for source in (tmp_path, planted)
+        document(capsys, source, "--attribute", "gender", "--full") for source in (tmp_path, planted)
     )
     assert {finding.pop("command") for finding in of_run["findings"]} == {
-        "voxaudit differential RUN --attribute gender --wer --full"
+        "voxaudit differential RUN --attribute gender --full"
     }
     assert {finding.pop("command") for finding in of_table["findings"]} == {
-        "voxaudit differential transcripts.parquet --attribute gender --wer --full"
+        "voxaudit differential transcripts.parquet --attribute gender --full"
     }
     assert of_run == of_table

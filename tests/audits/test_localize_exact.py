@@ -7,15 +7,17 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, fisher_exact, t
+from scipy.stats import binom, t
 
 from voxaudit.audits.localize.audit import localize
+from voxaudit.stats.permutations import Shuffles
 from voxaudit.stats.word_tests import (
+    between_groups,
     draws_worth,
     excess_loss,
-    group_excess,
     hanging_together,
     poisson_binomial,
+    together,
 )
 
 chances = st.lists(st.floats(0, 1), min_size=1, max_size=7)
@@ -49,13 +51,67 @@ def test_between_whole_speakers_the_tail_is_interpolated():
     assert p[0] == pytest.approx(0.25 * binom.sf(2, 5, 0.1) + 0.75 * binom.sf(3, 5, 0.1))
 
 
-def test_groups_are_compared_by_fisher():
-    group = np.repeat([0, 1], [6, 9])
-    lost = np.array([1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1], dtype=bool)
-    p = group_excess(np.zeros(15, dtype=np.int64), 1, group, 2, lost)
-    assert p[0, 0] == pytest.approx(fisher_exact([[5, 1], [2, 7]], alternative="greater").pvalue)
-    assert p[1, 0] == pytest.approx(fisher_exact([[2, 7], [5, 1]], alternative="greater").pvalue)
-    assert np.isnan(group_excess(np.zeros(9, dtype=np.int64), 1, group[2:11], 2, lost[2:11])).all()
+def _spoken(generator, sizes, spreads=(0.5, 0.5), ratio=1.0, words=20):
+    """Speakers of two groups say words, common ones often; the second group loses the first `ratio` times as often."""
+    group = np.repeat([0, 1], sizes)
+    said = generator.poisson(20.0 / (np.arange(words) + 3), (len(group), words))
+    spread = np.array(spreads)[group]
+    own = np.exp(spread * generator.standard_normal(len(group)) - spread**2 / 2)
+    chance = 0.1 * own[:, None] * np.where((group == 1)[:, None] & (np.arange(words) == 0), ratio, 1.0)
+    lost = sum(generator.binomial(said, np.minimum(chance, 0.95)) for _ in range(3))
+    return lost.astype(float), 3.0 * said, group
+
+
+def _shown(generator, number, *world, **options):
+    lost, said, group = _spoken(generator, *world, **options)
+    told = (lost > 0).sum(axis=0) >= 5
+    found = between_groups(lost[:, told], said[:, told], group, 2, Shuffles(len(group), 399, number))
+    return together([found])[4] <= 0.05
+
+
+def test_groups_are_compared_by_the_shares_they_lose():
+    lost, said, group = _spoken(np.random.default_rng(2), (9, 14), ratio=3.0)
+    found = between_groups(lost, said, group, 2, Shuffles(23, 199))
+    shares = [lost[group == one].sum(axis=0) / said[group == one].sum(axis=0) for one in (0, 1)]
+    tested = ~np.isnan(found.p[0])
+    assert found.gap[1, tested] == pytest.approx((shares[1] - shares[0])[tested])
+    assert found.gap[0, tested] == pytest.approx(-found.gap[1, tested])
+    # One group's loss is the other's gain: only one of the two can be shown.
+    assert ((found.p[0] < 0.5) & (found.p[1] < 0.5)).sum() == 0
+    gap, low, high, p, adjusted = together([found])[:, np.r_[tested, tested]]
+    assert ((low < gap) & (gap < high)).all()
+    assert (adjusted >= p).all()
+    assert adjusted.argmin() == tested.sum()  # the first word in the second group
+    few = between_groups(lost[5:13], said[5:13], group[5:13], 2, Shuffles(8, 199))
+    assert np.isnan(few.p).all()  # four speakers on either side
+
+
+def test_several_groups_are_compared_with_all_others():
+    generator = np.random.default_rng(8)
+    group = np.repeat([0, 1, 2], 10)
+    said = np.full((30, 4), 12.0)
+    lost = generator.binomial(12, np.where((group == 2)[:, None] & (np.arange(4) == 1), 0.6, 0.15)).astype(
+        float
+    )
+    found = between_groups(lost, said, group, 3, Shuffles(30, 999))
+    shown = together([found])[4].reshape(3, 4) <= 0.05
+    assert np.argwhere(shown).tolist() == [[2, 1]]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "spreads"), [((8, 8), (0.5, 0.5)), ((40, 8), (0.25, 0.9)), ((8, 40), (0.25, 0.9))]
+)
+def test_words_of_groups_that_lose_alike_are_not_shown(sizes, spreads):
+    generator = np.random.default_rng(sizes)
+    shown = [_shown(generator, number, sizes, spreads).any() for number in range(100)]
+    assert np.mean(shown) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
+
+
+def test_a_word_that_one_group_loses_four_times_as_often_is_shown():
+    # One speaker, one yes or no (Fisher) shows it in a few of a hundred audits.
+    generator = np.random.default_rng(4)
+    found = [_shown(generator, number, (16, 16), ratio=4.0) for number in range(40)]
+    assert np.mean([shown.any() for shown in found]) >= 0.6
 
 
 @pytest.mark.parametrize("together", [0.0, 0.5, 1.0])
@@ -101,6 +157,21 @@ def test_the_level_holds_with_what_speakers_are_worth(speakers, rate, together):
     assert not np.isnan(p).any()
     for level in (0.05, 0.01):
         assert (p <= level).mean() <= 0.7 * level
+
+
+@pytest.mark.parametrize("alike", [0.0, 0.6, 1.0])
+def test_the_level_holds_over_settings_that_lose_the_same_words(alike):
+    # Three settings; a speaker's losses of a word are the same under all of them, or drawn anew.
+    generator = np.random.default_rng([3, round(10 * alike)])
+    p = []
+    for _ in range(30):
+        word, speaker, said, lost, expected = null_words(generator, 12, 0.2, 0.0, often=0.5)
+        drawn = [generator.binomial(said, np.minimum(expected / said, 1.0)) for _ in range(2)]
+        again = generator.random(len(said)) < alike
+        total = lost + sum(np.where(again, lost, one) for one in drawn)
+        p.append(by_worth(word, speaker, 3 * said, total, 3 * expected))
+    for level in (0.05, 0.01):
+        assert (np.concatenate(p) <= level).mean() <= 0.7 * level
 
 
 def test_occurrences_that_are_lost_each_on_its_own_count_each():
@@ -163,8 +234,8 @@ def test_a_planted_word_is_found_and_no_other():
     found = answer.detail
     significant = found.words.filter(pl.col("p_adjusted") <= found.fdr)
     assert significant["word"].to_list() == ["blue"]
-    # Ten speakers lose it always, where one word in four is lost; two settings.
-    assert significant["p"][0] == pytest.approx(2 * 0.25**10)
+    # Ten speakers lose it always, under both settings, where one word in four is lost: a draw each.
+    assert significant["p"][0] == pytest.approx(0.25**10)
     [finding] = answer.findings
     assert (finding.id, finding.verdict, finding.estimate) == ("localize/r/words", "shown", 1)
     assert (finding.p, finding.p_adjusted) == (significant["p"][0], significant["p_adjusted"][0])
@@ -182,9 +253,23 @@ def test_a_word_that_one_group_loses():
     answer = localize(planted(lambda side: "blue" if side == "left" else None, speakers=20), attribute="side")
     significant = answer.detail.words.filter(pl.col("p_group_adjusted") <= 0.05)
     assert significant.select("group", "word").rows() == [("left", "blue")]
+    blue = significant.row(0, named=True)
+    assert blue["gap_low"] < blue["gap"] < blue["gap_high"]
     finding = answer.finding("localize/r/side/group_words")
     assert (finding.verdict, finding.estimate, finding.headline) == ("shown", 1, True)
     assert "loses 1 word more often in one group of side than in the others: blue (left)" in finding.sentence
+    assert finding.sentence.endswith("(4 words tested, chance of any false claim 5 %).")
+
+
+def test_what_is_not_shown_between_groups_says_how_much_is_left_open():
+    answer = localize(planted(lambda _: None, speakers=20), attribute="side")
+    finding = answer.finding("localize/r/side/group_words")
+    words = answer.detail.words.drop_nulls("gap_high").sort("gap_high", descending=True)
+    assert (finding.verdict, finding.p_adjusted) == ("not_shown", words["p_group_adjusted"].min())
+    most = (
+        f"{100 * words['gap_high'][0]:.0f} percentage points more ({words['word'][0]}, {words['group'][0]})"
+    )
+    assert finding.sentence.endswith(f"; up to {most} is not excluded.")
 
 
 def test_no_speakers_no_tests():

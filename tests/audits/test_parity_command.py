@@ -59,16 +59,26 @@ def test_json(capsys, scores):
     assert code == 0
     document = json.loads(out)
     tables = tables_of(document)
-    wanted = {"attribute", "group", "against", "speakers", "utterances", "words", "wer", "wer_pooled"}
-    wanted |= {"wer_utterance_mean", "estimate", "low", "high", "p", "p_adjusted", "verdict", "conclusion"}
-    wanted |= {"err_rel", "err_rel_low", "err_rel_high", "enough_speakers", "speakers_needed"}
-    assert wanted <= set(tables["groups"][0])
-    assert {"attribute", "gap", "group", "against", "estimate", "fixed_gap"} <= set(tables["gaps"][0])
+    wanted = {
+        "attribute",
+        "group",
+        "speakers",
+        "utterances",
+        "words",
+        "wer",
+        "wer_pooled",
+        "wer_utterance_mean",
+    }
+    assert wanted | {"err_rel", "enough_speakers", "speakers_needed"} <= set(tables["groups"][0])
+    tested = {"estimate", "low", "high", "p", "p_adjusted", "family", "verdict", "group", "against", "ratio"}
+    assert tested | {"speakers", "speakers_against", "wer", "wer_against"} <= set(tables["pairs"][0])
+    assert tested | {"gap", "choice_matters", "fixed_estimate", "fixed_verdict"} <= set(tables["gaps"][0])
+    assert tested | {"held"} <= set(tables["conditional"][0])
     assert {"practice", "status", "why", "recognizer"} == set(tables["checklist"][0])
     assert len({check["practice"] for check in tables["checklist"]}) == 10
     # What differs between recognizers is said of each of them, never of their mean.
     assert {check["recognizer"] for check in tables["checklist"]} <= {None, "x", "y"}
-    names = ("groups", "gaps", "pairs", "conditional", "intersectional", "regression", "spread")
+    names = ("groups", "gaps", "pairs", "conditional", "intersectional", "regression")
     for name in names:
         assert list(dict.fromkeys(line["recognizer"] for line in tables[name])) == ["x", "y", MEAN], name
     ages = [
@@ -77,83 +87,107 @@ def test_json(capsys, scores):
     assert ages == ["18-29", "30-44", "45-64"]
     (men,) = (row for row in tables["groups"] if row["group"] == "m" and row["recognizer"] == MEAN)
     assert men["err_rel"] > 0
-    assert men["err_rel_low"] <= men["err_rel"] <= men["err_rel_high"]
-    assert men["verdict"] == "shown"
-    assert men["conclusion"] == "worse"
+    (pair,) = (row for row in tables["gaps"] if row["group"] == "m" and row["recognizer"] == MEAN)
+    assert 0 < pair["low"] < pair["estimate"] < pair["high"]
+    assert pair["verdict"] == "shown"
 
 
-def test_findings_are_the_gaps_and_what_speakers_are_missing(scores):
+def test_findings_are_the_gaps_and_one_sums_them_up(scores):
     answer = parity(scores, attributes=["gender", "age"])
-    gaps = [finding for finding in answer.findings if finding.measure == "wer_gap"]
+    first, *gaps = answer.findings
     # Each recognizer before their mean.
     assert [finding.recognizer for finding in gaps] == ["x", "x", "y", "y", None, None]
     table = answer.tables["gaps"].to_dicts()
     for finding, row in zip(gaps, table, strict=True):
-        assert (finding.estimate, finding.low, finding.high) == (row["estimate"], row["low"], row["high"])
-        assert (finding.p, finding.p_adjusted, finding.verdict) == (
-            row["p"],
-            row["p_adjusted"],
-            row["verdict"],
-        )
-        assert (finding.group, finding.against, finding.attribute) == (
-            row["group"],
-            row["against"],
-            row["attribute"],
-        )
+        for name in (
+            "estimate",
+            "low",
+            "high",
+            "p",
+            "p_adjusted",
+            "verdict",
+            "group",
+            "against",
+            "attribute",
+        ):
+            assert getattr(finding, name) == row[name]
         assert finding.scenario == "clean"
         assert finding.command == "voxaudit parity scores.parquet --attributes gender,age"
+        farthest = max(abs(row["low"]), abs(row["high"]))
+        assert finding.excludes == (farthest if row["verdict"] == "not_shown" else None)
     men = gaps[0]
     assert men.id == "parity/x/clean/gender/wer_gap"
-    assert (men.verdict, men.family, gaps[-1].family) == ("shown", "gaps", "gaps of the mean")
+    assert (men.verdict, men.family, gaps[-1].family) == ("shown", "pairs", "pairs")
+    number = r"[+-]?[\d.]+"
     assert re.fullmatch(
-        r"Speaker by speaker, the word error rate of x is [\d.]+ percentage points \([\d.]+ to [\d.]+\) higher for m"
-        r" \(gender\) than for f \(p [<=] [\d.]+\): a gap is shown\.",
+        rf"x: the mean of the speakers' word error rates is {number} % for m \(gender\) and {number} % for f, a"
+        rf" difference of {number} percentage points \({number} to {number}\); p [<=] {number} among 12 comparisons: a"
+        rf" gap is shown; with age held fixed it is {number} \({number} to {number}\), shown too\.",
         men.sentence,
     )
-    short = answer.tables["groups"].filter(pl.col("recognizer") == "x", ~pl.col("enough_speakers"))
-    assert short.height
-    finding = answer.finding("parity/x/clean/speakers_missing")
-    assert (finding.verdict, finding.code, finding.headline) == ("refused", "too_few_speakers", True)
-    assert finding.estimate == short["more_needed"].max()
+    assert (first.measure, first.verdict, first.estimate) == ("gaps_shown", "shown", 2)
+    assert first.sentence.count(". ") + 1 <= 3
+    assert re.fullmatch(
+        r"In 2 of 8 comparisons of two groups the mean of the speakers' word error rates is shown to differ\. The"
+        rf" largest gap is {number} percentage points, m over f \(gender\) with [xy]\. None is shown for age; gaps of"
+        rf" up to {number} percentage points are not excluded\.",
+        first.sentence,
+    )
 
 
-def three_speakers(difference):
-    """Three speakers on each side, whose rates differ by `difference` and little else."""
+def skewed(seed, factor, people=20):
+    generator = np.random.default_rng(seed)
+    rate = 0.15 * np.exp(0.5 * generator.standard_normal(2 * people)) * np.repeat([1.0, factor], people)
     return pl.DataFrame(
         {
-            "speaker": list("abcdef"),
-            "g": ["one"] * 3 + ["two"] * 3,
-            "errors": [100, 102, 104, *(100 + difference + step for step in (0, 2, 4))],
-            "words": 1000,
+            "speaker": [f"s{n}" for n in range(2 * people)],
+            "g": ["one"] * people + ["two"] * people,
+            "errors": generator.poisson(200 * rate),
+            "words": 200,
         }
     )
 
 
-def test_a_gap_that_the_interval_rules_out_needs_no_more_speakers():
-    (finding,) = parity(three_speakers(1), attributes=["g"]).findings
-    assert finding.verdict == "not_shown"
-    assert finding.excludes == finding.high < 0.05
-    assert finding.sentence.endswith(f"one above {100 * finding.high:.1f} percentage points is ruled out.")
-    wide = three_speakers(1).with_columns(errors=pl.Series([10, 100, 200, 20, 110, 210]))
-    answer = parity(wide, attributes=["g"])
-    gap, missing = answer.findings
-    assert (gap.verdict, gap.code) == ("refused", "too_few_speakers")
-    assert "too few speakers to tell whether there is a gap of 5.4 percentage points" in gap.sentence
-    assert missing.measure == "speakers_missing"
-    assert missing.sentence.startswith(
-        "Too few speakers to show a gap of 5.4 percentage points between groups; one (g)"
-    )
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("factor", [1.0, 1.4, 2.0])
+def test_the_verdict_agrees_with_the_interval(seed, factor):
+    (finding,) = parity(skewed(seed, factor), attributes=["g"]).findings
+    assert finding.low < finding.estimate < finding.high
+    assert (finding.verdict == "shown") == (finding.p <= 0.05) == (finding.low > 0.0)
+    if finding.verdict == "not_shown":
+        # The sign is open, and is said to be: limits on both sides of 0, none cut off there.
+        assert finding.low < 0.0 < finding.high
+        largest = max(-finding.low, finding.high)
+        assert finding.excludes == largest
+        assert f"one of up to {100 * largest:.1f} percentage points is not excluded" in finding.sentence
+        assert f"({100 * finding.low:+.1f} to {100 * finding.high:+.1f})" in finding.sentence
+
+
+def test_alike_is_for_those_who_say_what_it_is():
+    table = skewed(3, 1.0, people=60)
+    (plain,) = parity(table, attributes=["g"]).findings
+    assert plain.verdict == "not_shown"
+    (alike,) = parity(table, attributes=["g"], gap=1.1 * plain.excludes).findings
+    assert (alike.verdict, alike.low, alike.high) == ("alike", plain.low, plain.high)
+    assert re.search(r"they are alike within the [\d.]+ percentage points asked about", alike.sentence)
+    (narrow,) = parity(table, attributes=["g"], gap=0.9 * plain.excludes).findings
+    assert narrow.verdict == "not_shown"
+    # A gap that is shown is shown, however wide the margin is.
+    (shown,) = parity(skewed(3, 2.0, people=60), attributes=["g"], gap=0.9).findings
+    assert shown.verdict == "shown"
 
 
 def test_for_people(capsys, scores):
     code, out, _ = run(capsys, "parity", scores, "--attributes", "gender,age")
     assert code == 0
-    for part in ("Each group against", "Best against worst", "held fixed", "What these data allow", "canary"):
+    for part in ("Groups", "Pairs of groups", "held fixed", "the mean of the speakers' rates", "More tables"):
         assert part in out
-    assert re.search(r"asked about: a gap of [\d.]+ percentage points.* \(see --gap\)", out)
+    assert re.search(r"the gap asked about is 25 % of the word error rate: [\d.]+ perc.* \(see --gap\)", out)
+    assert out.count("gap asked about") == 1
+    assert len(out.splitlines()) < 60
     code, out, _ = run(capsys, "parity", scores, "--attributes", "gender,age", "--bands", "age=18,65")
     assert code == 0
-    assert "18-64" not in out.split("What these data allow")[0]  # one band is nothing to compare
+    assert "18-64" not in out.split("More tables")[0]  # one band is nothing to compare
     assert "one group only" in out
 
 
@@ -239,7 +273,9 @@ def test_figures(capsys, scores, tmp_path):
         path = tmp_path / f"{name}.svg"
         code, _, err = run(capsys, "parity", scores, "--attributes", "gender,age", "--plot", f"{name}={path}")
         assert code == 0
-        assert "gender: m" in path.read_text(encoding="utf-8")
+        assert {"groups": "gender: m", "conditional": "gender: f over m"}[name] in path.read_text(
+            encoding="utf-8"
+        )
         assert str(path) in err
 
 

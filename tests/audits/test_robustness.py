@@ -4,6 +4,7 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -219,6 +220,110 @@ def test_more_groups_are_each_compared_with_the_rest_and_small_ones_refused():
     assert [(r.code, r.text) for r in found.refusals if r.about == "accent z"] == [
         ("too_few_speakers", "'z' has 4 speakers; at least 5 are needed")
     ]
+
+
+def spoken_by_two_groups(missing=0.0, seed=0, people=(7, 30)):
+    """Speakers of unequal length and luck under four scenarios, some trials of whom failed."""
+    generator = np.random.default_rng(seed)
+    rows = []
+    for number in range(sum(people)):
+        luck = np.exp(0.5 * generator.standard_normal())
+        for sentence in range(generator.integers(2, 6)):
+            words = int(generator.integers(5, 15))
+            for scenario, rate in (
+                ("clean", 0.1),
+                ("echo:1", 0.2),
+                ("echo:2", 0.3),
+                ("gaussian_noise:1", 0.2),
+            ):
+                if scenario == "clean" or generator.random() >= missing:
+                    errors = int(generator.poisson(words * rate * luck))
+                    row = ("r", scenario, f"s{number}", f"{number}-{sentence}", errors, words)
+                    rows.append((*row, "ab"[number < people[0]]))
+    return pl.DataFrame(rows, schema=[*COLUMNS, "accent"], orient="row")
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_ratios_are_those_of_the_mean_rates_as_they_are_printed(missing):
+    found = robustness(spoken_by_two_groups(missing), attributes=["accent"])
+    rates = {(row["scenario"], row["group"]): row["wer"] for row in found.group_rates.iter_rows(named=True)}
+    got = {(row["level"], row["name"]): row for row in found.groups.iter_rows(named=True)}
+    for group, column in (("a", "wer"), ("b", "wer_against")):
+        spatial = (rates["echo:1", group] + rates["echo:2", group]) / 2
+        assert got["scenario", "echo:2"][column] == pytest.approx(rates["echo:2", group])
+        assert got["category", "spatial acoustics"][column] == pytest.approx(spatial)
+        overall = (spatial + rates["gaussian_noise:1", group]) / 2
+        assert got["overall", "all"][column] == pytest.approx(overall)
+    for row in got.values():
+        assert 2 ** row["lwerr"] == pytest.approx(row["wer"] / row["wer_against"])
+        assert row["lwerr_low"] < row["lwerr"] < row["lwerr_high"]
+        if row["name"] != "clean":
+            assert row["change"] == pytest.approx(row["lwerr"] - got["scenario", "clean"]["lwerr"])
+            assert row["change_low"] < row["change"] < row["change_high"]
+
+
+def test_means_over_all_disturbances_are_asked_first():
+    """More scenarios cost what is asked of single ones, not what is asked of all together."""
+    table = spoken_by_two_groups(seed=3)
+    table = table.with_columns(
+        errors=pl.when((pl.col("accent") == "b") & (pl.col("scenario") != "clean"))
+        .then(4 * pl.col("errors"))
+        .otherwise("errors")
+    )
+    noises = [table] + [
+        table.filter(pl.col("scenario") == "gaussian_noise:1").with_columns(
+            scenario=pl.lit(f"gaussian_noise:{step}")
+        )
+        for step in (2, 3, 4)
+    ]
+    few, many = (robustness(some, attributes=["accent"]).groups for some in (table, pl.concat(noises)))
+    overall = few.filter(level="overall").row(0, named=True)
+    assert overall["p_adjusted"] == pytest.approx(overall["p"] / 0.8)
+    assert overall["p"] < 0.01
+    for rows in (few, many):
+        assert (rows["p_adjusted"] >= rows["p"]).all()
+        assert (rows.filter(level="overall")["verdict"] == "shown").all()
+
+
+def test_how_wide_intervals_are_asked_to_be_changes_no_verdict():
+    wide, narrow = (
+        robustness(spoken_by_two_groups(), attributes=["accent"], confidence=confidence).groups
+        for confidence in (0.95, 0.8)
+    )
+    for name in ("lwerr", "p", "p_adjusted", "verdict", "change_p", "change_p_adjusted"):
+        assert wide[name].equals(narrow[name]), name
+    assert (narrow["lwerr_high"] < wide["lwerr_high"]).all()
+    assert (narrow["change_low"].drop_nulls() > wide["change_low"].drop_nulls()).all()
+
+
+def test_a_scenario_that_few_of_a_group_were_heard_in_has_no_verdict():
+    table = spoken_by_two_groups().filter(
+        (pl.col("scenario") != "echo:2") | ~pl.col("speaker").is_in(["s0", "s1", "s2"])
+    )
+    found = robustness(table, attributes=["accent"])
+    row = found.groups.filter(name="echo:2").row(0, named=True)
+    assert row["lwerr"] is not None
+    assert (row["p"], row["lwerr_low"], row["verdict"], row["change_verdict"]) == (
+        None,
+        None,
+        "refused",
+        "refused",
+    )
+    assert ("too_few_speakers", "r: accent a", "one side has fewer than 5 speakers (echo:2)") in [
+        (one.code, one.about, one.text) for one in found.refusals
+    ]
+    assert found.groups.filter(level="overall")["verdict"].item() in ("shown", "not_shown")
+
+
+def test_speakers_on_both_sides_are_exchanged_with_themselves():
+    """An attribute that varies within speakers: what a speaker is like is the same on both sides, and no gap."""
+    table = spoken_by_two_groups(people=(8, 8))
+    table = table.with_columns(accent=pl.col("utterance").str.ends_with("-0"))
+    row = robustness(table, attributes=["accent"]).groups.filter(level="overall").row(0, named=True)
+    apart = table.with_columns(speaker=pl.col("speaker") + pl.col("accent").cast(pl.String))
+    other = robustness(apart, attributes=["accent"]).groups.filter(level="overall").row(0, named=True)
+    assert row["lwerr"] == pytest.approx(other["lwerr"])
+    assert row["lwerr_high"] - row["lwerr_low"] < other["lwerr_high"] - other["lwerr_low"]
 
 
 def test_a_group_without_errors_has_no_ratio():

@@ -135,6 +135,55 @@ def test_measured_difficulties_of_a_run_come_first(tmp_path):
     assert str(tmp_path) not in str(answer)
 
 
+def test_the_uncertainty_of_measured_difficulties_is_in_the_interval(tmp_path):
+    """Speakers whose audio is harmed unequally: a difficulty known from eight of them is not known well."""
+    generator = np.random.default_rng(4)
+    names = ["clean", "gaussian_noise:1", "gaussian_noise:2", "gaussian_noise:3", "echo:1", "echo:2"]
+    limits = {}
+    for spread in (0.0, 0.6):
+        folder = make_run(tmp_path / f"run{spread}", table())
+        rows = [
+            (f"u{i}", f"s{i}", name, 4.0 - 0.4 * n + spread * generator.standard_normal())
+            for n, name in enumerate(names)
+            for i in range(8)
+        ]
+        schema = ["utterance", "speaker", "scenario", "dnsmos"]
+        pl.DataFrame(rows, schema=schema, orient="row").write_parquet(folder / "quality.parquet")
+        found = voxaudit.robustness(folder).tables["scenarios"].filter(scenario="echo:2", recognizer="a")
+        row = found.row(0, named=True)
+        limits[spread] = (row["nwerd_high"] - row["nwerd_low"]) / row["nwerd"]
+        relative = (row["werd_high"] - row["werd_low"]) / row["werd"]
+        # The same difficulty for everybody divides the interval of WERD, and nothing else happens to it.
+        assert (limits[spread] == pytest.approx(relative)) is (spread == 0.0)
+    assert limits[0.6] > 1.05 * limits[0.0]
+
+
+def test_difficulties_are_measured_again_in_every_draw():
+    from voxaudit.score.quality.difficulty import difficulties, difficulties_drawn
+
+    generator = np.random.default_rng(5)
+    rows = [
+        (
+            f"u{i}",
+            f"s{i % 6}",
+            name,
+            float(generator.uniform(1, 4)),
+            None if name == "a" else float(generator.uniform(1, 4)),
+        )
+        for name in "abcd"
+        for i in range(12)
+    ]
+    quality = pl.DataFrame(rows, schema=["utterance", "speaker", "scenario", "dnsmos", "pesq"], orient="row")
+    weights = np.array([[1.0] * 6, [2.0, 0, 1, 1, 1, 1], [0.0] * 6])
+    number = {f"s{i}": i for i in range(6)}
+    drawn = difficulties_drawn(quality, "speaker", number, lambda values: weights @ values)
+    twice = pl.concat([quality.filter(pl.col("speaker") != "s1"), quality.filter(speaker="s0")])
+    for row, same in enumerate((quality, twice)):
+        expected = dict(difficulties(same, resamples=10).select("scenario", "difficulty").iter_rows())
+        assert {name: values[row] for name, values in drawn.items()} == pytest.approx(expected)
+    assert all(np.isnan(values[2]) for values in drawn.values())
+
+
 def test_json_is_one_document(scores, capsys):
     document, tables = asked(capsys, scores, "--difficulty", "none", "--attributes", "gender")
     assert document["audit"] == "robustness"
@@ -368,10 +417,11 @@ def test_groups_under_disturbance_are_ratios_with_their_family():
     assert (finding.p, finding.p_adjusted) == (row["p"], row["p_adjusted"])
     assert finding.verdict == "shown"
     assert finding.headline
-    assert finding.family == "accent over all disturbances"
+    assert finding.family == "5 comparisons of groups under disturbance"
     fewer = f"{100 * (1 - finding.estimate):.0f} % fewer errors ({finding.estimate:.2f} times as many"
     assert finding.sentence == (
-        f"Over all disturbances, r makes {fewer}, {finding.low:.2f} to {finding.high:.2f}) for n (accent) than for s."
+        f"Over all disturbances, r makes {fewer}, {finding.low:.2f} to {finding.high:.2f}) for n (accent) than for s"
+        " (9.5 % against 18.5 % of the words)."
     )
     alike = voxaudit.robustness(
         groups().with_columns(accent=pl.col("speaker").str.slice(1).cast(pl.Int64) < 6), attributes=["accent"]
@@ -380,6 +430,44 @@ def test_groups_under_disturbance_are_ratios_with_their_family():
     assert finding.verdict == "not_shown"
     assert "no gap between false and true (accent) is shown for r" in finding.sentence
     assert finding.excludes in (finding.low, finding.high)
+    farthest = max(finding.high, 1 / finding.low)
+    assert finding.sentence.endswith(f"; a gap of up to {farthest:.2f} times is not excluded.")
+
+
+def test_whether_disturbance_widens_the_gap_is_a_finding_of_its_own():
+    answer = voxaudit.robustness(groups(), attributes=["accent"])
+    finding = answer.finding("robustness/r/overall/accent/n/wer_ratio_change")
+    row = answer.tables["groups"].filter(over="all disturbances").row(0, named=True)
+    ends = (row["ratio_change"], row["change_low"], row["change_high"])
+    assert (finding.estimate, finding.low, finding.high) == ends
+    assert (finding.p, finding.p_adjusted) == (row["change_p"], row["change_p_adjusted"])
+    assert (finding.verdict, finding.excludes) == ("shown", None)
+    assert finding.family == "4 changes of gaps under disturbance"
+    assert finding.sentence == (
+        "Under disturbance the gap between n and s (accent) is wider in proportion, compared with clean speech, for r:"
+        f" 0.51 instead of 1.00 times as many errors for n, 0.51 ({finding.low:.2f} to {finding.high:.2f}) times that"
+        " (n from 3.5 % to 9.5 % of the words, s from 3.5 % to 18.5 %)."
+    )
+    # Who has few errors on clean speech may have them multiplied by more: that is no gap against them.
+    fewer = groups().with_columns(
+        errors=pl.when((pl.col("accent") == "s") & (pl.col("scenario") == "clean"))
+        .then(pl.col("errors") * 10)
+        .otherwise("errors")
+    )
+    finding = voxaudit.robustness(fewer, attributes=["accent"]).finding(finding.id)
+    assert (finding.verdict, finding.estimate > 1.0) == ("shown", True)
+    assert finding.sentence.startswith(
+        "Under disturbance the gap between n and s (accent) is narrower in proportion"
+    )
+    alike = voxaudit.robustness(
+        groups().with_columns(accent=pl.col("speaker").str.slice(1).cast(pl.Int64) < 6), attributes=["accent"]
+    )
+    finding = alike.finding("robustness/r/overall/accent/false/wer_ratio_change")
+    assert (finding.verdict, finding.excludes) == ("not_shown", max(finding.low, finding.high))
+    assert (
+        "Disturbance is not shown to change the gap between false and true (accent) for r" in finding.sentence
+    )
+    assert f"; up to {finding.excludes:.2f} times is not excluded." in finding.sentence
 
 
 def test_an_attribute_that_cannot_be_compared_costs_only_itself():

@@ -51,8 +51,8 @@ def test_intervals_of_the_degradation_cover(scenario, which, natural):
         found = robustness(world(generator, natural=natural), difficulty="none").detail.levels
         row = found.filter((pl.col("level") == "scenario") & (pl.col("name") == scenario)).row(0, named=True)
         hit += row["werd_low"] <= target <= row["werd_high"]
-    # 95 % promised; few skewed speakers cost a little. 500 repeats have a standard error of 1 %.
-    assert 0.90 <= hit / repeats <= 0.98
+    # 95 % promised, and more where no speaker is unlike the others: the upper limit allows for one who is.
+    assert 0.94 <= hit / repeats <= 0.995
 
 
 def test_clean_and_disturbed_speech_of_the_same_people_move_together():
@@ -61,7 +61,7 @@ def test_clean_and_disturbed_speech_of_the_same_people_move_together():
     cells = {c.scenario: c for c in build_cells(trials, "r", resample)}
 
     def together(cell):
-        return np.corrcoef(cell.wer[1:], cell.clean[1:])[0, 1]
+        return np.corrcoef(cell.wer[1:2001], cell.clean[1:2001])[0, 1]
 
     assert cells["gaussian_noise:3"].paired
     assert together(cells["gaussian_noise:3"]) > 0.4

@@ -5,6 +5,7 @@ import pytest
 import soundfile
 
 from voxaudit.cli.main import main
+from voxaudit.cli.run import spoken_minutes
 
 
 @pytest.fixture
@@ -42,6 +43,33 @@ def test_a_dry_run_for_people(audit, capsys):
     out = capsys.readouterr().out
     assert "unknown" in out
     assert "price_per_minute" in out
+
+
+def test_a_dry_run_says_how_long_one_will_wait(audit, asked, capsys):
+    answer = asked("run", audit, "--dry-run")
+    assert answer.document["notes"][0]["text"] == (
+        "less than a minute of audio to hear; how long that takes is not known before some of it is heard."
+    )
+    (audit.parent / "mine.py").write_text("def hear(samples, rate):\n    return 'hello'\n")
+    own = '[recognizers.mine]\nengine = "python"\ncallable = "mine.py:hear"\n'
+    audit.write_text(audit.read_text().replace("[scenarios]", f"{own}[scenarios]"))
+    (cloud, mine) = asked("run", audit, "--dry-run").tables["estimate"]
+    assert (cloud["waiting_minutes"], cloud["speed_from"]) == (None, "")
+    assert mine["speed_from"] == "a test"
+    assert 0 < mine["waiting_minutes"] < 1
+    assert main(["run", str(audit), "--dry-run"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "about less than a minute" not in said
+    assert "less than a minute of waiting (without cloud, whose speed is not known)." in said
+    assert not (audit.parent / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("minutes", "said"),
+    [(0.2, "less than a minute"), (1.4, "1 minute"), (36.4, "36 minutes"), (300.0, "5.0 hours")],
+)
+def test_minutes_as_people_say_them(minutes, said):
+    assert spoken_minutes(minutes) == said
 
 
 def test_a_budget_of_nothing_sends_nothing(audit, capsys):

@@ -105,7 +105,7 @@ def test_json_is_one_document_and_nothing_else(home, capfd):
         for answer in chapters["accuracy"]["answers"]
         if answer["question"]["by"] == ["recognizer", "scenario", "accent"]
     )
-    assert [table["id"] for table in groups] == ["rates"]
+    assert [table["id"] for table in groups] == ["rates", "concentration"]
     place = [column["name"] for column in groups[0]["columns"]].index("accent")
     assert {row[place] for row in groups[0]["rows"]} == {"north", "south"}
     assert "failures" not in {table["id"] for chapter in document["chapters"] for table in chapter["tables"]}

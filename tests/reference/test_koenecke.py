@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from voxaudit.cli.main import main
-from voxaudit.wording import p_cell, percent, percent_interval
+from voxaudit.wording import p_cell, percent, percent_interval, signed, signed_limits
 
 TABLE = Path(__file__).resolve().parents[3] / "shared" / "reference" / "koenecke" / "matched_wer.csv"
 COMMAND = [
@@ -47,8 +47,10 @@ def test_the_published_rates(document):
     assert round(white["wer_pooled"], 3) == 0.181
     # Speakers are fewer than recordings: 98 people, 42 of them White.
     assert (white["speakers"], black["speakers"]) == (42, 56)
-    assert black["conclusion"] == "worse"
-    assert black["p_adjusted"] < 0.0001
+    [pair] = rows(document, "pairs", attribute="black_flag", group="0", against="1")
+    assert pair["verdict"] == "shown"
+    assert pair["p_adjusted"] < 0.001
+    assert pair["estimate"] == pytest.approx(-0.117, abs=0.001)
 
 
 def test_every_recognizer_alone(document):
@@ -68,19 +70,21 @@ def test_the_places(document):
     [pair] = rows(document, "pairs", attribute="source", group="ROC", against="SAC")
     # By speakers there is nothing between Rochester and Sacramento, to within six points either way.
     assert abs(pair["estimate"]) < 0.001
-    assert pair["conclusion"] == "alike within the gap"
+    assert pair["verdict"] == "not_shown"  # nobody said what alike would be
+    assert -0.07 < pair["low"] < 0.0 < pair["high"] < 0.07
     [pair] = rows(document, "pairs", attribute="source", group="PRV", against="ROC")
     assert pair["estimate"] == pytest.approx(0.2195, abs=0.001)
-    # Eleven speakers in Princeville are too few to say how much.
-    assert by_place["PRV"]["more_needed"] == 9
+    # Eleven speakers in Princeville are few to say how much: Eq. 1 for a quarter of the word error rate.
+    assert by_place["PRV"]["more_needed"] == 30
 
 
 def test_race_and_place_are_not_told_apart(document):
     refusals = {refusal["about"]: refusal["text"] for refusal in document["refusals"]}
     assert "cannot be told apart" in refusals["'black_flag' with 'source' held fixed"]
-    [held] = rows(document, "conditional", attribute="black_flag", group="1")
-    assert held["estimate"] == pytest.approx(0.137, abs=0.001)
-    assert held["speakers_used"] == 56
+    [held] = rows(document, "conditional", attribute="black_flag", group="0")
+    assert held["against"] == "1"
+    assert held["estimate"] == pytest.approx(-0.137, abs=0.001)
+    assert held["speakers_against"] == 56
 
 
 def test_what_it_cannot_check(document):
@@ -94,11 +98,18 @@ def test_the_worked_example_is_what_comes_out(document):
     guide = (Path(__file__).resolve().parents[2] / "docs" / "parity.md").read_text(encoding="utf-8")
     for attribute in ("black_flag", "source"):
         for row in rows(document, "groups", attribute=attribute):
-            relative = f"{row['err_rel']:+.1f} % ({row['err_rel_low']:+.1f} to {row['err_rel_high']:+.1f})"
             rates = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
             means = f"{percent(row['wer_utterance_mean'])} | {percent(row['wer_pooled'])}"
-            adjusted = p_cell(row["p_adjusted"])
-            line = f"| {row['group']} | {row['speakers']} | {rates} | {means} | {relative} | {adjusted} |"
-            assert f"{line} {row['speakers_needed']} | {row['conclusion']} |" in guide
+            line = f"| {row['group']} | {row['speakers']} | {rates} | {means} | {row['err_rel']:+.1f} %"
+            assert f"{line} | {row['speakers_needed']} |" in guide
+    for row in rows(document, "gaps"):
+        gap = signed(row["estimate"]) + signed_limits(row["low"], row["high"])
+        fixed = "-"
+        if row["fixed_estimate"] is not None:
+            fixed = signed(row["fixed_estimate"]) + signed_limits(row["fixed_low"], row["fixed_high"])
+        line = (
+            f"| {row['attribute']} | {row['group']} | {row['against']} | {gap} | {p_cell(row['p_adjusted'])}"
+        )
+        assert f"{line} | {fixed} | {p_cell(row['fixed_p_adjusted'])} |" in guide
     command = " ".join(COMMAND[2:-1]).replace(r"^((?:DCB|PRV|ROC)_.+)_\d+$", r"'^((?:DCB|PRV|ROC)_.+)_\d+$'")
     assert command in " ".join(guide.replace("\\\n", " ").split())

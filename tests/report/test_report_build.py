@@ -11,6 +11,9 @@ from voxaudit.errors import VoxauditError
 from voxaudit.render.document import sentence_of
 from voxaudit.render.json import to_json
 from voxaudit.report.build import build_report, write_report
+from voxaudit.review.cases import trial_id
+from voxaudit.review.labels import apply_labels
+from voxaudit.review.store import Given, LabelStore
 
 
 def chapter(document, id_):
@@ -34,7 +37,7 @@ def test_the_chapters_stand_in_their_order_and_say_the_headlines(make_run, drops
     run = make_run(drops)
     document = build_report(run, attributes=["accent"])
     assert [chapter.id for chapter in document.chapters] == [
-        *("accuracy", "robustness", "disparity", "parity", "differential", "localize"),
+        *("accuracy", "versus", "robustness", "disparity", "parity", "differential", "localize"),
         *("cases", "reproduce"),
     ]
     found = written(document, run.folder, validate)
@@ -106,7 +109,10 @@ def test_one_speaker_gives_no_interval_and_no_conclusion(make_run, drops, valida
     document = build_report(run, attributes=["accent"])
     assert "no_interval" in {note.code for note in chapter(document, "accuracy").all_notes}
     assert [one.code for one in chapter(document, "disparity").all_refusals] == ["one_group"]
-    assert all(one.low is None for one in document.findings if one.audit == "accuracy")
+    # Of a rate nothing can be said; where there are no errors, how much was heard bounds them.
+    rates = [one for one in document.findings if one.measure in ("wer", "worst_wer")]
+    assert all(one.low is None for one in rates if one.estimate)
+    assert all(one.low == 0.0 < one.high for one in rates if one.estimate == 0.0)
     written(document, run.folder, validate)
 
 
@@ -265,3 +271,35 @@ def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops
     heat = next(one for one, _ in chapter(document, "robustness").figures if isinstance(one.drawing, HeatMap))
     telephone = heat.drawing.cells["nwerd"][heat.drawing.rows.index("telephone")]
     assert telephone[-1] is not None  # it has no published difficulty
+
+
+def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, drops, validate):
+    run = make_run(drops)
+    labels = (
+        ("one", "gaussian_noise:2", "s0-0", "real_fault"),
+        ("one", "gaussian_noise:2", "s1-0", "real_fault"),
+        ("one", "gaussian_noise:2", "s2-0", "malformed"),
+        ("two", "clean", "s0-0", "real_fault"),
+        ("nobody", "<script>", "s0-0", "fine"),
+    )
+    store = LabelStore(run.folder)
+    for recognizer, scenario, utterance, label in labels:
+        store.add(Given("anna", "trials", trial_id(recognizer, scenario, utterance), label))
+    apply_labels(run.folder, None)
+    document = build_report(run, attributes=["accent"])
+    worst = "Reviewers judged 3 of these trials: 2 real faults, 1 malformed (nobody could understand it)."
+    clean = "Reviewers judged 1 of these trials: 1 real fault."
+    found = written(document, run.folder, validate)
+    claims = {one["sentence"]: one.get("reviewers") for one in found["summary"]}
+    assert sorted(filter(None, claims.values())) == [clean, worst]
+    (claim,) = (sentence for sentence, said in claims.items() if said == worst)
+    assert claim.startswith("one gets ")
+    assert "under gaussian_noise:2" in claim
+    lines = (run.folder / "summary.md").read_text().splitlines()
+    place = next(
+        number for number, line in enumerate(lines) if line.startswith("- one gets") and "gaussian" in line
+    )
+    assert lines[place + 1] == f"  - {worst}"
+    assert worst in (run.folder / "report.html").read_text()
+    (run.folder / "review.json").write_text('{"trials": {"judged": [{"recognizer": 1}]}}')
+    assert build_report(run, attributes=["accent"]).labels == {}

@@ -98,3 +98,17 @@ def test_where_it_says_it_wrote_is_where_it_wrote(make_run, drops, capsys, tmp_p
     run, out = make_run(drops), tmp_path / "elsewhere"
     assert command(run.folder, "--audio-megabytes", "0", "--out", out) == 0
     assert f"Written to {out}: " in capsys.readouterr().err
+
+
+def test_documents_to_hand_in_are_written_when_asked_for(make_run, drops, tmp_path):
+    run = make_run(drops)
+    assert main(["report", str(run.folder), "--out", str(tmp_path / "plain"), "--attributes", "accent"]) == 0
+    assert not (tmp_path / "plain" / "statement.md").exists()
+    arguments = ["report", str(run.folder), "--out", str(tmp_path / "all"), "--attributes", "accent"]
+    assert main([*arguments, "--statements"]) == 0
+    names = {path.name for path in (tmp_path / "all").iterdir()}
+    assert names >= {"model-card-one.md", "model-card-two.md", "statement.md", "methods.md"}
+    said = (tmp_path / "all" / "statement.md").read_text(encoding="utf-8")
+    assert "- accent: " in said
+    assert "(6 speakers)" in said
+    assert str(run.folder.parent) not in said

@@ -61,7 +61,7 @@ def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run):
     assert not strict.passed
     assert strict.estimate == pytest.approx(48 / 18, rel=0.01)  # 24 utterances a group: 48 errors, and 18
     assert re.search(
-        r"is 2\.\d\d times as many errors for a typical s speaker \(accent\) as for a typical n one",
+        r"of one \(accent\) is 2\.\d\d times as many errors per word for s speakers as for n speakers",
         strict.sentence,
     )
     assert "taken together" not in lenient.sentence
@@ -78,24 +78,23 @@ def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(m
     alone = judged(run, gates, attributes=("accent",))["worst_group_ratio/one"]
     beside = judged(run, gates, attributes=("accent", "region"))["worst_group_ratio/one"]
     ratio = judged(run, Gates({"worst_group_ratio": Gate(2.5, "point")}))["worst_group_ratio/one"].estimate
-    farther = t.ppf(1 - 0.025 / 3, 11) / t.ppf(
-        0.975, 11
-    )  # y and z against x are two more; 12 speakers a group
+    # The pairs of x, y and z are three more; 12 speakers a group.
+    farther = t.ppf(1 - 0.025 / 4, 11) / t.ppf(0.975, 11)
     assert beside.estimate == pytest.approx(ratio * (alone.estimate / ratio) ** farther)
-    assert f"at least {beside.estimate:.2f} times with 3 comparisons taken together" in beside.sentence
+    assert f"at least {beside.estimate:.2f} times with 4 comparisons taken together" in beside.sentence
 
 
 def test_what_cannot_be_judged_does_not_pass(make_run, drops):
     run = make_run(drops, people={"s1": {"accent": "north"}, "s2": {"accent": "south"}})
     gates = Gates(
         {
-            "clean_wer": Gate(0.9, "upper"),  # two speakers: no interval
+            "worst_wer": Gate(0.9, "upper"),  # two speakers: no interval
             "worst_group_ratio": Gate(9.0, "lower"),
             "differential": Gate(0.0),
         }
     )
     found = judged(run, gates)
-    for name in ("clean_wer/one", "worst_group_ratio/one", "differential"):
+    for name in ("worst_wer/one", "worst_group_ratio/one", "differential"):
         assert not found[name].judged, name
         assert not found[name].passed
         assert "cannot be judged" in found[name].sentence

@@ -77,7 +77,7 @@ def test_a_shown_gap_is_called_shown(make_run):
 
 
 def lopsided(recognizer, scenario, speaker, number):
-    """Two speakers a group who are alike to the word: nothing varies, so the robust interval has no width."""
+    """Two speakers a group who are alike to the word: nothing varies, so a t interval would have no width."""
     return " ".join(["turn", "the", "lamp", "off", "now"][: 2 if speaker in ("s0", "s1") else 3])
 
 
@@ -87,9 +87,9 @@ def test_two_speakers_a_group_fail_no_gate_and_are_not_called_a_matter_of_many_c
     gates = Gates({"worst_group_ratio": Gate(1.2, "lower")})
     report = build_report(run, attributes=["accent"], gates=gates)
     finding = next(one for one in report.findings if one.audit == "disparity")
-    assert finding.verdict == "not_shown"
-    assert finding.low > 1.2  # the robust interval alone is sure
-    assert finding.sentence.endswith(": no gap is shown once all comparisons and both tests are allowed for.")
+    assert (finding.measure, finding.verdict) == ("wer_ratio", "not_shown")
+    assert finding.p == pytest.approx(1 / 3, abs=0.02)  # four speakers fall in two halves in six ways
+    assert finding.sentence.endswith(": no gap is shown, and with so few speakers none is excluded.")
     assert report.gates[0].passed
     assert report.gates[0].estimate < 1.0
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -143,6 +144,7 @@ class Audit:
 
 _BUILT_IN = (
     "accuracy",
+    "versus",
     "robustness",
     "disparity",
     "parity",
@@ -173,12 +175,15 @@ def find_audit(name: str) -> Audit:
     return audit
 
 
-def asks(name: str, *, sources: int = 1) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
+def asks(
+    name: str, *, sources: int = 1, names: int = 0
+) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]:
     """Make a function the one that answers an audit's question.
 
     The answer's `question` then holds every argument, and each finding's `command` the line that prints it again: the
     name of the audit, RUN or TABLE, and the arguments that are not the default. What the function writes into
-    `question` itself (a reference group that it chose) wins.
+    `question` itself (a reference group that it chose) wins. The `names` arguments after the sources stand in the line
+    without flags.
     """
 
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
@@ -197,16 +202,20 @@ def asks(name: str, *, sources: int = 1) -> Callable[[Callable[P, Answer]], Call
             bound.apply_defaults()
             given = list(bound.arguments.items())
             arguments = {key: value for key, value in given[sources:] if _plain(value) and key not in unasked}
+            unflagged = [key for key, _ in given[sources : sources + names]]
             unusual = {
                 key: value
                 for key, value in arguments.items()
-                if not _same(value, signature.parameters[key].default)
+                if not _same(value, signature.parameters[key].default) and key not in unflagged
             }
             # Two runs would both be RUN: several sources go by the names of their arguments.
             labels = [
                 _label(value) if sources == 1 else key.upper()
                 for key, value in given[:sources]
                 if value is not None
+            ]
+            labels += [
+                shlex.quote(str(arguments[key])) for key in unflagged if arguments.get(key) is not None
             ]
             line = command_line(name, labels, unusual)
             question = {key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()}

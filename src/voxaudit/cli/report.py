@@ -21,6 +21,10 @@ _OWN = {
     "gates": Option("a file with [gates], such as audit.toml (default: the run's)", "file", "FILE"),
     "out": SHARED["out"].noting("default: RUN"),
     "audio_megabytes": Option("of audio in report.html, at most", "number", "N", at_least=0, at_most=1000),
+    "statements": Option(
+        "also write a model-card section per recognizer, statement.md (accessibility and fairness) and methods.md",
+        "flag",
+    ),
     "schema": SHARED["schema"].noting("print that of findings.json and of every answer, and nothing else"),
 }
 
@@ -28,7 +32,7 @@ _OWN = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("run", nargs="?", type=Path, metavar="RUN", help="a run's folder")
-    take(parser, "attributes gates out audio_megabytes json schema", _OWN, audio_megabytes=4.0)
+    take(parser, "attributes gates out audio_megabytes statements json schema", _OWN, audio_megabytes=4.0)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -58,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         gates = load_gates(args.gates, opened.config["recognizers"])
     report = build_report(opened, attributes=attributes, gates=gates, audio_megabytes=args.audio_megabytes)
     folder = Path(args.out or args.run)
-    return show(report, folder, write_report(report, folder), as_json=args.json)
+    return show(report, folder, write_report(report, folder, statements=args.statements), as_json=args.json)
 
 
 def show(report: Report, folder: Path, files: Mapping[str, Path], *, as_json: bool) -> int:

@@ -11,9 +11,11 @@ from voxaudit.cli import ask
 from voxaudit.cli.arguments import SHARED, add_run_arguments, as_asked, take
 from voxaudit.cli.output import note
 from voxaudit.options import Option
+from voxaudit.wording import counted, listed
 
 if TYPE_CHECKING:
     from voxaudit.config import AuditConfig
+    from voxaudit.run.estimate import Estimate
 
 EXAMPLE = "voxaudit run audit.toml"
 _GOAL = ("precision", "against", "margin", "per_speaker", "alpha", "each", "patient")
@@ -22,7 +24,8 @@ _OWN = {
     **SEQUENTIAL.options,
     "out": SHARED["out"].noting("default: as in audit.toml"),
     "dry_run": Option(
-        "print how many trials, minutes of audio and dollars it would take; hear nothing", "flag"
+        "print how many trials, minutes of audio, minutes of waiting and dollars it would take; begin no run",
+        "flag",
     ),
     "decide": SEQUENTIAL.options["attribute"],
 }
@@ -77,12 +80,13 @@ def _dry_run(config: AuditConfig, args: argparse.Namespace) -> int:
     from voxaudit.answer import Answer, Note, Tables, tabulate
     from voxaudit.pipeline import estimate_audit
 
-    found = estimate_audit(config)
+    found = estimate_audit(config, test_speed=True)
     rows = [
         {
-            **{name: value for name, value in asdict(one).items() if name != "left"},
+            **{name: value for name, value in asdict(one).items() if name not in ("left", "waiting")},
             "left": one.left.trials,
             "minutes": one.left.seconds / 60.0,
+            "waiting_minutes": None if one.waiting is None else one.waiting / 60.0,
             "billed_minutes": one.left.billed_seconds / 60.0 if one.remote else None,
             "cost": one.left.cost if one.remote else None,
         }
@@ -98,9 +102,58 @@ def _dry_run(config: AuditConfig, args: argparse.Namespace) -> int:
         notes.append(
             Note("no_price", "the cost is unknown: set price_per_minute in a service's section to see it")
         )
+    tested = [one.recognizer for one in found if one.speed_from == "a test"]
+    if tested:
+        notes.append(
+            Note(
+                "speed_tested",
+                f"{listed(tested)} heard a few recordings to learn the speed",
+                {"recognizers": tested},
+            )
+        )
     counts = [("finished", "done", "count"), ("cached", "known", "count"), ("left", "to hear", "count")]
-    numbers = [("minutes", "", "count"), ("billed_minutes", "", "count"), ("cost", "US dollars", "ratio")]
+    numbers = [
+        ("minutes", "minutes of audio", "count"),
+        ("waiting_minutes", "minutes of waiting", "count"),
+        ("billed_minutes", "", "count"),
+        ("cost", "US dollars", "ratio"),
+    ]
     table = tabulate("estimate", "", rows, ["recognizer", "trials", *counts, *numbers])
-    title = "What this run would hear (nothing was heard)"
-    ask.show(Answer("run", title, {"out": str(config.out)}, tables=Tables([table]), notes=tuple(notes)), args)
+    answer = Answer(
+        "run",
+        "What this run would hear (it was not begun)",
+        {"out": str(config.out)},
+        tables=Tables([table]),
+        notes=(Note("waiting", _waiting(found)), *notes),
+    )
+    ask.show(answer, args)
     return 0
+
+
+def _waiting(found: list[Estimate]) -> str:
+    """Return how much audio is left to hear and how long that takes, in one sentence."""
+    left = [one for one in found if one.left.trials]
+    if not left:
+        return "Nothing is left to hear."
+    audio = sum(one.left.seconds for one in left) / 60.0
+    text = f"{spoken_minutes(audio)} of audio to hear"
+    known = [one for one in left if one.waiting is not None]
+    unknown = [one.recognizer for one in left if one.waiting is None]
+    if not known:
+        return f"{text}; how long that takes is not known before some of it is heard."
+    waiting = spoken_minutes(sum(one.waiting or 0.0 for one in known) / 60.0)
+    text += f", {waiting if waiting.startswith('less') else f'about {waiting}'} of waiting"
+    return text + (f" (without {listed(unknown)}, whose speed is not known)." if unknown else ".")
+
+
+def spoken_minutes(minutes: float) -> str:
+    """Return a length of time as a person would say it.
+
+    >>> spoken_minutes(0.2), spoken_minutes(1.4), spoken_minutes(300)
+    ('less than a minute', '1 minute', '5.0 hours')
+    """
+    if minutes < 0.75:
+        return "less than a minute"
+    if minutes >= 120:
+        return f"{minutes / 60:.1f} hours"
+    return counted(round(minutes), "minute")

@@ -33,7 +33,7 @@ _OWN = {
         metavar="URL",
     ),
     "export": SHARED["export"].noting("the ratings, as a .csv that `voxaudit differential` takes"),
-    "keep_inattentive": Option("count those who failed more than one attention check", "flag"),
+    "keep_inattentive": Option("count those who failed the attention checks", "flag"),
 }
 
 

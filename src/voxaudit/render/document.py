@@ -124,6 +124,8 @@ class Report:
     config: Mapping[str, Any] = field(default_factory=dict)
     scenarios: Mapping[str, str] = field(default_factory=dict)
     """What scenarios do, in words, by their id: shown beside the worst one of a recognizer and above a case."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """What reviewers said of the trials behind findings, by the finding's id: shown where the claim stands."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -144,6 +146,11 @@ def figures_of(answer: Answer) -> tuple[tuple[Figure, Table], ...]:
     """Return the figures of an answer, each with the table that holds its numbers."""
     tables = {table.id: table for table in answer.tables.shown}
     return tuple((figure, tables[figure.table]) for figure in answer.figures)
+
+
+def labels_of(item: Finding | str, report: Report) -> str:
+    """Return what reviewers said of the trials behind an item of a summary; nothing where they said nothing."""
+    return "" if isinstance(item, str) else report.labels.get(item.id, "")
 
 
 def sentence_of(item: Finding | str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from voxaudit import __version__
 from voxaudit.answer import FINDING_FIELDS, Answer, Figure, Finding, Note, Refusal, Table
-from voxaudit.render.document import Case, Chapter, GateResult, Report, sentence_of
+from voxaudit.render.document import Case, Chapter, GateResult, Report, labels_of, sentence_of
 
 FORMAT = 2
 """Version of the layout of `findings.json`."""
@@ -52,7 +52,11 @@ def report_dict(report: Report) -> dict[str, Any]:
                 "versions": dict(config.get("versions", {})),
             },
             "summary": [
-                {"finding": item.id if isinstance(item, Finding) else None, "sentence": sentence_of(item)}
+                {
+                    "finding": item.id if isinstance(item, Finding) else None,
+                    "sentence": sentence_of(item),
+                    **({"reviewers": said} if (said := labels_of(item, report)) else {}),
+                }
                 for item in report.summary
             ],
             "gates": [_gate(gate) for gate in report.gates],

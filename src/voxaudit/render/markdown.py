@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
+from urllib.parse import parse_qs
 
 import polars as pl
 
 from voxaudit.answer import Finding, Table
 from voxaudit.perturb import CLEAN
-from voxaudit.render.document import Report, sentence_of
+from voxaudit.render.document import Report, labels_of, sentence_of
 from voxaudit.render.invisible import printable
 from voxaudit.render.numbers import cell_text, headings
 
 MOST_ROWS = 40
 """Rows of a table in the summary."""
 
-SUMMARIZED = ("accuracy", "robustness", "disparity", "compare")
+SUMMARIZED = ("accuracy", "versus", "robustness", "disparity", "compare")
 """Audits of which the first table is in the summary."""
 
 _WHERE = ("recognizer", "scenario", "corpus", "language")
@@ -30,18 +32,24 @@ def to_markdown(report: Report) -> str:
     """Return the summary: metadata, sentences, gates and compact tables."""
     facts = "; ".join(f"{what} {value}" for what, value in report.facts)
     lines = [
-        *_model_index(report),
+        *model_index(report),
         f"# {escape(report.title)}",
         "",
         f"{escape(report.subtitle.rstrip('.'))}.",
         "",
-        *(f"- {escape(sentence)}" for sentence in map(sentence_of, report.summary)),
+        *(line for item in report.summary for line in _claim(item, report)),
         "",
         *_gates(report),
         *_tables(report),
         f"{escape(facts)}. Intervals are 95 %; speakers are the sample.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _claim(item: Finding | str, report: Report) -> list[str]:
+    """Return a claim and, below it, what reviewers said of the trials behind it."""
+    said = labels_of(item, report)
+    return [f"- {escape(sentence_of(item))}", *([f"  - {escape(said)}"] if said else [])]
 
 
 def _gates(report: Report) -> list[str]:
@@ -64,7 +72,7 @@ def _tables(report: Report) -> list[str]:
             table = tables[0]
             frame, which = _telling(table)
             all_ = f" ({which}; all {table.frame.height:,} rows are in findings.json)" if which else ""
-            lines += [f"## {escape(table.title)}{all_}", "", *_table(replace(table, frame=frame)), ""]
+            lines += [f"## {escape(table.title)}{all_}", "", *table_lines(replace(table, frame=frame)), ""]
     return lines
 
 
@@ -90,7 +98,8 @@ def _telling(table: Table) -> tuple[pl.DataFrame, str]:
     return rows.head(MOST_ROWS), "clean speech and the worst scenarios"
 
 
-def _table(table: Table) -> list[str]:
+def table_lines(table: Table) -> list[str]:
+    """Return a table in Markdown."""
     heads = headings(table.columns)
     rows = [
         [cell_text(value, column, plain=True) for value, column in zip(row, table.columns, strict=True)]
@@ -127,34 +136,74 @@ def _inline(text: str) -> str:
     return re.sub(r"(?i)\bwww\.", "www&#46;", flat)
 
 
-def _model_index(report: Report) -> list[str]:
-    """Return the metadata of a Hugging Face model card: word error rates in percent."""
+def model_index(report: Report, recognizer: str | None = None) -> list[str]:
+    """Return the metadata of a Hugging Face model card, of all recognizers or one: word error rates in percent."""
     results: dict[str, list[tuple[str, float]]] = {}
     for finding in report.findings:
         label = _sensible(finding)
-        if label is not None and finding.recognizer is not None and finding.estimate is not None:
+        if label is None or finding.recognizer is None or finding.estimate is None:
+            continue
+        if recognizer in (None, finding.recognizer):
             results.setdefault(finding.recognizer, []).append((label, 100 * finding.estimate))
     if not results:
         return []
-    dataset = _yaml(str(report.config.get("corpus", {}).get("name", "corpus")))
+    dataset = dataset_of(report.config)
     lines = ["---", "model-index:"]
     for name, values in results.items():
         lines += [f"- name: {_yaml(name)}", "  results:"]
         for label, value in values:
+            about = {"name": dataset["name"], "type": dataset["type"], "config": label, **dataset}
             lines += [
                 "  - task:",
                 "      type: automatic-speech-recognition",
                 "      name: Automatic Speech Recognition",
                 "    dataset:",
-                f"      name: {dataset}",
-                f"      type: {dataset}",
-                f"      config: {_yaml(label)}",
+                *(f"      {key}: {_yaml(text)}" for key, text in about.items()),
                 "    metrics:",
                 "    - type: wer",
                 f"      name: {_yaml(f'WER ({label})')}",
                 f"      value: {value:.2f}",
             ]
     return [*lines, "---", ""]
+
+
+DATASETS = {
+    "librispeech": ("LibriSpeech", "openslr/librispeech_asr"),
+    "mls": ("Multilingual LibriSpeech", "facebook/multilingual_librispeech"),
+    "common_voice": ("Common Voice", "common_voice"),
+    "fleurs": ("FLEURS", "google/fleurs"),
+    "vctk": ("VCTK", "CSTR-Edinburgh/vctk"),
+    "l2_arctic": ("L2-ARCTIC", "l2_arctic"),
+    "accent_archive": ("Speech Accent Archive", "speech_accent_archive"),
+    "fair_speech": ("Fair-Speech", "fair_speech"),
+    "casual_conversations": ("Casual Conversations", "casual_conversations"),
+    "coraal": ("CORAAL", "coraal"),
+    "tedlium": ("TED-LIUM", "LIUM/tedlium"),
+    "ami": ("AMI", "edinburghcstr/ami"),
+    "ami_far": ("AMI, far field", "edinburghcstr/ami"),
+    "chime6": ("CHiME-6", "chime6"),
+    "chime6_far": ("CHiME-6, far field", "chime6"),
+    "ravdess": ("RAVDESS", "ravdess"),
+}
+"""What published corpora are called, and their id on the Hugging Face Hub (or a plain word where they have none)."""
+
+
+def dataset_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a corpus is called and which type it is, as model cards have it: `name`, `type`; `config`, `split`.
+
+    The type of a corpus that nobody else has is its name as one word.
+    """
+    corpus = config.get("corpus", {})
+    own, source = str(corpus.get("name") or "corpus"), str(corpus.get("source") or "")
+    if source.startswith("hf:"):
+        id_, _, query = source.removeprefix("hf:").partition("?")
+        asked = {key: values[0] for key, values in parse_qs(query).items() if key in ("config", "split")}
+        return {"name": own, "type": id_, **asked}
+    if str(corpus.get("format")) in DATASETS:
+        name, type_ = DATASETS[str(corpus.get("format"))]
+        alike = own.lower() in name.lower() or name.lower() in own.lower()
+        return {"name": name if alike else f"{name} ({own})", "type": type_}
+    return {"name": own, "type": re.sub(r"[^A-Za-z0-9._+-]+", "-", own).strip("-.") or "corpus"}
 
 
 def _sensible(finding: Finding) -> str | None:

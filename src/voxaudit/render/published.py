@@ -48,6 +48,7 @@ def published(report: Report, roots: Iterable[str | Path] = ()) -> Report:
         gates=tuple(replace(gate, sentence=words(gate.sentence)) for gate in report.gates),
         facts=tuple((name, words(value)) for name, value in report.facts),
         config=_plain(report.config, words),
+        labels={id_: words(sentence) for id_, sentence in report.labels.items()},
     )
 
 

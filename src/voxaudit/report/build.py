@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import MutableMapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from voxaudit.render.json import to_json
 from voxaudit.render.junit import to_junit
 from voxaudit.render.markdown import to_markdown
 from voxaudit.render.published import published
+from voxaudit.render.statements import statements as to_statements
 from voxaudit.report.chapters import facts, how_to_repeat, worst_cases
 from voxaudit.report.gates import judge
 from voxaudit.run import Run
@@ -74,10 +76,11 @@ def build_report(
     took["cases"] = time.perf_counter() - started
     chapters.append(how_to_repeat(scores, run))
     findings = [finding for chapter in chapters for finding in chapter.findings]
+    summary = _summary(findings)
     report = Report(
         title=f"Audit of {run.config['corpus']['name']}",
         subtitle=_subtitle(run),
-        summary=_summary(findings),
+        summary=summary,
         chapters=tuple(chapters),
         gates=judge(
             run,
@@ -89,6 +92,7 @@ def build_report(
         facts=facts(run, asked),
         config=run.config,
         scenarios={name: in_short(name) for name in run.config["scenarios"]},
+        labels=_labels(run, summary),
     )
     return published(report, _roots(run))
 
@@ -130,10 +134,53 @@ def _nobody_named(scores: Scores) -> Refusal:
 
 
 def _summary(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of the first screen, each sentence once; what could not be concluded comes last."""
-    headlines = {one.sentence: one for one in reversed(findings) if one.headline}
-    first = [one for one in findings if one.headline and headlines[one.sentence] is one]
+    """Return the findings of the first screen, each sentence once; what could not be concluded comes last.
+
+    What people said of suspicious cases belongs beside the claim that they are faults.
+    """
+    wanted = [
+        one
+        for one in findings
+        if one.headline or (one.measure == "false_positive_rate" and one.verdict == "measured")
+    ]
+    headlines = {one.sentence: one for one in reversed(wanted)}
+    first = [one for one in wanted if headlines[one.sentence] is one]
     return tuple(sorted(first, key=lambda one: one.verdict == "refused"))
+
+
+LABELS = {
+    "real_fault": "real fault{s}",
+    "malformed": "malformed (nobody could understand it)",
+    "fine": "fine",
+}
+"""What reviewers call a trial, as a sentence says it."""
+
+
+def _labels(run: Run, claims: Sequence[Finding]) -> dict[str, str]:
+    """Return what reviewers said of the trials behind claims about a recognizer in a scenario, by the claim's id.
+
+    The labels are those of `review.json`, which a review writes; one that somebody else wrote is not used.
+    """
+    try:
+        rows = json.loads((run.folder / "review.json").read_text(encoding="utf-8"))["trials"]["judged"]
+        judged = {
+            (str(row["recognizer"]), str(row["scenario"])): {name: int(row[name]) for name in LABELS}
+            for row in rows
+        }
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        return {}
+    found = {}
+    for claim in claims:
+        counts = judged.get((claim.recognizer or "", claim.scenario or ""), {})
+        total = sum(counts.values())
+        if total and claim.attribute is None:
+            said = ", ".join(
+                f"{count:,} {LABELS[name].format(s='' if count == 1 else 's')}"
+                for name, count in counts.items()
+                if count
+            )
+            found[claim.id] = f"Reviewers judged {total:,} of these trials: {said}."
+    return found
 
 
 def _roots(run: Run) -> list[Path]:
@@ -157,10 +204,11 @@ def _subtitle(run: Run) -> str:
     return f"{said}. {SYNTHETIC}" if made else said
 
 
-def write_report(report: Report, folder: str | Path) -> dict[str, Path]:
+def write_report(report: Report, folder: str | Path, *, statements: bool = False) -> dict[str, Path]:
     """Write `report.html`, `summary.md`, `findings.json` and `junit.xml` into a folder; return their paths by name.
 
-    Each file is complete or what it was before.
+    With `statements`, also what people must hand in: a section of each recognizer's model card, an accessibility and
+    fairness statement, a methods paragraph. Each file is complete or what it was before.
     """
     folder = Path(folder)
     report = published(report)
@@ -169,6 +217,7 @@ def write_report(report: Report, folder: str | Path) -> dict[str, Path]:
         "summary.md": to_markdown(report),
         "findings.json": to_json(report),
         "junit.xml": to_junit(report),
+        **(to_statements(report) if statements else {}),
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from voxaudit.answer import Answer, Finding
 from voxaudit.audits.compare import REGRESSIONS, gate
-from voxaudit.audits.compare.audit import Comparison
+from voxaudit.audits.compare.audit import Comparison, points
 from voxaudit.render.document import Chapter, GateResult, Report
 from voxaudit.wording import counted, percent
 
@@ -44,6 +44,7 @@ def comparison_report(answer: Answer) -> Report:
             ("trials only after", f"{found.only_after:,}"),
             ("level", f"{found.alpha:g}, two-sided, for {counted(found.judged, 'slice')} together"),
             ("margin", f"{percent(found.margin)} of the words"),
+            ("visible over all trials", "-" if found.visible is None else f"from {points(found.visible)}"),
         ),
     )
 
@@ -54,7 +55,7 @@ def _summary(answer: Answer) -> tuple[Finding | str, ...]:
     if len(changed) > _MOST:
         lines.append(f"{len(changed) - _MOST} further slices changed; the table has them.")
     for verdict, words in (
-        ("not_shown", "No change is shown in {}: the difference may be noise."),
+        ("not_shown", "No change is shown in {}: each says the largest change that is not excluded."),
         ("alike", "Shown to be alike within the margin: {}."),
         ("refused", "Too few speakers to show any change: {}."),
     ):

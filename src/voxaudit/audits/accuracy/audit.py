@@ -22,10 +22,12 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
+from voxaudit.audits.concentrated import COLUMNS_SHOWN, NO_ERRORS, concentration_notes, one_utterance
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import aside
 from voxaudit.score.table import SCORE_COLUMNS
+from voxaudit.stats.concentration import COLUMNS, concentration
 from voxaudit.stats.rates import lower_limits_together, rate_intervals
 from voxaudit.wording import counted, named, percent, percent_interval
 
@@ -36,8 +38,8 @@ LEAD = (
     " is the same for characters."
 )
 NOTE = (
-    "Rates are ratios of sums over utterances; in intervals speakers are the sample (at least five); none is given"
-    " where no error was made."
+    "Rates are ratios of sums over utterances; in intervals speakers are the sample (at least five), and upper limits"
+    " allow for a worse speaker than those heard. Where no error was made, the upper limit says how much was heard."
 )
 
 
@@ -60,16 +62,18 @@ def accuracy(
     """Return word and character error rates for every combination of the columns `by`.
 
     `by` is one column, several, or `[]` for the whole table; without it recognizers and scenarios are reported as far
-    as the table has them. Rates are ratios of sums over utterances: `wer = errors / words`. The interval of a WER comes
-    from the log scale with speakers as the sample (`stats.rates`); there is none where speakers are unknown or fewer
-    than five, or where nobody met an error. A missing attribute value is a group of its own. The table `rates` has the
-    columns of `by`, utterances, speakers, words, errors, wer, low, high and cer.
+    as the table has them. Rates are ratios of sums over utterances: `wer = errors / words`. The interval of a WER
+    takes speakers as the sample (`stats.rates`), and its upper limit allows for a worse one than those heard
+    (`stats.unseen`); there is none where speakers are unknown or fewer than five. Where nobody met an error it starts
+    at 0 and ends where so much speech without one allows. A missing attribute value is a group of its own. The table
+    `rates` has the columns of `by`, utterances, speakers, words, errors, wer, low, high and cer, and what share of
+    the errors the worst utterance, the worst hundredth of the utterances and the worst speaker make.
 
     >>> import polars as pl
     >>> rows = {"speaker": list("aabbccddee"), "words": [10] * 10, "errors": [1, 0, 2, 1, 0, 1, 3, 1, 0, 1]}
     >>> answer = accuracy(pl.DataFrame(rows))
     >>> print(answer.findings[0].sentence)
-    10.0 % (4.2 to 24.1) of the words are wrong.
+    10.0 % (4.2 to 28.7) of the words are wrong.
     """
     scores = Scores.of(
         source,
@@ -89,7 +93,7 @@ def accuracy(
     findings = [*_rates(rates, names, pooled), *_worst(scores, rates, names, confidence)]
     if whole:
         findings += _unheard(scores)
-    tables = [_table(rates, names)]
+    tables = [_table(rates, names), _concentration_table(rates, names)]
     if whole and (failed := _failures(scores)).height:
         tables.append(_failures_table(failed))
     return Answer(
@@ -98,13 +102,13 @@ def accuracy(
         findings=tuple(findings),
         tables=tables,  # type: ignore[arg-type]
         figures=tuple(_figures(rates, names)),
-        notes=tuple(_notes(scores, rates, pooled)),
+        notes=tuple(_notes(scores, rates, names, pooled, confidence)),
         lead=LEAD,
     )
 
 
 def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) -> pl.DataFrame:
-    """Return the rates themselves: `by`, utterances, speakers, words, errors, wer, low, high, cer.
+    """Return the rates themselves: `by`, utterances, speakers, words, errors, wer, low, high, cer, concentration.
 
     Recognizers and scenarios stand in the run's order, everything else in order of appearance.
     """
@@ -132,8 +136,10 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
         pl.when(pl.col(name).is_finite()).then(pl.col(name)).alias(name) for name in ("wer", "cer")
     )
     limits = rate_intervals(counted_, grouped, speaker=SPEAKER, confidence=confidence)
-    joined = rates.join(limits, on=grouped, how="left", nulls_equal=True, maintain_order="left")
-    ordered = scores.in_order(joined)
+    where = concentration(counted_, grouped, speaker=SPEAKER)
+    for frame in (limits, where):
+        rates = rates.join(frame, on=grouped, how="left", nulls_equal=True, maintain_order="left")
+    ordered = scores.in_order(rates)
     return ordered.select(
         *(pl.col(key).alias(name) for key, name in zip(keys, shown_keys(scores, by), strict=True)),
         "utterances",
@@ -144,6 +150,7 @@ def error_rates(scores: Scores, by: Sequence[str], *, confidence: float = 0.95) 
         pl.col("ci_low").alias("low"),
         pl.col("ci_high").alias("high"),
         "cer",
+        *COLUMNS,
     )
 
 
@@ -202,6 +209,7 @@ def _rates(rates: pl.DataFrame, by: Sequence[str], pooled: str) -> Iterator[Find
             sentence = f"{who} gets {rate} of the words wrong{on}{whom}"
         if not clean:
             sentence += f", its worst scenario{aside(scenario)}"
+        sentence += one_utterance(row)
         yield Finding(
             id_,
             "wer",
@@ -258,6 +266,7 @@ def _worst(scores: Scores, rates: pl.DataFrame, by: Sequence[str], confidence: f
         sentence = f"{name} gets {rate} of the words wrong under {worst['scenario']}, its worst scenario"
         if low is not None and rows.height > 1:
             sentence += f"; at least {percent(low)} with {counted(rows.height, 'scenario')} taken together"
+        sentence += one_utterance(worst)
         yield Finding(
             finding_id("accuracy", name, "worst_wer"),
             "worst_wer",
@@ -390,6 +399,11 @@ def _table(rates: pl.DataFrame, by: Sequence[str]) -> Table:
     return tabulate("rates", title, rates, columns, note=NOTE)
 
 
+def _concentration_table(rates: pl.DataFrame, by: Sequence[str]) -> Table:
+    columns = [*(Column(name) for name in by), *COLUMNS_SHOWN]
+    return tabulate("concentration", "Where the errors are", rates, columns, folded=True)
+
+
 def _failures_table(frame: pl.DataFrame) -> Table:
     columns = [("recognizer",), ("reason",), ("trials", "", "count"), ("example", "the first")]
     return tabulate(
@@ -397,16 +411,18 @@ def _failures_table(frame: pl.DataFrame) -> Table:
     )
 
 
-def _notes(scores: Scores, rates: pl.DataFrame, pooled: str) -> Iterator[Note]:
+def _notes(
+    scores: Scores, rates: pl.DataFrame, by: Sequence[str], pooled: str, confidence: float
+) -> Iterator[Note]:
     if pooled:
         text = f"Rates are taken{pooled}; split them, or choose one"
         yield Note("pooled", text, see=("by", "recognizer", "scenario"))
     yield from (Note("selected", text) for text in scores.notes)
     if rates.height and rates["low"].null_count():
-        yield Note(
-            "no_interval",
-            "No interval is given where fewer than five speakers are known, or no error was made.",
-        )
+        yield Note("no_interval", "No interval is given where fewer than five speakers are known.")
+    if (rates["errors"] == 0).any():
+        yield Note("no_errors", NO_ERRORS)
+    yield from concentration_notes(rates, by, confidence)
 
 
 def _figures(rates: pl.DataFrame, by: Sequence[str]) -> Iterator[Figure]:

@@ -13,7 +13,7 @@ import polars as pl
 from voxaudit.perturb.universal import SEVERITIES
 from voxaudit.recognize.attack.models import Mistakes
 from voxaudit.score import count_characters, count_words, normalizer, score_columns
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, ratio_intervals
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, change_interval
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _less(after: pl.DataFrame, before: pl.DataFrame) -> float | None:
 def _interval(
     done: Sequence[Tried], after: pl.DataFrame, before: pl.DataFrame
 ) -> tuple[float | None, float | None, str | None]:
-    """Return the bootstrap interval of the difference of two error rates on the same utterances."""
+    """Return the interval of the difference of two error rates on the same utterances."""
     speakers = {one.speaker for one in done}
     by = "speaker" if None not in speakers and len(speakers) >= FEWEST_SPEAKERS else "utterance"
     table = pl.DataFrame(
@@ -171,11 +171,10 @@ def _interval(
             "words": after["words"].to_list(),
         },
         schema={"unit": pl.String, "errors": pl.Int64, "words": pl.Int64},
-    ).with_columns(all=pl.lit("all"))
-    if table.is_empty():
-        return None, None, None
-    limits = ratio_intervals(table, ["all"], speaker="unit")
-    low, high = limits["ci_low"][0], limits["ci_high"][0]
+    )
+    sums = table.group_by("unit").agg(pl.col("errors", "words").sum()).sort("unit")
+    changes, words = (sums[name].cast(pl.Float64).to_numpy() for name in ("errors", "words"))
+    low, high = change_interval(changes, words)
     return low, high, None if low is None else by
 
 

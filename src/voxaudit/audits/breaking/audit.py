@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,8 @@ from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.table import count_errors
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
-from voxaudit.stats.censored import compare_groups
-from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.censored import compare_groups, mean_interval
+from voxaudit.stats.permutations import LEVEL
 from voxaudit.stats.psychometric import FloatArray, Track, misfit, order_of_harm, run_tracks, thresholds
 from voxaudit.wording import counted, listed, p_value, spoken
 
@@ -93,15 +94,16 @@ class Point:
 class Difference:
     """How far the breaking points of two groups are apart: a difference of values, or on a log axis their ratio.
 
-    `p` is that of a permutation of speakers, `p_adjusted` Holm's over all comparisons; `shown` where it is below 0.05.
+    `p` and the limits are those of this comparison alone (None: no limit), `p_adjusted` holds for all comparisons of
+    the audit together; `shown` where that is at most 0.05.
     """
 
     recognizer: str
     group: str
     against: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     p_adjusted: float
     shown: bool
@@ -161,9 +163,10 @@ def breaking(
     Every speaker gets a staircase of `budget` trials per recognizer between the `ends` of the `parameter` (mild,
     harsh; the usual ones of `perturb.axis`). With `rise`, the level is the error rate of the group's clean speech
     plus `rise`; both are shares of words. A group's breaking point is the mean over its speakers, in the parameter's
-    unit, with a 95 % interval from resampled speakers; those who never reach the level, or have at the mild end, are
-    censored (Tobin 1958). Groups are compared by permuting speakers, with Holm's correction over all comparisons. The
-    options of `RunOptions` can be given together as `options`, and some by their names (`workers=2`).
+    unit, with a 95 % interval over speakers; those who never reach the level, or have at the mild end, are censored
+    (Tobin 1958). Groups are compared by permuting speakers, the difference being studentized; recognizers and pairs of
+    groups are one family (`stats.censored`). The options of `RunOptions` can be given together as `options`, and some
+    by their names (`workers=2`).
     """
     folder = finished(source, NAME, RECORD)
     if folder is not None:
@@ -190,6 +193,7 @@ def breaking(
         **{"budget": budget, "normalizer": normalizer, "seed": options.seed},
     }
     found = Breaking(axis, attribute, (), (), (), {}, (), 0, question)
+    places: dict[str, FloatArray] = {}
     with Progress(options.progress) as bars:
         for name, recognizer in engines.items():
             bars.begin(f"{name}: trials, at most", len(people) * budget)
@@ -197,10 +201,12 @@ def breaking(
                 ear = _Ear(session, name, people, axis, rule, bars)
                 levels = _levels(people, level, rise, ear)
                 tracks = run_tracks([levels[person.group] for person in people], budget, ear.ask)
-            found = _judge(found, name, people, tracks, levels, options.seed)
+            found, places[name] = _judge(found, name, people, tracks, levels)
             found = replace(found, trials=found.trials + ear.trials, heard=found.heard + session.heard)
     folder = Path(out)
-    write_found(folder / RECORD, replace(found, differences=adjust(found.differences)))
+    groups = [person.group for person in people]
+    found = replace(found, differences=compare_points(axis, found.points, places, groups, options.seed))
+    write_found(folder / RECORD, found)
     return as_written(_answer(replace(_read(folder), heard=found.heard)), folder, RECORD)
 
 
@@ -344,9 +350,8 @@ def _judge(
     people: Sequence[Speaker],
     tracks: Sequence[Track],
     levels: Mapping[str, float],
-    seed: int,
-) -> Breaking:
-    """Return what was found with what one recognizer's tracks say; p-values are not adjusted yet."""
+) -> tuple[Breaking, FloatArray]:
+    """Return what was found with what one recognizer's tracks say of groups, and of speakers (nan: nothing)."""
     axis, notes = found.axis, []
     usable = [number for number, track in enumerate(tracks) if len(track) >= FEWEST_TRIALS]
     if not usable:
@@ -368,8 +373,7 @@ def _judge(
             notes.append(Note("errors_fall", text, {"recognizer": name, "fall": fall}))
     rise, t = order_of_harm([tracks[number] for number in usable])
     groups = {group: places[[n for n in usable if people[n].group == group]] for group in levels}
-    generator = np.random.Generator(np.random.PCG64(seed))
-    points, differences = summarize_groups(name, axis, groups, levels, rise > 0.0 and t >= 2.0, generator)
+    points = summarize_groups(name, axis, groups, levels, rise > 0.0 and t >= 2.0)
     rows = [
         {
             "recognizer": name,
@@ -385,14 +389,14 @@ def _judge(
     if lost := len(people) - len(usable):
         text = f"{name}: {counted(lost, 'speaker')} left out, fewer than {FEWEST_TRIALS} of their trials were answered"
         notes.append(Note("speakers_left_out", text, {"recognizer": name, "speakers": lost}))
-    return replace(
+    found = replace(
         found,
         points=(*found.points, *points),
-        differences=(*found.differences, *differences),
         speakers=(*found.speakers, *rows),
         rises={**found.rises, name: rise if math.isfinite(rise) else None},
         notes=(*found.notes, *notes),
     )
+    return found, places
 
 
 def summarize_groups(
@@ -401,42 +405,55 @@ def summarize_groups(
     places: Mapping[str, FloatArray],
     levels: Mapping[str, float],
     harmful: bool,
-    generator: np.random.Generator,
-) -> tuple[list[Point], list[Difference]]:
-    """Return the breaking points of the groups (`places` on the axis by group) and each pair's difference.
-
-    Where the range is not `harmful` there are none. p-values are not adjusted yet.
-    """
-    sides = {group: (int((own >= 1.0).sum()), int((own <= 0.0).sum())) for group, own in places.items()}
-    why = {group: _why_not(len(own), *sides[group]) if harmful else NO_HARM for group, own in places.items()}
-    known = {group: own for group, own in places.items() if why[group] is None}
-    means, gaps = compare_groups(known, 0.0, 1.0, generator)
+) -> list[Point]:
+    """Return the breaking points of the groups (`places` on the axis by group), if the range is `harmful`."""
     points = []
     for group, own in places.items():
+        sides = int((own >= 1.0).sum()), int((own <= 0.0).sum())
+        why_not = _why_not(len(own), *sides) if harmful else NO_HARM
         value = low = high = None
-        if group in means:
+        if why_not is None:
             # What lies off the axis was not heard: limits end with it.
-            value, *ends = (axis.value(float(place)) for place in np.clip(means[group], 0.0, 1.0))
+            on_axis = np.clip(mean_interval(own, 0.0, 1.0), 0.0, 1.0)
+            value, *ends = (axis.value(float(place)) for place in on_axis)
             low, high = sorted(ends)
-        points.append(
-            Point(recognizer, group, levels[group], value, low, high, len(own), *sides[group], why[group])
-        )
-    differences = []
-    for one in gaps:
-        low, high = sorted(axis.difference(end) for end in (one.low, one.high))
-        sizes = len(places[one.group]), len(places[one.against])
-        numbers = axis.difference(one.gap), low, high, one.p, one.p
-        differences.append(Difference(recognizer, one.group, one.against, *numbers, False, *sizes))
-    return points, differences
+        points.append(Point(recognizer, group, levels[group], value, low, high, len(own), *sides, why_not))
+    return points
 
 
-def adjust(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Return the differences with Holm's p-values over all of them."""
-    adjusted = holm([one.p for one in differences])
-    return tuple(
-        replace(one, p_adjusted=one.p if p is None else p, shown=p is not None and p < 0.05)
-        for one, p in zip(differences, adjusted, strict=True)
+def compare_points(
+    axis: Axis,
+    points: Sequence[Point],
+    places: Mapping[str, FloatArray],
+    groups: Sequence[str],
+    seed: int = 0,
+) -> tuple[Difference, ...]:
+    """Return the differences of each two groups that have a breaking point, by recognizer; they are one family.
+
+    `places` are those of all speakers on the axis, by recognizer (nan: not known); `groups` are theirs.
+    """
+    names = list(dict.fromkeys(groups))
+    pairs = []
+    for row, recognizer in enumerate(places):
+        known = [one for one in points if one.recognizer == recognizer and one.value is not None]
+        pairs += [(row, one, other) for one, other in combinations(known, 2)]
+    gaps = compare_groups(
+        np.array(list(places.values())),
+        np.array([names.index(group) for group in groups]),
+        [(row, names.index(one.group), names.index(other.group)) for row, one, other in pairs],
+        0.0,
+        1.0,
+        seed=seed,
     )
+    differences = []
+    for gap, (_, one, other) in zip(gaps, pairs, strict=True):
+        ends = (axis.difference(end) if math.isfinite(end) else None for end in (gap.low, gap.high))
+        low, high = ends if axis.harsh > axis.mild else reversed([*ends])
+        shown = gap.p_adjusted <= LEVEL
+        numbers = axis.difference(gap.gap), low, high, gap.p, gap.p_adjusted, shown
+        sizes = one.speakers, other.speakers
+        differences.append(Difference(one.recognizer, one.group, other.group, *numbers, *sizes))
+    return tuple(differences)
 
 
 def _why_not(speakers: int, never: int, always: int) -> str | None:
@@ -491,8 +508,8 @@ def _answer(found: Breaking) -> Answer:
         refusals=tuple(_refusals(found)),
         lead=(
             "A speaker's breaking point is the setting at which so many words are wrong, found by a staircase; a"
-            " group's is the mean over its speakers, with a 95 % interval. Groups are compared by permuting speakers,"
-            " with Holm's correction over all comparisons."
+            " group's is the mean over its speakers, with a 95 % interval. Groups are compared by permuting speakers;"
+            " p holds for all comparisons together."
         ),
         detail=found,
     )
@@ -571,9 +588,6 @@ class _Words:
         return f"{name} gets {gets} at {self.value(self.axis.mild)} already: {aside}."
 
     def difference(self, one: Difference) -> Finding:
-        def distance(limit: float) -> float:
-            return abs(math.log(limit)) if self.axis.log else abs(limit)
-
         return self.finding(
             "breaking_point_ratio" if self.axis.log else "breaking_point_difference",
             one,
@@ -586,17 +600,34 @@ class _Words:
             family=FAMILY,
             against=one.against,
             speakers_against=one.speakers_against,
-            excludes=None if one.shown else max(one.low, one.high, key=distance),
+            excludes=None if one.shown else self._largest(one),
         )
 
+    def _largest(self, one: Difference) -> float | None:
+        """Return the difference farthest from none that is not excluded; None where there is no end to them."""
+        if one.low is None or one.high is None:
+            return None
+        return max(one.low, one.high, key=lambda end: abs(math.log(end)) if self.axis.log else abs(end))
+
+    def _gap(self, value: float) -> str:
+        return f"{value:.2f} times" if self.axis.log else f"{value:+.1f} {self.unit}"
+
     def _difference_sentence(self, one: Difference) -> str:
-        size = f"{one.value:.2f} times ({one.low:.2f} to {one.high:.2f})"
-        if not self.axis.log:
-            size = f"{one.value:+.1f} {self.unit} ({one.low:+.1f} to {one.high:+.1f})"
-        sure, group = f"{size}, {p_value(one.p_adjusted)}", self.group(one.group)
+        low, high = (
+            "no limit" if end is None else f"{end:.2f}" if self.axis.log else f"{end:+.1f}"
+            for end in (one.low, one.high)
+        )
+        sure = f"{self._gap(one.value)} ({low} to {high}), {p_value(one.p_adjusted)}"
+        group = self.group(one.group)
         if not one.shown:
             whom = f"for {group} or for {one.against} {self.under}"
-            return f"Whether {one.recognizer} breaks sooner {whom} is not shown: {sure}."
+            largest = self._largest(one)
+            up_to = (
+                "no difference is excluded"
+                if largest is None
+                else f"up to {self._gap(largest)} is not excluded"
+            )
+            return f"Whether {one.recognizer} breaks sooner {whom} is not shown: {sure}; {up_to}."
         sooner = (one.value < (1.0 if self.axis.log else 0.0)) == (self.axis.harsh > self.axis.mild)
         whom = f"for {group} than for {one.against} {self.under}"
         return f"{one.recognizer} breaks {'sooner' if sooner else 'later'} {whom}: {sure}."

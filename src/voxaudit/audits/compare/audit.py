@@ -21,7 +21,6 @@ from voxaudit.answer import (
     RefusedError,
     Table,
     Tables,
-    Verdict,
     finding_id,
     tabulate,
 )
@@ -29,75 +28,23 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.run.folder import Run, require_whole
-from voxaudit.stats.bootstrap import matrix_of, ratio_intervals, speaker_cells
 from voxaudit.stats.paired_trials import (
     KEYS,
-    LABELS,
     PairedTrials,
+    Slice,
     choose_recognizers,
+    judge_slices,
     match_recognizers,
     pair_trials,
-    sum_slices,
+    ways_to_slice,
 )
-from voxaudit.stats.sign_flips import least_p, sign_flips
+from voxaudit.stats.sign_flips import least_p
 from voxaudit.wording import counted, listed, named, p_value, percent, signed, signed_limits
 
 REGRESSIONS = "compare/regressions"
 """The finding that counts what got worse: what a gate looks at."""
 FAMILY = "slices"
 TITLE = "Two runs compared"
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A part of the trials that both sides have. Rates, their difference and the noise band are fractions.
-
-    `difference` is after minus before; `low` and `high` bound it (95 %, speakers resampled, this slice alone); `noise`
-    is the half width of the band in which the differences of all slices together stay when nothing changes. `p` is
-    two-sided, `p_adjusted` the same with all slices taken together; None where there are too few speakers.
-    """
-
-    recognizer: str
-    scenario: str | None
-    attribute: str | None
-    group: str | None
-    trials: int
-    speakers: int
-    words: int
-    wer_before: float | None
-    wer_after: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    noise: float | None
-    p: float | None
-    p_adjusted: float | None
-    verdict: Verdict
-
-    @property
-    def label(self) -> str:
-        """The slice in words: `native (accent)`, a scenario, or all trials."""
-        parts = [] if self.scenario is None else [self.scenario]
-        if self.attribute is not None:
-            parts.append(f"{named(self.group)} ({self.attribute})")
-        return ", ".join(parts) or "all trials"
-
-    @property
-    def worse(self) -> bool:
-        """True where it is shown to have got worse."""
-        return self.verdict == "shown" and (self.difference or 0.0) > 0.0
-
-    @property
-    def better(self) -> bool:
-        """True where it is shown to have got better."""
-        return self.verdict == "shown" and (self.difference or 0.0) < 0.0
-
-    @property
-    def outcome(self) -> str:
-        """The verdict as a table has it, with the direction where a change is shown."""
-        if self.verdict == "shown":
-            return "worse" if self.worse else "better"
-        return {"not_shown": "not shown", "alike": "alike"}.get(self.verdict, "too few speakers")
 
 
 @dataclass(frozen=True)
@@ -128,6 +75,12 @@ class Comparison:
         """How many slices have enough speakers to show a change."""
         return sum(one.verdict != "refused" for one in self.slices)
 
+    @property
+    def visible(self) -> float | None:
+        """The smallest change over all trials that would have been shown four times in five, of every recognizer."""
+        sizes = [one.visible for one in self.slices if one.whole]
+        return None if None in sizes else max((size for size in sizes if size is not None), default=None)
+
 
 @asks("compare", sources=2)
 def compare(
@@ -150,10 +103,11 @@ def compare(
 
     The word error rate of a slice is shown to be worse or better only where its change, `(errors after - errors
     before) / words`, exceeds `margin` (a fraction of the words) beyond chance: the signs of whole speakers are flipped
-    (see `stats.sign_flips`), and p-values hold for all slices together (Westfall and Young's step-down). So a
-    comparison in which nothing changed shows any difference with a probability of at most `alpha`, and a worse slice,
-    which is what stops a release, with half of it. With a `margin`, a slice is alike where the same test shows its
-    change to lie within it on both sides. `renamed` maps recognizers before to those after where names differ.
+    (see `stats.sign_flips`), and p-values hold for everything together. All trials are asked about first, with four
+    fifths of `alpha`; slices have the rest, and all of it once a change of the whole is shown (a fallback procedure).
+    So a comparison in which nothing changed shows any difference with a probability of at most `alpha`, and a worse
+    slice, which is what stops a release, with half of it. With a `margin`, a slice is alike where the same test shows
+    its change to lie within it on both sides. `renamed` maps recognizers before to those after where names differ.
     Filters choose trials on both sides.
 
     >>> import polars as pl
@@ -181,7 +135,17 @@ def compare(
     old, new = sides
     _require_same_scoring(old, new)
     pairs, refusals = _paired(old, new, attributes, renamed or {}, recognizer)
-    found = _judge(pairs, alpha, margin, seed)
+    slices = judge_slices(pairs.table, ways_to_slice(pairs), alpha=alpha, margin=margin, seed=seed)
+    order = list(pairs.recognizers.values())
+    found = Comparison(
+        slices=tuple(sorted(slices, key=lambda one: order.index(one.recognizer))),
+        recognizers=pairs.recognizers,
+        alpha=alpha,
+        margin=margin,
+        trials=pairs.table.height,
+        only_before=pairs.only_before,
+        only_after=pairs.only_after,
+    )
     notes = [
         _shared_note(found),
         *_differences_of_runs(old.run, new.run, found.recognizers),
@@ -217,7 +181,7 @@ def _paired(
 
     An attribute whose groups cannot be compared is refused, and the rest is answered.
     """
-    old, new = _scored(before), _scored(after)
+    old, new = scored_trials(before), scored_trials(after)
     matched = match_recognizers(before.recognizers, after.recognizers, renamed)
     if recognizer is not None:
         matched = choose_recognizers(matched, [recognizer] if isinstance(recognizer, str) else recognizer)
@@ -233,7 +197,7 @@ def _paired(
     return pair_trials(old, new, about, groups, matched), refusals
 
 
-def _scored(scores: Scores) -> pl.DataFrame:
+def scored_trials(scores: Scores) -> pl.DataFrame:
     """Return KEYS, words and errors of the trials of one side that are scored; each must be there once."""
     scores.require(*KEYS, "speaker", "words")
     side = scores.frame.select(
@@ -289,70 +253,6 @@ def _differences_of_runs(before: Run | None, after: Run | None, recognizers: Map
     return notes
 
 
-# What changed in which slice
-
-
-def _judge(pairs: PairedTrials, alpha: float, margin: float, seed: int) -> Comparison:
-    sums = sum_slices(pairs)
-    facts = sums.group_by(LABELS, maintain_order=True).agg(
-        pl.col("trials", "words", "before", "after").sum(), speakers=(pl.col("words") > 0).sum()
-    )
-    limits = ratio_intervals(sums, LABELS, errors="change", confidence=0.95, seed=seed)
-    able = [least_p(count) <= alpha for count in facts["speakers"]]
-    tested = facts.filter(pl.Series(able, dtype=pl.Boolean)).select(LABELS).with_row_index("_condition")
-    cells = speaker_cells(sums, tested, LABELS, ("change", "words"), "speaker")
-    change, words = (matrix_of(cells, name, tested.height) for name in ("change", "words"))
-    # Who is in no slice that can be tested would only make the flips longer.
-    there = (words > 0).any(axis=1) | (change != 0).any(axis=1)
-    change, words = change[there], words[there]
-    flips = sign_flips(change, words, margin=margin, alpha=alpha, seed=seed)
-    tests: dict[str, Any] = {"p": flips.p, "p_adjusted": flips.p_family, "noise": flips.band}
-    if margin:
-        # Beyond -margin upwards and beyond +margin downwards, each side at half of alpha, as a change is: no more than
-        # alpha for any false claim of likeness.
-        within = sign_flips(change, words, margin=-margin, alpha=alpha, seed=seed)
-        tests["within"] = within.p_family_both
-    by_slice = iter(zip(*(values.tolist() for values in tests.values()), strict=True))
-    slices = []
-    for row, limit, usable in zip(
-        facts.iter_rows(named=True), limits.iter_rows(named=True), able, strict=True
-    ):
-        found = dict(zip(tests, next(by_slice), strict=True)) if usable else {}
-        slices.append(_slice(row, limit, found, alpha))
-    order = list(pairs.recognizers.values())
-    return Comparison(
-        slices=tuple(sorted(slices, key=lambda one: order.index(one.recognizer))),
-        recognizers=pairs.recognizers,
-        alpha=alpha,
-        margin=margin,
-        trials=pairs.table.height,
-        only_before=pairs.only_before,
-        only_after=pairs.only_after,
-    )
-
-
-def _slice(
-    row: Mapping[str, Any], limit: Mapping[str, Any], found: Mapping[str, float], alpha: float
-) -> Slice:
-    words, old, new = row["words"], row["before"], row["after"]
-    verdict: Verdict = "refused"
-    if found:
-        alike = found.get("within", 1.0) <= alpha
-        verdict = "shown" if found["p_adjusted"] <= alpha else "alike" if alike else "not_shown"
-    return Slice(
-        **{name: row[name] for name in (*LABELS, "trials", "speakers", "words")},
-        wer_before=old / words if words else None,
-        wer_after=new / words if words else None,
-        difference=(new - old) / words if words else None,
-        low=limit["ci_low"],
-        high=limit["ci_high"],
-        noise=found.get("noise"),
-        p=found.get("p"),
-        p_adjusted=found.get("p_adjusted"),
-        verdict=verdict,
-    )
-
-
 # What is said of it
 
 
@@ -370,11 +270,24 @@ def _findings(found: Comparison) -> tuple[Finding, ...]:
 
 def _regressions(found: Comparison) -> Finding:
     worse, slices = found.regressions, counted(found.judged, "slice")
-    sentence = f"Nothing is shown to have got worse in {slices}."
+    seen = (
+        ""
+        if found.visible is None
+        else f"; over all trials a rise of {points(found.visible)} would have been shown four times in five"
+    )
+    sentence = f"Nothing is shown to have got worse in {slices}{seen}."
     if not found.judged:
         sentence = "No slice can be judged: too few speakers to ever show a change."
     elif worse:
-        first = "; ".join(f"{one.recognizer} on {one.label}, {_points(one)}" for one in worse[:3])
+        first = "; ".join(
+            f"{one.recognizer} on {one.label}, {_points(one)}"
+            + (
+                f", which rests on the utterance {one_line(one.utterance or '', 60)}"
+                if one.rests_on_one
+                else ""
+            )
+            for one in worse[:3]
+        )
         more = f"; and {len(worse) - 3} more" if len(worse) > 3 else ""
         sentence = f"{len(worse)} of {slices} got significantly worse: {first}{more}."
     return Finding(
@@ -392,7 +305,6 @@ def _regressions(found: Comparison) -> Finding:
 def _finding(one: Slice, found: Comparison, before: Mapping[str, str]) -> Finding:
     group = named(one.group) if one.attribute is not None else None
     old = before[one.recognizer]
-    limits = [limit for limit in (one.low, one.high) if limit is not None]
     names = {
         "recognizer": one.recognizer,
         "scenario": one.scenario,
@@ -409,7 +321,8 @@ def _finding(one: Slice, found: Comparison, before: Mapping[str, str]) -> Findin
         family=None if one.p is None else FAMILY,
         against=None if old == one.recognizer else old,
         utterances=one.trials,
-        excludes=max(limits, key=abs) if one.verdict == "not_shown" and limits else None,
+        level=1.0 - found.alpha,
+        excludes=one.excludes if one.verdict == "not_shown" else None,
         headline=one.verdict == "shown",
         **about,
     )
@@ -423,12 +336,49 @@ def _sentence(one: Slice, found: Comparison) -> str:
     if one.verdict == "refused":
         people = counted(one.speakers, "speaker")
         return f"Whether {one.recognizer} changed on {one.label} cannot be judged: {people}, too few to ever show it."
-    sure = f"{p_value(one.p_adjusted)}, {counted(found.judged, 'slice')} taken together"
+    several = f", {counted(found.judged, 'slice')} taken together" if found.judged > 1 else ""
+    sure = f"{p_value(one.p_adjusted)}{several}"
     if one.verdict == "shown":
-        return f"{one.recognizer} got {one.outcome} on {one.label}: {rates}, {sure}."
+        changed = f"{one.recognizer} got {outcome(one)} on {one.label}: {rates}, {sure}."
+        return f"{changed}{rests(one)}"
     if one.verdict == "alike":
         return f"{one.recognizer} is alike on {one.label} within {_margin(found)}: {rates}."
-    return f"No change of {one.recognizer} is shown on {one.label}: {rates}, {sure}."
+    if one.low == one.high == 0.0:
+        rate = percent(one.wer_before)
+        return f"{one.recognizer} made as many errors on {one.label} before and after, for every speaker: WER {rate}."
+    largest = not_excluded([one], "change")
+    return f"No change of {one.recognizer} is shown on {one.label}: {rates}, {sure}; {largest}."
+
+
+def not_excluded(slices: Sequence[Slice], what: str) -> str:
+    """Return how large a change (or whatever it is called) of any of some slices may be all the same."""
+    sizes = [one.excludes for one in slices]
+    known = [abs(size) for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return f"how large a {what} may be has no limit here, as too few speakers say most of the words"
+    return f"a {what} of up to {points(max(known))} is not excluded"
+
+
+def outcome(one: Slice) -> str:
+    """Return the verdict as a table has it, with the direction where a change is shown."""
+    if one.verdict == "shown":
+        return "worse" if one.worse else "better"
+    return {"not_shown": "not shown", "alike": "alike"}.get(one.verdict, "too few speakers")
+
+
+def rests(one: Slice) -> str:
+    """Return a sentence that says what a change becomes without one utterance; nothing where it rests on none."""
+    if not one.rests_on_one or one.difference_without is None:
+        return ""
+    errors = one.utterance_errors or 0
+    alone = f"{counted(abs(errors), 'error')} {'more' if errors > 0 else 'fewer'}"
+    utterance = f"the utterance {one_line(one.utterance or '', 60)}"
+    left = f"{signed(one.difference_without)} percentage points"
+    if errors * (one.difference or 0.0) < 0.0:
+        return f" Against it, {utterance} alone has {alone}: without it {left}."
+    if one.holds:
+        return f" Most of it is {utterance}, which alone has {alone}: without it {left}, still shown."
+    return f" It rests on {utterance}, which alone has {alone}: without it {left}, not shown."
 
 
 def _points(one: Slice) -> str:
@@ -438,6 +388,15 @@ def _points(one: Slice) -> str:
     return f"{signed(one.difference)} percentage points{signed_limits(one.low, one.high)}"
 
 
+def points(size: float) -> str:
+    """Return the size of a change: `1.2 percentage points`, with a second digit where it is small.
+
+    >>> points(0.0123), points(0.0004)
+    ('1.2 percentage points', '0.04 percentage points')
+    """
+    return f"{100 * size:.{1 if size >= 0.001 else 2}f} percentage points"
+
+
 def _margin(found: Comparison) -> str:
     return f"{100 * found.margin:g} percentage points"
 
@@ -445,16 +404,21 @@ def _margin(found: Comparison) -> str:
 def _table(found: Comparison) -> Table:
     rows = [
         asdict(one)
-        | {"slice": one.label, "outcome": one.outcome, "family": None if one.p is None else FAMILY}
+        | {"slice": one.label, "outcome": outcome(one), "family": None if one.p is None else FAMILY}
         for one in found.slices
     ]
     columns = [
         *("recognizer", "slice", ("wer_before", "before", "percent"), ("wer_after", "after", "percent")),
-        *(("difference", "change", "points", "low", "high"), ("noise", "noise ±", "percent")),
+        *(("difference", "change", "points", "low", "high"), ("visible", "visible from", "percent")),
         *(("p_adjusted", "p adj.", "p"), ("outcome", "verdict"), "speakers"),
     ]
-    title = "Word error rate before and after, and its change with a 95 % interval"
-    return tabulate("slices", title, rows, columns)
+    title = f"Word error rate before and after, and its change with a {_level(found)} interval"
+    note = "Visible from: the smallest change that would have been shown four times in five, in percent of the words."
+    return tabulate("slices", title, rows, columns, note=note)
+
+
+def _level(found: Comparison) -> str:
+    return f"{100 * (1 - found.alpha):g} %"
 
 
 def _figures(found: Comparison) -> list[Figure]:
@@ -464,15 +428,17 @@ def _figures(found: Comparison) -> list[Figure]:
         if not known:
             continue
         rows = tuple(
-            ForestRow(one.label, Cell(one.difference, one.low, one.high), one.verdict == "shown", one.outcome)
+            ForestRow(
+                one.label, Cell(one.difference, one.low, one.high), one.verdict == "shown", outcome(one)
+            )
             for one in known
         )
         axis = "WER after minus before, in percentage points (right: worse)"
         id_ = "changes" if len(found.recognizers) == 1 else f"changes-{name}"
         worse, better = sum(one.worse for one in known), sum(one.better for one in known)
         alt = (
-            f"Differences of WER between the two runs for {counted(len(known), 'slice')} with 95 % intervals;"
-            f" {worse} shown to be worse, {better} better."
+            f"Differences of WER between the two runs for {counted(len(known), 'slice')} with {_level(found)}"
+            f" intervals; {worse} shown to be worse, {better} better."
         )
         forest = Forest(rows, axis, no_difference=0.0, log=False)
         figures.append(Figure(id_, f"Change of the word error rate, {name}", alt, forest, "slices"))
@@ -511,7 +477,9 @@ def _method(found: Comparison) -> str:
     return (
         "Both runs heard the same utterances; trials are compared in pairs, and speakers are the sample. A slice is"
         f" called worse or better where it differs{beyond} beyond what flipping the signs of whole speakers' changes"
-        f" explains; p-values hold for all {counted(found.judged, 'slice')} together. Two runs that differ only by"
-        f" chance show a worse slice with probability {percent(found.alpha / 2)}. Noise is how far the slices of two"
-        " such runs stray at most, all together; intervals are of one slice alone."
+        f" explains; p-values hold for all {counted(found.judged, 'slice')} together. All trials are asked about first,"
+        " with four fifths of the level; the slices have the rest, and all of it where a change of the whole is"
+        f" shown. Two runs that differ only by chance show a worse slice with probability {percent(found.alpha / 2)}."
+        " Intervals are of one slice alone. Where one utterance decides, or makes most of a change, the sentence says"
+        " so."
     )

@@ -28,7 +28,7 @@ AUDIT = Audit(
         "scenario": OPTIONS["scenario"].noting("clean speech stays beside them"),
         "attribute": OPTIONS["attribute"].noting("default for distances: group"),
         "tau": Option(
-            "tolerances in word distance (default: 0.01,0.05,0.1,0.15; the middle two where the grid is large)",
+            "tolerances in word distance, the smallest of which is tested (default: 0.01,0.05,0.1,0.15)",
             kind="numbers",
             metavar="T,...",
         ),
@@ -39,10 +39,6 @@ AUDIT = Audit(
         ),
         "ratings": Option(
             "ratings of your own: a table with perturbation, setting, rating", kind="file", metavar="FILE"
-        ),
-        "wer": Option(
-            "ask the same of word error rates where reference texts exist, and how far the two agree",
-            kind="flag",
         ),
         "full": Option("with tables of every violation and of every distance behind them", kind="flag"),
     },

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
-from itertools import combinations, pairwise, product
+from dataclasses import astuple, dataclass
+from itertools import pairwise
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -30,143 +30,44 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.differential.measure import Disagreement, is_distances, measure_disagreement, read_grids
+from voxaudit.audits.differential.views import CELL, TAUS, Agreement, View, agree, ask, view_of
 from voxaudit.audits.scores import Names, Source, Transcripts
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.comprehensibility import Ratings, published_ratings, read_ratings, select
-from voxaudit.perturb.scenario_id import ScenarioId, show_setting
 from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
-from voxaudit.stats.agreement import Overlap, overlap, rank_correlation
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
-from voxaudit.stats.cells import FloatArray, IntArray
-from voxaudit.stats.speaker_permutations import (
-    Comparison,
-    Grid,
-    Places,
-    SpeakerSums,
-    Tested,
-    chance_totals,
-    find_violations,
-    gap_intervals,
-    judge_violations,
-)
-from voxaudit.wording import counted, listed, p_value
-
-TAUS = (0.01, 0.05, 0.1, 0.15)
-"""The tolerances of the paper."""
-
-MOST_QUESTIONS = 10_000
-"""Questions (groups x pairs of recognizers x scenarios x tolerances) that are tested one by one; of a larger grid the
-middle two tolerances are asked."""
-
-RESAMPLES = 2000
-SHUFFLES = 999
+from voxaudit.stats.speaker_permutations import Grid, SpeakerSums
+from voxaudit.wording import counted, in_points, listed, p_value, percent, points_interval
 
 UNLIKE_CLEAN = 0.2
-"""Groups whose clean distances differ by more than this are not compared without a word about it."""
+"""Groups whose clean distances differ by more than this are not counted without a word about it."""
 
 MOST_FOREST = 24
 """Surviving gaps that are drawn."""
 
-CELL = ("group", "against", "pair", "scenario")
-"""What a violation is about, its tolerance aside."""
-
 LEAD = (
     "Where two recognizers drift further apart under a disturbance for one group than for another, by more than a"
-    " tolerance, AequeVox's rule counts a violation (Rajan et al. 2022). The rule counts violations where groups mean"
-    " nothing, too: `by chance` is what it finds when speakers change groups at random, and only what survives a test"
-    " with false-discovery control is a finding. To drift apart is not to make more errors: a group that both"
-    " recognizers get wrong in clean speech has little room to."
+    " tolerance, AequeVox's rule counts a violation (Rajan et al. 2022). The rule counts violations where groups"
+    " mean nothing, too: `by chance` is what it finds when speakers change groups at random, and only what"
+    " survives a test of everything asked together is a finding. To drift apart is not to make more errors: a"
+    " group that recognizers get wrong in clean speech already has little room to. Such a gap on clean speech is a"
+    " finding of its own; the group that starts better is named only if it also loses more of the room it has, and"
+    " never without reference texts once the clean gap is shown. With reference texts the word error rate decides."
 )
 
 
 @dataclass(frozen=True)
-class Chance:
-    """Violations that the plain rule counts for a group when speakers' labels are shuffled.
-
-    `mean` and `upper` (95th percentile) of the shuffled counts; `p`, the share of them at or above the real count.
-    """
-
-    mean: float
-    upper: float
-    p: float
-
-
-@dataclass(frozen=True)
-class View:
-    """One way of asking: distances between recognizers, or word error rates (then a pair is one recognizer)."""
-
-    groups: tuple[str, ...]
-    pairs: tuple[str, ...]
-    scenarios: tuple[ScenarioId, ...]
-    taus: tuple[float, ...]
-    degradations: pl.DataFrame
-    """One row per group, pair and scenario: `distance`, `clean` (null for a table of distances), `degradation`."""
-    violations: pl.DataFrame
-    """One row per group, against, pair, scenario and tau with a gap beyond tau: `gap` with `low` and `high`, `p`,
-    `p_adjusted`, `verdict` (`shown`, `not_shown`, or `refused` where it could not be tested)."""
-    family: int
-    comparisons: tuple[Comparison, ...]
-    chance: Mapping[str, Chance] | None
-
-    @property
-    def tested(self) -> bool:
-        """Whether any question could be tested."""
-        return self.family > 0
-
-    @property
-    def surviving(self) -> pl.DataFrame:
-        """The violations that survive, each cell (`CELL`) once, at the largest tau that the data carry."""
-        rows = self.violations.filter(pl.col("verdict") == "shown")
-        cells = rows.sort("tau", descending=True, maintain_order=True).unique(
-            CELL, keep="first", maintain_order=True
-        )
-        return cells.sort("tau", "gap", descending=True, maintain_order=True)
-
-    def counts(self) -> pl.DataFrame:
-        """Return violations by group, all and those that survive: `by` and `value` say of what, zeros included.
-
-        Taus are nested, so a gap beyond all of them counts once for each, as in the paper's Table 4.
-        """
-        scenarios = self.scenarios
-        kinds: dict[str, tuple[list[str], pl.Expr]] = {
-            "all": ([""], pl.lit("")),
-            "tolerance": (
-                shown := [f"{tau:g}" for tau in self.taus],
-                pl.col("tau").replace_strict(list(self.taus), shown, return_dtype=pl.String),
-            ),
-            "pair": (list(self.pairs), pl.col("pair")),
-            "perturbation": (list(dict.fromkeys(c.perturbation for c in scenarios)), pl.col("perturbation")),
-            "scenario": ([scenario.id for scenario in scenarios], pl.col("scenario")),
-        }
-        parts = []
-        for by, (values, value) in kinds.items():
-            found = self.violations.group_by("group", value=value).agg(
-                violations=pl.len().cast(pl.Int64),
-                surviving=(pl.col("verdict") == "shown").sum().cast(pl.Int64),
-            )
-            cells = [(by, value, group) for value, group in product(values, self.groups)]
-            grid = pl.DataFrame(
-                cells, schema=dict.fromkeys(("by", "value", "group"), pl.String), orient="row"
-            )
-            parts.append(grid.join(found, on=["group", "value"], how="left", maintain_order="left"))
-        table = pl.concat(parts).with_columns(pl.col("violations", "surviving").fill_null(0))
-        return table if self.tested else table.with_columns(surviving=pl.lit(None, dtype=pl.Int64))
-
-    def totals(self, column: str = "violations") -> dict[str, int]:
-        """Return the violations of each group, or with `surviving` those that survive."""
-        table = self.counts().filter(pl.col("by") == "all")
-        return dict(table.select("group", pl.col(column).fill_null(0)).iter_rows())
-
-
-@dataclass(frozen=True)
 class Differential:
-    """All that is found in one corpus: distances between recognizers, word error rates where asked, their agreement."""
+    """All that is found in one corpus: distances between recognizers, word error rates where there are references.
+
+    `level` is that of the intervals; one less it is the chance of any false claim among everything asked.
+    """
 
     corpus: str
     attribute: str
     view: View
-    fdr: float
+    level: float
     speakers: Mapping[str, int] | None = None
     normalizer: str | None = None
     wer: View | None = None
@@ -174,23 +75,6 @@ class Differential:
     left_out: Mapping[str, int] | None = None
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[Note, ...] = ()
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """The two views side by side.
-
-    A cell is (group, against, pair, scenario). Its WER gap is the mean of the pair's two recognizers. `spearman` is
-    the rank correlation of the gaps over cells, `spearman_degradation` that of the degradations of each group, and
-    `overlap` compares the cells beyond each tau. `significant` compares the (group, against, scenario) with any
-    significant violation.
-    """
-
-    cells: int
-    spearman: float | None
-    spearman_degradation: dict[str, float | None]
-    overlap: dict[str, Overlap]
-    significant: Overlap | None
 
 
 # The question
@@ -212,9 +96,7 @@ def differential(
     min_comprehensibility: float | None = None,
     ratings: str | Path | Ratings | None = None,
     normalizer: str = "basic",
-    wer: bool = False,
     full: bool = False,
-    fdr: float = 0.05,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Answer:
@@ -226,12 +108,14 @@ def differential(
 
     The degradation of a group is `D(g) = d(g, disturbed) - d(g, clean)`, d being word edits between two recognizers
     over the words of the longer transcript; group g has a violation against h where `D(g) - D(h) > tau` (Rajan et al.
-    2022, Algorithm 1). Every violation is tested by moving whole speakers between groups; `fdr` bounds the expected
-    share of false claims among those that survive (Benjamini and Hochberg over all questions of the grid).
+    2022, Algorithm 1). Whether the gap of two groups in a scenario exceeds the smallest tau is tested by shuffling
+    whole speakers; so is whether there is one over all scenarios, or on clean speech. All questions are one family: the
+    chance of any false claim is at most `1 - confidence`. Where utterances have reference texts, the same is asked of
+    word error rates, and these say who is hurt.
 
     `scenario` chooses disturbed scenarios, `exclude` leaves some out (`scale:0.6`, or a whole perturbation), and
     `min_comprehensibility` keeps those that people rated so (1 to 10; published ratings unless `ratings` are given).
-    With `wer`, the same is asked of word error rates. `detail` holds a `Differential` per corpus.
+    `detail` holds a `Differential` per corpus.
 
     >>> import polars as pl
     >>> rows = [("Original", "g", 0.1), ("Original", "h", 0.1), ("Noise", "g", 0.5), ("Noise", "h", 0.2)]
@@ -241,13 +125,11 @@ def differential(
     [('g', 1), ('h', 0)]
     """
     asked = _Asked(
-        _checked_taus(tuple(tau)),
+        _checked_taus(tuple(tau)) or TAUS,
         tuple(exclude),
         min_comprehensibility,
         _rated(ratings, min_comprehensibility),
         find_normalizer(normalizer),
-        wer,
-        fdr,
         confidence,
         seed,
     )
@@ -275,20 +157,16 @@ def differential(
 @dataclass(frozen=True)
 class _Asked:
     taus: tuple[float, ...]
-    """Empty where the default holds."""
     exclude: tuple[str, ...]
     minimum: float | None
     ratings: Ratings | None
     rule: Normalizer
-    wer: bool
-    fdr: float
     confidence: float
     seed: int
 
     def __post_init__(self) -> None:
-        for name, value in (("fdr", self.fdr), ("confidence", self.confidence)):
-            if not 0.0 < value < 1.0:
-                raise VoxauditError(f"{name} must lie between 0 and 1, not {value:g}")
+        if not 0.0 < self.confidence < 1.0:
+            raise VoxauditError(f"confidence must lie between 0 and 1, not {self.confidence:g}")
         if self.seed < 0:
             raise VoxauditError(f"the seed must be 0 or more, not {self.seed}")
 
@@ -323,173 +201,44 @@ def _rated(ratings: str | Path | Ratings | None, minimum: float | None) -> Ratin
 
 
 def _from_transcripts(read: Transcripts, attribute: str, asked: _Asked) -> Differential:
-    measured = measure_disagreement(read, attribute, asked.rule, truth=asked.wer)
+    measured = measure_disagreement(read, attribute, asked.rule)
     kept, dropped = select(measured.between.scenarios, asked.exclude, asked.minimum, asked.ratings)
     between = measured.between.with_scenarios(kept)
-    taus = asked.taus or _default_taus(between)
-    options: dict[str, Any] = {"fdr": asked.fdr, "confidence": asked.confidence, "seed": asked.seed}
-    view = ask(between, taus, **options)
-    wer = agreement = None
-    if asked.wer:
-        if measured.against_truth is None:
-            text = "no utterance has a reference text, so nothing can be said about word error rates"
-            raise refuse("no_references", text, about=attribute, see=("wer",))
-        truth = measured.against_truth.with_scenarios(kept)
-        wer = ask(truth, taus, **options)
-        agreement = _agree(between.grid(), truth.grid(), view, wer)
+    truth = None if measured.against_truth is None else measured.against_truth.with_scenarios(kept)
+    view, *others = ask(
+        between,
+        *([] if truth is None else [truth]),
+        taus=asked.taus,
+        confidence=asked.confidence,
+        seed=asked.seed,
+    )
+    wer = others[0] if others else None
     return Differential(
         "",
         attribute,
         view,
-        asked.fdr,
+        asked.confidence,
         None if between.untestable else dict(zip(between.groups, between.sizes(), strict=True)),
         asked.rule.id,
         wer,
-        agreement,
+        None if truth is None or wer is None else agree(between.grid(), truth.grid(), view, wer),
         {**measured.left_out, **dropped},
-        tuple(_refusals(attribute, measured)),
-        (*_fewer_taus(taus, asked), *_silences(between), *_little_room(view)),
-    )
-
-
-def _agree(between: Grid, truth: Grid, view: View, wer: View) -> Agreement:
-    """Compare degradations of distances with degradations of word error rates, cell by cell."""
-    couples = list(combinations(range(len(truth.pairs)), 2))
-    rates = np.stack(
-        [(truth.degradations[:, a] + truth.degradations[:, b]) / 2.0 for a, b in couples], axis=1
-    )
-    ours, theirs = between.gaps(), rates[:, None] - rates[None, :]
-    first, second = np.triu_indices(len(between.groups), 1)
-    known = np.isfinite(ours) & np.isfinite(theirs)
-    known[np.diag_indices(len(between.groups))] = False
-    significant = None
-    if view.tested:
-        groups, scenarios = between.groups, [scenario.id for scenario in between.scenarios]
-        cells = [(g, h, c) for g, h, c in product(groups, groups, scenarios) if g != h]
-        claimed = (set(one.surviving.select("group", "against", "scenario").rows()) for one in (view, wer))
-        significant = overlap(*(np.array([cell in claims for cell in cells]) for claims in claimed))
-    return Agreement(
-        int(known.sum()) // 2,
-        rank_correlation(ours[first, second], theirs[first, second]),
-        {
-            group: rank_correlation(between.degradations[place], rates[place])
-            for place, group in enumerate(between.groups)
-        },
-        {f"{tau:g}": overlap(ours[known] > tau, theirs[known] > tau) for tau in view.taus},
-        significant,
+        (*_refusals(attribute, measured), *_no_room(attribute, view, wer)),
+        (*_silences(between), *_little_room(view)),
     )
 
 
 def _from_grid(corpus: str, attribute: str, grid: Grid, asked: _Asked) -> Differential:
-    if asked.wer:
-        raise VoxauditError(
-            "a table of distances has no texts: nothing can be said about word error rates", see=("wer",)
-        )
     kept, dropped = select(grid.scenarios, asked.exclude, asked.minimum, asked.ratings)
-    chosen, taus = grid.with_scenarios(kept), asked.taus or TAUS
-    view = _view(chosen, find_violations(chosen, taus), taus)
+    chosen = grid.with_scenarios(kept)
+    view = view_of(chosen, asked.taus)
     refusal = Refusal(
         "no_speakers",
         ": ".join(filter(None, (corpus, attribute))),
         "a table of distances has no speakers: only the paper's rule can be applied, and no test",
         remedy="give transcripts, with a column `speaker`",
     )
-    return Differential(corpus, attribute, view, asked.fdr, left_out=dropped, refusals=(refusal,))
-
-
-def _default_taus(sums: SpeakerSums) -> tuple[float, ...]:
-    groups, scenarios = len(sums.groups), len(sums.scenarios) + 1
-    cells = groups * (groups - 1) * len(sums.pairs) * scenarios
-    return TAUS if cells * len(TAUS) <= MOST_QUESTIONS else TAUS[1:3]
-
-
-def ask(
-    sums: SpeakerSums, taus: tuple[float, ...], *, fdr: float = 0.05, confidence: float = 0.95, seed: int = 0
-) -> View:
-    """Apply Algorithm 1 to sums per speaker, and test every violation where speakers are known."""
-    grid = sums.grid()
-    found = find_violations(grid, taus)
-    tested = judge_violations(sums, grid, found, taus, fdr=fdr, seed=seed)
-    limits = chance = None
-    generator = np.random.Generator(np.random.PCG64(seed))
-    if sums.untestable is None:
-        limits = gap_intervals(sums, confidence=confidence, resamples=RESAMPLES, generator=generator)
-        if min(sums.sizes()) >= FEWEST_SPEAKERS:
-            shuffled = chance_totals(sums, taus, SHUFFLES, generator)
-            real = np.bincount(found.group, minlength=len(sums.groups))
-            chance = {
-                group: Chance(
-                    float(shuffled[:, place].mean()),
-                    float(np.quantile(shuffled[:, place], 0.95)),
-                    float(((shuffled[:, place] >= real[place]).sum() + 1) / (SHUFFLES + 1)),
-                )
-                for place, group in enumerate(sums.groups)
-            }
-    return _view(grid, found, taus, tested, limits, sums.distances(), chance)
-
-
-def _view(
-    grid: Grid,
-    found: Places,
-    taus: tuple[float, ...],
-    tested: Tested | None = None,
-    limits: tuple[FloatArray, FloatArray] | None = None,
-    distances: tuple[FloatArray, FloatArray] | None = None,
-    chance: dict[str, Chance] | None = None,
-) -> View:
-    """Return what was found by name; what is not known is null."""
-
-    def numbers(values: FloatArray | None, size: int) -> pl.Series:
-        return pl.Series([None] * size if values is None else values.ravel(), dtype=pl.Float64).fill_nan(None)
-
-    at = (found.group, found.against, found.pair, found.scenario)
-    low, high = (None, None) if limits is None else (limits[0][at], limits[1][at])
-    p, q = (None, None) if tested is None else (tested.p, tested.q)
-    places: list[tuple[str, list[str], IntArray]] = [
-        ("group", list(grid.groups), found.group),
-        ("against", list(grid.groups), found.against),
-        ("pair", list(grid.pairs), found.pair),
-        ("scenario", [scenario.id for scenario in grid.scenarios], found.scenario),
-        ("perturbation", [scenario.perturbation for scenario in grid.scenarios], found.scenario),
-        ("setting", [show_setting(scenario.setting) for scenario in grid.scenarios], found.scenario),
-    ]
-    violations = pl.DataFrame(
-        {name: pl.Series(values, dtype=pl.String).gather(place) for name, values, place in places}
-    ).with_columns(
-        numbers(np.asarray(taus)[found.tau], len(found)).alias("tau"),
-        *(
-            numbers(values, len(found)).alias(name)
-            for name, values in (
-                ("gap", found.gap),
-                ("low", low),
-                ("high", high),
-                ("p", p),
-                ("p_adjusted", q),
-            )
-        ),
-        verdict=pl.lit("refused"),
-    )
-    if tested is not None:
-        claimed = pl.when(pl.Series(tested.significant)).then(pl.lit("shown")).otherwise(pl.lit("not_shown"))
-        verdict = pl.when(pl.col("p").is_null()).then("verdict").otherwise(claimed)
-        violations = violations.with_columns(verdict=verdict)
-    cells = [(g, p, c.id) for g, p, c in product(grid.groups, grid.pairs, grid.scenarios)]
-    disturbed, clean = distances or (None, None)
-    parts = {"distance": disturbed, "clean": clean, "degradation": grid.degradations}
-    names = dict.fromkeys(("group", "pair", "scenario"), pl.String)
-    return View(
-        grid.groups,
-        grid.pairs,
-        grid.scenarios,
-        taus,
-        pl.DataFrame(cells, schema=names, orient="row").with_columns(
-            numbers(values, len(cells)).alias(name) for name, values in parts.items()
-        ),
-        violations,
-        tested.family if tested else 0,
-        tested.comparisons if tested else (),
-        chance,
-    )
+    return Differential(corpus, attribute, view, asked.confidence, left_out=dropped, refusals=(refusal,))
 
 
 def _refusals(attribute: str, measured: Disagreement) -> Iterator[Refusal]:
@@ -508,14 +257,30 @@ def _refusals(attribute: str, measured: Disagreement) -> Iterator[Refusal]:
         yield Refusal("too_few_speakers", attribute, text, {"speakers": few, "needed": FEWEST_SPEAKERS})
 
 
-def _fewer_taus(taus: tuple[float, ...], asked: _Asked) -> Iterator[Note]:
-    if asked.taus or len(taus) == len(TAUS):
-        return
-    text = (
-        f"of the paper's four tolerances two are asked ({', '.join(f'{tau:g}' for tau in taus)}): with all four there"
-        f" would be more than {MOST_QUESTIONS:,} questions"
+def _no_room(attribute: str, *views: View | None) -> Iterator[Refusal]:
+    """Say once of every two groups that who is hurt more is left open, because one has less room left."""
+    for place, view in enumerate(one for one in views if one is not None):
+        rows = view.comparisons.filter(pl.col("code") == "unlike_clean")
+        for row in rows.unique(["group", "against"], keep="last", maintain_order=True).to_dicts():
+            facts = {name: row[name] for name in ("group", "against", "clean", "clean_against")}
+            remedy = (
+                "look at clean speech first (the audit `disparity`), or at milder disturbances"
+                if place
+                else ""
+            )
+            yield Refusal("unlike_clean", attribute, _cannot_say(row, truth=place > 0), facts, remedy)
+
+
+def _cannot_say(row: Mapping[str, Any], *, truth: bool) -> str:
+    group, against = row["group"], row["against"]
+    clean, other = percent(row["clean"]), percent(row["clean_against"])
+    unsaid = f"whether {group} is hurt more than {against} cannot be said"
+    if truth:
+        return f"{unsaid}: its error rate on clean speech is {clean}, and {against} with {other} has less left to lose"
+    return (
+        f"{unsaid} by distances: on clean speech recognizers are {clean} apart for {group}, and {against}"
+        f" with {other} has less room to drift"
     )
-    yield Note("tolerances", text, {"tau": list(taus)}, see=("tau",))
 
 
 def _silences(sums: SpeakerSums) -> Iterator[Note]:
@@ -534,19 +299,17 @@ def _silences(sums: SpeakerSums) -> Iterator[Note]:
 
 
 def _little_room(view: View) -> Iterator[Note]:
-    """Say where groups start from very different distances: who is near the ceiling cannot drift much further."""
-    clean = view.degradations.filter(pl.col("clean").is_not_null())
-    for (pair,), part in clean.group_by("pair", maintain_order=True):
-        apart = dict(part.group_by("group", maintain_order=True).agg(pl.col("clean").first()).iter_rows())
-        if apart and max(apart.values()) - min(apart.values()) > UNLIKE_CLEAN:
-            far, near = max(apart, key=apart.__getitem__), min(apart, key=apart.__getitem__)
-            yield Note(
-                "unlike_clean",
-                f"on clean speech {pair} are already {100 * apart[far]:.0f} % apart for {far} and"
-                f" {100 * apart[near]:.0f} % for {near}: {far} has less room to drift further, so fewer violations of"
-                " it do not mean that disturbance hurts it less",
-                {"pair": pair, "clean": apart},
-            )
+    """Say where groups too small for a test start from very different distances: one has less room to drift."""
+    rows = view.of("clean").filter(pl.col("p").is_null() & (pl.col("gap") > UNLIKE_CLEAN))
+    for row in rows.to_dicts():
+        far, near = row["group"], row["against"]
+        yield Note(
+            "unlike_clean",
+            f"on clean speech {row['pair']} are already {100 * row['value']:.0f} % apart for {far} and"
+            f" {100 * row['value_against']:.0f} % for {near}: {far} has less room to drift further, so fewer violations"
+            " of it do not mean that disturbance hurts it less",
+            {"pair": row["pair"], "clean": {far: row["value"], near: row["value_against"]}},
+        )
 
 
 # The words
@@ -562,7 +325,7 @@ def _answer(found: Sequence[Differential], attribute: str, notes: list[Note], fu
     taus = found[0].view.taus
     return Answer(
         audit="differential",
-        title=f"Groups of {attribute} under disturbance, without reference texts",
+        title=f"Groups of {attribute} under disturbance",
         question={"attribute": attribute, "tau": list(taus)},
         findings=tuple(finding for one in found for finding in _findings(one)),
         tables=Tables(_tables(found, full)),
@@ -575,90 +338,126 @@ def _answer(found: Sequence[Differential], attribute: str, notes: list[Note], fu
 
 
 def _findings(found: Differential) -> Iterator[Finding]:
-    """Yield how many comparisons survive, in all (what a gate judges), then for each group that has any."""
+    """Yield who is hurt more, by error rates where they are known, then without references; then the gate's count."""
+    view, wer = found.view, found.wer
+    if view.tested:
+        decided = wer is not None and wer.tested
+        if wer is not None and decided:
+            yield from (_finding(found, row, "wer_growth", headline=True) for row in _told(wer.of("all")))
+        for row in _told(view.of("all")):
+            yield _finding(found, row, "disagreement_growth", headline=not decided)
+        for row in _told(view.of("clean")):
+            headline = row["verdict"] == "shown" and not decided
+            yield _finding(found, row, "clean_disagreement", headline=headline)
+    yield _violations(found)
+
+
+def _told(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """Return what is worth a finding: what is shown or left open; if nothing is, what could hide the largest gap."""
+    known = rows.filter(pl.col("p").is_not_null())
+    claims = known.filter(pl.col("verdict") != "not_shown")
+    return (claims if claims.height else known.sort(_FARTHEST, descending=True).head(1)).to_dicts()
+
+
+def _finding(found: Differential, row: Mapping[str, Any], measure: str, *, headline: bool) -> Finding:
+    group, against, sizes = row["group"], row["against"], found.speakers or {}
+    limits = [abs(limit) for limit in (row["low"], row["high"]) if limit is not None]
+    excludes = max(limits) if row["verdict"] == "not_shown" and len(limits) == 2 else None
+    return Finding(
+        id=finding_id("differential", row["pair"], found.attribute, *sorted((group, against)), measure),
+        measure=measure,
+        verdict=row["verdict"],
+        sentence=_sentence(found, row, measure, excludes),
+        level=found.level,
+        family=FAMILY,
+        estimate=row["gap"],
+        attribute=found.attribute,
+        speakers=sizes.get(group),
+        speakers_against=sizes.get(against),
+        excludes=excludes,
+        headline=headline,
+        **{name: row[name] for name in ("low", "high", "p", "p_adjusted", "group", "against", "code")},
+    )
+
+
+def _sentence(found: Differential, row: Mapping[str, Any], measure: str, excludes: float | None) -> str:
+    """Say who, what, how much, how sure; where nothing is shown, what is not excluded."""
+    truth = measure == "wer_growth"
+    gap = in_points(row["gap"], row["low"], row["high"])
+    own = f"{100 * row['value']:.1f} against {100 * row['value_against']:.1f} points over all disturbances"
+    if measure == "clean_disagreement":
+        subject = f"on clean speech {row['pair']} are"
+        claim, doubt = f"{subject} {gap} further apart", f"{subject} not shown to be further apart"
+        own = f"{percent(row['value'])} against {percent(row['value_against'])}"
+    elif truth:
+        claim = f"disturbed speech raises the word error rate by {gap} more"
+        doubt = "disturbed speech is not shown to raise the word error rate more"
+    else:
+        claim = f"disturbed speech drives recognizers {gap} further apart"
+        doubt = "disturbed speech is not shown to drive recognizers further apart"
+    claim += f" for {row['group']} than for {row['against']} ({found.attribute})"
+    if row["verdict"] == "shown":
+        text = f"{claim}: {own}, {p_value(row['p_adjusted'])} with everything asked taken together."
+    elif row["verdict"] == "refused":
+        text = f"{claim}, but {_cannot_say(row, truth=truth)}."
+    else:
+        most = "any size" if excludes is None else f"up to {in_points(excludes)}"
+        text = (
+            f"{doubt} for one group of {found.attribute} than for another: a gap of {most} is not excluded"
+            f" ({row['group']} over {row['against']}: {points_interval(row['gap'], row['low'], row['high'])})."
+        )
+    return text[0].upper() + text[1:] if truth else f"Without reference texts: {text}"
+
+
+def _violations(found: Differential) -> Finding:
+    """Return how many comparisons survive, which is what a gate judges."""
     view, attribute = found.view, found.attribute
-    cells, totals = view.surviving, view.totals()
-    if not view.tested:
-        refusal = found.refusals[0]
-        sentence = f"No conclusion about {attribute} without reference texts: {refusal.text}."
-        yield _finding(found, None, "refused", sentence, None, headline=True, code=refusal.code)
-        return
-    expected = (
+    each, cells = view.of("scenario"), view.surviving
+    barred = each.filter(pl.col("code") == "unlike_clean").height
+    verdict: Verdict = "shown" if cells.height else "not_shown" if view.tested and not barred else "refused"
+    chance = (
         "" if view.chance is None else f", {sum(c.mean for c in view.chance.values()):.0f} expected by chance"
     )
-    rule = f"{counted(sum(totals.values()), 'violation')} by the plain rule{expected}"
-    if cells.is_empty():
-        sentence = (
-            "Without reference texts: disturbed speech is not shown to drive recognizers further apart for one group"
-            f" of {attribute} than for another ({rule}; none survives a false-discovery rate of {100 * found.fdr:g} %)."
-        )
-        yield _finding(found, None, "not_shown", sentence, 0, headline=True, rows=view.violations)
-        return
-    pairs = len(view.pairs) * len(view.scenarios)
-    asked = pairs * len(view.groups) * (len(view.groups) - 1) // 2
-    sentence = (
-        f"Without reference texts: {cells.height} of {counted(asked, 'comparison')} of groups of {attribute} under"
-        f" disturbance {'survives' if cells.height == 1 else 'survive'} a false-discovery rate of"
-        f" {100 * found.fdr:g} % ({rule})."
-    )
-    yield _finding(found, None, "shown", sentence, cells.height, headline=False, rows=cells)
-    for (name,), own in cells.group_by("group", maintain_order=True):
-        group = str(name)
-        chance = None if view.chance is None else view.chance[group]
-        expected = "" if chance is None else f"; {chance.mean:.0f} expected by chance, {p_value(chance.p)}"
-        against = own["against"].unique(maintain_order=True).to_list()
-        sentence = (
-            f"Without reference texts: disturbed speech drives recognizers further apart for {group} ({attribute}) than"
-            f" for {listed(against)} in {own.height} of {counted(pairs * len(against), 'comparison')}, at a"
-            f" false-discovery rate of {100 * found.fdr:g} % ({counted(totals[group], 'violation')} by the plain"
-            f" rule{expected})."
-        )
-        yield _finding(found, group, "shown", sentence, own.height, headline=True, rows=own)
-
-
-def _finding(
-    found: Differential,
-    group: str | None,
-    verdict: Verdict,
-    sentence: str,
-    count: int | None,
-    *,
-    headline: bool,
-    code: str | None = None,
-    rows: pl.DataFrame | None = None,
-) -> Finding:
-    surest = {"p": None, "p_adjusted": None}
-    if rows is not None and rows.height:
-        surest = rows.sort("p_adjusted", "p", nulls_last=True, maintain_order=True).row(0, named=True)
-    measure = "group_violations" if group else "violations"
+    rule = f"{counted(sum(view.totals().values()), 'violation')} by the plain rule{chance}"
+    asked = f"of {counted(each.height, 'comparison')} of groups of {attribute} under disturbance"
+    if not view.tested:
+        sentence = f"No conclusion about {attribute} without reference texts: {found.refusals[0].text}."
+    elif cells.height:
+        named = cells.group_by("group", "against", maintain_order=True).len().rows()
+        told = listed(f"{group} against {against} in {count}" for group, against, count in named)
+        survive = "survives" if cells.height == 1 else "survive"
+        sentence = f"{cells.height} {asked} {survive} the test of everything asked: {told} ({rule})."
+    elif barred:
+        better = "the group that starts better on clean speech"
+        sentence = f"none {asked} can be claimed: {barred} would name {better} ({rule})."
+    else:
+        most = in_points(each.select(_FARTHEST.max()).item())
+        sentence = f"none {asked} survives the test of everything asked; gaps up to {most} are not excluded ({rule})."
+    surest = (cells if cells.height else each).sort("p_adjusted", "p", nulls_last=True).head(1).to_dicts()
     return Finding(
-        id=finding_id("differential", found.corpus or None, found.attribute, group, measure),
-        measure=measure,
+        id=finding_id("differential", found.corpus or None, attribute, "violations"),
+        measure="violations",
         verdict=verdict,
-        sentence=sentence,
-        estimate=count,
+        sentence=f"Without reference texts: {sentence}" if view.tested else sentence,
+        estimate=None if verdict == "refused" else cells.height,
         unit="count",
-        p=surest["p"],
-        p_adjusted=surest["p_adjusted"],
-        family="comparisons" if verdict != "refused" else None,
+        p=surest[0]["p"] if surest else None,
+        p_adjusted=surest[0]["p_adjusted"] if surest else None,
+        family=FAMILY if view.tested else None,
         corpus=found.corpus or None,
-        attribute=found.attribute,
-        group=group,
-        speakers=None
-        if found.speakers is None
-        else found.speakers[group]
-        if group
-        else sum(found.speakers.values()),
-        code=code,
-        headline=headline,
+        attribute=attribute,
+        speakers=None if found.speakers is None else sum(found.speakers.values()),
+        code=None if verdict != "refused" else "unlike_clean" if view.tested else found.refusals[0].code,
+        headline=not view.tested,
     )
 
 
+FAMILY = "everything asked"
+_FARTHEST = pl.max_horizontal(pl.col("low").abs(), pl.col("high").abs())
 PLAIN = ("violations", "violations (plain rule)", "count")
-BY_CHANCE = ("by_chance", "by chance: mean", "number")
-TOTAL = ("p", "p of the total", "p")
 SURVIVING = ("surviving", "survive the test", "count")
-CELLS = ("group", "against", "pair", "scenario")
+SIDES = (("value", "grows by", "points"), ("value_against", "the other by", "points"))
+MEASURED = ("by", "measured by")
 GAP = ("gap", "gap", "points", "low", "high")
 TAU = ("tau", "beyond tau", "number")
 CORRECTED = ("p_adjusted", "p, corrected", "p")
@@ -668,15 +467,33 @@ def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
     first = found[0]
     names = ["corpus"] if len(found) > 1 else []
     yield _groups(found, names)
+    views = [("distances", first.view), *([] if first.wer is None else [("error rates", first.wer)])]
+    every = pl.concat(view.comparisons.select(pl.lit(by).alias("by"), pl.all()) for by, view in views)
+    tests = [GAP, "p", CORRECTED, "verdict"]
+    if first.view.tested:
+        yield tabulate(
+            "growth",
+            "What all disturbances together cost",
+            every.filter(pl.col("of") == "all"),
+            [MEASURED, "group", "against", *SIDES, *tests],
+            note="How much more the one group's distances, or errors, grow, in percentage points. No answer: the group"
+            " that starts better on clean speech would be named, and the other has less room left.",
+        )
+        sides = (("value", "distance", "percent"), ("value_against", "of the other", "percent"))
+        yield tabulate(
+            "clean",
+            "How far recognizers are apart on clean speech",
+            first.view.of("clean"),
+            ["pair", "group", "against", *sides, *tests],
+        )
     cells = _stacked(found, [one.view.surviving for one in found])
     yield tabulate(
         "surviving",
-        f"Violations by {first.attribute} that survive",
+        f"Comparisons by {first.attribute} that survive",
         cells,
-        [*names, *CELLS, GAP, TAU, "p", CORRECTED],
+        [*names, *CELL, GAP, "p", CORRECTED],
         note="The gap is how much further apart two recognizers drift for the group than for the other, in percentage"
-        " points; it survives at the largest tolerance beyond which the p-value, corrected for all questions, is small"
-        " enough.",
+        " points; it survives where it is shown to exceed the smallest tolerance, everything asked taken together.",
         folded=cells.is_empty(),
     )
     yield tabulate(
@@ -687,22 +504,13 @@ def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
         # Where nothing could be tested, the rule's counts are all there is.
         folded=any(one.view.tested for one in found),
     )
-    if first.wer is not None and first.agreement is not None:
-        yield from _beside_wer(first.wer, first.agreement)
+    if first.agreement is not None:
+        yield _agreement(first.agreement)
     yield tabulate(
         "comparisons",
-        "How groups were compared",
-        _stacked(found, [_compared(one.view) for one in found]),
-        [
-            *names,
-            "group",
-            "against",
-            "speakers",
-            "speakers_against",
-            ("permutations", "ways of dealing the speakers", "count"),
-            ("smallest_p", "smallest p there can be", "p"),
-            ("refusal", "not tested because"),
-        ],
+        "Every comparison of two groups",
+        every,
+        [MEASURED, "of", *CELL, *SIDES, *tests],
         folded=True,
     )
     if full:
@@ -710,7 +518,7 @@ def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
             "violations",
             "Every violation",
             _stacked(found, [one.view.violations for one in found]),
-            [*names, *CELLS, TAU, GAP, "p", CORRECTED, "verdict"],
+            [*names, *CELL, TAU, GAP, "p", CORRECTED, "verdict"],
             folded=True,
         )
         yield tabulate(
@@ -730,15 +538,6 @@ def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
         )
 
 
-def _compared(view: View) -> pl.DataFrame:
-    kinds = {
-        **dict.fromkeys(("group", "against"), pl.String),
-        **dict.fromkeys(("speakers", "speakers_against", "permutations"), pl.Int64),
-        **{"exact": pl.Boolean, "smallest_p": pl.Float64, "refusal": pl.String},
-    }
-    return pl.DataFrame([asdict(one) for one in view.comparisons], schema=kinds)
-
-
 def _stacked(found: Sequence[Differential], frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Return the tables of several corpora as one, with a column that says which it is."""
     if len(found) == 1:
@@ -747,33 +546,26 @@ def _stacked(found: Sequence[Differential], frames: Sequence[pl.DataFrame]) -> p
     return pl.concat(frame.select(name, pl.all()) for name, frame in zip(corpora, frames, strict=True))
 
 
-def _rows(view: View) -> Iterator[dict[str, Any]]:
-    """Yield, for each group, its violations, how many of them are due to chance, and how many survive."""
-    survived = view.totals("surviving")
-    for group, violations in view.totals().items():
-        chance = None if view.chance is None else view.chance[group]
-        yield {
-            "group": group,
-            "violations": violations,
-            "by_chance": chance and chance.mean,
-            "by_chance_high": chance and chance.upper,
-            "p": chance and chance.p,
-            "surviving": survived[group] if view.tested else None,
-        }
-
-
 def _groups(found: Sequence[Differential], names: Sequence[str]) -> Table:
-    rows = [
-        {
-            "corpus": one.corpus or None,
-            "attribute": one.attribute,
-            "group": row["group"],
-            "speakers": one.speakers and one.speakers[row["group"]],
-            **row,
-        }
-        for one in found
-        for row in _rows(one.view)
-    ]
+    rows = []
+    for one in found:
+        survived, of_wer = one.view.totals("surviving"), one.wer.totals() if one.wer else {}
+        for group, violations in one.view.totals().items():
+            chance = None if one.view.chance is None else one.view.chance[group]
+            rows.append(
+                {
+                    "corpus": one.corpus or None,
+                    "attribute": one.attribute,
+                    "group": group,
+                    "speakers": one.speakers and one.speakers[group],
+                    "violations": violations,
+                    "by_chance": chance and chance.mean,
+                    "by_chance_high": chance and chance.upper,
+                    "p": chance and chance.p,
+                    "surviving": survived[group] if one.view.tested else None,
+                    "wer_violations": of_wer.get(group),
+                }
+            )
     view = found[0].view
     note = (
         f"{counted(len(view.pairs), 'pair')} of recognizers, {counted(len(view.scenarios), 'scenario')}, tolerances"
@@ -782,33 +574,17 @@ def _groups(found: Sequence[Differential], names: Sequence[str]) -> Table:
     )
     if view.tested:
         note += (
-            f" Of what survives, about {100 * found[0].fdr:g} % at most is by chance (false-discovery rate over"
-            f" {view.family:,} questions)."
+            f" That anything survives where groups do not differ has a chance of {100 * (1 - found[0].level):g} % at"
+            " most, everything asked taken together."
         )
     high = ("by_chance_high", "by chance: 95th percentile", "number")
-    columns = [*names, "group", "speakers", PLAIN, BY_CHANCE, high, TOTAL, SURVIVING]
+    columns = [*names, "group", "speakers", PLAIN, ("by_chance", "by chance: mean", "number"), high]
+    columns += [("p", "p of the total", "p"), SURVIVING]
+    columns += [("wer_violations", "by error rates", "count")] if found[0].wer else []
     return tabulate("groups", f"Violations by {found[0].attribute}", rows, columns, note=note)
 
 
-def _beside_wer(wer: View, agreement: Agreement) -> Iterator[Table]:
-    kept = ("group", "violations", "surviving", "by_chance", "p")
-    yield tabulate(
-        "wer",
-        "The same question with word error rates",
-        [
-            {name: row[name] for name in kept}
-            | {"rank_correlation": agreement.spearman_degradation[row["group"]]}
-            for row in _rows(wer)
-        ],
-        [
-            "group",
-            PLAIN,
-            BY_CHANCE,
-            TOTAL,
-            SURVIVING,
-            ("rank_correlation", "rank correlation of degradations", "ratio"),
-        ],
-    )
+def _agreement(agreement: Agreement) -> Table:
     overlaps = {f"beyond {tau}": one for tau, one in agreement.overlap.items()}
     if agreement.significant is not None:
         overlaps["survive the test"] = agreement.significant
@@ -822,9 +598,9 @@ def _beside_wer(wer: View, agreement: Agreement) -> Iterator[Table]:
         ("kappa", "kappa", "ratio"),
     ]
     names = [column[0] for column in columns]
-    yield tabulate(
+    return tabulate(
         "agreement",
-        "Do the two agree?",
+        "Do distances and error rates agree?",
         [dict(zip(names, (name, *astuple(one)), strict=True)) for name, one in overlaps.items()],
         columns,
         note=f"The rank correlation of {counted(agreement.cells, 'gap')} is {gaps}. A cell is two groups, a pair of"
@@ -839,7 +615,6 @@ def _figures(found: Sequence[Differential]) -> Iterator[Figure]:
             + (f", {row['pair']}" if len(one.view.pairs) > 1 else ""),
             Cell(row["gap"], row["low"], row["high"]),
             shown=True,
-            note=f"beyond {100 * row['tau']:g} points",
         )
         for one in found
         for row in one.view.surviving.head(MOST_FOREST).to_dicts()

@@ -64,16 +64,14 @@ class _Trials:
     disturbed: Mapping[str, int]
 
 
-def measure_disagreement(
-    source: Transcripts, attribute: str, rule: Normalizer, *, truth: bool = False
-) -> Disagreement:
-    """Compare the normalized transcripts of every two recognizers, word by word, and with the `truth` where asked.
+def measure_disagreement(source: Transcripts, attribute: str, rule: Normalizer) -> Disagreement:
+    """Compare the normalized transcripts of every two recognizers, word by word, and with references where there are.
 
     A distance is a ratio of sums: word edits over the words of the longer transcript (Rajan et al.); two empty
     transcripts are 0 edits of 0 words. Every distinct pair of texts is aligned once. Memory is bounded by a few
     scenarios' transcripts.
     """
-    trials = _opened(source, attribute, truth)
+    trials = _opened(source, attribute)
     about, left_out = _usable(trials.about, attribute)
     people = _people(about)
     references = normalize_column(about["reference"], rule).to_list()
@@ -129,7 +127,7 @@ def measure_disagreement(
     return Disagreement(sums[0], sums[1] if len(axes) > 1 else None, left_out, people.untestable)
 
 
-def _opened(source: Transcripts, attribute: str, truth: bool) -> _Trials:
+def _opened(source: Transcripts, attribute: str) -> _Trials:
     """Find out who listened to what; a table in which nothing can be compared is refused."""
     column = source.require(*KEYS).column(attribute)
     kinds = source.kinds()
@@ -160,8 +158,7 @@ def _opened(source: Transcripts, attribute: str, truth: bool) -> _Trials:
     if not disturbed:
         text = f"there is only undisturbed speech (scenario '{next(iter(clean))}')"
         raise refuse("nothing_disturbed", text, about=attribute)
-    wanted = {"group": column, "speaker": "speaker"}
-    about = source.utterances(**wanted, reference="reference" if truth else "")
+    about = source.utterances(group=column, speaker="speaker", reference="reference")
     return _Trials(source, _once(source.where, about, attribute), recognizers, clean, disturbed)
 
 

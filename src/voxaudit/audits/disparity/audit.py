@@ -1,10 +1,10 @@
-"""Disparity: the question, the decision and the words. The regression is in `model.py`."""
+"""Disparity: the question, the decision and the words. Gaps between rates: `gaps.py`; the regression: `model.py`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from voxaudit.answer import (
     Refusal,
     RefusedError,
     Table,
-    Verdict,
     finding_id,
     number_or_none,
     refuse,
@@ -30,28 +29,33 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.disparity.frames import Question, embedding_controls, frames
+from voxaudit.audits.disparity.gaps import Gap, Part, compare
 from voxaudit.audits.disparity.model import Options, fit_part
-from voxaudit.audits.disparity.result import Contrast, Disparity, Effect, Fit, Interaction
+from voxaudit.audits.disparity.result import Disparity, Effect, Fit
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
+from voxaudit.stats.dispersion import speaker_spread
 from voxaudit.stats.group_design import Control, Frame
 from voxaudit.stats.labels import natural_order
 from voxaudit.stats.multiplicity import benjamini_hochberg, holm
 from voxaudit.stats.poisson_glmm import DEFAULT_NODES
-from voxaudit.stats.ratio_intervals import lower_together
 from voxaudit.stats.regression import Settings
-from voxaudit.wording import as_or_than, counted, listed, ratio_interval, times_as_many
+from voxaudit.wording import as_or_than, counted, listed, percent, ratio_interval, times_as_many
 
 INTERVALS = ("robust", "profile", "wald")
-LEVEL = 0.05
-MEASURE = "typical_speaker_ratio"
+MEASURE = "wer_ratio"
+TYPICAL = "typical_speaker_ratio"
+SAID = 3
+"""So many shown gaps of one attribute and recognizer are headlines."""
+UNLIKE = 1.25
+"""Where the ratio of typical speakers is so many times as far from that of the rates, the answer says why."""
 LEAD = (
-    "How many times as many errors a typical speaker of a group meets as one of the group it is compared with; 1 is no"
-    " difference. Speakers differ for reasons of their own, and a gap must be larger than that explains: a Poisson"
-    " regression with a random effect for every speaker (Liu et al. 2022). A gap is shown where both the likelihood's"
-    " and the speaker-robust p-value stay below 0.05 after Holm's correction for the comparisons of an attribute."
+    "How many times as many errors per word one group gets as another: the ratio of the two rates in the table."
+    " Speakers differ for reasons of their own, and a gap must be larger than that explains: whole speakers are"
+    " shuffled between the groups, and a second test guards against groups whose speakers differ unequally. A gap is"
+    " shown where p stays at 0.05 or below with all comparisons of the audit taken together."
 )
 
 
@@ -82,17 +86,22 @@ def disparity(
     seed: int = 0,
     extra: Sequence[Control] = (),
 ) -> Answer:
-    """Compare the error rates of the groups of sensitive attributes, with `controls` and speakers held fixed.
+    """Compare the error rates of the groups of sensitive attributes, `controls` being held fixed.
 
-    The model is `errors ~ Poisson(words * exp(mu_group + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022,
-    Eq. 7), or the same without `r` where `random` is false; a ratio is `exp(mu_group - mu_against)`, that of typical
-    speakers. A table needs the columns speaker, words and errors (or substitutions, deletions and insertions).
+    The headline is the ratio of two groups' error rates, `(E1/W1) / (E0/W0)`, E errors and W words; with controls, that
+    of difficulty-adjusted rates (`stats.group_ratios`). It is tested by shuffling speakers, all pairs of groups (or all
+    groups with `against`), recognizers, scenarios and attributes asked about being one family. A table needs the
+    columns speaker, words and errors (or substitutions, deletions and insertions).
+
+    Beside it stands the ratio of *typical speakers*, `exp(mu_group - mu_against)` of the model
+    `errors ~ Poisson(words * exp(mu_group + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022, Eq. 7), or
+    the same without `r` where `random` is false; utterances are then taken for independent everywhere. Its reference
+    group is `against`, or of two groups the better served one, of more the one with most speakers.
 
     Recognizers are answered one by one, on clean speech unless `scenario` says otherwise; `by` names other columns to
-    split by. Of two groups the better served one is compared with, of more the one with most speakers, or `against`.
-    `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another. `hold_text`
-    adds sentence embeddings of a text column to the controls. With `resamples`, the raw ratio of error rates stands
-    beside, with bootstrap intervals. `detail` holds every fit (`Disparity`).
+    split by. `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another.
+    `hold_text` adds sentence embeddings of a text column to the controls. With `resamples`, bootstrap intervals of the
+    ratio of rates stand beside, as Liu et al. have them. `detail` holds everything computed (`Disparity`).
 
     >>> import polars as pl
     >>> rows = [
@@ -101,8 +110,8 @@ def disparity(
     ... ]
     >>> answer = disparity(pl.DataFrame(rows), attribute="accent")
     >>> finding = answer.findings[0]
-    >>> finding.group, finding.against, finding.verdict, round(finding.estimate, 2)
-    ('b', 'a', 'shown', 2.44)
+    >>> finding.measure, finding.group, finding.against, finding.verdict, round(finding.estimate, 2)
+    ('wer_ratio', 'b', 'a', 'shown', 2.44)
     """
     if interval not in INTERVALS:
         raise VoxauditError(
@@ -113,46 +122,61 @@ def disparity(
     scores = Scores.of(
         source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
     )
-    split = _split(scores, by)
-    scores = _heard(scores, scenario, {*split, interaction})
+    scores = _heard(scores, scenario, {*(by or ()), interaction})
+    split = _split(scores, by, several=scenario is not None and "scenario" not in (interaction, *controls))
     notes = [Note("selected", text) for text in scores.notes]
     if hold_text is not None:
         extra, said = _text_controls(scores, hold_text, random)
         notes.append(Note("text", said))
     names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
     fits: list[Fit] = []
-    plain: list[Fit] = []
     refusals: list[Refusal] = []
+    parts: list[Part] = []
+    plain: list[Part] = []
     options = Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
+    base = None
+    heard = () if "scenario" in split else tuple(scores.scenarios)
     for name in names:
         try:
             question = Question(
                 scores.column(name), tuple(controls), split, interaction, random or _all_known(scores)
             )
-            found, said_of = _fits(scores, question, against, interaction_against, extra, options)
-            heard = () if "scenario" in split else tuple(scores.scenarios)
+            if scores.frame.height:
+                scores.comparable(question.attribute)
+            own = list(frames(scores, question, extra))
+            chosen, said_of = _against(own, question.attribute, against, scores.where)
+            base = _interaction_base(own, interaction, interaction_against, scores.where)
+            found = [fit_part(part, question, chosen, base, options) for part in own]
             fits += _adjusted([replace(fit, attribute=name, scenarios=heard) for fit in found])
+            parts += [Part(part, name, heard) for part in own]
             notes += said_of
             if hold_text is not None:
-                found, _ = _fits(scores, question, against, None, (), replace(options, resamples=0))
-                plain += _adjusted([replace(fit, attribute=name) for fit in found])
+                plain += [Part(part, name, heard) for part in frames(scores, question)]
         except RefusedError as error:
             if len(names) == 1:
                 raise
             refusals.append(error.refusal)
     if not fits:
         raise RefusedError(refusals[0])
-    if all(fit.refusal for fit in fits) and len(names) == 1:
-        assert fits[0].refusal is not None
-        raise RefusedError(replace(fits[0].refusal, about=scores.where))
-    return _answer(Disparity(interval, tuple(fits)), split, notes, refusals, plain)
+    gaps, changes = compare(parts, against=against, speakers=random, seed=seed, base=base)
+    as_it_is, _ = compare(plain, against=against, speakers=random, seed=seed) if plain else ([], [])
+    if len(names) == 1 and all(gap.refusal for gap in gaps):
+        whys = (*(gap.refusal for gap in gaps), *(fit.refusal for fit in fits))
+        first = next((why for why in whys if why is not None), None)
+        if first is None:
+            first = refuse("one_group", f"no two groups of {names[0]} occur together", about=names[0]).refusal
+        raise RefusedError(replace(first, about=scores.where))
+    return _answer(
+        Disparity(interval, tuple(fits), tuple(gaps), tuple(changes)), split, notes, refusals, as_it_is, parts
+    )
 
 
-def _split(scores: Scores, by: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the columns that split the table: recognizers are never thrown together unless somebody asks for it."""
+def _split(scores: Scores, by: Sequence[str] | None, *, several: bool) -> tuple[str, ...]:
+    """Return the columns that split the table: recognizers and scenarios that were named are not thrown together."""
     if by is not None:
         return (by,) if isinstance(by, str) else tuple(by)
-    return ("recognizer",) if "recognizer" in scores.frame.columns else ()
+    names = ("recognizer",) if "recognizer" in scores.frame.columns else ()
+    return (*names, "scenario") if several and len(scores.scenarios) > 1 else names
 
 
 def _heard(scores: Scores, scenario: Names, used: set[str | None]) -> Scores:
@@ -189,28 +213,11 @@ def _text_controls(scores: Scores, column: str, random: bool) -> tuple[Sequence[
 # The decision
 
 
-def _fits(
-    scores: Scores,
-    question: Question,
-    against: str | None,
-    base: str | None,
-    extra: Sequence[Control],
-    options: Options,
-) -> tuple[list[Fit], list[Note]]:
-    if scores.frame.height:
-        scores.comparable(question.attribute)
-    parts = list(frames(scores, question, extra))
-    chosen, notes = _against(parts, question.attribute, against, scores.where)
-    base = _interaction_base(parts, question.interaction, base, scores.where)
-    return [fit_part(part, question, chosen, base, options) for part in parts], notes
-
-
 def _against(parts: Sequence[Frame], attribute: str, asked: str | None, where: str) -> tuple[str, list[Note]]:
-    """Return the group that others are compared with.
+    """Return the group that the model sets typical speakers of others against.
 
-    Of two it is the better served that has errors at all: the test is the same, the sentence easier to read. Of more it
-    is the one with most speakers that has errors: to pick the best of several would make the others look worse than
-    they are.
+    Of two it is the better served that has errors at all. Of more it is the one with most speakers that has errors: to
+    pick the best of several would make the others look worse than they are.
     """
     totals: dict[str, list[float]] = {}
     people: dict[str, set[str]] = {}
@@ -244,7 +251,9 @@ def _against(parts: Sequence[Frame], attribute: str, asked: str | None, where: s
         chosen = min(wrong, key=lambda name: totals[name][0] / max(totals[name][1], 1.0))
     else:
         chosen = max(wrong, key=lambda name: (len(people.get(name, ())), totals[name][2]))
-    text = f"groups of {attribute} are compared with '{chosen}'"
+    if len(totals) == 2:
+        return chosen, []
+    text = f"all pairs of groups of {attribute} are compared; typical speakers are set against those of '{chosen}'"
     return chosen, [Note("against", text, {"attribute": attribute, "against": chosen}, see=("against",))]
 
 
@@ -269,96 +278,30 @@ def _interaction_base(
 
 
 def _adjusted(fits: Sequence[Fit]) -> list[Fit]:
-    """Return the fits of one attribute with p-values adjusted over all of them, and the verdicts that follow."""
-    effects = [(fit, effect) for fit in fits for effect in fit.effects]
+    """Return the fits of one attribute with the model's p-values adjusted over all of them."""
+    effects = [effect for fit in fits for effect in fit.effects]
     decided = iter(
-        replace(effect, verdict=_verdict(fit, effect, p["p_adjusted"]), **p)
-        for (fit, effect), p in zip(effects, _both([_careful(effect) for _, effect in effects]), strict=True)
+        replace(effect, **p)
+        for effect, p in zip(effects, _both([_careful(effect) for effect in effects]), strict=True)
     )
     fits = [replace(fit, effects=tuple(next(decided) for _ in fit.effects)) for fit in fits]
     tests = _both([None if fit.lrt is None else fit.lrt.p for fit in fits])
-    fits = [
+    return [
         fit if fit.lrt is None else replace(fit, lrt=replace(fit.lrt, **p))
         for fit, p in zip(fits, tests, strict=True)
     ]
-    return _adjusted_interactions(fits)
 
 
 def _careful(effect: Effect) -> float | None:
-    """Return the larger of the likelihood's and the robust p-value: a gap has to convince both."""
+    """Return the larger of the likelihood's and the robust p-value: a difference has to convince both."""
     known = [one.p for one in (effect.profile, effect.robust) if one is not None and one.p is not None]
     return max(known) if known else effect.p
-
-
-def _verdict(fit: Fit, effect: Effect, p: float | None) -> Verdict:
-    compared = (effect.group, fit.against)
-    if fit.sigma is not None and any(one.speakers == 1 for one in fit.groups if one.group in compared):
-        return "refused"  # one speaker cannot stand for a group
-    return "shown" if p is not None and p < LEVEL else "not_shown"
-
-
-def _adjusted_interactions(fits: Sequence[Fit]) -> list[Fit]:
-    parts = [fit.interaction for fit in fits if fit.interaction is not None]
-    each = iter(_both([contrast.p for part in parts for contrast in part.contrasts]))
-    whole = iter(_both([(part.robust or part.lrt).p for part in parts]))
-    decided = []
-    for fit in fits:
-        if fit.interaction is None:
-            decided.append(fit)
-            continue
-        part, test = fit.interaction, next(whole)
-        shown: Verdict = (
-            "shown" if test["p_adjusted"] is not None and test["p_adjusted"] < LEVEL else "not_shown"
-        )
-        contrasts = tuple(replace(contrast, **next(each)) for contrast in part.contrasts)
-        part = replace(part, contrasts=contrasts, verdict=shown)
-        if part.robust is not None:
-            part = replace(part, robust=replace(part.robust, **test))
-        else:
-            part = replace(part, lrt=replace(part.lrt, **test))
-        decided.append(replace(fit, interaction=part))
-    return decided
 
 
 def _both(p_values: Sequence[float | None]) -> list[dict[str, Any]]:
     """Return Holm's and Benjamini and Hochberg's p-values of one family."""
     pairs = zip(holm(p_values), benjamini_hochberg(p_values), strict=True)
     return [{"p_adjusted": p, "p_bh": p_bh} for p, p_bh in pairs]
-
-
-@dataclass(frozen=True)
-class _Gap:
-    """Two groups, the worse over the better: the ratio with the outer limits of all intervals."""
-
-    attribute: str
-    worse: str
-    better: str
-    ratio: float
-    low: float | None
-    high: float | None
-    speakers: int
-
-
-def _gaps(fit: Fit) -> Iterator[_Gap]:
-    people = {group.group: group.speakers or 0 for group in fit.groups}
-    for effect in fit.effects:
-        if effect.verdict == "refused":
-            continue
-        # A gap has to convince both the likelihood and the robust interval.
-        kinds = [one for one in (effect.profile, effect.robust) if one is not None]
-        lows = [low for low in (effect.low, *(one.low for one in kinds)) if low is not None]
-        highs = [high for high in (effect.high, *(one.high for one in kinds)) if high is not None]
-        low, high = min(lows, default=None), max(highs, default=None)
-        worse, better, ratio = effect.group, fit.against, effect.ratio
-        if ratio < 1.0:
-            worse, better = better, worse
-            ratio, low, high = _inverse(ratio) or math.inf, _inverse(high), _inverse(low)
-        fewest = min(people.get(worse, 0), people.get(better, 0))
-        yield _Gap(fit.attribute, worse, better, ratio, low, high, fewest)
-
-
-def _inverse(value: float | None) -> float | None:
-    return None if value is None else math.inf if value == 0.0 else 1.0 / value
 
 
 # The words
@@ -369,103 +312,158 @@ def _answer(
     split: tuple[str, ...],
     notes: Sequence[Note],
     refusals: Sequence[Refusal],
-    plain: Sequence[Fit],
+    as_it_is: Sequence[Gap],
+    parts: Sequence[Part],
 ) -> Answer:
-    fits = result.fits
+    fits, gaps = result.fits, result.gaps
+    spreads = {_key(part.attribute, part.frame.group): _spreads(part) for part in parts}
     tables = (
-        _groups_table(fits, split),
-        _text_table(plain, fits, split),
-        _interaction_table(fits, split),
+        _gaps_table(gaps, split),
+        _groups_table(fits, split, spreads),
+        _text_table(as_it_is, gaps, split),
+        _changes_table(result.changes, split),
         _baseline_table(fits, split),
         _controls_table(fits, split),
         _fits_table(fits, split),
         _speakers_table(fits, split),
     )
+    refused = [
+        replace(gap.refusal, about=f"{_part(gap)}{gap.attribute}") for gap in gaps if gap.refusal is not None
+    ]
+    # What the model cannot carry is said, but does not take the comparison of the rates away.
+    answered = {_key(gap.attribute, gap.by) for gap in gaps if gap.refusal is None}
+    for fit in fits:
+        if fit.refusal is not None and _key(fit.attribute, fit.by) in answered:
+            text = (
+                f"{_part(fit)}no model of typical speakers ({fit.attribute}): {fit.refusal.text.rstrip('.')}"
+            )
+            notes = [*notes, Note("no_model", text, see=fit.refusal.see)]
+        elif fit.refusal is not None and not any(_same(fit, gap) for gap in gaps):
+            refused.append(replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}"))
     attributes = listed(dict.fromkeys(fit.attribute for fit in fits))
-    refused = [replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}") for fit in fits if fit.refusal]
     return Answer(
         audit="disparity",
-        title=f"Errors by {attributes}" + (", what is said held fixed" if plain else ""),
-        findings=(*(one for fit in fits for one in _findings(fit)), *_worst(fits, refusals)),
+        title=f"Errors by {attributes}" + (", what is said held fixed" if as_it_is else ""),
+        findings=(
+            *_gap_findings(gaps, fits),
+            *_change_findings(result.changes),
+            *(one for fit in fits for one in _typical_findings(fit)),
+            *_worst(gaps, fits, refusals),
+        ),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
-        figures=tuple(_figures(fits)),
-        notes=(*notes, *_cautions(fits)),
-        refusals=(*refusals, *refused),
+        figures=tuple(_figures(gaps)),
+        notes=(*notes, *_unlike(gaps, fits, spreads), *_cautions(fits)),
+        refusals=(*refusals, *_once(refused)),
         lead=LEAD,
         detail=result,
     )
 
 
-def _keys(fit: Fit) -> dict[str, Any]:
-    """Return the recognizer and scenario of a fit, where it is about one."""
-    heard = {"scenario": fit.scenarios[0]} if len(fit.scenarios) == 1 else {}
-    keys = {**heard, **fit.by}
+def _once(refused: Sequence[Refusal]) -> list[Refusal]:
+    """Return refusals that say the same of several pairs of groups once."""
+    return list({(one.code, one.about, one.text): one for one in refused}.values())
+
+
+def _key(attribute: str, by: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (attribute, *by.values())
+
+
+def _same(fit: Fit, gap: Gap) -> bool:
+    return _key(fit.attribute, fit.by) == _key(gap.attribute, gap.by)
+
+
+def _keys(one: Fit | Gap) -> dict[str, Any]:
+    """Return the recognizer and scenario of a part, where it is about one."""
+    heard = {"scenario": one.scenarios[0]} if len(one.scenarios) == 1 else {}
+    keys = {**heard, **one.by}
     return {name: str(keys[name]) for name in ("recognizer", "scenario") if keys.get(name) is not None}
 
 
-def _id(fit: Fit, *parts: object) -> str:
-    return finding_id("disparity", *fit.by.values(), *fit.scenarios[: len(fit.scenarios) == 1], *parts)
+def _id(one: Fit | Gap, *parts: object) -> str:
+    return finding_id("disparity", *one.by.values(), *one.scenarios[: len(one.scenarios) == 1], *parts)
 
 
-def _part(fit: Fit) -> str:
-    return "".join(f"{value}: " for value in fit.by.values())
+def _part(one: Fit | Gap) -> str:
+    return "".join(f"{value}: " for value in one.by.values())
 
 
-def _who(fit: Fit, default: str = "The recognizer") -> str:
-    return str(fit.by.get("recognizer") or default)
+def _who(one: Fit | Gap, default: str = "The recognizer") -> str:
+    return str(one.by.get("recognizer") or default)
 
 
-def _when(fit: Fit) -> str:
+def _when(one: Fit | Gap) -> str:
     """Return the start of a sentence: what was heard, and who listened."""
-    scenario = _keys(fit).get("scenario")
-    if scenario is None and not fit.scenarios:
-        return _who(fit)
-    heard = f"Under {scenario}" if scenario else f"Over {counted(len(fit.scenarios), 'scenario')} together"
-    return f"{'On clean speech' if scenario == CLEAN else heard} {_who(fit, 'the recognizer')}"
+    scenario = _keys(one).get("scenario")
+    if scenario is None and not one.scenarios:
+        return _who(one)
+    heard = f"Under {scenario}" if scenario else f"Over {counted(len(one.scenarios), 'scenario')} together"
+    return f"{'On clean speech' if scenario == CLEAN else heard} {_who(one, 'the recognizer')}"
 
 
-def _by(fits: Iterable[Fit], key: Callable[[Fit], Any]) -> dict[Any, list[Fit]]:
-    found: dict[Any, list[Fit]] = {}
-    for fit in fits:
-        found.setdefault(key(fit), []).append(fit)
-    return found
-
-
-def _findings(fit: Fit) -> Iterator[Finding]:
-    about: dict[str, Any] = {"attribute": fit.attribute, "unit": "ratio", **_keys(fit)}
-    if fit.refusal is not None:
-        sentence = f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}."
-        id_ = _id(fit, fit.attribute, MEASURE)
-        yield Finding(id_, MEASURE, "refused", sentence, code=fit.refusal.code, headline=True, **about)
-        return
-    shown = [effect for effect in fit.effects if effect.verdict == "shown"]
-    top = max(shown or fit.effects, key=lambda effect: abs(effect.estimate), default=None)
-    observed = {group.group: group for group in fit.groups}
-    for effect in fit.effects:
-        group = observed[effect.group]
+def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]:
+    said = _headlines(gaps)
+    for gap in gaps:
+        refused = gap.verdict == "refused"
         yield Finding(
-            _id(fit, fit.attribute, effect.group, MEASURE),
+            _id(gap, gap.attribute, gap.group.group, gap.against.group, MEASURE),
             MEASURE,
-            effect.verdict,
-            _sentence(fit, effect),
-            **_limits(effect),
-            p=_careful(effect),
-            p_adjusted=effect.p_adjusted,
-            family=f"groups of {fit.attribute}",
-            **{name: getattr(group, name) for name in ("group", "speakers", "utterances", "words")},
-            against=fit.against,
-            speakers_against=observed[fit.against].speakers,
-            excludes=_farther(effect.low, effect.high) if effect.verdict == "not_shown" else None,
-            code="one_speaker" if effect.verdict == "refused" else None,
-            headline=effect is top,
-            **about,
+            gap.verdict,
+            _sentence(gap),
+            estimate=None if refused else gap.ratio,
+            low=None if refused else gap.low,
+            high=None if refused else gap.high,
+            p=gap.p,
+            p_adjusted=gap.p_adjusted,
+            family=None if refused else f"{counted(gap.family, 'comparison')} of groups",
+            **{name: getattr(gap.group, name) for name in ("group", "speakers", "utterances", "words")},
+            against=gap.against.group,
+            speakers_against=gap.against.speakers,
+            excludes=_farther(gap.low, gap.high) if gap.verdict == "not_shown" else None,
+            code=gap.refusal.code if gap.refusal else "too_few_errors" if refused else None,
+            headline=id(gap) in said,
+            attribute=gap.attribute,
+            unit="ratio",
+            **_keys(gap),
         )
-    if fit.interaction is not None:
-        yield _interaction_finding(fit, fit.interaction, about)
+    heard = {_key(gap.attribute, gap.by) for gap in gaps}
+    for fit in fits:
+        if fit.refusal is not None and _key(fit.attribute, fit.by) not in heard:
+            sentence = f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}."
+            yield Finding(
+                _id(fit, fit.attribute, MEASURE),
+                MEASURE,
+                "refused",
+                sentence,
+                code=fit.refusal.code,
+                headline=True,
+                attribute=fit.attribute,
+                unit="ratio",
+                **_keys(fit),
+            )
 
 
-def _limits(one: Effect | Contrast) -> dict[str, Any]:
-    return {"estimate": one.ratio, "low": one.low, "high": one.high}
+def _headlines(gaps: Sequence[Gap]) -> set[int]:
+    """Return what is said first of every attribute and part: the widest gaps shown, else the widest one."""
+    said: set[int] = set()
+    for own in _by(gaps).values():
+        ranked = sorted(own, key=lambda gap: -_distance(gap))
+        shown = [gap for gap in ranked if gap.verdict == "shown"]
+        said |= {id(gap) for gap in shown[:SAID] or ranked[:1]}
+    return said
+
+
+def _distance(gap: Gap) -> float:
+    """Return how far a ratio is from 1, a refused one nearest."""
+    if gap.verdict == "refused" or gap.ratio is None:
+        return -1.0
+    return abs(math.log(gap.ratio)) if 0.0 < gap.ratio < math.inf else math.inf
+
+
+def _by(gaps: Iterable[Gap]) -> dict[Any, list[Gap]]:
+    found: dict[Any, list[Gap]] = {}
+    for gap in gaps:
+        found.setdefault(_key(gap.attribute, gap.by), []).append(gap)
+    return found
 
 
 def _farther(low: float | None, high: float | None) -> float | None:
@@ -474,94 +472,212 @@ def _farther(low: float | None, high: float | None) -> float | None:
     return max(known, key=lambda limit: abs(math.log(limit)), default=None)
 
 
-def _sentence(fit: Fit, effect: Effect) -> str:
-    if effect.verdict == "refused":
-        return (
-            f"{_who(fit)}: no conclusion about {effect.group} ({fit.attribute}) against {fit.against}: one speaker"
-            " cannot stand for a group."
-        )
+def _sentence(gap: Gap) -> str:
+    if gap.verdict == "refused":
+        why = gap.refusal.text.rstrip(".") if gap.refusal else "neither group has errors"
+        about = f"{gap.group.group} ({gap.attribute}) against {gap.against.group}"
+        return f"{_who(gap)}: no conclusion about {about}: {why}."
+    low, high = number_or_none(gap.low), number_or_none(gap.high)
+    many = times_as_many(gap.ratio, gap.low, gap.high)
+    nothing_excluded = high is None and not low
+    if nothing_excluded and gap.ratio is not None:
+        many = f"{gap.ratio:.2f} times as many errors"
+    held = f", {listed(gap.controls, 3)} held fixed" if gap.controls else ""
+    rates = (
+        ""
+        if gap.rate is None
+        else f" ({percent(gap.rate)} against {percent(gap.rate_against)} of the words{held})"
+    )
     claim = (
-        f"{_when(fit)} makes {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group}"
-        f" speaker ({fit.attribute}) {as_or_than(effect.ratio)} for a typical {fit.against} one"
+        f"{_when(gap)} makes {many} per word for {gap.group.group} speakers"
+        f" ({gap.attribute}) {as_or_than(gap.ratio)} for {gap.against.group} speakers{rates}"
     )
-    if effect.verdict == "shown":
+    if gap.verdict == "shown":
         return f"{claim}: a gap is shown."
-    low, high = number_or_none(effect.low), number_or_none(effect.high)
+    if nothing_excluded:
+        return f"{claim}: no gap is shown, and with so few speakers none is excluded."
     if low is not None and high is not None and not low <= 1.0 <= high:
-        return f"{claim}: no gap is shown once all comparisons and both tests are allowed for."
+        return f"{claim}: no gap is shown once all {counted(gap.family, 'comparison')} are allowed for."
     limit = _farther(low, high)
-    return f"{claim}: no gap is shown" + (
-        f", but {limit:.2f} times as many are not ruled out." if limit else "."
-    )
+    return f"{claim}: no gap is shown" + (f"; {_excluded(limit)} is not excluded." if limit else ".")
 
 
-def _interaction_finding(fit: Fit, part: Interaction, about: dict[str, Any]) -> Finding:
-    test = part.robust or part.lrt
-    largest = max(part.contrasts, key=lambda one: abs(one.estimate))
-    shown = part.verdict == "shown"
-    does = "hurts the groups differently" if shown else "is not shown to hurt one group more"
-    sentence = (
-        f"{_who(fit)}: {part.column} {does} ({fit.attribute}, from {part.against}); at most, under {largest.at} the"
-        f" errors of {largest.group} grow {ratio_interval(largest.ratio, largest.low, largest.high)} times as much as"
-        f" those of {fit.against}."
-    )
-    return Finding(
-        _id(fit, fit.attribute, part.column, "interaction"),
-        "interaction",
-        part.verdict,
-        sentence,
-        **_limits(largest),
-        p=test.p,
-        p_adjusted=test.p_adjusted,
-        family=f"interactions with {part.column}",
-        group=largest.group,
-        against=fit.against,
-        speakers=fit.speakers,
-        utterances=fit.utterances,
-        headline=True,
-        **about,
-    )
+def _excluded(limit: float) -> str:
+    """Return the largest gap that is not excluded, as so many times as many for whoever gets more."""
+    return f"a gap of up to {max(limit, 1.0 / limit):.2f} times"
 
 
-def _worst(fits: Sequence[Fit], refused: Sequence[Refusal]) -> Iterator[Finding]:
+def _change_findings(changes: Sequence[Gap]) -> Iterator[Finding]:
+    """Yield, for every attribute and part, the surest change: where one group's errors grow more than the other's."""
+    for own in _by(changes).values():
+        top = min(own, key=lambda gap: (gap.p_adjusted is None, gap.p_adjusted, gap.p))
+        many = ratio_interval(top.ratio, top.low, top.high)
+        claim = (
+            f"{_who(top)}: from {top.since} to {top.at} the errors of {top.group.group} ({top.attribute}) grow {many}"
+            f" times as much as those of {top.against.group}"
+        )
+        limit = _farther(top.low, top.high)
+        end = "a difference is shown" if top.verdict == "shown" else "no difference is shown"
+        if top.verdict != "shown" and limit:
+            end += f"; {max(limit, 1.0 / limit):.2f} times is not excluded"
+        yield Finding(
+            _id(top, top.attribute, "interaction"),
+            "interaction",
+            top.verdict,
+            f"{claim}: {end}.",
+            estimate=top.ratio,
+            low=top.low,
+            high=top.high,
+            p=top.p,
+            p_adjusted=top.p_adjusted,
+            family=f"{counted(top.family, 'change')} of gaps",
+            **{name: getattr(top.group, name) for name in ("group", "speakers", "utterances", "words")},
+            against=top.against.group,
+            speakers_against=top.against.speakers,
+            excludes=limit if top.verdict == "not_shown" else None,
+            headline=True,
+            attribute=top.attribute,
+            unit="ratio",
+            **_keys(top),
+        )
+
+
+def _typical_findings(fit: Fit) -> Iterator[Finding]:
+    observed = {group.group: group for group in fit.groups}
+    for effect in fit.effects:
+        group = observed[effect.group]
+        sentence = (
+            f"{_when(fit)} makes {times_as_many(effect.ratio, effect.low, effect.high)} for a typical {effect.group}"
+            f" speaker ({fit.attribute}) {as_or_than(effect.ratio)} for a typical {fit.against} one."
+        )
+        yield Finding(
+            _id(fit, fit.attribute, effect.group, TYPICAL),
+            TYPICAL,
+            "measured",
+            sentence,
+            estimate=effect.ratio,
+            low=effect.low,
+            high=effect.high,
+            p=_careful(effect),
+            p_adjusted=effect.p_adjusted,
+            family=f"typical speakers of {fit.attribute}",
+            **{name: getattr(group, name) for name in ("group", "speakers", "utterances", "words")},
+            against=fit.against,
+            speakers_against=observed[fit.against].speakers,
+            attribute=fit.attribute,
+            unit="ratio",
+            **_keys(fit),
+        )
+
+
+def _worst(gaps: Sequence[Gap], fits: Sequence[Fit], refused: Sequence[Refusal]) -> Iterator[Finding]:
     """Yield, for every part of the table, the widest gap between two groups: what a gate looks at.
 
-    The largest of several lower limits would be too high by chance: they are taken together.
+    The largest of several lower limits would be too high by chance: they hold for the whole family.
     """
     measure = "worst_group_ratio"
-    for own in _by(fits, lambda fit: tuple(fit.by.values())).values():
-        about: dict[str, Any] = {"unit": "ratio", **_keys(own[0])}
-        id_, who = _id(own[0], measure), _who(own[0])
-        gaps = [gap for fit in own for gap in _gaps(fit)]
-        why = next((one for one in (*(fit.refusal for fit in own), *refused) if one is not None), None)
-        if why is not None or not gaps:
+    parts: dict[tuple[Any, ...], Fit] = {}
+    for fit in fits:
+        parts.setdefault(tuple(fit.by.values()), fit)
+    for key in parts:
+        about: dict[str, Any] = {"unit": "ratio", **_keys(parts[key])}
+        own = [gap for gap in gaps if tuple(gap.by.values()) == key]
+        judged = [gap for gap in own if gap.verdict != "refused"]
+        whys = (
+            *(gap.refusal for gap in own),
+            *(fit.refusal for fit in fits if tuple(fit.by.values()) == key),
+            *refused,
+        )
+        why = next((one for one in whys if one is not None), None)
+        id_ = _id(parts[key], measure)
+        if not judged:
             code, text = (why.code, why.text) if why else ("one_speaker", "every group has one speaker only")
-            sentence = f"{who}: the widest gap between groups cannot be judged: {text.rstrip('.')}."
+            sentence = (
+                f"{_who(parts[key])}: the widest gap between groups cannot be judged: {text.rstrip('.')}."
+            )
             yield Finding(id_, measure, "refused", sentence, code=code, **about)
             continue
-        widest = max(gaps, key=lambda gap: gap.ratio)
-        lows = [lower_together(gap.ratio, gap.low, len(gaps), gap.speakers) for gap in gaps]
-        low = max((low for low in lows if low is not None), default=None)
-        together = f" with {len(gaps)} comparisons taken together" if len(gaps) > 1 else ""
-        sentence = (
-            f"The widest gap of {_who(own[0], 'the recognizer')} is {widest.ratio:.2f} times as many errors for a"
-            f" typical {widest.worse} speaker ({widest.attribute}) as for a typical {widest.better} one"
-            + ("." if low is None else f", at least {low:.2f} times{together}.")
+        widest = max(judged, key=_distance)
+        worse, better, ratio, high = widest.group, widest.against, widest.ratio, widest.high
+        if ratio is not None and ratio < 1.0:
+            worse, better, ratio, high = better, worse, _inverse(ratio), _inverse(widest.low)
+        low = max((gap.lowest for gap in judged if gap.lowest is not None), default=None)
+        together = f" with {counted(widest.family, 'comparison')} taken together" if widest.family > 1 else ""
+        gap = f"{ratio:.2f} times as many errors per word for {worse.group} speakers as for {better.group} speakers"
+        if ratio == math.inf:
+            gap = (
+                f"that of {worse.group} speakers, who meet errors, to {better.group} speakers, who meet none"
+            )
+        sentence = f"The widest gap of {_who(widest, 'the recognizer')} ({widest.attribute}) is {gap}" + (
+            f": at least {low:.2f} times{together}." if low else "."
         )
         yield Finding(
             id_,
             measure,
             "measured",
             sentence,
-            estimate=widest.ratio,
+            estimate=ratio,
             low=low,
-            high=max(math.inf if gap.high is None else gap.high for gap in gaps),
+            high=high,
             attribute=widest.attribute,
-            group=widest.worse,
-            against=widest.better,
-            speakers=widest.speakers,
+            group=worse.group,
+            against=better.group,
+            speakers=min(one.speakers or 0 for one in (worse, better)),
             **about,
         )
+
+
+def _inverse(value: float | None) -> float | None:
+    return None if value is None else math.inf if value == 0.0 else 1.0 / value
+
+
+def _spreads(part: Part) -> dict[str, float]:
+    """Return the factor by which speakers of each group differ from one another."""
+    codes, found = part.frame.attribute.codes, {}
+    for code, name in enumerate(part.frame.attribute.names):
+        rows = codes == code
+        errors, words = (
+            np.asarray(np.bincount(part.unit[rows], values[rows]), dtype=np.float64)
+            for values in (part.frame.errors, part.frame.words)
+        )
+        found[name] = float(np.exp(speaker_spread(errors, words)))
+    return found
+
+
+def _unlike(
+    gaps: Sequence[Gap], fits: Sequence[Fit], spreads: Mapping[tuple[Any, ...], Mapping[str, float]]
+) -> Iterator[Note]:
+    """Say why typical speakers differ more or less than the rates do, where that is much."""
+    for fit in fits:
+        for effect in fit.effects:
+            for gap in gaps:
+                pair = {gap.group.group, gap.against.group}
+                if not _same(fit, gap) or pair != {effect.group, fit.against} or not gap.ratio:
+                    continue
+                typical = effect.ratio if gap.group.group == effect.group else _inverse(effect.ratio)
+                apart = (
+                    abs(math.log(typical / gap.ratio))
+                    if typical and math.isfinite(typical * gap.ratio)
+                    else 0.0
+                )
+                if apart <= math.log(UNLIKE):
+                    continue
+                spread = spreads[_key(fit.attribute, fit.by)]
+                ours, theirs = spread[gap.group.group], spread[gap.against.group]
+                text = (
+                    f"{_part(gap)}a typical {gap.group.group} speaker meets {typical:.2f} times as many errors as a"
+                    f" typical {gap.against.group} one, while the groups' error rates differ {gap.ratio:.2f} times:"
+                    f" speakers differ from one another by a factor of {ours:.1f} among {gap.group.group} and of"
+                    f" {theirs:.1f} among {gap.against.group}, and in a rate those who are heard worst or speak most"
+                    " weigh most"
+                )
+                facts = {
+                    "group": gap.group.group,
+                    "spread": ours,
+                    "spread_against": theirs,
+                    "typical": typical,
+                }
+                yield Note("unlike_spread", text, facts)
 
 
 def _cautions(fits: Sequence[Fit]) -> list[Note]:
@@ -580,7 +696,33 @@ def _cautions(fits: Sequence[Fit]) -> list[Note]:
     ]
 
 
-def _groups_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+def _gap_row(gap: Gap) -> dict[str, Any]:
+    groups = {"group": gap.group.group, "against": gap.against.group}
+    row = {**gap.by, "attribute": gap.attribute, **groups}
+    row |= {"speakers": gap.group.speakers, "speakers_against": gap.against.speakers}
+    row |= {"wer": gap.group.wer, "wer_against": gap.against.wer}
+    if gap.controls:
+        row |= {"adjusted_wer": gap.rate, "adjusted_wer_against": gap.rate_against}
+    row |= {MEASURE: gap.ratio, "low": gap.low, "high": gap.high}
+    return row | {"p": gap.p, "p_adjusted": gap.p_adjusted, "verdict": gap.verdict.replace("_", " ")}
+
+
+def _gaps_table(gaps: Sequence[Gap], split: tuple[str, ...]) -> Table:
+    held = any(gap.controls for gap in gaps)
+    rates = [("wer", "WER", "percent"), ("wer_against", "WER, against", "percent")]
+    if held:
+        rates = [("adjusted_wer", "WER, adjusted", "percent"), ("adjusted_wer_against", "against", "percent")]
+    ratio = Column(MEASURE, "ratio of WERs", "ratio", "low", "high")
+    columns = [*split, "attribute", "group", "against", *rates, ratio, "p", "p_adjusted", "verdict"]
+    note = "The ratio is that of the two rates beside it"
+    note += ", words being counted in units of equal difficulty. " if held else ". "
+    note += "p, adjusted, holds for all comparisons of this answer together."
+    return tabulate("gaps", "Gaps between groups", [_gap_row(gap) for gap in gaps], columns, note=note)
+
+
+def _groups_table(
+    fits: Sequence[Fit], split: tuple[str, ...], spreads: Mapping[tuple[Any, ...], Mapping[str, float]]
+) -> Table:
     rows = []
     for fit in fits:
         effects = {effect.group: effect for effect in fit.effects}
@@ -588,36 +730,39 @@ def _groups_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
             effect = effects.get(group.group)
             against = None if effect is None else fit.against
             row = {**fit.by, "attribute": fit.attribute, **asdict(group), "against": against}
+            row |= {"spread": spreads[_key(fit.attribute, fit.by)][group.group]}
             row |= {
-                MEASURE: effect and effect.ratio,
+                TYPICAL: effect and effect.ratio,
                 "low": effect and effect.low,
                 "high": effect and effect.high,
             }
             row |= {"p": effect and _careful(effect), "p_adjusted": effect and effect.p_adjusted}
-            row |= {"p_bh": effect and effect.p_bh, "verdict": effect and effect.verdict.replace("_", " ")}
+            row |= {"p_bh": effect and effect.p_bh}
             for kind in INTERVALS:  # all kinds are in the JSON
                 limits = effect and getattr(effect, kind)
                 row |= {f"{kind}_{name}": limits and getattr(limits, name) for name in ("low", "high", "p")}
             rows.append(row)
-    ratio = Column(MEASURE, "errors, typical speaker", "ratio", "low", "high")
+    spread = Column("spread", "speakers differ by a factor of", "ratio")
+    ratio = Column(TYPICAL, "errors, typical speaker", "ratio", "low", "high")
     columns = [
         *split,
         "attribute",
         "group",
-        "against",
         "speakers",
+        "words",
         "wer",
+        spread,
+        "against",
         ratio,
         "p",
         "p_adjusted",
-        "verdict",
     ]
     note = (
-        "WER is as observed; the ratio is that of typical speakers, with speakers and controls held fixed, and differs"
-        " from the ratio of the WERs where the spread between speakers does. p is the larger of the likelihood's and"
-        " the speaker-robust one; adjusted is Holm's."
+        "The last columns are the model's: errors of a typical speaker over those of a typical one of the group beside,"
+        " controls held fixed. That differs from the ratio of the rates where groups differ in spread. p is the larger"
+        " of the likelihood's and the speaker-robust one; adjusted is Holm's within the attribute."
     )
-    return tabulate("groups", "Errors by group", rows, columns, note=note)
+    return tabulate("groups", "Errors by group, and a typical speaker's", rows, columns, note=note)
 
 
 def _effects(fits: Iterable[Fit]) -> Iterator[tuple[dict[str, Any], Effect]]:
@@ -628,11 +773,15 @@ def _effects(fits: Iterable[Fit]) -> Iterator[tuple[dict[str, Any], Effect]]:
             yield {**fit.by, **about}, effect
 
 
-def _text_table(plain: Sequence[Fit], fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
-    held = {tuple(about.values()): effect for about, effect in _effects(fits)}
+def _text_table(as_it_is: Sequence[Gap], gaps: Sequence[Gap], split: tuple[str, ...]) -> Table:
+    def who(gap: Gap) -> tuple[Any, ...]:
+        return (*_key(gap.attribute, gap.by), gap.group.group, gap.against.group)
+
+    held = {who(gap): gap for gap in gaps}
     rows = []
-    for row, effect in _effects(plain):
-        for name, one in (("as_it_is", effect), ("text_held_fixed", held.get(tuple(row.values())))):
+    for gap in as_it_is:
+        row = {**gap.by, "attribute": gap.attribute, "group": gap.group.group, "against": gap.against.group}
+        for name, one in (("as_it_is", gap), ("text_held_fixed", held.get(who(gap)))):
             row |= {name: one and one.ratio}
             row |= {f"{name}_low": one and one.low, f"{name}_high": one and one.high}
         rows.append(row)
@@ -642,16 +791,36 @@ def _text_table(plain: Sequence[Fit], fits: Sequence[Fit], split: tuple[str, ...
     return tabulate("text", "What stays when the text is held fixed", rows, columns, note=note)
 
 
-def _interaction_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
+def _changes_table(changes: Sequence[Gap], split: tuple[str, ...]) -> Table:
     rows = [
-        {**fit.by, "attribute": fit.attribute, "against": fit.against, **asdict(contrast)}
-        for fit in fits
-        if fit.interaction is not None
-        for contrast in fit.interaction.contrasts
+        {
+            **gap.by,
+            **{
+                name: getattr(gap, name) for name in ("attribute", "since", "at", "ratio", "low", "high", "p")
+            },
+            "group": gap.group.group,
+            "against": gap.against.group,
+            "p_adjusted": gap.p_adjusted,
+            "verdict": gap.verdict.replace("_", " "),
+        }
+        for gap in changes
     ]
-    columns = [*split, *["attribute", "at", "group", "against", "ratio[low,high]", "p", "p_adjusted"]]
+    columns = [
+        *(
+            *split,
+            "attribute",
+            "since",
+            "at",
+            "group",
+            "against",
+            "ratio[low,high]",
+            "p",
+            "p_adjusted",
+            "verdict",
+        )
+    ]
     return tabulate(
-        "interaction", "How much more a group's errors grow than those of the other", rows, columns
+        "interaction", "How many times as much a group's errors grow as those of the other", rows, columns
     )
 
 
@@ -719,24 +888,25 @@ def _speakers_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     return tabulate("speakers", title, rows, columns, folded=True)
 
 
-def _figures(fits: Sequence[Fit]) -> Iterator[Figure]:
-    for number, (attribute, own) in enumerate(_by(fits, lambda fit: fit.attribute).items()):
+def _figures(gaps: Sequence[Gap]) -> Iterator[Figure]:
+    for number, attribute in enumerate(dict.fromkeys(gap.attribute for gap in gaps)):
+        own = [gap for gap in gaps if gap.attribute == attribute and gap.ratio is not None]
+        several = len({tuple(gap.by.values()) for gap in own}) > 1
         rows = [
             ForestRow(
-                f"{_part(fit)}{effect.group}" if len(own) > 1 else effect.group,
-                Cell(*map(number_or_none, (effect.ratio, effect.low, effect.high))),
-                effect.verdict == "shown",
-                effect.verdict.replace("_", " "),
+                f"{_part(gap) if several else ''}{gap.group.group} / {gap.against.group}",
+                Cell(*map(number_or_none, (gap.ratio, gap.low, gap.high))),
+                gap.verdict == "shown",
+                gap.verdict.replace("_", " "),
             )
-            for fit in own
-            for effect in fit.effects
+            for gap in own
         ]
         if rows:
-            shown, against = sum(row.shown for row in rows), own[0].against
+            shown = sum(row.shown for row in rows)
             yield Figure(
                 "forest" if number == 0 else f"forest-{attribute}",
-                f"{attribute}: errors of a typical speaker relative to {against}",
-                f"Ratios of errors by {attribute} with 95 % intervals; {shown} of {len(rows)} are shown to differ.",
-                Forest(tuple(rows), f"times as many errors as for {against}"),
-                "groups",
+                f"{attribute}: error rate of one group over that of another",
+                f"Ratios of error rates by {attribute} with 95 % intervals; {shown} of {len(rows)} gaps are shown.",
+                Forest(tuple(rows), "times as many errors per word"),
+                "gaps",
             )

@@ -9,13 +9,12 @@ import numpy as np
 
 from voxaudit.answer import Note, Refusal, RefusedError, refuse
 from voxaudit.audits.disparity.frames import Question
+from voxaudit.audits.disparity.gaps import FEWEST_ERRORS
 from voxaudit.audits.disparity.result import (
     Coefficient,
-    Contrast,
     Effect,
     Fit,
     FTest,
-    Interaction,
     Mode,
     RatioTest,
 )
@@ -25,12 +24,10 @@ from voxaudit.stats.group_design import Frame, Term, group_design
 from voxaudit.stats.labels import Labels
 from voxaudit.stats.poisson_glmm import MixedFit, NoFiniteEstimateError
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
-from voxaudit.stats.ratio_intervals import intervals, robust_interval
+from voxaudit.stats.ratio_intervals import intervals
 from voxaudit.stats.regression import Regression, Settings, likelihood_ratio, regress, without_columns
 from voxaudit.stats.robust import Sandwich, robust_test, speaker_freedom, speaker_sandwich
 
-FEWEST_ERRORS = 5
-"""With fewer errors in all, no comparison is made."""
 FEW_SPEAKERS = 20
 """With fewer speakers in a group, likelihood intervals are noticeably too narrow."""
 OVERDISPERSED = 1.25
@@ -81,7 +78,6 @@ def fit_part(frame: Frame, question: Question, against: str, base: str | None, o
         effects = tuple(
             _effect(frame, model, index, sandwich, against, options) for index in model.columns("attribute")
         )
-        crossed = None if base is None else interaction(frame, question, against, base, settings)
     except RefusedError as refused:
         return Fit(**shared, refusal=refused.refusal)
     except NoFiniteEstimateError as error:
@@ -101,7 +97,6 @@ def fit_part(frame: Frame, question: Question, against: str, base: str | None, o
         lrt=lrt,
         robust=robust,
         dispersion=spread,
-        interaction=crossed,
         cautions=tuple(cautions(frame, model, question.attribute, spread["mixed"])),
     )
 
@@ -165,17 +160,14 @@ def fit_frame(
     settings: Settings,
     *,
     base: str | None = None,
-    interact: bool = False,
 ) -> Model:
-    """Fit one frame. `base` is the reference value of its interaction column, which acts apart or, with `interact`,
-    differently on every group.
-    """
+    """Fit one frame; `base` is the reference value of its interaction column, which is held fixed."""
     _refuse_early(frame, attribute, reference, settings)
     if base is not None and frame.interaction is not None and base not in frame.interaction.labels.names:
         raise refuse(
             "no_clean_speech", f"the value '{base}' of {frame.interaction.column} does not occur here"
         )
-    terms, design = group_design(frame, attribute, reference, base=base, interact=interact)
+    terms, design = group_design(frame, attribute, reference, base=base)
     codes = frame.speaker.codes if frame.speaker is not None and settings.random else None
     speaker = np.zeros(len(frame.errors), dtype=np.int64) if codes is None else codes
     cells = collapse(frame.errors, frame.words, speaker, design)
@@ -227,8 +219,8 @@ def _dependence(model: Regression, terms: tuple[Term, ...], attribute: str) -> l
     for one in model.dependent:
         term = terms[one.column]
         on = ", ".join(dict.fromkeys(str(terms[index].column) for index in one.on))
-        if term.kind in ("attribute", "interaction"):
-            what = f"group '{term.level}' of {attribute}" + (f" at '{term.at}'" if term.at else "")
+        if term.kind == "attribute":
+            what = f"group '{term.level}' of {attribute}"
             raise refuse(
                 "not_separable",
                 f"{what} cannot be told apart from {on or 'the rest'}: they go together in every utterance. Leave out"
@@ -340,33 +332,3 @@ def _far_speakers(fit: MixedFit, speaker: Labels) -> list[Note]:
         )
         for index in far[np.argsort(-np.abs(fit.modes[far]))][:3]
     ]
-
-
-def interaction(
-    frame: Frame, question: Question, reference: str, base: str, settings: Settings
-) -> Interaction:
-    """Fit the model with group x column terms and test them all against none.
-
-    A contrast of group g at value s is `[rate(g, s) / rate(g, base)] / [rate(reference, s) / rate(reference, base)]`.
-    """
-    model = fit_frame(frame, question.attribute, reference, settings, base=base, interact=True)
-    lrt, robust, sandwich = _together(model, "interaction")
-    contrasts = tuple(_contrast(model, index, sandwich) for index in model.columns("interaction"))
-    return Interaction(str(question.interaction), base, contrasts, robust, lrt)
-
-
-def _contrast(model: Model, index: int, robust: Sandwich | None) -> Contrast:
-    term, (estimate, se) = model.terms[index], model.regression.estimate(index)
-    shown = None if robust is None else robust_interval(model.regression, index, robust)
-    if shown is None:
-        shown = intervals(model.regression, index, None)[0]
-    return Contrast(
-        group=str(term.level),
-        at=str(term.at),
-        estimate=estimate,
-        se=shown.se if shown.se is not None else (None if np.isnan(se) else se),
-        ratio=float(np.exp(estimate)),
-        low=shown.low,
-        high=shown.high,
-        p=shown.p,
-    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from voxaudit.answer import Note, Refusal, Verdict
+from voxaudit.answer import Note, Refusal
+from voxaudit.audits.disparity.gaps import Gap
 from voxaudit.stats.group_design import Group
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap
 from voxaudit.stats.ratio_intervals import Interval
@@ -31,7 +32,7 @@ class FTest(RobustTest):
 
 @dataclass(frozen=True)
 class Effect:
-    """One group against the reference group: the ratio of their error rates, all else being equal."""
+    """A typical speaker of one group against one of the reference group: the ratio of their error rates."""
 
     group: str
     estimate: float
@@ -49,7 +50,6 @@ class Effect:
     p_adjusted: float | None = None
     """Holm's, of the larger of the likelihood's and the robust p-value: a gap has to convince both."""
     p_bh: float | None = None
-    verdict: Verdict = "not_shown"
 
 
 @dataclass(frozen=True)
@@ -62,38 +62,6 @@ class Coefficient:
     estimate: float
     se: float | None
     robust_se: float | None
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """How much more (or less) one scenario multiplies the errors of a group than those of the reference group."""
-
-    group: str
-    at: str
-    estimate: float
-    se: float | None
-    ratio: float
-    low: float | None
-    high: float | None
-    p: float | None
-    p_adjusted: float | None = None
-    p_bh: float | None = None
-
-
-@dataclass(frozen=True)
-class Interaction:
-    """Does the column change the errors of some groups more than those of others?
-
-    `contrasts` are ratios of ratios with speaker-robust intervals. `robust` is the test to read: it lets speakers
-    react differently; `lrt` assumes that all speakers of a group react alike, and claims too much where they do not.
-    """
-
-    column: str
-    against: str
-    contrasts: tuple[Contrast, ...]
-    robust: FTest | None
-    lrt: RatioTest
-    verdict: Verdict = "measured"
 
 
 @dataclass(frozen=True)
@@ -130,7 +98,6 @@ class Fit:
     """Twice the gain in log-likelihood by the speakers' random effect."""
     nodes: int | None = None
     dispersion: dict[str, float | None] | None = None
-    interaction: Interaction | None = None
     cautions: tuple[Note, ...] = ()
     modes: tuple[Mode, ...] = ()
     scenarios: tuple[str, ...] = ()
@@ -139,7 +106,12 @@ class Fit:
 
 @dataclass(frozen=True)
 class Disparity:
-    """What the audit computed: one fit for every attribute and part of the table."""
+    """What the audit computed: the gaps between groups, how they change, and the model of typical speakers.
+
+    There is one fit for every attribute and part of the table.
+    """
 
     interval: str
     fits: tuple[Fit, ...]
+    gaps: tuple[Gap, ...]
+    changes: tuple[Gap, ...]

@@ -67,6 +67,11 @@ AUDIT = Audit(
             "N",
             at_least=0,
         ),
-        "top": Option("words and sounds that are listed, the surest first", "count", "N", at_least=1),
+        "top": Option(
+            "words and sounds that are listed: those a test shows first, then those lost most",
+            "count",
+            "N",
+            at_least=1,
+        ),
     },
 )

@@ -55,8 +55,9 @@ from voxaudit.score.lost_words import (
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.cells import IntArray
 from voxaudit.stats.multiplicity import benjamini_hochberg
-from voxaudit.stats.word_tests import Tally
+from voxaudit.stats.word_tests import Between, Tally, together
 from voxaudit.wording import counted, listed
 
 OMEGA = 2.0
@@ -64,6 +65,9 @@ OMEGA = 2.0
 
 FDR = 0.05
 """The share of false claims among the words that a test calls lost."""
+
+BETWEEN = ("gap", "gap_low", "gap_high", "p_group", "p_group_adjusted")
+"""What is found out between groups, a column each."""
 
 TESTS = {"p": "p_adjusted", "p_group": "p_group_adjusted"}
 """The tests of a word, against the words beside it and against other groups, and what they are called corrected."""
@@ -83,7 +87,8 @@ class Localization:
     """Words that get lost, by recognizer, group and perturbation.
 
     `words`: one row per word with its counts (one for each of the `settings`), drop and (from transcripts) losses and
-    tests: `p` and `p_adjusted` against the words beside it, `p_group` and `p_group_adjusted` against other groups.
+    tests: `p` and `p_adjusted` against the words beside it, `p_group` and `p_group_adjusted` against other groups, with
+    the difference of the shares lost, `gap`, and limits `gap_low`, `gap_high` that hold for all words together.
     `averages`: one row for each recognizer, group and perturbation. `phonemes`: the losses of the words that contain
     each, or None. `examples`: utterances in which a non-robust word was lost, to listen to. `left_out`: utterances not
     counted for a recognizer and perturbation because one of its scenarios has no answer. `notes`: what a reader should
@@ -136,9 +141,10 @@ def localize(
 
     The drop of a word is `max(count in clean speech - least count over settings, 0)` (Rajan et al. 2022, Algorithm 2);
     beside it are the occurrences that an alignment of the clean with the disturbed transcript leaves unmatched, and two
-    p-values with speakers as the sample, times the number of settings (Bonferroni) and corrected over all words at once
-    (Benjamini and Hochberg): that a group's speakers lose the word no more than the words beside it, and no more than
-    the speakers of the other groups do. `detail` holds every word (`Localization`).
+    p-values with speakers as the sample: that a group's speakers lose the word no more than the words beside it
+    (Benjamini and Hochberg over all words), and no more than the speakers of the other groups do (speakers shuffled,
+    one family of all words); the settings of a perturbation count together (`stats.word_tests`). `detail` holds every
+    word (`Localization`).
 
     >>> import polars as pl
     >>> rows = [("Original", "", "please", 5), ("Noise", "2", "please", 1), ("Noise", "10", "please", 4)]
@@ -243,7 +249,7 @@ def _localized(work: _Work, where: str, fdr: float, attribute: str | None) -> Lo
         raise VoxauditError(
             f"{where}: no word to count: all clean transcripts are empty, or hold none of the words asked for"
         )
-    found = _adjusted(pl.concat(work.words))
+    found = _compared(_adjusted(pl.concat(work.words)), work.between)
     ungrouped = f"{counted(trials.ungrouped, 'utterance')} without a value for `{attribute}` left out"
     return Localization(
         found,
@@ -286,6 +292,8 @@ class _Work:
     omega: float
     want_phonemes: bool
     words: list[pl.DataFrame] = field(default_factory=list)
+    between: list[tuple[int, tuple[Between, IntArray] | None]] = field(default_factory=list)
+    """Groups compared: the first row of the words, the comparison, and its rows."""
     phonemes: list[pl.DataFrame] = field(default_factory=list)
     examples: list[pl.DataFrame] = field(default_factory=list)
     left_out: list[dict[str, Any]] = field(default_factory=list)
@@ -294,16 +302,17 @@ class _Work:
     def hear(self, heard: Heard) -> None:
         """Go through one recognizer's perturbations."""
         name, utterances = heard.recognizer, heard.utterances
-        groups = utterances["group"].unique().sort()
-        clean = clean_words(normalize_column(utterances["text"], self.rule), *speakers_of(utterances, groups))
+        groups = self.trials.groups
+        texts = normalize_column(utterances["text"], self.rule)
+        clean = clean_words(texts, *speakers_of(utterances, self.trials))
         if not len(clean.vocabulary):
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
         for perturbation, settings in heard.settings.items():
-            texts = [self.trials.texts(heard, perturbation, setting, self.rule) for setting in settings]
+            disturbed = [self.trials.texts(heard, perturbation, setting, self.rule) for setting in settings]
             used = clean.texts.is_not_null().to_numpy().copy()
-            for answers in texts:
+            for answers in disturbed:
                 used &= answers.is_not_null().to_numpy()
             labels = {"recognizer": name, "perturbation": perturbation}
             if not used.all():
@@ -319,11 +328,12 @@ class _Work:
                 self.most_examples,
                 labels,
             )
-            for setting, answers in zip(settings, texts, strict=True):
+            for setting, answers in zip(settings, disturbed, strict=True):
                 tally.add(setting, hear(part, answers))
             if tally.is_empty:
                 self.notes.append(f"{name}, {perturbation}: no clean word is left to count")
                 continue
+            self.between.append((sum(table.height for table in self.words), tally.between()))
             self.words.append(word_drops(*tally.counts(), self.omega).hstack(tally.losses()))
             lost = tally.examples(utterances["utterance"])
             self.examples.append(lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left"))
@@ -355,11 +365,25 @@ class _Work:
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
-    """Add the p-values corrected over the whole table."""
+    """Add the p-values against the words beside, corrected over the whole table."""
     return table.with_columns(
-        pl.Series(name, benjamini_hochberg(table[column].to_list()), dtype=pl.Float64)
-        for column, name in TESTS.items()
-        if column in table.columns
+        pl.Series("p_adjusted", benjamini_hochberg(table["p"].to_list()), dtype=pl.Float64)
+    )
+
+
+def _compared(
+    table: pl.DataFrame, between: Sequence[tuple[int, tuple[Between, IntArray] | None]]
+) -> pl.DataFrame:
+    """Add the comparison of groups: all recognizers, perturbations, groups and words are one family."""
+    parts = [(first + rows, one) for first, part in between if part is not None for one, rows in [part]]
+    found = np.full((len(BETWEEN), table.height), np.nan)
+    if parts:
+        values = together([one for _, one in parts])
+        rows = np.concatenate([rows.ravel() for rows, _ in parts])
+        tested = ~np.isnan(values[0])
+        found[:, rows[tested]] = values[:, tested]
+    return table.with_columns(
+        pl.Series(name, own).fill_nan(None) for name, own in zip(BETWEEN, found, strict=True)
     )
 
 
@@ -418,10 +442,11 @@ def _findings(found: Localization, attribute: str | None) -> Iterator[Finding]:
 def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str | None, test: str) -> Finding:
     column = TESTS[test]
     tested = own.drop_nulls(column)
-    surest = tested.sort(column, test, maintain_order=True)
-    shown = surest.filter(pl.col(column) <= found.fdr)
+    ordered = tested.sort(column, test, maintain_order=True)
+    shown = ordered.filter(pl.col(column) <= found.fdr)
     words = shown["word"].unique(maintain_order=True).to_list()
-    asked = f"{counted(tested['word'].n_unique(), 'word')} tested, false-discovery rate {100 * found.fdr:g} %"
+    rule = "false-discovery rate" if test == "p" else "chance of any false claim"
+    asked = f"{counted(tested['word'].n_unique(), 'word')} tested, {rule} {100 * found.fdr:g} %"
     beside = f"than the words beside {'them' if len(words) > 1 else 'it'}"
     if test == "p_group":
         beside = f"in one group of {attribute} than in the others"
@@ -430,12 +455,14 @@ def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str |
     if not tested.height:
         verdict, code = "refused", found.refusal.code if found.refusal else "too_few_speakers"
         few = f"no word was said by {FEWEST_SPEAKERS} speakers on both sides"
+        few += f" and lost by {FEWEST_SPEAKERS} of them" if test == "p_group" else ""
         what = "words" if test == "p" else f"words that one group of {attribute} loses more"
         sentence = f"{name}: no conclusion about {what}: {found.refusal.text if found.refusal else few}."
     elif not words:
         sentence = (
-            f"{name}: no word is shown to get lost more often {beside} when speech is disturbed ({asked})."
+            f"{name}: no word is shown to get lost more often {beside} when speech is disturbed ({asked})"
         )
+        sentence += f"{_not_excluded(tested) if test == 'p_group' else ''}."
     else:
         groups = dict(shown.group_by("word").agg(pl.col("group").unique(maintain_order=True)).iter_rows())
         where = listed([word if test == "p" else f"{word} ({listed(groups[word])})" for word in words], 8)
@@ -451,14 +478,21 @@ def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str |
         sentence=sentence,
         estimate=None if code else float(len(words)),
         unit="count",
-        p=surest[test][0] if surest.height else None,
-        p_adjusted=surest[column][0] if surest.height else None,
+        p=ordered[test][0] if ordered.height else None,
+        p_adjusted=ordered[column][0] if ordered.height else None,
         family=None if code else "words",
         recognizer=name,
         attribute=attribute,
         code=code,
         headline=bool(words),
     )
+
+
+def _not_excluded(tested: pl.DataFrame) -> str:
+    """Return the largest difference between a group and the others that is left open, whatever the word."""
+    row = tested.sort("gap_high", descending=True, maintain_order=True).row(0, named=True)
+    most = min(100.0 * row["gap_high"], 100.0)
+    return f"; up to {most:.0f} percentage points more ({row['word']}, {row['group']}) is not excluded"
 
 
 def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Table]:
@@ -469,8 +503,12 @@ def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Ta
         yield tabulate(
             "phonemes",
             "Sounds of lost words",
+            # Sounds that the test shows come first; of the others none is surer.
             found.phonemes.sort(
-                "p_adjusted", "lost_rate", descending=[False, True], nulls_last=True, maintain_order=True
+                (pl.col("p_adjusted") <= found.fdr).fill_null(False),
+                "lost_rate",
+                descending=True,
+                maintain_order=True,
             ).head(top),
             [
                 *names,
@@ -522,7 +560,9 @@ def _words(found: Localization, names: Sequence[str], top: int) -> Table:
                 descending=[True, True, True, *[False] * len(keys)],
             )
         )
-        between = [("p_group_adjusted", "between groups", "p")] if words["group"].n_unique() > 1 else []
+        between: list[Any] = []
+        if words["group"].n_unique() > 1:
+            between = [("gap", "more than others", "points"), ("p_group_adjusted", "between groups", "p")]
         shown = [
             clean,
             ("lost", "lost, at worst", "count"),

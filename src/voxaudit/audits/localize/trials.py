@@ -62,9 +62,16 @@ class Trials:
 
     table: pl.DataFrame
     recognizers: tuple[Heard, ...]
+    people: pl.DataFrame
+    """Every speaker with the group, once: `number`, `group`, `speaker` (empty where unknown)."""
     speakers_known: bool
     speakers_in_one_group: bool
     ungrouped: int
+
+    @property
+    def groups(self) -> pl.Series:
+        """The groups, sorted."""
+        return self.people["group"].unique().sort()
 
     def texts(self, heard: Heard, perturbation: str, setting: str, rule: Normalizer) -> pl.Series:
         """Return a scenario's normalized texts in the order of the clean ones; null without an answer."""
@@ -123,6 +130,9 @@ def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str])
             replace(one, scenarios={cell: rows for cell, rows in one.scenarios.items() if cell in kept})
             for one in heard
         ),
+        people.sort("group", "speaker")
+        .with_columns(pl.col("speaker").fill_null(""))
+        .with_row_index("number"),
         known,
         known and people["speaker"].n_unique() == people.height,
         ungrouped,
@@ -166,18 +176,15 @@ def _heard(name: str, own: pl.DataFrame, table: pl.DataFrame, where: str) -> Hea
     return Heard(name, clean, {cell: (ids[0], rows[ids[0]]) for cell, ids in meant.items()})
 
 
-def speakers_of(utterances: pl.DataFrame, groups: pl.Series) -> tuple[IntArray, IntArray]:
-    """Return the number of each utterance's speaker, and the group of each number.
+def speakers_of(utterances: pl.DataFrame, trials: Trials) -> tuple[IntArray, IntArray]:
+    """Return the number of each utterance's speaker, the same for all recognizers, and the group of each number.
 
     Speakers are numbered within groups; where they are unknown, each group is one.
     """
-    coded = utterances.select(
-        pl.col("group").cast(pl.Enum(groups)).to_physical().cast(pl.Int64),
-        pl.col("speaker").fill_null(""),
-    )
-    pairs = coded.unique(maintain_order=True).with_row_index("number")
-    number = coded.join(pairs, on=["group", "speaker"], maintain_order="left")["number"]
-    return number.to_numpy().astype(np.int64), pairs["group"].to_numpy().astype(np.int64)
+    coded = utterances.select("group", pl.col("speaker").fill_null(""))
+    number = coded.join(trials.people, on=["group", "speaker"], maintain_order="left")["number"]
+    group = trials.people["group"].cast(pl.Enum(trials.groups)).to_physical()
+    return number.to_numpy().astype(np.int64), group.to_numpy().astype(np.int64)
 
 
 def reference_words_of(table: pl.DataFrame, rule: Normalizer) -> set[str]:

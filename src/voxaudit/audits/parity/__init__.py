@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 SPEAKER_OPTIONS = {
     "gap": Option(
-        "the gap between groups that matters: 0.1 is ten percentage points of word error rate (default: 0.1, or half"
-        " the recognizer's word error rate if less)",
+        "the gap between groups that matters: 0.1 is ten percentage points of word error rate (default: a quarter of"
+        " the recognizer's word error rate)",
         kind="number",
         metavar="GAP",
     ),
@@ -65,6 +65,5 @@ AUDIT = Audit(
             at_least=0,
         ),
         "dictionary": Option("word list for the share of unknown words", kind="file", metavar="FILE"),
-        "correction": Option("of the p-values of each table", choices=("holm", "bh")),
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
@@ -18,26 +18,24 @@ from voxaudit.answer import (
     Forest,
     ForestRow,
     Note,
-    Refusal,
     Table,
-    Verdict,
     finding_id,
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.parity.checklist import balance, checklist, imbalances
+from voxaudit.audits.parity.checklist import CAUTION, balance, checklist, imbalances
 from voxaudit.audits.parity.compare import (
     canary,
     compare_conditionally,
-    compare_groups,
     compare_intersections,
-    empty_groups,
-    judged,
-    named_groups,
+    compare_pairs,
+    untested,
+    why_untested,
     without_outliers,
 )
 from voxaudit.audits.parity.regression import regressions
 from voxaudit.audits.parity.speakers import (
+    ASKED,
     MOST_BARS,
     UNNAMED,
     Settings,
@@ -49,25 +47,22 @@ from voxaudit.audits.parity.speakers import (
 )
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
-from voxaudit.stats.balance import quantiles_by_group
-from voxaudit.stats.group_means import MOST_PAIRED, compare_best_and_worst, compare_pairs
-from voxaudit.stats.speaker_means import (
-    MEAN,
-    OUTLIER_Z,
-    outlying_utterances,
-    spread_between_speakers,
-    summarize_groups,
-)
-from voxaudit.wording import in_points, listed, p_value
+from voxaudit.stats.group_means import MOST_PAIRED, best_and_worst, describe_groups
+from voxaudit.stats.speaker_means import MEAN, OUTLIER_Z, summarize_groups
+from voxaudit.wording import counted, in_points, listed, p_value, percent, signed, signed_limits
 
 AUDIT, TITLE = "parity", "Parity between speakers"
-MOST_UTTERANCES = 100
-"""Outlying utterances that are listed."""
+MOST_SHOWN = 12
+"""Pairs of groups up to which they and all groups are shown; of more, the best and the worst of each attribute."""
+MOST_SAID = 3
+"""Findings up to which none sums them up."""
 LEAD = (
     "Every speaker counts once: a group's rate is the mean over its speakers of their mean over utterances, so somebody"
-    " who speaks much does not decide what is said of a group. The checklist goes through the good practices of Herron"
-    " et al. and says what these data allow."
+    " who speaks much does not decide what is said of a group. Two groups are compared by shuffling speakers between"
+    " them, all pairs as one family. The checklist goes through the good practices of Herron et al. and says what these"
+    " data allow."
 )
+ESTIMAND = "compared is the mean of the speakers' rates, each speaker counting once; disparity compares rates of words"
 CHECKLIST = (
     "Intersectional groups are those of several attributes at once; conditional parity holds all other attributes"
     " fixed; the canary compares neighboring bands of middle age, whose voices hardly differ: where their error"
@@ -114,15 +109,15 @@ def parity(
     wer_columns: Sequence[str] = (),
     speaker_pattern: str | None = None,
     surrogate_speaker: bool = False,
-    correction: Literal["holm", "bh"] = "holm",
 ) -> Answer:
     """Compare groups of speakers as Herron et al. (Responsible Benchmarking of Fairness for ASR) ask for.
 
-    Speakers are the sample. Every group of `attributes` is compared with all others (mean over speakers of their mean
-    over utterances, Eq. 3; relative error, Eq. 4), the best with the worst (Eq. 5), with all else held fixed (Eq. 6),
-    crossed, and by regression (Eq. 7 and 8); on clean speech unless `scenario` says otherwise. Whether there are enough
-    speakers is Eq. 1, `n > 2 (z_alpha + z_beta)^2 sigma^2 / gap^2`, for the `gap` that matters: a difference
-    of word error rates as a fraction, by default 0.1 or half the recognizer's rate if less.
+    Speakers are the sample, and a group's rate is the mean over them of their mean over utterances (Eq. 3). Every two
+    groups of each of `attributes` are compared, for all recognizers as one family, and again with all other attributes
+    held fixed (Eq. 6), as another; beside that are relative errors and gaps (Eq. 4 and 5), crossed groups and
+    regressions (Eq. 7 and 8); on clean speech unless `scenario` says otherwise. `gap` is the difference that matters, a
+    fraction. Where it is given, groups whose difference is shown to be smaller are `alike`; by default it is a quarter
+    of the recognizer's word error rate, and only says how many speakers it would take (Eq. 1).
 
     A table needs speaker, words and errors (or substitutions, deletions and insertions), or `wer_columns` with a rate
     per recognizer. What it lacks of columns `snr`, `reference` and `audio` cannot be checked for balance; a run has
@@ -142,7 +137,6 @@ def parity(
     settings = Settings(
         confidence=confidence,
         power=power,
-        correction=correction,
         gap=gap,
         merge_below=merge_below,
         bands=read_bands(bands),
@@ -164,72 +158,54 @@ def parity(
         dictionary=dictionary,
     )
     speakers = group_speakers(trials, settings, scores.where)
-    asked = gaps_asked(speakers.table, settings)
-    order = speakers.order
+    asked, order, sample = gaps_asked(speakers.table, settings), speakers.order, speakers.sample()
     cells = summarize_groups(speakers.table, ["recognizer", *(f"@{name}" for name in order)])
-    groups = compare_groups(speakers.table, order, asked, settings)
-    pairs = judged(compare_pairs(speakers.table, order, asked, settings), asked, settings)
-    fixed = compare_conditionally(cells, groups, speakers, asked, settings)
-    gaps = compare_best_and_worst(groups, settings)
-    if fixed.gaps.height:
-        gaps = gaps.join(fixed.gaps, on=["recognizer", "attribute"], how="left", maintain_order="left")
+    groups = describe_groups(speakers.table, order, asked, settings)
+    pairs = compare_pairs(sample, order, settings)
+    fixed = compare_conditionally(sample, cells, order, settings)
     fits = regressions(cells, order, groups, settings)
-    outlying, without = without_outliers(speakers.table, groups, order, asked, settings)
+    outlying, without = without_outliers(speakers, pairs, settings)
     tests = balance(speakers.people, speakers.measures, order, settings)
     cautions = [*_surrogates(trials), *imbalances(tests)]
-    gap_asked = pl.col("recognizer").replace_strict(asked, return_dtype=pl.Float64)
     tables = {
-        "groups": groups.with_columns(against=pl.lit("all others")),
-        "gaps": _gap_verdicts(gaps.with_columns(gap_asked=gap_asked), settings),
-        "conditional": _with_held(fixed.groups, fixed.held),
-        "intersectional": compare_intersections(cells, order, asked, settings),
+        "groups": groups,
         "pairs": pairs,
+        "gaps": best_and_worst(groups, pairs, fixed.pairs),
+        "conditional": fixed.pairs,
+        "intersectional": compare_intersections(sample, cells, order, asked, settings),
         "strata": fixed.strata,
         "regression": fits.terms,
         "regression_tests": fits.tests,
         "balance": tests,
-        "distributions": quantiles_by_group(speakers.people, speakers.measures, order),
         "canary": canary(pairs, speakers, settings),
         "without_outliers": without,
         "outlying_speakers": outlying,
-        "outlying_utterances": outlying_utterances(trials.table),
-        "spread": spread_between_speakers(cells, speakers.table).select(
-            "recognizer", "speakers", gap_asked.alias("gap_asked"), pl.exclude("recognizer", "speakers")
-        ),
     }
     tables |= {id_: _with_cautions(tables[id_], cautions) for id_ in _CAUTIONED}
     tables = {id_: _own_first(table, speakers.recognizers) for id_, table in tables.items()}
     tables["checklist"] = checklist(trials, speakers, settings, asked, tables)
     refusals = (
         *speakers.refusals,
-        *_group_refusals(tables["groups"], speakers.table),
+        *untested(pairs, speakers.table),
         *fixed.refusals,
-        *empty_groups(cells, order),
         *fits.refusals,
     )
     detail = Parity(settings, trials, speakers, asked, fixed.held)
-    return _answer(detail, tables, (*_notes(detail, scores), *cautions), refusals)
+    return Answer(
+        audit=AUDIT,
+        title=TITLE,
+        question={"scenario": trials.scenario} if trials.scenario else {},
+        findings=tuple(_findings(detail, tables)),
+        tables=tuple(_tables(tables, len(speakers.single) > 1)),  # type: ignore[arg-type]
+        figures=tuple(_figures(tables, speakers)),
+        notes=(*_notes(detail, scores, tables["checklist"]), *cautions),
+        refusals=refusals,
+        lead=LEAD,
+        detail=detail,
+    )
 
 
 # The decision
-
-
-def _gap_verdicts(gaps: pl.DataFrame, settings: Settings) -> pl.DataFrame:
-    """Add the verdict on each gap.
-
-    Where none is shown, too few speakers refuse an answer only if the interval leaves the gap asked about open.
-    """
-    verdict = (
-        pl.when(pl.col("p_adjusted").is_null())
-        .then(pl.lit("refused"))
-        .when(pl.col("p_adjusted") < settings.alpha)
-        .then(pl.lit("shown"))
-        .when(pl.col("enough_speakers") | (pl.col("high") < pl.col("gap_asked")))
-        .then(pl.lit("not_shown"))
-        .otherwise(pl.lit("refused"))
-    )
-    family = pl.when(pl.col("recognizer") == MEAN).then(pl.lit("gaps of the mean")).otherwise(pl.lit("gaps"))
-    return gaps.with_columns(verdict=verdict, family=family)
 
 
 def _surrogates(trials: Trials) -> list[Note]:
@@ -243,7 +219,7 @@ def _surrogates(trials: Trials) -> list[Note]:
 
 
 def _with_cautions(table: pl.DataFrame, cautions: Sequence[Note]) -> pl.DataFrame:
-    """Add a column that lists what each row has to be read with, and say so behind its conclusion.
+    """Add a column that lists what each row has to be read with.
 
     A caution about an attribute touches its rows and those of what is crossed with it; others touch every row.
     """
@@ -258,21 +234,7 @@ def _with_cautions(table: pl.DataFrame, cautions: Sequence[Note]) -> pl.DataFram
         ]
         for name in set(of)
     }
-    table = table.with_columns(
-        pl.Series("cautions", [touched[name] for name in of], dtype=pl.List(pl.String))
-    )
-    if "conclusion" not in table.columns:
-        return table
-    marked = pl.when(pl.col("cautions").list.len() > 0).then(pl.lit(" (caution)")).otherwise(pl.lit(""))
-    return table.with_columns(conclusion=pl.col("conclusion") + marked)
-
-
-def _with_held(table: pl.DataFrame, held: Mapping[str, tuple[str, ...]]) -> pl.DataFrame:
-    """Add what was held fixed for each row's attribute."""
-    if not table.height:
-        return table
-    names = {name: ", ".join(others) for name, others in held.items()}
-    return table.with_columns(held=pl.col("attribute").replace_strict(names, return_dtype=pl.String))
+    return table.with_columns(pl.Series("cautions", [touched[name] for name in of], dtype=pl.List(pl.String)))
 
 
 def _own_first(table: pl.DataFrame, recognizers: Sequence[str]) -> pl.DataFrame:
@@ -283,60 +245,20 @@ def _own_first(table: pl.DataFrame, recognizers: Sequence[str]) -> pl.DataFrame:
     return table.sort(pl.col("recognizer").replace_strict(ranks, return_dtype=pl.Int64), maintain_order=True)
 
 
-def _group_refusals(groups: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal]:
-    """Say which groups were not tested, and which recognizers made no error."""
-    errors = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("errors").sum())
-    silent = errors.filter(pl.col("errors") == 0)["recognizer"].to_list()
-    text = "it made no error at all: there is nothing to compare"
-    refusals = [Refusal("too_few_errors", f"recognizer '{name}'", text, {"errors": 0}) for name in silent]
-    alone, others, spread = (
-        "one speaker: the group cannot be told from the person",
-        "everybody else is one speaker",
-        "within each side all speakers have the same word error rate: there is no spread to test with",
-    )
-    why = pl.when(pl.col("speakers") < 2).then(pl.lit(alone)).when(pl.col("speakers_against") < 2)
-    untested = groups.filter(pl.col("p").is_null()).with_columns(
-        why=why.then(pl.lit(others)).otherwise(pl.lit(spread))
-    )
-    for (name, text), part in untested.group_by("attribute", "why", maintain_order=True):
-        there = part["group"].unique(maintain_order=True).to_list()
-        more = max((int(number) for number in part["more_needed"].drop_nulls()), default=0)
-        about = named_groups(str(name), there) + ("" if text == alone else " against the rest")
-        facts = {"attribute": name, "groups": there, "more_needed": more}
-        remedy = f"{more} more speakers" if more else "more speakers"
-        code = "one_speaker" if text == alone else "too_few_speakers"
-        refusals.append(Refusal(code, about, str(text), facts, remedy))
-    return refusals
-
-
 # The words
 
 
-def _answer(
-    detail: Parity, tables: Mapping[str, pl.DataFrame], notes: Sequence[Note], refusals: Sequence[Refusal]
-) -> Answer:
-    speakers = detail.speakers
-    return Answer(
-        audit=AUDIT,
-        title=TITLE,
-        question={"scenario": detail.trials.scenario} if detail.trials.scenario else {},
-        findings=tuple(_findings(detail, tables)),
-        tables=tuple(_tables(tables, len(speakers.single) > 1)),  # type: ignore[arg-type]
-        figures=tuple(_figures(tables, speakers)),
-        notes=tuple(notes),
-        refusals=tuple(refusals),
-        lead=LEAD,
-        detail=detail,
-    )
-
-
-def _notes(detail: Parity, scores: Scores) -> Iterable[Note]:
+def _notes(detail: Parity, scores: Scores, checks: pl.DataFrame) -> Iterable[Note]:
     speakers, asked = detail.speakers, detail.gaps_asked
-    by_gap: dict[str, list[str]] = {}
-    for name in speakers.single:
-        by_gap.setdefault(in_points(asked[name]), []).append(name)
-    said = [f"{gap} ({', '.join(names)})" if len(by_gap) > 1 else gap for gap, names in by_gap.items()]
-    yield Note("gap", f"asked about: a gap of {', '.join(said)}", {"gap": asked}, see=("gap",))
+    yield Note("estimand", ESTIMAND)
+    if detail.settings.gap is not None:
+        text = f"the gap asked about is {in_points(detail.settings.gap)}"
+    else:
+        own = [
+            f"{in_points(asked[name])}{'' if name == UNNAMED else f' ({name})'}" for name in speakers.single
+        ]
+        text = f"the gap asked about is {100 * ASKED:g} % of the word error rate: {listed(own)}"
+    yield Note("gap", text, {"gap": asked}, see=("gap",))
     yield from (Note("selected", text) for text in scores.notes)
     yield from detail.trials.notes
     yield from speakers.notes
@@ -346,175 +268,220 @@ def _notes(detail: Parity, scores: Scores) -> Iterable[Note]:
                 f"'{name}' has {len(groups)} groups: only the {MOST_PAIRED} with the most speakers are paired"
             )
             yield Note("most_paired", text, {"attribute": name, "groups": len(groups)})
+    careful = checks.filter(pl.col("status") == CAUTION)["practice"].unique(maintain_order=True).to_list()
+    if careful:
+        text = f"the checklist advises caution about {listed(careful, 10)}: the table `checklist` says why"
+        yield Note("checklist", text, {"practices": careful})
 
 
 def _findings(detail: Parity, tables: Mapping[str, pl.DataFrame]) -> Iterable[Finding]:
-    """Return what is found of each recognizer, then of their mean."""
-    gaps = [row for row in tables["gaps"].to_dicts() if row["estimate"] is not None]
-    yield from (_gap_finding(row, detail) for row in gaps if row["recognizer"] != MEAN)
-    for name in detail.speakers.single:
-        short = tables["groups"].filter(pl.col("recognizer") == name, ~pl.col("enough_speakers")).to_dicts()
-        if short:
-            yield _speakers_finding(name, short, detail)
-    yield from (_gap_finding(row, detail) for row in gaps if row["recognizer"] == MEAN)
+    """Return the best and the worst group of every attribute for each recognizer, then for their mean.
+
+    Of many, one sums them up first.
+    """
+    pairs = tables["pairs"]
+    count = pairs["p"].count() if pairs.height else 0
+    rows = [_gap_finding(row, detail, pairs, count) for row in tables["gaps"].to_dicts()]
+    if len(rows) > MOST_SAID:
+        yield _sum_up(rows, pairs, detail)
+    yield from rows
 
 
-def _gap_finding(row: Mapping[str, Any], detail: Parity) -> Finding:
+def _whose(name: str) -> str:
+    return {MEAN: "Averaged over the recognizers, ", UNNAMED: ""}.get(name, f"{name}: ")
+
+
+def _gap_finding(row: Mapping[str, Any], detail: Parity, pairs: pl.DataFrame, count: int) -> Finding:
     """Return the gap between the best and the worst group of an attribute."""
-    name, attribute, scenario = row["recognizer"], row["attribute"], detail.trials.scenario
-    verdict: Verdict = row["verdict"]
-    whose = {MEAN: " averaged over the recognizers", UNNAMED: ""}.get(name, f" of {name}")
-    gap = in_points(row["estimate"], row["low"], row["high"])
-    p = "" if row["p_adjusted"] is None else f" ({p_value(row['p_adjusted'])})"
-    sentence = (
-        f"Speaker by speaker, the word error rate{whose} is {gap} higher for {row['group']} ({attribute}) than for"
-        f" {row['against']}{p}"
+    name, attribute, scenario, verdict = (
+        row["recognizer"],
+        row["attribute"],
+        detail.trials.scenario,
+        row["verdict"],
     )
     code = None
-    if verdict == "shown":
-        sentence += ": a gap is shown."
-    elif verdict == "not_shown":
-        sentence += f": no gap is shown, and one above {in_points(row['high'])} is ruled out."
-    elif row["p_adjusted"] is None:
-        code = "undefined"
-        sentence += ": whether that is more than chance cannot be tested, speakers of a group do not differ."
+    excludes = None if row["low"] is None or row["high"] is None else max(abs(row["low"]), abs(row["high"]))
+    among = f" among {count} comparisons" if count > 1 else ""
+    gap = f"{in_points(row['estimate'])}{signed_limits(row['low'], row['high'])}"
+    sentence = (
+        f"the mean of the speakers' word error rates is {percent(row['wer'])} for {row['group']} ({attribute}) and"
+        f" {percent(row['wer_against'])} for {row['against']}"
+    )
+    if verdict == "refused":
+        code, why = why_untested(row)
+        sentence += f"; whether they differ cannot be tested: {why}."
     else:
-        code = "too_few_speakers"
-        sentence += f": too few speakers to tell whether there is a gap of {in_points(row['gap_asked'])}."
+        sentence += f", a difference of {gap}; {p_value(row['p_adjusted'])}{among}: "
+        if verdict == "shown":
+            sentence += "a gap is shown" + _others(row, pairs)
+        elif verdict == "alike":
+            sentence += f"they are alike within the {in_points(detail.settings.gap)} asked about"
+        else:
+            alone = (
+                f" (by itself it would be, {p_value(row['p'])})" if row["p"] <= detail.settings.alpha else ""
+            )
+            up_to = f"one of up to {in_points(excludes)}" if excludes is not None else "one of any size"
+            sentence += f"a gap is not shown{alone}, and {up_to} is not excluded"
+        sentence += f"{_held(row, detail)}."
+    whose = _whose(name)
     return Finding(
         id=finding_id(AUDIT, name, scenario, attribute, "wer_gap"),
         measure="wer_gap",
         verdict=verdict,
-        sentence=sentence,
+        sentence=whose + sentence if whose else sentence[0].upper() + sentence[1:],
         level=detail.settings.confidence,
         recognizer=None if name in (MEAN, UNNAMED) else name,
         scenario=scenario,
         **{key: row[key] for key in ("estimate", "low", "high", "p", "p_adjusted", "family", "attribute")},
         **{key: row[key] for key in ("group", "against", "speakers", "speakers_against")},
-        excludes=row["high"] if verdict == "not_shown" else None,
+        excludes=excludes if verdict == "not_shown" else None,
         code=code,
     )
 
 
-def _speakers_finding(name: str, short: Sequence[Mapping[str, Any]], detail: Parity) -> Finding:
-    """Return what the number of speakers cannot show of a recognizer."""
-    lacking = [
-        f"{row['group']} ({row['attribute']}) needs {row['more_needed']} more"
-        if row["more_needed"]
-        else f"those beside {row['group']} ({row['attribute']}) are too few"
-        for row in short
-    ]
-    who = "" if name == UNNAMED else f"{name}: "
-    text = f"too few speakers to show a gap of {in_points(detail.gaps_asked[name])} between groups; {listed(lacking)}."
+def _others(row: Mapping[str, Any], pairs: pl.DataFrame) -> str:
+    """Return the other pairs of the attribute that are shown, the worse group first."""
+    own = pairs.filter(
+        *(pl.col(name) == row[name] for name in ("recognizer", "attribute")), pl.col("verdict") == "shown"
+    )
+    said = []
+    for other in own.to_dicts():
+        if {other["group"], other["against"]} != {row["group"], row["against"]}:
+            up = other["estimate"] > 0.0
+            worse, better = (other["group"], other["against"]) if up else (other["against"], other["group"])
+            said.append(f"{worse} over {better} ({signed(abs(other['estimate']))})")
+    return f", as is {listed(said, 3)}" if said else ""
+
+
+def _held(row: Mapping[str, Any], detail: Parity) -> str:
+    """Return what is left of the gap with all else held fixed."""
+    verdict, held = row.get("fixed_verdict"), detail.held.get(row["attribute"], ())
+    if verdict in (None, "refused"):
+        return ""
+    word = {"shown": "shown", "alike": "alike", "not_shown": "not shown"}[verdict]
+    also = "" if verdict != row["verdict"] else " either" if verdict == "not_shown" else " too"
+    limits = signed_limits(row["fixed_low"], row["fixed_high"])
+    return f"; with {listed(held)} held fixed it is {signed(row['fixed_estimate'])}{limits}, {word}{also}"
+
+
+def _sum_up(findings: Sequence[Finding], pairs: pl.DataFrame, detail: Parity) -> Finding:
+    """Return in at most three sentences what many findings come to."""
+    own = pairs.filter(pl.col("recognizer") != MEAN, pl.col("p").is_not_null())
+    shown = own.filter(pl.col("verdict") == "shown").sort(pl.col("estimate").abs(), descending=True)
+    count = f"{shown.height} of {counted(own.height, 'comparison')}"
+    sentence = f"In {count} of two groups the mean of the speakers' word error rates is shown to differ."
+    if shown.height:
+        top = shown.row(0, named=True)
+        ends = ("group", "against") if top["estimate"] > 0.0 else ("against", "group")
+        worse, better = (top[end] for end in ends)
+        whose = "" if top["recognizer"] == UNNAMED else f" with {top['recognizer']}"
+        sentence += (
+            f" The largest gap is {in_points(abs(top['estimate']))}, {worse} over {better}"
+            f" ({top['attribute']}){whose}."
+        )
+    nowhere = [name for name in detail.speakers.order if name not in shown["attribute"].to_list()]
+    if nowhere:
+        left = [one.excludes for one in findings if one.attribute in nowhere and one.excludes is not None]
+        up_to = f"; gaps of up to {in_points(max(left))} are not excluded" if left else ""
+        sentence += f" None is shown for {listed(nowhere)}{up_to}."
     return Finding(
-        id=finding_id(AUDIT, name, detail.trials.scenario, "speakers_missing"),
-        measure="speakers_missing",
-        verdict="refused",
-        sentence=who + text if who else text[0].upper() + text[1:],
-        estimate=max((row["more_needed"] for row in short if row["more_needed"] is not None), default=None),
+        id=finding_id(AUDIT, detail.trials.scenario, "gaps_shown"),
+        measure="gaps_shown",
+        verdict="shown" if shown.height else "not_shown",
+        sentence=sentence,
+        estimate=shown.height,
         unit="count",
-        recognizer=None if name == UNNAMED else name,
+        p_adjusted=min(own["p_adjusted"].to_list(), default=None),
+        family="pairs",
         scenario=detail.trials.scenario,
-        code="too_few_speakers",
-        headline=True,
     )
 
 
 _COLUMNS = {
-    "used": Column("speakers_used", "speakers used", "count"),
-    "others": Column("speakers_against", "other speakers", "count"),
-    "more_needed": Column("more_needed", "more speakers needed", "count"),
     "rank": Column("rank", kind="count"),
     "wer": Column("wer", "WER, mean over speakers", "percent"),
     "wer_interval": Column("wer", "WER, mean over speakers", "percent", "wer_low", "wer_high"),
-    "wer_without": Column("wer_without", "WER without", "percent"),
-    "wer_pooled": Column("wer_pooled", "pooled", "percent"),
-    "estimate": Column("estimate", "against all others", "points", "low", "high"),
+    "wer_pooled": Column("wer_pooled", "WER of all words", "percent"),
     "difference": Column("estimate", "difference", "points", "low", "high"),
-    "gap": Column("estimate", "gap", "points", "low", "high"),
+    "estimate": Column("estimate", "difference", "points"),
+    "estimate_without": Column("estimate_without", "without", "points"),
+    "fixed": Column("fixed_estimate", "all else fixed", "points", "fixed_low", "fixed_high"),
+    "fixed_p": Column("fixed_p_adjusted", "p, all else fixed", "p"),
     "p": Column("p_adjusted", "p (corrected)", "p"),
+    "p_alone": Column("p", "p", "p"),
     "p_without": Column("p_adjusted_without", "p without", "p"),
-    "conclusion": Column("conclusion", "verdict"),
     "best": Column("against", "best group"),
     "worst": Column("group", "worst group"),
-    "choice_matters": Column("choice_matters", "averaging decides"),
     "coefficients": Column("columns", "coefficients", "count"),
     "f": Column("f", "F", "ratio"),
     "r_squared": Column("r_squared", "R2", "ratio"),
     "lowest_mean": Column("lowest_mean", "its mean", "number"),
     "highest_mean": Column("highest_mean", "its mean", "number"),
     "largest_difference": Column("largest_difference", "difference in SD", "ratio"),
-    "outliers": Column("outliers", "outlying speakers", "count"),
-    "gap_asked": Column("gap_asked", "gap asked about", "percent"),
-    "sigma": Column("sigma", "SD between speakers", "percent"),
-    "sigma_floor": Column("sigma_floor", "SD with endless utterances", "percent"),
-    **{name: Column(name, kind="number") for name in ("z", "mean", "sd", "q5", "q25", "q50", "q75", "q95")},
+    "z": Column("z", kind="number"),
 }
 """Columns that have a heading of their own here."""
 _SHOWN = {
-    "groups": (
-        "Each group against all others",
-        "attribute group speakers wer_interval wer_pooled estimate p more_needed conclusion",
+    "groups": ("Groups", "attribute group speakers wer_interval wer_pooled"),
+    "gaps": (
+        "Worst against best group",
+        "attribute worst best difference p verdict fixed fixed_p",
     ),
-    "gaps": ("Best against worst group", "attribute best worst gap p choice_matters verdict"),
+    "pairs": ("Pairs of groups", "attribute group against difference p verdict"),
     "conditional": (
-        "The same with all other attributes held fixed",
-        "attribute group used estimate p conclusion",
+        "Pairs of groups with all other attributes held fixed",
+        "attribute group against speakers speakers_against difference p verdict",
     ),
     "checklist": ("What these data allow (Herron et al., section 3)", "practice status why"),
     "intersectional": (
-        "Groups of all attributes at once, the worst first",
-        "rank group speakers wer estimate p conclusion",
+        "Groups of all attributes at once against everybody else, the worst first",
+        "rank group speakers wer difference p verdict",
     ),
-    "pairs": ("Pairs of groups", "attribute group against difference p conclusion"),
     "strata": (
         "Groups within each combination of the other attributes",
-        "attribute group stratum speakers others estimate p",
+        "attribute group stratum speakers speakers_against wer",
     ),
     "regression_tests": (
         "Regression of speakers' WER on all attributes: joint tests",
         "model term coefficients f p r_squared",
     ),
-    "regression": ("Regression of speakers' WER on all attributes: coefficients", "model name difference p"),
+    "regression": (
+        "Regression of speakers' WER on all attributes: coefficients",
+        "model name difference p_alone",
+    ),
     "balance": (
         "Balance of recordings and texts between groups (Kruskal and Wallis's test on speakers)",
         "measure attribute lowest lowest_mean highest highest_mean largest_difference p balanced",
     ),
-    "distributions": (
-        "Recordings and texts by group: quantiles over speakers",
-        "measure attribute group speakers mean sd q5 q25 q50 q75 q95",
-    ),
     "canary": ("The canary: neighboring bands of middle age", "group against difference p differs"),
     "without_outliers": (
         f"With and without speakers and utterances beyond |z| > {OUTLIER_Z:g}",
-        "attribute group outliers wer p wer_without p_without changes",
+        "attribute group against estimate p estimate_without p_without changes",
     ),
     "outlying_speakers": (f"Speakers beyond |z| > {OUTLIER_Z:g}", "speaker groups wer z"),
-    "outlying_utterances": ("Utterances as far from their speaker's mean", "speaker utterance wer z"),
-    "spread": ("Spread between speakers", "speakers gap_asked wer sigma sigma_floor"),
 }
 """Title and columns of each table, in the order they are shown."""
 _TABLE_NOTES = {
-    "gaps": "Best and worst were looked for among all pairs: p and the interval allow for that.",
+    "pairs": "All pairs and recognizers are one family: p holds for them together, an interval for its pair alone.",
+    "gaps": "All pairs and recognizers are one family: p holds for them together, an interval for its pair alone.",
     "checklist": CHECKLIST,
+    "regression_tests": "As published; no verdict rests on it: where groups differ in spread its tests say too much.",
 }
-_UNFOLDED = ("groups", "gaps", "conditional", "checklist")
 _CAUTIONED = ("groups", "gaps", "conditional", "intersectional", "pairs", "regression", "regression_tests")
 """Tables whose rows say what they have to be read with."""
 
 
 def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table]:
+    # Few pairs are shown themselves, of many the best and the worst group; the rest is folded away.
+    unfolded = ("groups", "pairs") if frames["pairs"].height <= MOST_SHOWN else ("gaps",)
     for id_, (title, columns) in _SHOWN.items():
         frame = frames[id_]
         if frame.is_empty():
             continue
-        if id_ == "outlying_utterances" and frame.height > MOST_UTTERANCES:
-            title = f"{title}: the farthest of {frame.height:,}"
-            frame = frame.head(MOST_UTTERANCES)
         whose = "recognizer " if several and "recognizer" in frame.columns else ""
-        shown = [_COLUMNS.get(name, name) for name in (whose + columns).split()]
-        note, folded = _TABLE_NOTES.get(id_, ""), id_ not in _UNFOLDED
-        yield tabulate(id_, title, frame, shown, note=note, folded=folded)
+        named = [_COLUMNS.get(name, name) for name in (whose + columns).split()]
+        shown = [one for one in named if isinstance(one, str) or one.name in frame.columns]
+        yield tabulate(id_, title, frame, shown, note=_TABLE_NOTES.get(id_, ""), folded=id_ not in unfolded)
 
 
 def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable[Figure]:
@@ -530,15 +497,16 @@ def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable
     forest = Forest(
         tuple(
             ForestRow(
-                f"{row['attribute']}: {row['group']}" + (f" ({row['recognizer']})" if whose else ""),
+                f"{row['attribute']}: {row['group']} over {row['against']}"
+                + (f" ({row['recognizer']})" if whose else ""),
                 Cell(row["estimate"], row["low"], row["high"]),
                 row["verdict"] == "shown",
             )
             for row in shown
         ),
-        "points of word error rate against all others, all else fixed",
+        "difference of the mean word error rates, all else fixed",
         no_difference=0.0,
         log=False,
     )
-    alt = "Difference of each group's word error rate to all others, all other attributes held fixed, with intervals."
-    yield Figure("conditional", "Each group with all else held fixed", alt, forest, "conditional")
+    alt = "Differences of two groups' mean word error rates, all other attributes held fixed, with intervals."
+    yield Figure("conditional", "Two groups with all else held fixed", alt, forest, "conditional")

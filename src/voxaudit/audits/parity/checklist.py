@@ -8,16 +8,20 @@ from dataclasses import dataclass
 import polars as pl
 
 from voxaudit.answer import Note
+from voxaudit.audits.parity.compare import PAIR
 from voxaudit.audits.parity.speakers import Settings, Speakers, Trials
 from voxaudit.corpus.bands import OTHER, middle_bands
 from voxaudit.score.measures import COMPLEXITY, MEASURE_NAMES, QUALITY, QUALITY_PART, TEXT_PART
 from voxaudit.stats.balance import balance_test
-from voxaudit.stats.group_means import Order, floats, numbers
+from voxaudit.stats.group_means import Order
+from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.power import speakers_needed, whole_speakers
 from voxaudit.stats.speaker_means import OUTLIER_Z
-from voxaudit.wording import MISSING, in_points, listed, p_value
+from voxaudit.wording import MISSING, counted, in_points, listed, p_value
 
 PASS, CAUTION, CANNOT = "pass", "caution", "cannot be checked"
+RARE = 10
+"""Groups of fewer speakers are rare."""
 
 
 # Are the groups alike in what they said and how they were recorded?
@@ -29,8 +33,8 @@ def balance(people: pl.DataFrame, measures: Sequence[str], order: Order, setting
     if not rows:
         return pl.DataFrame()
     tests = pl.DataFrame(rows, infer_schema_length=None)
-    tests = tests.with_columns(p_adjusted=floats(settings.adjust(numbers(tests, "p")[0])))
-    return tests.with_columns(balanced=~(pl.col("p_adjusted") < settings.alpha).fill_null(False))
+    adjusted = pl.Series("p_adjusted", holm(tests["p"].to_list()), dtype=pl.Float64)
+    return tests.with_columns(adjusted, balanced=~(adjusted < settings.alpha).fill_null(False))
 
 
 def imbalances(tests: pl.DataFrame) -> list[Note]:
@@ -152,27 +156,27 @@ def _conditional(facts: _Facts) -> tuple[str, str]:
     if len(facts.speakers.order) < 2:
         return CANNOT, "there is one attribute: nothing can be held fixed"
     table = facts.rows("conditional")
+    table = table.filter(pl.col("p").is_not_null()) if table.height else table
     if not table.height:
         return CANNOT, "no two groups differ in one attribute alone"
-    keys = ["attribute", "group"]
-    fixed = table.select(*keys, pl.col("p_adjusted").alias("fixed"), "speakers", "speakers_used")
-    both = facts.rows("groups").select(*keys, "p_adjusted").join(fixed, on=keys, maintain_order="left")
-    level = facts.settings.alpha
-    gone = both.filter(pl.col("p_adjusted") < level, (pl.col("fixed") >= level) | pl.col("fixed").is_null())
-    if gone.height:
-        return (
-            CAUTION,
-            f"differences that are not shown once the other attributes are held fixed: {_named(gone)}",
-        )
+    fixed = table.select(*PAIR, pl.col("verdict").alias("fixed"), pl.col("speakers").alias("used"))
+    both = facts.rows("pairs").join(fixed, on=PAIR, how="inner", maintain_order="left")
+    shown, still = pl.col("verdict") == "shown", pl.col("fixed") == "shown"
+    said = {
+        "not shown once the other attributes are held fixed": both.filter(shown & ~still),
+        "shown only with the other attributes held fixed": both.filter(~shown & still),
+    }
+    changed = [f"{what}: {_pairs(rows)}" for what, rows in said.items() if rows.height]
+    if changed:
+        return CAUTION, "; ".join(changed)
     absent = [name for name in facts.speakers.order if name not in table["attribute"].to_list()]
-    thin = both.filter(pl.col("speakers_used") < 0.5 * pl.col("speakers"))
-    if absent or thin.height:
-        names = [*absent, *_names(thin)]
-        return (
-            CAUTION,
-            f"with all else fixed, fewer than half of the speakers can be compared for: {listed(names)}",
+    names = absent + _names(both.filter(pl.col("used") < 0.5 * pl.col("speakers")))
+    if names:
+        return CAUTION, (
+            "with all else fixed, fewer than half of the speakers can be compared for:"
+            f" {listed(dict.fromkeys(names))}"
         )
-    return PASS, "what the univariate comparison shows holds with all other attributes fixed"
+    return PASS, "what is shown of two groups holds with all other attributes fixed"
 
 
 def _canary(facts: _Facts) -> tuple[str, str]:
@@ -191,9 +195,13 @@ def _canary(facts: _Facts) -> tuple[str, str]:
             CAUTION,
             f"{listed(differ)} differ, which voices do not explain: look for what else they differ in",
         )
-    if short := bands(table.filter(~pl.col("enough_speakers"))):
-        return CANNOT, f"too few speakers to say that adjacent bands are treated alike: {listed(short)}"
-    return PASS, f"adjacent adult bands of '{age}' show no difference"
+    farthest = pl.max_horizontal(pl.col("low").abs(), pl.col("high").abs())
+    wide = table.filter(~(farthest < facts.gap).fill_null(False))
+    if wide.height:
+        return CANNOT, (
+            f"no difference is shown, but one of {in_points(facts.gap)} is not excluded either: {listed(bands(wide))}"
+        )
+    return PASS, f"adjacent adult bands of '{age}' differ by less than {in_points(facts.gap)}"
 
 
 def _speakers(facts: _Facts) -> tuple[str, str]:
@@ -217,29 +225,30 @@ def _speakers(facts: _Facts) -> tuple[str, str]:
 
 
 def _enough(facts: _Facts) -> tuple[str, str]:
-    short = facts.rows("groups").filter(~pl.col("enough_speakers"))
-    asked = in_points(facts.gap)
+    groups = facts.rows("groups")
+    if not groups["sigma"].fill_null(0.0).max():
+        return (
+            CANNOT,
+            "speakers do not differ in their errors here, so nothing says how much they do elsewhere",
+        )
+    short = groups.filter(~pl.col("enough_speakers"))
+    needed = max(groups["speakers_needed"].drop_nulls().to_list(), default=0)
+    asked = f"a gap of {in_points(facts.gap)} needs about {needed} speakers on each side (Eq. 1)"
     if short.height:
-        names = [f"{row['attribute']} = {row['group']} ({_lacking(row)})" for row in short.to_dicts()]
-        return CAUTION, f"too few speakers to show a gap of {asked}: {listed(names)}"
-    return PASS, f"every group has the speakers that a gap of {asked} needs (Eq. 1)"
-
-
-def _lacking(row: Mapping[str, object]) -> str:
-    return f"{row['more_needed']} more needed" if row["more_needed"] else "too few others"
+        names = [f"{row['attribute']} = {row['group']} ({row['speakers']})" for row in short.to_dicts()]
+        return CAUTION, f"{asked}; fewer, or against fewer, are: {listed(names)}"
+    return PASS, f"{asked}, and every group has them"
 
 
 def _rare(facts: _Facts) -> tuple[str, str]:
-    rare = facts.rows("groups").filter(
-        pl.col("more_needed").fill_null(1) > 0, ~pl.col("group").is_in([OTHER, MISSING])
-    )
+    rare = facts.rows("groups").filter(pl.col("speakers") < RARE, ~pl.col("group").is_in([OTHER, MISSING]))
     # Merging two groups of two would leave nothing to compare.
     many = [name for name, groups in facts.speakers.order.items() if len(groups) > 2]
     crowded = rare.filter(pl.len().over("attribute") >= 2).filter(pl.col("attribute").is_in(many))
     if crowded.height:
-        return (
-            CAUTION,
-            f"rare groups that could be merged where that makes sense (`merge_below`): {_named(crowded)}",
+        return CAUTION, (
+            f"groups of fewer than {RARE} speakers could be merged where that makes sense (`merge_below`):"
+            f" {listed(_names(crowded))}"
         )
     merged = ", ".join(f"{len(groups)} of '{name}'" for name, groups in facts.speakers.merged.items())
     return PASS, f"merged into '{OTHER}': {merged}" if merged else "no attribute has several rare groups"
@@ -259,23 +268,28 @@ def _precision(facts: _Facts) -> tuple[str, str]:
 
 
 def _outliers(facts: _Facts) -> tuple[str, str]:
-    changed = facts.rows("without_outliers").filter("changes")
+    table = facts.rows("without_outliers")
+    changed = table.filter("changes") if table.height else table
     limit = f"|z| > {OUTLIER_Z:g}"
     if changed.height:
         return (
             CAUTION,
-            f"without speakers and utterances beyond {limit} the verdict changes for: {_named(changed)}",
+            f"without speakers and utterances beyond {limit} the verdict changes for: {_pairs(changed)}",
         )
     far = facts.rows("outlying_speakers").height
-    return PASS, f"{far} speakers beyond {limit}; no verdict depends on them or on outlying utterances"
+    return (
+        PASS,
+        f"{counted(far, 'speaker')} beyond {limit}; no verdict depends on them or on outlying utterances",
+    )
 
 
 def _names(table: pl.DataFrame) -> list[str]:
     return [f"{attribute} = {group}" for attribute, group in table.select("attribute", "group").iter_rows()]
 
 
-def _named(table: pl.DataFrame) -> str:
-    return listed(_names(table))
+def _pairs(table: pl.DataFrame) -> str:
+    rows = table.select("attribute", "group", "against").iter_rows()
+    return listed(f"{attribute} = {group} and {against}" for attribute, group, against in rows)
 
 
 _PRACTICES: dict[str, Callable[[_Facts], tuple[str, str]]] = {

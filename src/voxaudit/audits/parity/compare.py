@@ -1,11 +1,12 @@
-"""What comparisons of groups allow to conclude: one attribute at a time, with all others held fixed, and crossed."""
+"""What comparisons of groups allow to conclude: pairs, with all else held fixed, crossed, without outliers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice, pairwise, product
+from itertools import pairwise
+from typing import Any
 
 import polars as pl
 
@@ -16,62 +17,45 @@ from voxaudit.stats.group_means import (
     KEYS,
     Gaps,
     Order,
-    compare_crossed,
-    compare_strata,
-    compare_with_rest,
-    compare_within_strata,
+    Sample,
+    both_ways,
+    compare,
     crossed_label,
+    crossed_questions,
+    describe_strata,
     determines,
-    floats,
-    gap_of,
-    gaps_within_strata,
-    numbers,
-    strata_of,
+    pairs_of,
 )
-from voxaudit.stats.speaker_means import OUTLIER_Z
+from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.speaker_means import MEAN, OUTLIER_Z, combine, pooled_sigma, rest_of
 from voxaudit.wording import listed
 
-REFUSED = "refused: one speaker, or no spread"
-FEW = "not enough speakers"
-NONE_SHOWN = "no difference shown"
-ALIKE = "alike within the gap"
+PAIR = (*KEYS, "group", "against")
 
 
-def judged(table: pl.DataFrame, gaps: Gaps, settings: Settings) -> pl.DataFrame:
-    """Add what each row allows to conclude, from estimate, interval, adjusted p and the number of speakers.
+def judged(table: pl.DataFrame, settings: Settings, family: str) -> pl.DataFrame:
+    """Add the verdict on each row: shown by the p of the family; alike where a gap was asked for and excluded.
 
-    `verdict` is one of `voxaudit.answer.Verdict`, `conclusion` the same in words, with the direction.
+    *alike* is two one-sided tests: the whole interval lies within the gap on either side. Nobody is alike by default.
     """
-    limit = pl.Series(gap_of(table["recognizer"], gaps))
-    within = (table["low"] > -limit) & (table["high"] < limit)
-    direction = pl.when(pl.col("estimate") > 0).then(pl.lit("worse")).otherwise(pl.lit("better"))
-    significant, enough = pl.col("p_adjusted") < settings.alpha, pl.col("enough_speakers")
-    conclusion = (
+    if not table.height:
+        return table
+    within = pl.max_horizontal(pl.col("high").abs(), pl.col("low").abs()) < (settings.gap or 0.0)
+    verdict = (
         pl.when(pl.col("p").is_null())
-        .then(pl.lit(REFUSED))
-        .when(significant & enough)
-        .then(direction)
-        .when(significant)
-        .then(direction + pl.lit(" (few speakers)"))
-        .when(pl.Series(within).fill_null(False))
-        .then(pl.lit(ALIKE))
-        .when(enough)
-        .then(pl.lit(NONE_SHOWN))
-        .otherwise(pl.lit(FEW))
+        .then(pl.lit("refused"))
+        .when(pl.col("p_adjusted") <= settings.alpha)
+        .then(pl.lit("shown"))
+        .when(within.fill_null(False))
+        .then(pl.lit("alike"))
+        .otherwise(pl.lit("not_shown"))
     )
-    codes = {ALIKE: "alike", NONE_SHOWN: "not_shown", FEW: "refused", REFUSED: "refused"}
-    verdict = pl.col("conclusion").replace_strict(codes, default="shown", return_dtype=pl.String)
-    return table.with_columns(conclusion=conclusion).with_columns(verdict=verdict)
+    return table.with_columns(verdict=verdict, family=pl.lit(family))
 
 
-def named_groups(attribute: str, groups: Sequence[str]) -> str:
-    """Return groups of an attribute for a refusal: `'gender' = 'f', 'm'`."""
-    return f"'{attribute}' = " + listed(f"'{group}'" for group in groups)
-
-
-def compare_groups(speakers: pl.DataFrame, order: Order, gaps: Gaps, settings: Settings) -> pl.DataFrame:
-    """Compare every group of every attribute with all other speakers, and say what that allows to conclude."""
-    return judged(compare_with_rest(speakers, order, gaps, settings), gaps, settings)
+def compare_pairs(sample: Sample, order: Order, settings: Settings, *, limits: bool = True) -> pl.DataFrame:
+    """Compare every two groups of every attribute, for all recognizers as one family."""
+    return judged(compare(sample, pairs_of(sample, order), settings, limits=limits), settings, "pairs")
 
 
 def canary(pairs: pl.DataFrame, speakers: Speakers, settings: Settings) -> pl.DataFrame:
@@ -83,14 +67,15 @@ def canary(pairs: pl.DataFrame, speakers: Speakers, settings: Settings) -> pl.Da
     """
     if speakers.age not in speakers.order or not pairs.height:
         return pl.DataFrame()
-    wanted = [frozenset(pair) for pair in pairwise(middle_bands(speakers.order[speakers.age]))]
-    own = pairs.filter(pl.col("attribute") == speakers.age)
-    keep = [frozenset(row) in wanted for row in own.select("group", "against").iter_rows()]
-    table = own.filter(pl.Series(keep, dtype=pl.Boolean)).drop("verdict", "conclusion", "p_adjusted")
-    p = settings.adjust(numbers(table, "p")[0], table["recognizer"])
-    return table.with_columns(p_adjusted=floats(p)).with_columns(
-        differs=(pl.col("p_adjusted") < settings.alpha).fill_null(False)
+    adjacent = pl.DataFrame(
+        list(pairwise(middle_bands(speakers.order[speakers.age]))),
+        schema={"group": pl.String, "against": pl.String},
+        orient="row",
     )
+    own = both_ways(pairs.filter(pl.col("attribute") == speakers.age, pl.col("recognizer") != MEAN))
+    table = own.join(adjacent, on=["group", "against"], how="semi").drop("verdict", "family")
+    p = pl.Series("p_adjusted", holm(table["p"].to_list()), dtype=pl.Float64)
+    return table.with_columns(p, differs=(p <= settings.alpha).fill_null(False))
 
 
 # With all other attributes held fixed
@@ -98,37 +83,29 @@ def canary(pairs: pl.DataFrame, speakers: Speakers, settings: Settings) -> pl.Da
 
 @dataclass(frozen=True)
 class Conditional:
-    """Every group against the rest with all else fixed; the strata behind it; the gaps; what was refused."""
+    """Every two groups with all else fixed; the strata behind it; what was held; what was refused."""
 
-    groups: pl.DataFrame
+    pairs: pl.DataFrame
     strata: pl.DataFrame
-    gaps: pl.DataFrame
     held: dict[str, tuple[str, ...]]
     """The attributes that were held fixed for each attribute."""
     refusals: tuple[Refusal, ...]
 
 
 def compare_conditionally(
-    cells: pl.DataFrame, groups: pl.DataFrame, speakers: Speakers, gaps: Gaps, settings: Settings
+    sample: Sample, cells: pl.DataFrame, order: Order, settings: Settings
 ) -> Conditional:
     """Compare groups that differ in one attribute while all others are held fixed (Eq. 6).
 
-    Within every combination of the other attributes (a stratum), speakers of a group are compared with the rest.
-    `cells` has recognizer, all attributes, and speakers, mean and m2 of each combination; `groups` is the table of
-    `compare_groups`.
+    Within every combination of the other attributes (a stratum), speakers of one group are compared with those of
+    another. `cells` has recognizer, all attributes, and speakers, mean and m2 of each combination.
     """
-    order = speakers.order
-    none = pl.DataFrame()
     if len(order) < 2:
-        text = "there is one attribute: no other can be held fixed"
-        why = Refusal(
-            "no_attribute", "conditional parity", text, remedy="name a second attribute", see=("attributes",)
-        )
-        return Conditional(none, none, none, {}, (why,))
-    parts: list[pl.DataFrame] = []
+        text, remedy = "there is one attribute: no other can be held fixed", "name a second attribute"
+        why = Refusal("no_attribute", "conditional parity", text, remedy=remedy, see=("attributes",))
+        return Conditional(pl.DataFrame(), pl.DataFrame(), {}, (why,))
     refusals: list[Refusal] = []
     held: dict[str, tuple[str, ...]] = {}
-    coarse = ("merge_below",)
     for name in order:
         others = [other for other in order if other != name]
         deciding = [other for other in others if determines(cells, other, name)]
@@ -141,119 +118,156 @@ def compare_conditionally(
             remedy = f"speakers of one '{other}' on both sides of '{name}'"
             about = f"'{name}' with '{other}' held fixed"
             refusals.append(Refusal("not_separable", about, text, {"attribute": name, "held": other}, remedy))
-        if not held[name]:
-            continue
-        strata = strata_of(cells, name, held[name])
-        if strata.height:
-            parts.append(strata)
-        else:
-            text = f"no combination of {', '.join(held[name])} has speakers of two groups of '{name}'"
+    table = judged(compare(sample, pairs_of(sample, order, held), settings), settings, "all else fixed")
+    for name in order:
+        rows = table.filter(pl.col("attribute") == name) if table.height else table
+        if held[name] and not (rows.height and rows["p"].count()):
+            text = f"too few speakers share {', '.join(held[name])} and differ in '{name}'"
             about = f"'{name}' with all other attributes held fixed"
             remedy = "more speakers, coarser groups, or fewer attributes"
-            refusals.append(Refusal("too_few_speakers", about, text, {}, remedy, coarse))
-    if not parts:
-        return Conditional(none, none, none, held, tuple(refusals))
-    strata = compare_strata(pl.concat(parts), settings)
-    table = judged(compare_within_strata(strata, order, groups, gaps, settings), gaps, settings)
-    untested = table.filter(pl.col("p").is_null())
-    for (name,), part in untested.group_by("attribute", maintain_order=True):
-        there = part["group"].unique(maintain_order=True).to_list()
-        about = f"{named_groups(str(name), there)} against the rest with all else fixed"
-        text = "a single speaker decides it, or nobody differs: there is no spread to test with"
-        facts = {"attribute": name, "groups": there}
-        refusals.append(
-            Refusal("too_few_speakers", about, text, facts, "more speakers or coarser groups", coarse)
-        )
-    return Conditional(table, strata, gaps_within_strata(strata, table, settings), held, tuple(refusals))
+            refusals.append(Refusal("too_few_speakers", about, text, {}, remedy, ("merge_below",)))
+    strata = [describe_strata(cells, name, others) for name, others in held.items() if others]
+    if table.height:
+        names = {name: ", ".join(others) for name, others in held.items()}
+        table = table.with_columns(held=pl.col("attribute").replace_strict(names, return_dtype=pl.String))
+    return Conditional(table, pl.concat(strata) if strata else pl.DataFrame(), held, tuple(refusals))
 
 
 # Crossed
 
 
-def compare_intersections(cells: pl.DataFrame, order: Order, gaps: Gaps, settings: Settings) -> pl.DataFrame:
+def compare_intersections(
+    sample: Sample, cells: pl.DataFrame, order: Order, gaps: Gaps, settings: Settings
+) -> pl.DataFrame:
     """Compare every combination of groups with everybody else, the worst treated first.
 
-    Behind the ranked groups stand those that differ all the same, then those that lack the fewest speakers.
+    Only those with enough speakers (Eq. 1) are ranked (`rank` 1 is the worst); behind them stand those that differ all
+    the same, then those that lack the fewest speakers. Sigma is the spread between speakers within these groups, or
+    over all speakers where every group has one. It grows with the error rate, so that Eq. 1 alone would pass over the
+    groups that are treated worst.
     """
     if len(order) < 2:
         return pl.DataFrame()
-    table = judged(compare_crossed(cells, list(order), gaps, settings), gaps, settings)
-    few = pl.when(pl.col("more_needed") > 0).then(pl.format(FEW + ", {} more needed", "more_needed"))
-    unsure = pl.col("conclusion").is_in([FEW, REFUSED]) & ~pl.col("enough_speakers")
-    outside = few.otherwise(pl.lit(FEW + " outside the group"))
-    conclusion = pl.when(unsure).then(outside).otherwise("conclusion")
-    differs = (pl.col("p_adjusted") < settings.alpha).fill_null(False)
-    return (
-        table.with_columns(conclusion=conclusion)
-        .select(pl.exclude("rank"), "rank")
-        .sort(
-            *("recognizer", "rank", differs, "more_needed"),
-            descending=[False, False, True, False],
-            nulls_last=True,
-            maintain_order=True,
-        )
+    names = list(order)
+    rest = rest_of(cells, ["recognizer"])
+    over_all = pooled_sigma(combine(cells, ["recognizer"]), ["recognizer"])
+    spread = pooled_sigma(cells, ["recognizer"]).join(over_all, on="recognizer", how="left", suffix="_all")
+    joined = cells.join(spread, on="recognizer", how="left", maintain_order="left")
+    sigma = joined.select(pl.coalesce("sigma", "sigma_all").fill_null(float("nan")))["sigma"].to_numpy()
+    asked = cells["recognizer"].replace_strict(list(gaps), list(gaps.values()), return_dtype=pl.Float64)
+    table = cells.select(
+        "recognizer",
+        pl.lit(" x ".join(names)).alias("attribute"),
+        crossed_label(names).alias("group"),
+        pl.lit("all others").alias("against"),
+        pl.col("speakers").cast(pl.Int64),
+        pl.col("mean").alias("wer"),
+    ).with_columns(
+        speakers_against=pl.Series(rest.n).cast(pl.Int64),
+        err_rel=(100.0 * (pl.col("wer") / pl.Series(rest.overall) - 1.0)).fill_nan(None),
+        **settings.enough(cells["speakers"].to_numpy(), rest.n, sigma, asked.to_numpy()),
+    )
+    tests = compare(sample, crossed_questions(sample, names), settings)
+    if tests.height:
+        tests = tests.drop("attribute", "against", "speakers", "speakers_against", "wer")
+        table = table.join(tests, on=["recognizer", "group"], how="left", maintain_order="left")
+    else:
+        none = ("wer_against", "estimate", "low", "high", "p", "p_adjusted")
+        table = table.with_columns(pl.lit(None, dtype=pl.Float64).alias(name) for name in none)
+    rank = pl.col("err_rel").rank("ordinal", descending=True).over("recognizer", "enough_speakers")
+    table = judged(table, settings, "crossed groups").with_columns(
+        rank=pl.when("enough_speakers").then(rank).cast(pl.Int64)
+    )
+    return table.sort(
+        *("recognizer", "rank", pl.col("verdict") == "shown", "more_needed"),
+        descending=[False, False, True, False],
+        nulls_last=True,
+        maintain_order=True,
     )
 
 
-def empty_groups(cells: pl.DataFrame, order: Order) -> list[Refusal]:
-    """Return a refusal for the combinations of groups that no speaker has; none of them can be compared."""
-    there = set(cells.select(f"@{name}" for name in order).unique().iter_rows())
-    every = math.prod(len(groups) for groups in order.values())
-    if len(there) == every or len(order) < 2:
-        return []
-    absent = islice((group for group in product(*order.values()) if group not in there), 5)
-    names = "; ".join(
-        ", ".join(f"{name}={value}" for name, value in zip(order, group, strict=True)) for group in absent
-    )
-    more = every - len(there) - 5
-    text = f"no speaker belongs to them: {names}" + (f"; and {more} more" if more > 0 else "")
-    about = f"{every - len(there)} of {every} intersectional groups"
-    return [
-        Refusal("too_few_speakers", about, text, {"groups": every - len(there)}, "speakers of these groups")
-    ]
-
-
-# Outliers
+# Outliers, and what was not tested
 
 
 def without_outliers(
-    speakers: pl.DataFrame, groups: pl.DataFrame, order: Order, gaps: Gaps, settings: Settings
+    speakers: Speakers, pairs: pl.DataFrame, settings: Settings
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the outlying speakers, and the table `groups` beside the same without them and outlying utterances.
+    """Return the outlying speakers, and the pairs whose verdict changes without them and outlying utterances.
 
-    An utterance is judged among its speaker's, a speaker among all speakers. Nothing is removed from the audit itself:
-    a group that is treated badly can look like a row of outliers, and removing it would hide just that.
+    An utterance is judged among its speaker's, a speaker among all speakers of a recognizer. Nothing is removed from
+    the audit itself: a group that is treated badly can look like a row of outliers, and removing it would hide that.
     """
     wer = pl.col("wer")
-    z = ((wer - wer.mean().over("recognizer")) / wer.std().over("recognizer")).fill_nan(None)
-    scored = speakers.with_columns(z=z)
-    far = (pl.col("z").abs() > OUTLIER_Z).fill_null(False)
+    spread = wer.std().over("recognizer")
+    z = pl.when(spread > 1e-9).then((wer - wer.mean().over("recognizer")) / spread)
+    far = (z.abs() > OUTLIER_Z).fill_null(False)
     outlying = (
-        scored.filter(far)
-        .select("recognizer", "speaker", crossed_label(list(order)).alias("groups"), "utterances", "wer", "z")
+        speakers.table.with_columns(z=z)
+        .filter(far)
+        .select(
+            *("recognizer", "speaker", crossed_label(list(speakers.order)).alias("groups")),
+            *("utterances", "wer", "z"),
+        )
         .sort("recognizer", pl.col("z").abs(), descending=[False, True])
     )
     # Utterances first, then speakers by what is left of theirs.
-    plain = speakers.with_columns(
-        utterances=pl.col("plain_utterances"),
-        rate_sum=pl.col("plain_sum"),
-        wer=pl.col("plain_sum") / pl.col("plain_utterances"),
+    plain = speakers.table.with_columns(wer=pl.col("plain_sum") / pl.col("plain_utterances"))
+    rest = plain.with_columns(far=far).filter(~pl.col("far").any().over("speaker")).drop("far")
+    again = compare_pairs(speakers.sample(rest), speakers.order, settings, limits=False)
+    if not pairs.height or not again.height:
+        return outlying, pl.DataFrame()
+    columns = ("estimate", "p_adjusted")
+    table = pairs.select(*PAIR, *columns, "verdict").join(
+        again.select(*PAIR, pl.col(*columns, "verdict").name.suffix("_without")),
+        on=PAIR,
+        how="left",
+        maintain_order="left",
     )
-    rest = plain.filter(~(z.abs() > OUTLIER_Z).fill_null(False))
-    keys = [*KEYS, "group"]
-    columns = ["speakers", "wer", "err_rel", "p_adjusted", "conclusion"]
-    without = compare_groups(rest, order, gaps, settings).select(
-        *keys, *(pl.col(name).alias(f"{name}_without") for name in columns)
-    )
-    shares = pl.concat(
-        scored.group_by("recognizer", pl.col(f"@{name}").alias("group"))
-        .agg(outliers=far.sum())
-        .with_columns(attribute=pl.lit(name))
-        for name in order
-    )
-    significant, still = (pl.col(name) < settings.alpha for name in ("p_adjusted", "p_adjusted_without"))
-    turned = significant & still & (pl.col("err_rel").sign() != pl.col("err_rel_without").sign())
-    table = groups.select(*keys, *columns).join(without, on=keys, how="left", maintain_order="left")
-    return outlying, table.join(shares, on=keys, how="left", maintain_order="left").with_columns(
-        changes=(significant.fill_null(False) != still.fill_null(False)) | turned.fill_null(False)
-    )
+    shown, still = pl.col("verdict") == "shown", (pl.col("verdict_without") == "shown").fill_null(False)
+    turned = pl.col("estimate").sign() != pl.col("estimate_without").sign()
+    changes = (shown != still) | (shown & still & turned)
+    return outlying, table.with_columns(changes=changes).drop("verdict", "verdict_without")
+
+
+_WHY = {
+    "one_speaker": "one speaker: the group cannot be told from the person",
+    "too_few_speakers": "so few speakers show no difference, however large it is",
+    "too_few_errors": "no error was made for either group",
+    "undefined": "all speakers have the same word error rate: there is no spread to test with",
+}
+
+
+def untested(pairs: pl.DataFrame, speakers: pl.DataFrame) -> list[Refusal]:
+    """Say which groups were not compared, and why; of two, the smaller one is why where speakers are few."""
+    errors = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("errors").sum())
+    silent = errors.filter(pl.col("errors") == 0)["recognizer"].to_list()
+    text = "it made no error at all: there is nothing to compare"
+    refusals = [Refusal("too_few_errors", f"recognizer '{name}'", text, {"errors": 0}) for name in silent]
+    rows = pairs.filter(pl.col("p").is_null(), ~pl.col("recognizer").is_in(silent)) if pairs.height else pairs
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for row in rows.to_dicts():
+        code, few = why_untested(row)[0], min(row["speakers"], row["speakers_against"])
+        for side, count in (("group", row["speakers"]), ("against", row["speakers_against"])):
+            if code in ("too_few_errors", "undefined") or count == few:
+                found.setdefault((row["attribute"], code), {})[row[side]] = None
+    for (name, code), groups in found.items():
+        about = f"'{name}' = " + listed(f"'{group}'" for group in groups)
+        refusals.append(Refusal(code, about, _WHY[code], {"attribute": name, "groups": list(groups)}))
+    return refusals
+
+
+def why_untested(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the code and the words for a pair without a test."""
+    sizes = row["speakers"], row["speakers_against"]
+    if not row["wer"] and not row["wer_against"]:
+        code = "too_few_errors"
+    elif min(sizes) < 2:
+        code = "one_speaker"
+    elif math.isclose(row["wer"], row["wer_against"], abs_tol=1e-12):
+        code = "undefined"
+    else:
+        return (
+            "too_few_speakers",
+            f"{sizes[0]} and {sizes[1]} speakers show no difference, however large it is",
+        )
+    return code, _WHY[code].partition(":")[0]

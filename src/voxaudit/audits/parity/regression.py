@@ -18,7 +18,6 @@ from voxaudit.answer import Refusal
 from voxaudit.audits.parity.speakers import Settings
 from voxaudit.corpus.bands import OTHER
 from voxaudit.stats.cell_regression import (
-    INTERCEPT,
     CellDesign,
     Term,
     coefficient_rows,
@@ -29,7 +28,9 @@ from voxaudit.stats.cell_regression import (
     pair_effects,
     prepare_cells,
 )
-from voxaudit.stats.group_means import Order, determines, floats, numbers
+from voxaudit.stats.group_means import Order, determines, numbers
+from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.speaker_means import MEAN
 from voxaudit.wording import MISSING
 
 MAIN, PAIRS = "main effects", "interactions"
@@ -88,10 +89,8 @@ def regressions(cells: pl.DataFrame, order: Order, groups: pl.DataFrame, setting
                 rows = coefficient_rows(model.terms, fit, confidence=settings.confidence)
                 terms += [{**about, **row} for row in rows]
                 tests += [{**about, **row} for row in joint_rows(model.terms, fit, model.tested)]
-    # The intercept is the reference group's rate; that it is not 0 is no finding.
-    return Regressions(
-        _corrected(terms, settings, INTERCEPT), _corrected(tests, settings), tuple(refusals.values())
-    )
+    table = pl.DataFrame(terms, infer_schema_length=None) if terms else pl.DataFrame()
+    return Regressions(table, _corrected(tests), tuple(refusals.values()))
 
 
 def _without_nested(cells: pl.DataFrame, order: Order) -> tuple[Order, list[Refusal]]:
@@ -112,17 +111,18 @@ def _without_nested(cells: pl.DataFrame, order: Order) -> tuple[Order, list[Refu
     return {name: groups for name, groups in order.items() if name in kept}, refusals
 
 
-def _corrected(rows: list[dict[str, object]], settings: Settings, never: str = "") -> pl.DataFrame:
-    """Return the rows as a table, the p-values of each model corrected together but for those of the term `never`."""
+def _corrected(rows: list[dict[str, object]]) -> pl.DataFrame:
+    """Return the joint tests as a table, the p-values of each model corrected together (those of the mean apart)."""
     if not rows:
         return pl.DataFrame()
     table = pl.DataFrame(rows, infer_schema_length=None)
-    (p,) = numbers(table.with_columns(p=pl.when(pl.col("term") != never).then("p")), "p")
-    adjusted = np.full(len(p), np.nan)
-    for model in (MAIN, PAIRS):  # two models, two tables
-        rows_of = (table["model"] == model).to_numpy()
-        adjusted[rows_of] = settings.adjust(p[rows_of], table["recognizer"].filter(rows_of))
-    return table.with_columns(p_adjusted=floats(adjusted))
+    families = table.group_by("model", pl.col("recognizer") == MEAN, maintain_order=True)
+    parts = [part.select(table.columns) for _, part in families]
+    corrected = (
+        part.with_columns(pl.Series("p_adjusted", holm(part["p"].to_list()), dtype=pl.Float64))
+        for part in parts
+    )
+    return pl.concat(corrected)
 
 
 def _reference(groups: pl.DataFrame, name: str, there: Sequence[str]) -> str:

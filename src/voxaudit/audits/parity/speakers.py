@@ -19,12 +19,14 @@ from voxaudit.corpus.bands import OTHER, cuts_of, group_names, in_order, is_age,
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.score.measures import MEASURE_NAMES, Measured, measure
-from voxaudit.stats.group_means import Plan
+from voxaudit.stats.group_means import Plan, Sample
 from voxaudit.stats.speaker_means import MEAN, SUMS, mean_of_recognizers, speaker_means
 from voxaudit.tables import require_columns
 from voxaudit.wording import MISSING, counted, listed
 
 MOST_BARS = 40
+ASKED = 0.25
+"""The gap that is asked about where none is given, as a share of the recognizer's word error rate."""
 UNNAMED = "all"
 """What the recognizer of a table without that column is called."""
 
@@ -324,6 +326,10 @@ class Speakers:
         """The recognizers without their mean, which is a claim about speakers and not about any of them."""
         return [name for name in self.recognizers if name != MEAN]
 
+    def sample(self, table: pl.DataFrame | None = None) -> Sample:
+        """Return the speakers as a sample to test; `table` has other rates of the same ones, or of some."""
+        return Sample.of(self.table if table is None else table, self.people, self.recognizers)
+
     def bars(self, table: pl.DataFrame, y_title: str, *columns: str) -> Bars:
         """Return bars of a table's column (or value, low and high) by group and recognizer, without their mean."""
         rows = {(row["recognizer"], row["attribute"], row["group"]): row for row in table.to_dicts()}
@@ -376,14 +382,9 @@ def group_speakers(trials: Trials, settings: Settings, where: str = "table") -> 
 
 
 def gaps_asked(speakers: pl.DataFrame, settings: Settings) -> dict[str, float]:
-    """Return the gap that each recognizer is asked about: as set, else 0.1 or half its word error rate if less.
-
-    That choice is Herron et al.'s, section 3.4.1.
-    """
+    """Return the gap that each recognizer is asked about: as set, else a quarter of its word error rate."""
     means = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("wer").mean())
-    if settings.gap is not None:
-        return dict.fromkeys(means["recognizer"].to_list(), settings.gap)
-    return {name: min(0.1, wer / 2.0) if wer > 0.0 else 0.1 for name, wer in means.iter_rows()}
+    return {name: settings.gap or ASKED * wer for name, wer in means.iter_rows()}
 
 
 # Groups

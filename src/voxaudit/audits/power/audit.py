@@ -34,7 +34,7 @@ from voxaudit.audits.parity.speakers import (
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.errors import VoxauditError
-from voxaudit.stats.group_means import compare_with_rest
+from voxaudit.stats.group_means import describe_groups
 from voxaudit.stats.power import (
     power_t,
     power_z,
@@ -291,7 +291,7 @@ def _of_pilot(scores: Scores, trials: Trials, settings: Settings, draws: Mapping
 
 def _pilot(people: Speakers, asked: dict[str, float], settings: Settings) -> pl.DataFrame:
     """Return what Eq. 1 says of every group against all others; the mean of recognizers last."""
-    groups = compare_with_rest(people.table, people.order, asked, settings)
+    groups = describe_groups(people.table, people.order, asked, settings)
     gap = pl.col("recognizer").replace_strict(asked, return_dtype=pl.Float64).alias("gap")
     return groups.select(
         *("recognizer", "attribute", "group", "speakers", "speakers_against", "wer", "sigma", gap),

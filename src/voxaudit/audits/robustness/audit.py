@@ -26,6 +26,7 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
+from voxaudit.audits.concentrated import COLUMNS_SHOWN, concentration_notes
 from voxaudit.audits.robustness.measure import FALLS, FEW, FLAT, GROWS, Robustness, measure_robustness
 from voxaudit.audits.robustness.trials import (
     PLACES,
@@ -38,9 +39,19 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
 from voxaudit.perturb.settings import ALL, ATTACKED, Setting, in_steps
-from voxaudit.score.quality.difficulty import choose_difficulties
+from voxaudit.score.quality.difficulty import choose_difficulties, quality_of
 from voxaudit.stats.multiplicity import farther_together
-from voxaudit.wording import as_or_than, counted, in_points, listed, percent_interval, spoken, times_as_many
+from voxaudit.wording import (
+    as_or_than,
+    counted,
+    in_points,
+    listed,
+    percent,
+    percent_interval,
+    ratio_interval,
+    spoken,
+    times_as_many,
+)
 
 AUDIT = "robustness"
 WORST = 5
@@ -91,8 +102,8 @@ def robustness(
     it difficulties are those measured in the run, else the published ones. `attributes` are columns whose groups are
     compared under disturbance: `LWERR = log2(WER of a group / WER of the other)` (Eq. 5). Languages and corpora are
     pooled unless `by` names their columns. `facts`, a file or a table, says of each recognizer what may go with its
-    robustness. Intervals of differences come from `resamples` draws of speakers. `detail` (`Robustness`) has everything
-    that was measured.
+    robustness. Intervals of differences come from `resamples` draws of speakers; groups are compared by shuffling
+    speakers between them. `detail` (`Robustness`) has everything that was measured.
 
     >>> import polars as pl
     >>> errors = {"clean": 5, "gaussian_noise:1": 8, "gaussian_noise:3": 20}
@@ -123,14 +134,14 @@ def robustness(
     trials, unfit = read_trials(scores, _names(attributes), _names(by))
     if set(trials.settings) == {CLEAN}:
         raise refuse("nothing_disturbed", "only clean speech was heard and scored", about=scores.where)
-    given, origin = choose_difficulties(
-        difficulty, [run.folder for run in scores.runs], list(trials.settings)
-    )
+    folders = [run.folder for run in scores.runs]
+    given, origin = choose_difficulties(difficulty, folders, list(trials.settings))
     hard, unknown = ({}, []) if given is None else check_difficulty(given, trials.settings)
     found = measure_robustness(
         trials,
         difficulty=hard,
         difficulty_source=origin,
+        quality=quality_of(origin, folders),
         facts=None if facts is None else read_facts(facts, trials.recognizers),
         confidence=confidence,
         resamples=resamples,
@@ -142,7 +153,11 @@ def robustness(
         findings=tuple(replace(one, level=confidence) for one in _findings(found, confidence)),
         tables=tuple(_tables(found)),  # type: ignore[arg-type]
         figures=tuple(_figures(found, trials.groups)),
-        notes=(*_notes(scores, found), *found.notes),
+        notes=(
+            *_notes(scores, found),
+            *found.notes,
+            *concentration_notes(found.concentration, [*found.labels, "scenario"], confidence),
+        ),
         refusals=(*unknown, *unfit, *found.refusals),
         lead=_lead(found),
         detail=found,
@@ -361,43 +376,113 @@ def _silence(found: Robustness) -> Iterator[Finding]:
 
 
 def _groups(found: Robustness) -> Iterator[Finding]:
-    """Yield whether a group meets more errors over all disturbances; the widest gap shown is a headline."""
+    """Yield whether a group meets more errors over all disturbances; the widest gap shown is a headline.
+
+    And whether the gap is wider or narrower than on clean speech. That is in proportion: who hardly has errors on clean
+    speech can have them multiplied by more than others and still lose fewer words, so that both rates are said.
+    """
+    names = [name for name in (*LABELS, "attribute", "group") if name in found.groups.columns]
+    clean = {
+        tuple(row[name] for name in names): row
+        for row in found.groups.filter(pl.col("name") == CLEAN).iter_rows(named=True)
+    }
     rows = found.groups.filter((pl.col("level") == "overall") & (pl.col("name") == ALL)).to_dicts()
     largest: dict[tuple[str, str], float] = {}
     for row in rows:
         if row["verdict"] == "shown":
             key = (row["recognizer"], row["attribute"])
             largest[key] = max(largest.get(key, 0.0), abs(row["lwerr"]))
+    asked = {name: found.groups[name].count() for name in ("p", "change_p")}
     for row in rows:
-        logs = [row[f"lwerr{end}"] for end in ("", "_low", "_high")]
-        ratio, low, high = (None if log is None else 2.0**log for log in logs)
+        if row["verdict"] == "refused":  # among the refusals
+            continue
         shown, attribute, group, against = (
             row[name] for name in ("verdict", "attribute", "group", "against")
         )
-        times = times_as_many(ratio, low, high) if low is not None else f"{ratio:.2f} times as many errors"
-        facts: dict[str, Any] = {"verdict": shown, "family": f"{attribute} over all disturbances"}
+        ratio, low, high = _ratios(row, "lwerr")
+        rates = f"{percent(row['wer'])} against {percent(row['wer_against'])} of the words"
+        times = times_as_many(ratio, low, high)
+        facts: dict[str, Any] = {"family": f"{counted(asked['p'], 'comparison')} of groups under disturbance"}
         if shown == "shown":
             facts["headline"] = abs(row["lwerr"]) == largest[row["recognizer"], attribute]
-            sentence = (
-                f"{_who(row)} makes {times} for {group} ({attribute}) {as_or_than(ratio)} for {against}."
-            )
+            than = f"{as_or_than(ratio)} for {against}"
+            sentence = f"{_who(row)} makes {times} for {group} ({attribute}) {than} ({rates})."
         else:
-            ends = [end for end in logs[1:] if end is not None]
-            facts["excludes"] = 2.0 ** max(ends, key=abs) if ends else None
+            facts["excludes"], largest_gap = _not_excluded(low, high, "a gap of up to ", asked["p"])
             gap = f"no gap between {group} and {against} ({attribute})"
-            sentence = f"{gap} is shown for {_who(row)}: {times} for {group}."
+            sentence = f"{gap} is shown for {_who(row)}: {times} for {group} ({rates}); {largest_gap}."
+        parts = ("overall", attribute, group)
+        ends: dict[str, Any] = {"unit": "ratio", "scenario": "overall"}
         yield _finding(
             row,
-            *("overall", attribute, group),
+            *parts,
             measure="wer_ratio",
+            verdict=shown,
             sentence=f"Over all disturbances, {sentence}",
             estimate=ratio,
             low=low,
             high=high,
-            unit="ratio",
-            scenario="overall",
+            **ends,
             **facts,
         )
+        if row["change_p"] is None:
+            continue
+        since = clean[tuple(row[name] for name in names)]
+        before, now = (2.0 ** one["lwerr"] for one in (since, row))
+        ratio, low, high = _ratios(row, "change")
+        ends["family"] = f"{counted(asked['change_p'], 'change')} of gaps under disturbance"
+        gap = f"the gap between {group} and {against} ({attribute})"
+        rates = (
+            f"{group} from {percent(since['wer'])} to {percent(row['wer'])} of the words,"
+            f" {against} from {percent(since['wer_against'])} to {percent(row['wer_against'])}"
+        )
+        change = (
+            f"{now:.2f} instead of {before:.2f} times as many errors for {group},"
+            f" {ratio_interval(ratio, low, high)} times that ({rates})"
+        )
+        if row["change_verdict"] == "shown":
+            wider = abs(row["lwerr"]) > abs(since["lwerr"])
+            how = "wider in proportion" if wider else "narrower in proportion"
+            if row["lwerr"] * since["lwerr"] < 0.0:
+                how = "turned round"
+            sentence = (
+                f"Under disturbance {gap} is {how}, compared with clean speech, for {_who(row)}: {change}"
+            )
+        else:
+            ends["excludes"], largest_gap = _not_excluded(low, high, "up to ", asked["change_p"])
+            sentence = f"Disturbance is not shown to change {gap} for {_who(row)}: {change}; {largest_gap}"
+        yield _finding(
+            row,
+            *parts,
+            measure="wer_ratio_change",
+            verdict=row["change_verdict"],
+            sentence=f"{sentence}.",
+            estimate=ratio,
+            low=low,
+            high=high,
+            p=row["change_p"],
+            p_adjusted=row["change_p_adjusted"],
+            **ends,
+        )
+
+
+def _ratios(row: Mapping[str, Any], name: str) -> list[float | None]:
+    """Return an estimate and its limits as ratios; rows have logarithms."""
+    return [
+        None if row[f"{name}{end}"] is None else 2.0 ** row[f"{name}{end}"] for end in ("", "_low", "_high")
+    ]
+
+
+def _not_excluded(low: float | None, high: float | None, up_to: str, asked: int) -> tuple[float | None, str]:
+    """Return the limit of a ratio that is farther from 1, and what that says; None where there is no end to it."""
+    if low is None or high is None:
+        return None, "how large a difference could be is not known"
+    farther = max(low, high, key=lambda limit: max(limit, 1.0 / limit))
+    text = f"{up_to}{max(farther, 1.0 / farther):.2f} times is not excluded"
+    if not low <= 1.0 <= high:
+        # The interval is that of this comparison alone.
+        text = f"not with all {asked} taken together; {text}"
+    return farther, text
 
 
 def _slopes(found: Robustness) -> Iterator[Finding]:
@@ -448,7 +533,7 @@ def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
         yield Note(
             "single_scenarios",
             f"a gap by {attribute} is shown in {gaps} of {counted(part.height, 'comparison')} in single scenarios"
-            " (p-values adjusted over them)",
+            " (p-values adjusted over all comparisons of groups)",
             {"attribute": attribute, "shown": gaps, "comparisons": part.height},
         )
     described: dict[str, list[str]] = {}
@@ -569,6 +654,14 @@ def _level_tables(found: Robustness, rates: str) -> Iterator[Table]:
     shown = f"category perturbation {rates} scenarios utterances speakers"
     yield _table("perturbations", "Every perturbation", perturbations, shown, folded=True)
     yield _table(
+        "concentration",
+        "Where the errors are",
+        found.concentration,
+        "scenario",
+        *COLUMNS_SHOWN,  # type: ignore[arg-type]
+        folded=True,
+    )
+    yield _table(
         "corpora", "Every corpus by itself", found.corpora, f"level name {rates} {about}", folded=True
     )
 
@@ -580,23 +673,30 @@ def _group_tables(found: Robustness) -> Iterator[Table]:
     frame = found.groups.with_columns(
         *((2.0 ** pl.col(old)).alias(new) for old, new in powers.items()),
         lwerr_change="change",
-        family=pl.format("{} by {}", "attribute", "level"),
+        family=pl.lit("groups under disturbance"),
         over=pl.when(overall).then(pl.col("name").replace(OVERALL)).otherwise(pl.col("name")),
     ).drop("change")
-    columns = "attribute group against over wer_ratio ratio_change p p_adjusted verdict"
-    fewest = ("speakers", "fewest speakers", "count")
+    columns: tuple[str | tuple[str, ...], ...] = (
+        *(
+            "attribute group against over",
+            ("wer", "its WER", "percent"),
+            ("wer_against", "the other's", "percent"),
+        ),
+        *("wer_ratio p", ("p_adjusted", "p adj.", "p"), "verdict ratio_change"),
+        *(("change_p_adjusted", "p adj., change", "p"), ("speakers", "fewest speakers", "count")),
+    )
     note = (
         "How many times as many errors the group gets as the other, by their mean word error rates over the scenarios"
         " of a category (2 to the power of Speech Robust Bench's LWERR); 1 is no difference. Verdicts allow for all"
-        " comparisons of an attribute at the same level."
+        " comparisons of groups, those over all disturbances being asked first; changes since clean speech likewise."
     )
     single = (pl.col("level") == "scenario") & (pl.col("name") != CLEAN)
-    yield _table("groups", "Groups under disturbance", frame.filter(~single), columns, fewest, note=note)
+    yield _table("groups", "Groups under disturbance", frame.filter(~single), *columns, note=note)
     title = "Groups in every scenario"
-    yield _table("group_scenarios", title, frame.filter(single), columns, fewest, folded=True)
+    yield _table("group_scenarios", title, frame.filter(single), *columns, folded=True)
     if found.group_rates.height:
-        columns = "attribute group scenario wer[low,high] speakers utterances words"
-        yield _table("group_rates", "Word error rate by group", found.group_rates, columns, folded=True)
+        shown = "attribute group scenario wer[low,high] speakers utterances words"
+        yield _table("group_rates", "Word error rate by group", found.group_rates, shown, folded=True)
 
 
 def _other_tables(found: Robustness) -> Iterator[Table]:

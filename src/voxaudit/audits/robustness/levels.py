@@ -1,7 +1,7 @@
 """Error rates at every level, with speaker draws: scenarios, perturbations, categories, overall.
 
 Each level is a plain mean of the one below. One set of draws of speakers serves all conditions, so that differences are
-paired.
+paired. Difficulties that were measured are measured again in every draw, on the speakers drawn.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from voxaudit.perturb import CLEAN
 from voxaudit.score.quality import nwerd
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
 from voxaudit.stats.cells import FloatArray
-from voxaudit.stats.rates import Pulls, log_limits, mean_of, pulls
+from voxaudit.stats.rates import Pulls, limits_of, mean_of, pulls
+from voxaudit.stats.unseen import without_errors
 
 MEASURES = ("wer", "cer", "werd", "nwer", "nwerd")
 
@@ -33,7 +34,8 @@ class Cell:
 
     `clean` is the rate on clean speech that the scenario is compared with: of the same utterances where `paired`.
     `speakers` is the smaller number of people on either side, 0 where some are unnamed. `left_out` counts
-    utterances without a clean twin. `pulls` are those of all people on `wer` and `cer`, a column each.
+    utterances without a clean twin. `pulls` are those of all people on `wer`, `cer` and `clean`, a column each; `said`
+    are the shares of the words that were drawn. `none` is how high the rate may be if no error was made.
     """
 
     scenario: str
@@ -46,6 +48,18 @@ class Cell:
     utterances: int
     left_out: int
     pulls: Mapping[str, Pulls]
+    said: FloatArray
+    none: float
+
+    @property
+    def change(self) -> Pulls:
+        """What people add to the difference of both rates, beyond it, and the shares that they have on either side."""
+        ours, theirs = self.pulls["wer"], self.pulls["clean"]
+        # A rate without errors has no pulls, and nobody moves it.
+        moved = [
+            np.nan_to_num(rate[0] * side.pull) for rate, side in ((self.wer, ours), (self.clean, theirs))
+        ]
+        return Pulls(moved[0] - moved[1], np.maximum(*(np.nan_to_num(side.share) for side in (ours, theirs))))
 
 
 def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cell]:
@@ -63,8 +77,11 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
     kept = rows.filter(~pl.col("paired") | twin)
     lost = rows.filter(pl.col("paired") & ~twin).group_by(cell).agg(left_out=pl.len())
     counts = (*COUNTS, "clean_errors", "clean_words")
-    sums = kept.group_by([*cell, "person"]).agg(pl.col(counts).sum(), utterances=pl.len())
-    keys = sums.group_by(cell).agg(pl.col("utterances").sum(), speakers=pl.len())
+    heard = (pl.col("words") > 0).sum().cast(pl.Float64)
+    sums = kept.group_by([*cell, "person"]).agg(pl.col(counts).sum(), utterances=pl.len(), heard=heard)
+    keys = sums.group_by(cell).agg(
+        pl.col("utterances", "heard").sum(), squares=pl.col("heard").pow(2).sum(), speakers=pl.len()
+    )
     keys = keys.join(lost, on=cell, how="left").with_columns(pl.col("left_out").fill_null(0))
     keys = keys.sort([pl.col(name).cast(pl.String) for name in cell[:-1]]).with_row_index("cell")
     sums = sums.join(keys.select("cell", *cell), on=cell)
@@ -72,7 +89,9 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
     strangers = set(sums.filter(pl.col("person").is_in(list(trials.unnamed)))["cell"].to_list())
     sides = {"wer": dense[:2], "cer": dense[2:4], "clean": dense[4:]}
     rates = {name: resample.rates(*side) for name, side in sides.items()}
-    shares = {name: pulls(*sides[name])[1] for name in ("wer", "cer")}
+    shares = {name: pulls(*side)[1] for name, side in sides.items()}
+    said = resample.sums(np.nan_to_num(shares["wer"].share))
+    none = without_errors(keys["heard"].to_numpy(), keys["squares"].to_numpy(), resample.confidence)
     cells = [
         Cell(
             scenario=str(row["scenario"]),
@@ -82,6 +101,8 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
             utterances=row["utterances"],
             left_out=row["left_out"],
             pulls={name: own.column(number) for name, own in shares.items()},
+            said=said[:, number],
+            none=float(none[number]),
             **{name: drawn[:, number] for name, drawn in rates.items()},
         )
         for number, row in enumerate(keys.iter_rows(named=True))
@@ -99,15 +120,24 @@ def _against_home(cell: Cell, cells: list[Cell], places: tuple[str, ...]) -> Cel
     home = [other for other in clean if other.place == cell.place] or [
         other for other in clean if other.place[:language] == cell.place[:language]
     ]
-    rates = np.mean([other.clean for other in home], axis=0) if home else np.full_like(cell.wer, np.nan)
-    return replace(cell, clean=rates, speakers=min(one.speakers for one in (cell, *home)))
+    if not home:
+        return replace(cell, clean=np.full_like(cell.wer, np.nan))
+    theirs = mean_of([float(other.clean[0]) for other in home], [other.pulls["clean"] for other in home])
+    return replace(
+        cell,
+        clean=np.mean([other.clean for other in home], axis=0),
+        speakers=min(one.speakers for one in (cell, *home)),
+        pulls={**cell.pulls, "clean": theirs},
+    )
 
 
 @dataclass(frozen=True)
 class Node:
     """One level's measures: an array per measure, row 0 the estimate; `speakers` is the fewest in any part.
 
-    Rates (not differences of rates) have `pulls` of the people, which give their intervals.
+    Rates have `pulls` of the people, which give their intervals; differences of rates have `changes`, what people add
+    to them. `none` is how high the rate may be if no error was made, in the units of each measure; `unit` is what a
+    rate is multiplied by in a measure. `ends` are the limits of rates, as `with_limits` adds them.
     """
 
     level: str
@@ -119,6 +149,10 @@ class Node:
     paired: bool
     utterances: int
     pulls: Mapping[str, Pulls] = field(default_factory=dict)
+    changes: Mapping[str, Pulls] = field(default_factory=dict)
+    none: Mapping[str, float] = field(default_factory=dict)
+    unit: Mapping[str, float] = field(default_factory=dict)
+    ends: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
     def __getitem__(self, measure: str) -> FloatArray:
         return self.values[measure]
@@ -128,14 +162,24 @@ class Node:
         return number_or_none(self[measure][0])
 
     def limits(self, measure: str, resample: Resample) -> tuple[float | None, float | None]:
-        """Return the interval of a measure: of rates as `stats.rates` has it, of differences by resampling people."""
-        if measure not in self.pulls:
-            return resample.limits(self[measure], self.speakers)
-        if self.speakers < FEWEST_SPEAKERS:
+        """Return the interval of a measure: of a rate as in `stats.rates`, of a difference as in `stats.bootstrap`.
+
+        Without a single error, or without a single change, how much was heard gives the limits.
+        """
+        estimate = self.estimate(measure)
+        if estimate is None:
             return None, None
-        pull, df = self.pulls[measure].corrected()
-        low, high = log_limits(self[measure][:1], np.sum(pull**2, axis=0), df, resample.confidence)
-        return number_or_none(low[0]), number_or_none(high[0])
+        if measure in self.pulls:
+            if estimate == 0.0:
+                return 0.0, number_or_none(self.none[measure])
+            return (None, None) if self.speakers < FEWEST_SPEAKERS else self.ends[measure]
+        if measure not in self.changes:
+            return resample.limits(self[measure], self.speakers)
+        own = self.changes[measure]
+        deviation, share = own.pull[:, 0], own.share[:, 0]
+        if estimate == 0.0 and not deviation.any() and self.name != CLEAN:
+            return number_or_none(-self.none[measure]), number_or_none(self.none[measure])
+        return resample.change_limits(self[measure], deviation, share, self["said"], self.speakers)
 
     def row(self, resample: Resample) -> dict[str, Any]:
         """Return the row of a table of levels."""
@@ -148,8 +192,10 @@ class Node:
         return row
 
 
-def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> dict[str, Node]:
-    """Return a node per scenario: the mean over its corpora.
+def scenario_nodes(
+    cells: Sequence[Cell], difficulty: Mapping[str, float], again: Mapping[str, FloatArray] | None = None
+) -> dict[str, Node]:
+    """Return a node per scenario: the mean over its corpora. `again` has difficulties measured anew in every draw.
 
     `WERD = WER(scenario) - WER(clean)`, `NWER = 100 WER / difficulty`, `NWERD = 100 WERD / difficulty` (SRB section
     3.2), all as fractions: 0.112 is the paper's 11.2.
@@ -167,10 +213,24 @@ def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> di
             name: mean_of([float(getattr(one, name)[0]) for one in some], [one.pulls[name] for one in some])
             for name in ("wer", "cer")
         }
-        values = {"wer": wer, "cer": cer, "clean_wer": clean, "werd": werd}
+        said = np.mean([cell.said for cell in some], axis=0)
+        values = {"wer": wer, "cer": cer, "clean_wer": clean, "werd": werd, "said": said}
+        each = [cell.change for cell in some]
+        change = Pulls(*(np.mean([getattr(one, part) for one in each], axis=0) for part in ("pull", "share")))
+        changes = {"werd": change if scenario != CLEAN else Pulls(0.0 * change.pull, change.share)}
+        none = dict.fromkeys(("wer", "cer", "werd"), float(np.mean([cell.none for cell in some])))
+        unit = {"wer": 1.0, "cer": 1.0}
         hard = difficulty.get(scenario)
         for name, value in (("nwer", wer), ("nwerd", werd)):
             values[name] = np.full_like(wer, np.nan) if hard is None else nwerd(value, hard)
+        if hard is not None:
+            if again is not None and scenario in again:
+                # A rate over a difficulty of nearly 0 may be anything: such a draw speaks against no limit.
+                drawn = np.where(again[scenario] > 0.0, again[scenario], np.nan)
+                values["nwerd"] = values["nwerd"] * (hard / drawn)
+            changes["nwerd"] = Pulls(nwerd(changes["werd"].pull, hard), change.share)
+            none |= dict.fromkeys(("nwer", "nwerd"), nwerd(none["wer"], hard))
+            unit["nwer"] = nwerd(1.0, hard)
         nodes[scenario] = Node(
             "scenario",
             scenario,
@@ -181,8 +241,25 @@ def scenario_nodes(cells: Sequence[Cell], difficulty: Mapping[str, float]) -> di
             paired=all(cell.paired for cell in some),
             utterances=sum(cell.utterances for cell in some),
             pulls=own if hard is None else {**own, "nwer": own["wer"]},
+            changes=changes,
+            none=none,
+            unit=unit,
         )
     return nodes
+
+
+def with_limits(nodes: Sequence[Node], confidence: float) -> list[Node]:
+    """Return the nodes with the limits of their rates, which are found for all of them at once."""
+    ends: list[dict[str, tuple[float | None, float | None]]] = [{} for _ in nodes]
+    for measure in dict.fromkeys(name for node in nodes for name in node.pulls):
+        some = [place for place, node in enumerate(nodes) if measure in node.pulls]
+        rates = np.array([nodes[place][measure][0] for place in some])
+        own = [nodes[place].pulls[measure] for place in some]
+        together = Pulls(*(np.hstack([getattr(one, part) for one in own]) for part in ("pull", "share")))
+        units = np.array([nodes[place].unit[measure] for place in some])
+        for place, low, high in zip(some, *limits_of(rates, together, confidence, units), strict=True):
+            ends[place][measure] = (number_or_none(low), number_or_none(high))
+    return [replace(node, ends=own) for node, own in zip(nodes, ends, strict=True)]
 
 
 def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
@@ -197,6 +274,18 @@ def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
         shares[measure] = mean_of(
             [float(one[measure][0]) for one in own], [one.pulls[measure] for one in own]
         )
+    changes: dict[str, Pulls] = {}
+    none: dict[str, float] = {}
+    unit: dict[str, float] = {}
+    for measure in dict.fromkeys(name for part in parts for name in part.changes):
+        moved = [part.changes[measure] for part in parts if measure in part.changes]
+        changes[measure] = Pulls(
+            *(np.mean([getattr(one, what) for one in moved], axis=0) for what in ("pull", "share"))
+        )
+    for of, means in (("none", none), ("unit", unit)):
+        known = [getattr(part, of) for part in parts]
+        for measure in dict.fromkeys(name for one in known for name in one):
+            means[measure] = float(np.mean([one[measure] for one in known if measure in one]))
     return Node(
         level,
         name,
@@ -207,4 +296,7 @@ def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
         paired=all(part.paired for part in parts),
         utterances=sum(part.utterances for part in parts),
         pulls=shares,
+        changes=changes,
+        none=none,
+        unit=unit,
     )

@@ -10,15 +10,30 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from voxaudit.answer import Note, Refusal, number_or_none
-from voxaudit.audits.robustness.levels import MEASURES, Cell, Node, build_cells, mean, scenario_nodes
+from voxaudit.audits.robustness.levels import (
+    MEASURES,
+    Cell,
+    Node,
+    build_cells,
+    mean,
+    scenario_nodes,
+    with_limits,
+)
 from voxaudit.audits.robustness.trials import Trials, by_people, inserted_words
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import ALL, Setting, by_harshness, climb, group_scenarios
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, standard_error
+from voxaudit.score.quality.difficulty import difficulties_drawn
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
+from voxaudit.stats.cells import FloatArray, IntArray
+from voxaudit.stats.concentration import concentration
+from voxaudit.stats.group_ratios import CHANGE, RATE, Comparison, Judged, Rates, judge
+from voxaudit.stats.mean_rates import as_one_rate
 from voxaudit.stats.multiplicity import holm
-from voxaudit.stats.rates import LogRatio, compare_sides
+from voxaudit.stats.permutations import LEVEL, Shuffles
+from voxaudit.stats.sign_flips import fallback
 from voxaudit.stats.theil_sen import pareto_front, theil_sen
 from voxaudit.wording import counted, listed
 
@@ -43,8 +58,8 @@ COLUMNS = {
     "ranking": "name rank rank_worst measure estimate low high clean_wer wer werd werd_low werd_high scenarios"
     " speakers",
     "comparisons": "name against measure estimate low high verdict",
-    "groups": "attribute group against level name speakers lwerr lwerr_low lwerr_high change change_low change_high"
-    " p p_adjusted verdict",
+    "groups": "attribute group against level name speakers wer wer_against lwerr lwerr_low lwerr_high p p_adjusted"
+    " verdict change change_low change_high change_p change_p_adjusted change_verdict",
     "stability": "level name draws wer wer_min wer_max draw_sd sampling_sd",
     "correlates": "fact measure recognizers scale slope low high tau p p_adjusted verdict",
     "families": "fact level measure recognizers median best worst",
@@ -54,7 +69,7 @@ COLUMNS = {
 
 _TEXT = (
     "recognizer language corpus level name category perturbation scenario parameter verdict trend measure against"
-    " attribute group fact scale"
+    " attribute group fact scale change_verdict"
 )
 _WHOLE = "scenarios normalized utterances speakers step steps severity rank rank_worst draws recognizers"
 _TYPES: dict[str, Any] = {
@@ -88,6 +103,8 @@ class Robustness:
     """Error rates by attribute, group and scenario."""
     stability: pl.DataFrame
     """Spread over random draws of the same perturbation, beside the sampling error."""
+    concentration: pl.DataFrame
+    """How far the errors of a scenario come from one utterance, the worst hundredth of them, one speaker."""
     inserted: pl.DataFrame
     """Words heard where nobody spoke, per minute."""
     correlates: pl.DataFrame
@@ -108,6 +125,7 @@ def measure_robustness(
     *,
     difficulty: Mapping[str, float],
     difficulty_source: str,
+    quality: pl.DataFrame | None = None,
     facts: pl.DataFrame | None,
     confidence: float,
     resamples: int,
@@ -116,25 +134,27 @@ def measure_robustness(
     """Measure what every scenario costs every recognizer, against clean speech.
 
     Intervals of differences come from `resamples` draws of speakers, the same for clean and disturbed speech and for
-    all recognizers; those of rates and of LWERR need none (`stats.rates`).
+    all recognizers; those of rates need none (`stats.rates`). Groups are compared by shuffling speakers
+    (`stats.group_ratios`).
+    `quality` is the table that difficulties were measured on: then they are measured again in every draw.
     """
     resample = Resample.within(trials.people["stratum"].to_list(), resamples, seed, confidence)
-    found = _Collected(trials, resample, dict(difficulty))
+    again = None if quality is None else _measured_again(quality, trials, resample, seed)
+    found = _Collected(trials, resample, dict(difficulty), again)
     for recognizer in trials.recognizers:
         found.add(recognizer, build_cells(trials, recognizer, resample))
     measure = found.rank()
     unrelated = [] if facts is None else found.correlate(facts, measure)
     inserted, unfit = inserted_words(trials, confidence=confidence)
-    for attribute in trials.groups:
-        rows, refused = group_rows(trials, attribute, confidence=confidence)
-        found.rows["groups"] += rows
-        found.refusals += refused
+    found.rows["groups"], refused = group_rows(trials, confidence=confidence, seed=seed)
+    found.refusals += refused
     labels = {**dict.fromkeys(COLUMNS, found.labels), **dict.fromkeys(("corpora", "groups"), trials.unit)}
     labels |= dict.fromkeys(("correlates", "families", "pareto"), found.labels[1:])
     return Robustness(
         measure=measure,
         **{name: _frame(name, labels[name], rows) for name, rows in found.rows.items()},
         group_rates=group_rates(trials, confidence=confidence),
+        concentration=where_errors_are(trials, found.labels),
         inserted=inserted,
         difficulty=dict(difficulty),
         difficulty_source=difficulty_source,
@@ -143,6 +163,38 @@ def measure_robustness(
         notes=tuple(found.notes),
         refusals=(*found.refusals, *unfit, *unrelated),
     )
+
+
+def where_errors_are(trials: Trials, labels: Sequence[str]) -> pl.DataFrame:
+    """Return where the errors of every scenario with speech are: `labels`, scenario, counts and shares."""
+    by = [*labels, "scenario"]
+    table = trials.utterance_means(trials.spoken).join(
+        trials.people.select("person", "speaker"), on="person", how="left"
+    )
+    table = table.with_columns(pl.col(by).cast(pl.String))
+    known = pl.col("speaker").is_not_null()
+    counts = table.group_by(by).agg(
+        pl.col("errors").sum(), utterances=pl.len(), speakers=pl.col("person").filter(known).n_unique()
+    )
+    return counts.join(concentration(table, by), on=by).sort(by)
+
+
+def _measured_again(
+    quality: pl.DataFrame, trials: Trials, resample: Resample, seed: int
+) -> dict[str, FloatArray]:
+    """Return the difficulties of scenarios in every draw of people: those of the speakers who were drawn.
+
+    Where the speakers of the qualities are not known, or not those of the scores, they are drawn on their own.
+    """
+    names = trials.people["speaker"].to_list()
+    person = {name: number for number, name in enumerate(names) if name is not None}
+    known = quality["speaker"].unique().to_list() if "speaker" in quality.columns else [None]
+    if len(person) == len(names) and all(name in person for name in known):
+        return difficulties_drawn(quality, "speaker", person, resample.sums)
+    column = "speaker" if None not in known and len(known) >= FEWEST_SPEAKERS else "utterance"
+    number = {name: place for place, name in enumerate(sorted(quality[column].unique().to_list()))}
+    own = Resample.within([""] * len(number), len(resample.weights) - 1, seed + 1, resample.confidence)
+    return difficulties_drawn(quality, column, number, own.sums)
 
 
 def _frame(name: str, labels: Sequence[str], rows: Rows) -> pl.DataFrame:
@@ -154,8 +206,14 @@ def _frame(name: str, labels: Sequence[str], rows: Rows) -> pl.DataFrame:
 class _Collected:
     """Rows of all tables, gathered one recognizer at a time: only the overall draws of each are kept."""
 
-    def __init__(self, trials: Trials, resample: Resample, hard: dict[str, float]) -> None:
-        self.trials, self.resample, self.hard = trials, resample, hard
+    def __init__(
+        self,
+        trials: Trials,
+        resample: Resample,
+        hard: dict[str, float],
+        again: Mapping[str, FloatArray] | None = None,
+    ) -> None:
+        self.trials, self.resample, self.hard, self.again = trials, resample, hard, again
         self.labels = [name for name in trials.unit if name != "corpus"]
         self.rows: dict[str, Rows] = {name: [] for name in COLUMNS}
         self.refusals: list[Refusal] = []
@@ -186,13 +244,12 @@ class _Collected:
 
     def _add_language(self, labels: dict[str, str], cells: list[Cell]) -> None:
         settings, resample = self.trials.settings, self.resample
-        nodes = scenario_nodes(cells, self.hard)
-        upper = _upper(nodes, settings)
+        nodes, upper = self._nodes(cells)
         self.rows["levels"] += self._rows(nodes, upper, labels)
         if "corpus" in self.trials.places:
             for corpus in sorted({cell.place[-1] for cell in cells}):
-                own = scenario_nodes([cell for cell in cells if cell.place[-1] == corpus], self.hard)
-                self.rows["corpora"] += self._rows(own, _upper(own, settings), {**labels, "corpus": corpus})
+                there = [cell for cell in cells if cell.place[-1] == corpus]
+                self.rows["corpora"] += self._rows(*self._nodes(there), {**labels, "corpus": corpus})
         for curve in curves(nodes, settings):
             self.rows["curves"] += curve_rows(curve, nodes.get(CLEAN), settings, resample, **labels)
             self.rows["trends"].append(trend_row(curve, settings, resample, **labels))
@@ -200,13 +257,20 @@ class _Collected:
         if self.draws is not None:
             mine = self.draws.filter(*(pl.col(name) == value for name, value in labels.items()))
             overall = {node.name: node for node in upper if node.level == "overall"}
-            self.rows["stability"] += stability_rows(mine, nodes, overall, settings, **labels)
+            self.rows["stability"] += stability_rows(mine, nodes, overall, settings, resample, **labels)
         if CLEAN in nodes:
             self.clean[language, recognizer] = float(nodes[CLEAN]["wer"][0])
             common = [cell for cell in cells if (*cell.place, cell.scenario) in self.shared[language]]
-            for node in _upper(scenario_nodes(common, self.hard), settings):
+            for node in _upper(scenario_nodes(common, self.hard, self.again), settings):
                 if node.level == "overall":
                     self.ranked.setdefault((language, node.name), {})[recognizer] = node
+
+    def _nodes(self, cells: Sequence[Cell]) -> tuple[dict[str, Node], list[Node]]:
+        """Return the scenarios of cells by name, and the levels above them."""
+        plain = scenario_nodes(cells, self.hard, self.again)
+        upper = _upper(plain, self.trials.settings)
+        every = with_limits([*plain.values(), *upper], self.resample.confidence)
+        return dict(zip(plain, every, strict=False)), every[len(plain) :]
 
     def _rows(self, nodes: dict[str, Node], upper: list[Node], labels: dict[str, str]) -> Rows:
         settings = self.trials.settings
@@ -427,7 +491,7 @@ def rank(overall: Mapping[str, Node], measure: str, resample: Resample, **labels
     rows = []
     for name in names:
         node = overall[name]
-        low, high = resample.limits(node[measure], node.speakers)
+        low, high = node.limits(measure, resample)
         row = {"recognizer": name, "rank": None, "rank_worst": None, "measure": measure}
         if known or len(names) == 1:
             worse = sum(name in others for others in better.values())
@@ -470,6 +534,7 @@ def stability_rows(
     nodes: Mapping[str, Node],
     overall: Mapping[str, Node],
     settings: Mapping[str, Setting],
+    resample: Resample,
     **labels: Any,
 ) -> Rows:
     """Return the spread of WER over draws of one recognizer: of every scenario, then overall.
@@ -508,7 +573,7 @@ def stability_rows(
             "wer_min": min(values),
             "wer_max": max(values),
             "draw_sd": float(np.std(values, ddof=1)),
-            "sampling_sd": number_or_none(standard_error(node["wer"])),
+            "sampling_sd": number_or_none(resample.standard_error(node["wer"])),
         }
         for node, values in spreads
     ]
@@ -517,16 +582,63 @@ def stability_rows(
 # LWERR: the logarithm of the ratio of two groups' word error rates, per scenario and category.
 
 
-def group_rows(trials: Trials, attribute: str, *, confidence: float) -> tuple[Rows, list[Refusal]]:
-    """Return LWERR rows of one attribute, and what was refused.
+@dataclass(frozen=True)
+class _Compared:
+    """Two groups in some cells (recognizers x means over scenarios): rows to be filled in, and sums of both sides.
+
+    Sums are errors and words, and errors and words of clean speech: 4 x people x cells. `enough` says where both sides
+    have the speakers that a verdict needs: of the ratio, and of its change from clean speech.
+    """
+
+    rows: Rows
+    ours: FloatArray
+    theirs: FloatArray
+    enough: NDArray[np.bool_]
+
+    def rates(self, coefficients: tuple[float, ...], cells: IntArray, shuffles: Shuffles) -> Rates:
+        """Return the comparison in some of the cells."""
+        ours, theirs = (side[: len(coefficients)][:, :, cells] for side in (self.ours, self.theirs))
+        return Rates(ours, theirs, shuffles, coefficients)
+
+    @classmethod
+    def join(cls, parts: Sequence[_Compared]) -> _Compared:
+        """Return the cells of all parts."""
+        ours, theirs, enough = (
+            np.concatenate([getattr(part, name) for part in parts], axis=-1)
+            for name in ("ours", "theirs", "enough")
+        )
+        return cls([row for part in parts for row in part.rows], ours, theirs, enough)
+
+
+def group_rows(trials: Trials, *, confidence: float, seed: int) -> tuple[Rows, list[Refusal]]:
+    """Return LWERR rows of all attributes, and what was refused.
 
     `LWERR = log2(WER of a group / WER of the other)` (SRB Eq. 5). Of two groups the first by name is divided by the
     second; of more, each by all others together. Above the scenarios, word error rates are averaged before the ratio
-    is taken, as for the paper's Figure 7. `change` is LWERR less LWERR of clean speech. Intervals and p-values take
-    speakers as the sample (`stats.rates`): each group has a variance of its own, as in Welch's test.
+    is taken, as for the paper's Figure 7. `change` is LWERR less LWERR of clean speech. Speakers are shuffled between
+    the groups (`stats.group_ratios`); all comparisons of the audit are one family, and all changes another, in which
+    the means over all disturbances are asked first.
     """
+    refusals: list[Refusal] = []
+    rows: Rows = []
+    compared: list[_Compared] = []
+    for attribute in trials.groups:
+        some, refused = _group_sides(trials, attribute)
+        compared += some
+        refusals += refused
+        labels = [*trials.unit, "group"]
+        own = [row for one in some for row in one.rows]
+        rows += sorted(own, key=lambda row: str([row[label] for label in labels]))
+    shuffles = Shuffles(trials.people.height, seed=seed)
+    _judge(compared, "lwerr", RATE, shuffles, confidence)
+    _judge(compared, "change", CHANGE, shuffles, confidence)
+    return rows, refusals
+
+
+def _group_sides(trials: Trials, attribute: str) -> tuple[list[_Compared], list[Refusal]]:
+    """Return what is to be compared by an attribute, the recognizers of a pair of groups together; and refusals."""
     sums = _group_sums(trials, attribute)
-    found: Rows = []
+    parts: dict[tuple[str, ...], list[_Compared]] = {}
     refusals: dict[tuple[str, str], Refusal] = {}
     for key, part in sorted(sums.group_by(trials.unit), key=lambda item: str(item[0])):
         labels = dict(zip(trials.unit, key, strict=True))
@@ -538,20 +650,17 @@ def group_rows(trials: Trials, attribute: str, *, confidence: float) -> tuple[Ro
                 continue
             fewest = min(ours["person"].n_unique(), theirs["person"].n_unique())
             row = {**labels, "attribute": attribute, "group": group, "against": other, "speakers": fewest}
-            silent = []
-            for level, name, ratio, change in _compare(ours, theirs, trials):
-                if not np.isfinite(ratio.estimate):
-                    silent.append(name)
-                    continue
-                found.append({**row, "level": level, "name": name, "p": ratio.p})
-                found[-1] |= _in_log2("lwerr", ratio, confidence) | _in_log2("change", change, confidence)
-            if silent:
-                text = f"one side has no errors ({listed(sorted(silent), 3)})"
-                about = f"{labels['recognizer']}: {about}"
-                refusals.setdefault((about, text), Refusal("too_few_errors", about, text))
-    for level in ("scenario", "category", "overall"):
-        _adjust([row for row in found if row["level"] == level])
-    return found, _merged(attribute, list(refusals.values()))
+            found, silent, rare = _compare(ours, theirs, trials, row)
+            parts.setdefault((*key[1:], group, other), []).append(found)
+            about = f"{labels['recognizer']}: {about}"
+            for code, names, text in (
+                ("too_few_errors", silent, "one side has no errors"),
+                ("too_few_speakers", rare, f"one side has fewer than {FEWEST_SPEAKERS} speakers"),
+            ):
+                if names:
+                    text = f"{text} ({listed(sorted(names), 3)})"
+                    refusals.setdefault((about, text), Refusal(code, about, text))
+    return [_Compared.join(some) for some in parts.values()], _merged(attribute, list(refusals.values()))
 
 
 def _group_sums(trials: Trials, attribute: str) -> pl.DataFrame:
@@ -591,43 +700,111 @@ def _too_few(about: str, sides: Iterable[tuple[str, pl.DataFrame]], trials: Tria
 
 def _merged(attribute: str, refusals: list[Refusal]) -> list[Refusal]:
     """Return the refusals, those of several small groups in one line."""
-    small = {one.facts["group"]: one.facts["speakers"] for one in refusals if one.code == "too_few_speakers"}
+    small = {one.facts["group"]: one.facts["speakers"] for one in refusals if "group" in one.facts}
     if len(small) < 2:
         return refusals
     groups = listed([f"{group} ({speakers})" for group, speakers in small.items()], 8)
     text = f"groups of fewer than {FEWEST_SPEAKERS} speakers are not compared: {groups}"
     facts = {"groups": small, "needed": FEWEST_SPEAKERS}
-    others = [one for one in refusals if one.code != "too_few_speakers"]
+    others = [one for one in refusals if "group" not in one.facts]
     return [Refusal("too_few_speakers", attribute, text, facts), *others]
 
 
 def _compare(
-    ours: pl.DataFrame, theirs: pl.DataFrame, trials: Trials
-) -> list[tuple[str, str, LogRatio, LogRatio | None]]:
-    """Return (level, name, ratio, its change from clean speech) over all scenarios that both sides were heard in."""
+    ours: pl.DataFrame, theirs: pl.DataFrame, trials: Trials, about: Mapping[str, Any]
+) -> tuple[_Compared, list[str], list[str]]:
+    """Return two groups in all scenarios that both were heard in and in their means, and what they cannot be told for.
+
+    Those are the means in which one side has no errors, which have no ratio and no row, and those in which fewer than
+    five people of a side were heard, which have a row without a verdict.
+    """
     shared = sorted(set(ours["scenario"].to_list()) & set(theirs["scenario"].to_list()))
-    if not shared:
-        return []
-    own = dict(zip(shared, np.eye(len(shared)), strict=True))
-    means = [("scenario", name, weights) for name, weights in own.items()]
-    averaged = climb(own, trials.settings, lambda _level, _name, parts: np.mean(parts, axis=0))
+    single = dict(zip(shared, np.eye(len(shared)), strict=True))
+    means = [("scenario", name, weights) for name, weights in single.items()]
+    averaged = climb(single, trials.settings, lambda _level, _name, parts: np.mean(parts, axis=0))
     means += [one for one in averaged if one[0] != "perturbation"]
-    places = pl.DataFrame({"scenario": shared}).with_row_index("place")
-    sides = []
+    weights = np.array([one for *_, one in means]).reshape(len(means), len(shared)).T
+    places = pl.DataFrame({"scenario": shared}, schema={"scenario": pl.String}).with_row_index("place")
+    clean = shared.index(CLEAN) if CLEAN in shared else None
+    sides, enough = [], np.ones((2, len(means)), dtype=bool)
     for side in (ours, theirs):
         sums = (
             side.join(places, on="scenario").group_by("person", "place").agg(pl.col("errors", "words").sum())
         )
-        sides.append(by_people(sums, "place", ("errors", "words"), (trials.people.height, len(shared))))
-    weights = np.stack([one for *_, one in means], axis=1)
-    found = compare_sides(sides, weights, shared.index(CLEAN) if CLEAN in shared else None)
-    return [(level, name, *one) for (level, name, _), one in zip(means, found, strict=True)]
+        errors, words = by_people(sums, "place", ("errors", "words"), (trials.people.height, len(shared)))
+        rates = as_one_rate(errors, words, weights)
+        since = np.full_like(rates, np.nan)
+        if clean is not None:
+            since[:] = rates[:, :, [clean]]
+            since[:, :, clean] = np.nan  # it is no change from itself
+        sides.append(np.concatenate([rates, since]))
+        enough &= ((words @ weights) > 0.0).sum(axis=0) >= FEWEST_SPEAKERS
+    if clean is not None:
+        enough[1] &= enough[0, clean]
+    # A rate of 0 has no logarithm.
+    known = np.all([side[0].sum(axis=0) > 0.0 for side in sides], axis=0)
+    rows = [{**about, "level": level, "name": name} for level, name, _ in means]
+    for rate, sums_of in zip(("wer", "wer_against"), sides, strict=True):
+        with np.errstate(invalid="ignore"):
+            values = sums_of[0].sum(axis=0) / sums_of[1].sum(axis=0)
+        for row, value in zip(rows, values.tolist(), strict=True):
+            row[rate] = value
+    own, other = (side[:, :, known] for side in sides)
+    compared = _Compared([rows[place] for place in np.flatnonzero(known)], own, other, enough[:, known])
+    silent, few = (
+        [rows[place]["name"] for place in np.flatnonzero(some)] for some in (~known, known & ~enough[0])
+    )
+    return compared, silent, few
 
 
-def _in_log2(name: str, value: LogRatio | None, confidence: float) -> dict[str, float | None]:
-    numbers = (None, None, None) if value is None else (value.estimate, *value.limits(confidence))
-    ends = zip((name, f"{name}_low", f"{name}_high"), numbers, strict=True)
-    return {end: None if one is None else number_or_none(one / math.log(2.0)) for end, one in ends}
+def _judge(
+    compared: Sequence[_Compared],
+    name: str,
+    coefficients: tuple[float, ...],
+    shuffles: Shuffles,
+    confidence: float,
+) -> None:
+    """Add ratios (as `log2`) with intervals, p-values and verdicts to the rows, under `name`.
+
+    Means over all disturbances are asked first: one family with hundreds of single scenarios would drown them.
+    """
+    prefix = "" if name == "lwerr" else f"{name}_"
+    rows: Rows = []
+    within: list[float] = []
+    overall: list[bool] = []
+    for first in (True, False):
+        comparisons: list[Comparison] = []
+        some: Rows = []
+        for one in compared:
+            level = np.array([(row["level"] == "overall") == first for row in one.rows], dtype=bool)
+            ratio = one.rates(coefficients, np.arange(len(level)), shuffles).ratio()
+            for place in np.flatnonzero(level & np.isfinite(ratio)):
+                one.rows[place] |= {name: math.log2(ratio[place]), f"{prefix}verdict": "refused"}
+            cells = np.flatnonzero(level & np.isfinite(ratio) & one.enough[int(name != "lwerr")])
+            if len(cells):
+                comparisons.append(one.rates(coefficients, cells, shuffles))
+                some += [one.rows[place] for place in cells]
+        judged = _flat(judge(comparisons))
+        # Verdicts are those of one level, however wide the intervals are asked to be.
+        wanted = np.isclose(confidence, 1.0 - LEVEL)
+        limits = judged if wanted else _flat(judge(comparisons, level=1.0 - confidence))
+        for row, own, ends in zip(some, judged, limits, strict=True):
+            row |= {f"{name}_low": _log2(ends.low), f"{name}_high": _log2(ends.high), f"{prefix}p": own.p}
+        rows += some
+        within += [1.0 if own.p_adjusted is None else own.p_adjusted for own in judged]
+        overall += [first] * len(some)
+    adjusted = fallback(np.array(within), np.array(overall, dtype=bool)).tolist()
+    for row, p in zip(rows, adjusted, strict=True):
+        row |= {f"{prefix}p_adjusted": p, f"{prefix}verdict": "shown" if p <= LEVEL else "not_shown"}
+
+
+def _flat(judged: list[list[Judged]]) -> list[Judged]:
+    return [one for some in judged for one in some]
+
+
+def _log2(ratio: float | None) -> float | None:
+    """Return the logarithm of a limit; None where there is no end to it."""
+    return math.log2(ratio) if ratio is not None and 0.0 < ratio < math.inf else None
 
 
 def _adjust(rows: Rows) -> None:

@@ -20,6 +20,7 @@ from voxaudit.perturb.settings import Setting, describe_all
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import rate_intervals
+from voxaudit.stats.unseen import MOST
 from voxaudit.tables import as_frame, read_table, require_columns, require_single
 from voxaudit.wording import MISSING, listed
 
@@ -33,9 +34,9 @@ class Trials:
     """A checked table: one row per utterance, scenario and recognizer (and draw).
 
     Columns: recognizer, the `places`, scenario, `person` (a number; the same speaker name in two corpora is two
-    people), utterance, the counts, `duration` (seconds, where known), `draw` (where there are several)
-    and the attributes (`attribute:NAME`). `pooled` has the columns that could be places, with how many values;
-    `people` has person and `stratum`; `unnamed` the people without a name. `groups` are the groups of attributes that
+    people), utterance, the counts, `duration` (seconds, where known), `draw` (where there are several) and the
+    attributes (`attribute:NAME`). `pooled` has the columns that could be places, with how many values; `people` has
+    person, `stratum` and `speaker`; `unnamed` the people without a name. `groups` are the groups of attributes that
     can be compared, those with most speakers first.
     """
 
@@ -82,9 +83,20 @@ class Trials:
             person=pl.when(~pl.col("person").is_in(list(self.unnamed))).then(pl.col("person")),
         )
         sums = table.group_by(by).agg(pl.col("utterances", "errors", per).sum())
-        limits = rate_intervals(table, by, words=per, speaker="person", confidence=confidence)
+        limits = rate_intervals(
+            table,
+            by,
+            words=per,
+            speaker="person",
+            utterances="utterances",
+            most=MOST if per == "words" else inf,
+            confidence=confidence,
+        )
         rates = sums.with_columns(rate=(pl.col("errors") / pl.col(per)).fill_nan(None)).join(limits, on=by)
-        return rates.rename({"ci_low": "low", "ci_high": "high"}).sort(by)
+        rates = rates.rename({"ci_low": "low", "ci_high": "high"}).sort(by)
+        if per != "words":  # the limit of no errors is a share of utterances, not a rate per minute
+            rates = rates.with_columns(pl.when(pl.col("errors") > 0).then(pl.col("low", "high")))
+        return rates
 
 
 def by_people(
@@ -150,7 +162,7 @@ def read_trials(
         table=joined.drop(keys),
         places=places,
         pooled=pooled,
-        people=people.select("person", "stratum"),
+        people=people.select("person", "stratum", pl.col("speaker").cast(pl.String)),
         unnamed=frozenset(people.filter(pl.col("speaker").is_null())["person"].to_list()),
         settings=settings,
         recognizers=tuple(scores.recognizers if scores.run else sorted(scores.recognizers)),

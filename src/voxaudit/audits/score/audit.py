@@ -11,6 +11,7 @@ import polars as pl
 from voxaudit.answer import Answer, Column, Finding, Note, Table, finding_id, number_or_none, tabulate
 from voxaudit.audits.accuracy.audit import error_rates, shown_keys
 from voxaudit.audits.audit import asks
+from voxaudit.audits.concentrated import NO_ERRORS, concentration_notes, one_utterance
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError
 from voxaudit.score.align import COUNT_COLUMNS, align_words
@@ -142,14 +143,15 @@ def _unspaced(pairs: Pairs, chosen: str) -> list[Note]:
 
 
 def _finding(table: Scores) -> tuple[Finding, list[Note]]:
-    row = error_rates(table, []).row(0, named=True)
+    rates = error_rates(table, [])
+    row = rates.row(0, named=True)
     rate = percent_interval(row["wer"], row["low"], row["high"])
     where = f"{counted(row['errors'], 'error')} in {counted(row['words'], 'word')} of {row['utterances']:,} utterances"
     finding = Finding(
         finding_id("score", "wer"),
         "wer",
         "measured" if row["wer"] is not None else "refused",
-        f"{rate} of the words are wrong: {where}."
+        f"{rate} of the words are wrong: {where}{one_utterance(row)}."
         if row["wer"] is not None
         else "There are no reference words.",
         estimate=number_or_none(row["wer"]),
@@ -161,18 +163,19 @@ def _finding(table: Scores) -> tuple[Finding, list[Note]]:
         code=None if row["wer"] is not None else "no_references",
         headline=True,
     )
+    notes = list(concentration_notes(rates, [], finding.level))
+    if row["words"] and not row["errors"]:
+        notes.append(Note("no_errors", NO_ERRORS))
     if row["low"] is not None:
-        return finding, []
+        return finding, notes
     unknown = table.frame["speaker"].null_count()
     if unknown == table.frame.height:
         why = "there is no speaker column, and utterances of one speaker are not independent"
     elif row["speakers"] < FEWEST_SPEAKERS:
         why = f"there are {row['speakers']} speakers; at least {FEWEST_SPEAKERS} are needed"
-    elif row["words"] and not row["errors"]:
-        why = "no error was made, and nothing tells how far above 0 the rate may be"
     else:
         why = "the speaker is unknown for some utterances, or there are no reference words"
-    return finding, [Note("no_interval", f"No interval for the WER: {why}.", see=("columns",))]
+    return finding, [Note("no_interval", f"No interval for the WER: {why}.", see=("columns",)), *notes]
 
 
 def _measures(table: Scores, finding: Finding) -> Table:
@@ -201,7 +204,7 @@ def _measures(table: Scores, finding: Finding) -> Table:
         for measure, what in NAMES.items()
     ]
     columns = [("what", "measure"), ("rate", "", "percent", "low", "high"), ("errors", "", "count")]
-    note = "In brackets: the 95 % interval, speakers being the sample." if finding.low is not None else ""
+    note = "In brackets: the 95 % interval, speakers being the sample." if finding.low else ""
     return tabulate("measures", "Error rates", rows, columns, note=note)
 
 

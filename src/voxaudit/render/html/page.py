@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from voxaudit.answer import Finding, Verdict
-from voxaudit.render.document import Case, Chapter, Report, sentence_of
+from voxaudit.render.document import Case, Chapter, Report, labels_of, sentence_of
 from voxaudit.render.escape import Ids, asset, attribute, json_text, marked, prose, shorten, text, visible
 from voxaudit.render.figures.svg import TEXTURES, number, tag
 from voxaudit.render.html.parts import figure_list, note_list, refusal_list, table_list
@@ -131,6 +131,7 @@ TOPICS = ("", "How well it hears", "What breaks it", WHOM, OPEN)
 """The questions of a summary, in their order."""
 _TOPIC_OF = {
     "accuracy": TOPICS[1],
+    "versus": TOPICS[1],
     "robustness": TOPICS[2],
     "attack": TOPICS[2],
     "localize": TOPICS[2],
@@ -176,6 +177,10 @@ def badges(report: Report) -> str:
     return f'<p class="badges">{"".join(found)}</p>' if found else ""
 
 
+def _reviewed(said: str) -> str:
+    return f' <span class="note">{marked(said, 500)}</span>' if said else ""
+
+
 def summary_html(report: Report) -> str:
     """Return the summary sentences, under the questions they answer where they answer several."""
     if not report.summary:
@@ -187,7 +192,7 @@ def summary_html(report: Report) -> str:
     for title in (topic for topic in TOPICS if topic in topics):
         items = [
             f"<li>{verdict_icon('measured' if isinstance(one, str) else one.verdict)}"
-            f"{marked(sentence_of(one), 3000)}</li>"
+            f"{marked(sentence_of(one), 3000)}{_reviewed(labels_of(one, report))}</li>"
             for one in topics[title]
         ]
         head = f"<h3>{title}</h3>" if title and len(topics) > 1 else ""
@@ -270,8 +275,8 @@ def _card(name: str, findings: Sequence[Finding], end: float, scenarios: Mapping
     clean = next((one for one in rates if one.scenario in (None, "clean")), None)
     worst = next((one for one in rates if one is not clean), None)
     cost = next((one for one in findings if one.measure == "werd" and one.scenario == "overall"), None)
-    # Which words get lost is a question of its own, also where it is asked by group.
-    gaps = [one for one in findings if one.attribute is not None and one.audit != "localize"]
+    # Which words get lost and which recognizer is better are questions of their own, also where asked by group.
+    gaps = [one for one in findings if one.attribute is not None and one.audit not in ("localize", "versus")]
     gap = min(
         gaps,
         key=lambda one: (

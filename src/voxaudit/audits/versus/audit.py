@@ -1,0 +1,693 @@
+"""Recognizers head to head: the same trials, paired by utterance, speakers as the sample, all comparisons a family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import polars as pl
+
+from voxaudit.answer import (
+    Answer,
+    Cell,
+    Figure,
+    Finding,
+    Forest,
+    ForestRow,
+    Note,
+    Refusal,
+    RefusedError,
+    Table,
+    Tables,
+    finding_id,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.accuracy.audit import error_rates
+from voxaudit.audits.audit import asks
+from voxaudit.audits.compare.audit import not_excluded, points, scored_trials
+from voxaudit.audits.scores import Names, Scores, Source, Transcripts, is_run
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb import CLEAN
+from voxaudit.perturb.settings import describe
+from voxaudit.registry import suggest
+from voxaudit.score.align import word_counts
+from voxaudit.score.normalize import normalize_column
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.stats.paired_trials import Slice, Way, by_group, judge_slices
+from voxaudit.stats.sign_flips import least_p
+from voxaudit.wording import (
+    counted,
+    listed,
+    named,
+    p_value,
+    percent,
+    percent_interval,
+    signed,
+    signed_limits,
+)
+
+BEST = "versus/best"
+"""The finding that says which recognizer to take, or which share the first place."""
+FAMILY = "pairs"
+OVERALL, DISTURBED = "overall", "disturbed"
+
+
+@dataclass(frozen=True)
+class Versus:
+    """What `Answer.detail` holds: the slices of every pair, and each recognizer's rank over all trials.
+
+    In a slice, `recognizer` stands against `against`: `difference` is the first one's WER less the second one's,
+    `ratio` the first over the second; `wer_after` and `wer_before` are theirs.
+    """
+
+    slices: tuple[Slice, ...]
+    ranks: Mapping[str, int]
+    """1 and the number of recognizers that are shown to make fewer errors; in the order of the error rates."""
+    rates: pl.DataFrame
+    scenarios: tuple[str, ...]
+    trials: int
+    left_out: Mapping[str, int]
+    """Scored trials of each recognizer that another one does not have."""
+    alpha: float
+    margin: float
+
+    @property
+    def judged(self) -> int:
+        """How many comparisons have enough speakers to show a difference."""
+        return sum(one.verdict != "refused" for one in self.slices)
+
+    @property
+    def whole(self) -> tuple[Slice, ...]:
+        """The comparisons over all trials, one for each pair."""
+        return tuple(one for one in self.slices if one.whole)
+
+
+@asks("versus", names=2)
+def versus(
+    source: Source,
+    first: str | None = None,
+    second: str | None = None,
+    *,
+    attributes: Sequence[str] = (),
+    margin: float = 0.0,
+    alpha: float = 0.05,
+    normalizer: str = "basic",
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> Answer:
+    """Compare recognizers on the trials that all of them heard: two of them (`first`, `second`), or all.
+
+    Trials are paired by utterance and scenario, speakers are the sample. A recognizer is shown to be better where its
+    word error rate is lower by more than `margin` (a fraction of the words) beyond chance: the signs of whole speakers'
+    differences are flipped (see `stats.sign_flips`). P-values hold for all pairs and slices together; all trials are
+    asked about first, with four fifths of `alpha`, then clean and disturbed speech, categories of scenarios and groups
+    of `attributes`. Recognizers that are not shown to differ share a rank; they are alike only within a `margin`.
+
+    The source is a run, a table of scores, or a table of transcripts with the columns utterance, speaker, reference,
+    recognizer, text, and scenario where there are several; `normalizer` makes those texts alike.
+
+    >>> import polars as pl
+    >>> rows = [
+    ...     {"utterance": n, "speaker": n, "recognizer": name, "reference": "turn the lamp off", "text": text}
+    ...     for name, text in (("ours", "turn the lamp off"), ("theirs", "turn a lamp of"))
+    ...     for n in range(8)
+    ... ]
+    >>> answer = versus(pl.DataFrame(rows))
+    >>> answer.finding("versus/best").recognizer, answer.finding("versus/best").verdict
+    ('ours', 'shown')
+    >>> answer.finding("versus/ours/theirs/clean/wer_difference").estimate
+    -0.5
+    """
+    if not 0.0 < alpha < 1.0:
+        raise VoxauditError(f"alpha must lie between 0 and 1, not {alpha:g}", see=("alpha",))
+    if not 0.0 <= margin < 1.0:
+        raise VoxauditError(
+            f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
+        )
+    scores, notes = _read(source, columns, normalizer)
+    scores = scores.select(
+        recognizer=recognizer, scenario=scenario, corpus=corpus, language=language, where=where
+    )
+    names = _chosen(scores, first, second)
+    groups, refusals = _groups(scores, attributes)
+    trials, left_out = _common(scores, names, groups)
+    slices = judge_slices(
+        _pairs(trials, names), _ways(trials, list(groups)), alpha=alpha, margin=margin, ratios=True, seed=seed
+    )
+    rates = _rates(trials, names, 1.0 - alpha)
+    found = Versus(
+        slices=tuple(slices),
+        ranks=_ranks(names, slices, rates),
+        rates=rates,
+        scenarios=tuple(trials["scenario"].unique(maintain_order=True)),
+        trials=trials.height,
+        left_out=left_out,
+        alpha=alpha,
+        margin=margin,
+    )
+    notes = [_shared_note(found, names), *notes, *_more_notes(scores, found, names)]
+    return Answer(
+        audit="versus",
+        title="Head to head: " + listed(names),
+        findings=(_best(found), *_wers(found), *(_finding(one, found) for one in _in_order(found))),
+        tables=Tables([_ranking(found), _differences(found)]),
+        figures=tuple(_figures(found)),
+        notes=tuple(notes),
+        refusals=(*_too_few(found), *refusals),
+        lead=_method(found),
+        detail=found,
+    )
+
+
+# The trials that all recognizers have
+
+
+def _read(source: Source, columns: Mapping[str, str] | None, normalizer: str) -> tuple[Scores, list[Note]]:
+    """Return scores, and what was done to get them: a table of texts with their references is scored first."""
+    known = isinstance(source, Scores | list | tuple) or is_run(source)
+    texts = None if known else Transcripts.of(source, columns=columns)
+    if texts is None or not {"text", "reference"} <= set(texts.names) or "words" in texts.names:
+        return Scores.of(source, columns=columns), []
+    read = texts.require("utterance", "speaker", "recognizer").scores()
+    rule = find_normalizer(normalizer)
+    frame = read.frame
+    if "scenario" not in frame.columns:
+        frame = frame.with_columns(scenario=pl.lit(CLEAN))
+    complete = frame.drop_nulls(["text", "reference"])
+    said, heard = (normalize_column(complete[name].cast(pl.String), rule) for name in ("reference", "text"))
+    counts = word_counts(said, heard)
+    words = counts["hits"] + counts["substitutions"] + counts["deletions"]
+    own = [name for name in complete.columns if name not in counts.columns]
+    notes = [Note("normalizer", f"texts were made alike with the normalizer {rule.id}", see=("normalizer",))]
+    if missing := frame.height - complete.height:
+        text = f"{counted(missing, 'row')} without a text or a reference cannot be scored"
+        notes.append(Note("unscored", text, {"rows": missing}))
+    scored = pl.concat([complete.select(own), counts], how="horizontal").with_columns(words=words)
+    return Scores(scored, read.where, folder=read.folder, notes=read.notes), notes
+
+
+def _chosen(scores: Scores, first: str | None, second: str | None) -> list[str]:
+    """Return the recognizers to compare, two or more, in the order in which they were named, or the run's."""
+    scores.require("utterance", "speaker", "recognizer")
+    there = scores.recognizers
+    if first is None and second is None:
+        if len(there) < 2:
+            text = f"only {there[0]} was scored" if there else "no recognizer was scored"
+            raise refuse("too_few_recognizers", text, about=scores.where, recognizers=len(there))
+        return there
+    if first is None or second is None or first == second:
+        raise VoxauditError("name two different recognizers to compare, or none to compare all of them")
+    for name in (first, second):
+        if name not in there:
+            raise VoxauditError(
+                f"{scores.where}: no recognizer '{one_line(name, 80)}'.{suggest(name, there)}"
+                f" There: {', '.join(there)}"
+            )
+    return [first, second]
+
+
+def _groups(scores: Scores, attributes: Sequence[str]) -> tuple[dict[str, str], list[Refusal]]:
+    """Return the columns of attributes whose groups can be compared; the others are refused, and the rest answered."""
+    groups, refusals = {}, []
+    for name, column in {name: scores.column(name) for name in dict.fromkeys(attributes)}.items():
+        try:
+            scores.comparable(name)
+            groups[name] = column
+        except RefusedError as error:
+            refusals.append(error.refusal)
+    return groups, refusals
+
+
+def _common(
+    scores: Scores, names: Sequence[str], groups: Mapping[str, str]
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return the trials that all recognizers have: utterance, scenario, speaker, words, the errors of each (`errors_0`
+    and so on), and the groups of attributes (`group_0`); and how many of each recognizer's others lack.
+    """
+    frame = scores.frame
+    if "scenario" not in frame.columns:
+        frame = frame.with_columns(scenario=pl.lit(CLEAN))
+    kept = Scores(
+        frame.filter(pl.col("recognizer").cast(pl.String).is_in(list(names))), scores.where, scores.run
+    )
+    side = scored_trials(kept)
+    keys = ["utterance", "scenario"]
+    about = kept.frame.select(
+        pl.col(*keys, "speaker").cast(pl.String),
+        **{f"group_{place}": pl.col(column).cast(pl.String) for place, column in enumerate(groups.values())},
+    ).unique(keys, keep="first", maintain_order=True)
+    common = side.select(keys).unique(maintain_order=True).join(about, on=keys, maintain_order="left")
+    apart = side.group_by(keys).agg(pl.col("words").n_unique()).filter(pl.col("words") > 1)
+    if apart.height:
+        raise VoxauditError(
+            f"{scores.where}: {counted(apart.height, 'trial')} (such as utterance"
+            f" '{one_line(str(apart['utterance'][0]), 60)}') count other reference words for one recognizer than for"
+            " another: score all with the same references and normalizer"
+        )
+    heard = {}
+    for place, name in enumerate(names):
+        own = side.filter(pl.col("recognizer") == name)
+        heard[name] = own.height
+        columns = [*keys, pl.col("errors").alias(f"errors_{place}"), *(["words"] if place == 0 else [])]
+        common = common.join(own.select(columns), on=keys, maintain_order="left")
+    if common.is_empty():
+        raise refuse("not_heard_alike", f"{listed(names)} have no scored trial in common", about=scores.where)
+    if common["speaker"].null_count():
+        raise refuse(
+            "no_speakers",
+            "speakers are the sample of a comparison, and some utterances have none",
+            about=scores.where,
+        )
+    return common, {name: count - common.height for name, count in heard.items()}
+
+
+def _pairs(trials: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return every trial once for each pair: recognizer, against, and the errors of both (`after`, `before`)."""
+    return pl.concat(
+        trials.select(
+            pl.exclude("^errors_.*$"),
+            recognizer=pl.lit(names[one]),
+            against=pl.lit(names[other]),
+            after=f"errors_{one}",
+            before=f"errors_{other}",
+        )
+        for one, other in combinations(range(len(names)), 2)
+    )
+
+
+def _ways(trials: pl.DataFrame, attributes: Sequence[str]) -> list[Way]:
+    """Return how each pair's trials are cut: all, clean and disturbed, categories of scenarios, groups."""
+    whole: Way = {"recognizer": pl.col("recognizer"), "against": pl.col("against")}
+    ways = [whole]
+    scenarios = trials["scenario"].unique().to_list()
+    categories = {name: describe(name).category for name in scenarios if name != CLEAN}
+    if CLEAN in scenarios and categories:
+        clean = pl.col("scenario") == CLEAN
+        ways += [
+            {**whole, "scenario": pl.when(clean).then(pl.lit(CLEAN))},
+            {**whole, "scenario": pl.when(~clean).then(pl.lit(DISTURBED))},
+        ]
+    if len(set(categories.values())) > 1:
+        category = pl.col("scenario").replace_strict(categories, default=None, return_dtype=pl.String)
+        ways.append({**whole, "scenario": category})
+    return [*ways, *(by_group(whole, place, name) for place, name in enumerate(attributes))]
+
+
+def _rates(trials: pl.DataFrame, names: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Return the error rates of every recognizer on the common trials: all of them, clean and disturbed ones."""
+    clean = pl.col("scenario") == CLEAN
+    parts = [trials.with_columns(scenario=pl.lit(_whole_name(trials["scenario"].unique().to_list())))]
+    if trials["scenario"].n_unique() > 1 and CLEAN in trials["scenario"]:
+        parts += [trials.filter(clean), trials.filter(~clean).with_columns(scenario=pl.lit(DISTURBED))]
+    long = [
+        part.select(
+            "utterance",
+            "scenario",
+            "speaker",
+            "words",
+            recognizer=pl.lit(name),
+            errors=f"errors_{place}",
+        )
+        for place, name in enumerate(names)
+        for part in parts
+    ]
+    return error_rates(Scores(pl.concat(long)), ["recognizer", "scenario"], confidence=confidence)
+
+
+def _whole_name(scenarios: Sequence[str]) -> str:
+    """Return what all trials together are called: by the scenario, where there is only one."""
+    return scenarios[0] if len(scenarios) == 1 else OVERALL
+
+
+def _ranks(names: Sequence[str], slices: Sequence[Slice], rates: pl.DataFrame) -> dict[str, int]:
+    beaten = dict.fromkeys(names, 0)
+    for one in slices:
+        if one.whole and one.verdict == "shown":
+            beaten[_worse(one)] += 1
+    wer = dict(
+        rates.unique("recognizer", keep="first", maintain_order=True).select("recognizer", "wer").iter_rows()
+    )
+    return {
+        name: 1 + beaten[name] for name in sorted(names, key=lambda name: (beaten[name], wer[name] or 0.0))
+    }
+
+
+# What is said of it
+
+
+def _better(one: Slice) -> str:
+    """Return the recognizer with the lower error rate; the first one where they are equal."""
+    return str(one.recognizer if (one.difference or 0.0) <= 0.0 else one.against)
+
+
+def _worse(one: Slice) -> str:
+    return str(one.against if (one.difference or 0.0) <= 0.0 else one.recognizer)
+
+
+def _in_order(found: Versus) -> list[Slice]:
+    """Return the slices pair by pair, what is asked first in front."""
+    pairs = [(one.recognizer, one.against) for one in found.whole]
+    return sorted(found.slices, key=lambda one: pairs.index((one.recognizer, one.against)))
+
+
+def _scenario(one: Slice, found: Versus) -> str:
+    return one.scenario or _whole_name(found.scenarios)
+
+
+def _on(scenario: str, found: Versus) -> str:
+    if scenario == OVERALL and len(found.scenarios) > 1:
+        return f"over {counted(len(found.scenarios), 'scenario')}"
+    return {CLEAN: "on clean speech", DISTURBED: "on disturbed speech"}.get(scenario, f"under {scenario}")
+
+
+def _where(one: Slice, found: Versus) -> str:
+    on = _on(_scenario(one, found), found)
+    return on if one.attribute is None else f"for {named(one.group)} ({one.attribute}) {on}"
+
+
+def _finding(one: Slice, found: Versus) -> Finding:
+    about: dict[str, Any] = {
+        "recognizer": one.recognizer,
+        "against": one.against,
+        "scenario": _scenario(one, found),
+        "attribute": one.attribute,
+        "group": named(one.group) if one.attribute is not None else None,
+    }
+    same: dict[str, Any] = {
+        name: getattr(one, name)
+        for name in ("verdict", "low", "high", "p", "p_adjusted", "speakers", "words")
+    }
+    return Finding(
+        id=finding_id("versus", *about.values(), "wer_difference"),
+        measure="wer_difference",
+        code="too_few_speakers" if one.verdict == "refused" else None,
+        sentence=_sentence(one, found),
+        estimate=one.difference,
+        level=1.0 - found.alpha,
+        family=None if one.p is None else FAMILY,
+        utterances=one.trials,
+        excludes=one.excludes if one.verdict == "not_shown" else None,
+        **about,
+        **same,
+    )
+
+
+def _sentence(one: Slice, found: Versus) -> str:
+    both, where = f"{one.recognizer} and {one.against}", _where(one, found)
+    if one.verdict == "refused":
+        people = counted(one.speakers, "speaker")
+        return f"Which of {both} is better {where} cannot be judged: {people}, too few to ever show it."
+    if one.verdict == "shown":
+        fewer = f"{_better(one)} makes fewer errors than {_worse(one)} {where}"
+        return f"{fewer}: {_how_much(one)}, {_sure(one, found)}.{_rests(one)}"
+    rates = f"WER {percent(one.wer_after)} and {percent(one.wer_before)}"
+    if one.verdict == "alike":
+        size = f"{100 * found.margin:g} percentage points"
+        return f"{both} are alike {where} within {size}: {rates}, {_signed(one)}."
+    if one.low == one.high == 0.0:
+        return (
+            f"{both} tie {where}: both make as many errors, for every speaker (WER {percent(one.wer_after)})."
+        )
+    largest = not_excluded([one], "difference")
+    return f"{both} cannot be told apart {where}: {rates}, {_signed(one)}, {_sure(one, found)}; {largest}."
+
+
+def _sure(one: Slice, found: Versus) -> str:
+    several = f", {counted(found.judged, 'comparison')} taken together" if found.judged > 1 else ""
+    return f"{p_value(one.p_adjusted)}{several}"
+
+
+def _signed(one: Slice) -> str:
+    """Return the difference with its sign, the first recognizer's rate less the second one's."""
+    return f"{signed(one.difference or 0.0)} percentage points{signed_limits(one.low, one.high)}"
+
+
+def _how_much(one: Slice) -> str:
+    """Return both rates, the better one first, the points between them and the share of errors saved."""
+    turned = (one.difference or 0.0) > 0.0
+    rates = (one.wer_before, one.wer_after) if turned else (one.wer_after, one.wer_before)
+    ends = [limit for limit in (one.low, one.high) if limit is not None]
+    near, far = (min(map(abs, ends)), max(map(abs, ends))) if len(ends) == 2 else (None, None)
+    limits = "" if near is None or far is None else f" ({100 * near:.1f} to {100 * far:.1f})"
+    text = (
+        f"WER {percent(rates[0])} against {percent(rates[1])}, {100 * abs(one.difference or 0.0):.1f} percentage"
+        f" points less{limits}"
+    )
+    shares = [_saved(value, turned=turned) for value in (one.ratio, one.ratio_low, one.ratio_high)]
+    if shares[0] is None:
+        return text
+    ends = sorted(share for share in shares[1:] if share is not None)
+    limits = f" ({100 * ends[0]:.0f} to {100 * ends[1]:.0f})" if len(ends) == 2 else ""
+    return f"{text}, or {100 * shares[0]:.0f} %{limits} fewer errors"
+
+
+def _saved(ratio: float | None, *, turned: bool) -> float | None:
+    """Return the share of errors that the better one saves, from the ratio of the first one's to the second one's."""
+    if ratio is None or (turned and ratio == 0.0):
+        return None
+    return 1.0 - (1.0 / ratio if turned else ratio)
+
+
+def _rests(one: Slice) -> str:
+    """Return a sentence that says what is left without one utterance; nothing where it rests on none."""
+    if not one.rests_on_one or one.difference_without is None:
+        return ""
+    errors = one.utterance_errors or 0
+    who = one.recognizer if errors > 0 else one.against
+    more = f"in which {who} makes {counted(abs(errors), 'error')} more"
+    utterance = f"the utterance {one_line(one.utterance or '', 60)}, {more}"
+    left = abs(one.difference_without)
+    if errors * (one.difference or 0.0) < 0.0:
+        return f" Against it stands {utterance}: without it the difference is {points(left)}."
+    if one.holds:
+        return f" Most of it is {utterance}: without it the difference is {points(left)}, still shown."
+    return f" It rests on {utterance}: without it a difference of {points(left)} is left, which is not shown."
+
+
+def _best(found: Versus) -> Finding:
+    """Return which recognizer makes the fewest errors over all trials, or which cannot be told apart there."""
+    names, whole = list(found.ranks), found.whole
+    first = [name for name, rank in found.ranks.items() if rank == 1]
+    judged = [one for one in whole if one.verdict != "refused"]
+    about: dict[str, Any] = {
+        "id": BEST,
+        "measure": "best",
+        "unit": "count",
+        "estimate": float(len(first)),
+        "scenario": _whole_name(found.scenarios),
+        "speakers": whole[0].speakers,
+        "utterances": whole[0].trials,
+        "words": whole[0].words,
+        "headline": True,
+    }
+    if len(judged) < len(whole):
+        refused = next(one for one in whole if one.verdict == "refused")
+        about |= {"estimate": None, "code": "too_few_speakers"}
+        return Finding(verdict="refused", sentence=_sentence(refused, found), **about)
+    if len(names) == 2:
+        about |= {"p": whole[0].p, "p_adjusted": whole[0].p_adjusted, "family": FAMILY}
+        if whole[0].verdict == "shown":
+            about |= {"recognizer": first[0], "against": _worse(whole[0])}
+        return Finding(verdict=whole[0].verdict, sentence=_of_two(whole[0], found), **about)
+    wer = dict(found.rates.unique("recognizer", keep="first").select("recognizer", "wer").iter_rows())
+    where = _on(_whole_name(found.scenarios), found)
+    behind = [f"{name} {percent(wer[name])}" for name in names if name not in first]
+    if len(first) == 1:
+        own = [one for one in whole if first[0] in (one.recognizer, one.against)]
+        sure = max(own, key=lambda one: one.p_adjusted or 0.0)
+        sentence = (
+            f"{first[0]} makes the fewest errors of {counted(len(names), 'recognizer')} {where}: WER"
+            f" {percent(wer[first[0]])}, against {listed(behind)}; fewer than each of them,"
+            f" {p_value(sure.p_adjusted)} or less, {counted(found.judged, 'comparison')} taken together."
+        )
+        about |= {"recognizer": first[0], "p_adjusted": sure.p_adjusted, "family": FAMILY}
+        return Finding(verdict="shown", sentence=sentence, **about)
+    tied = [one for one in whole if {one.recognizer, one.against} <= set(first)]
+    alike = all(one.verdict == "alike" for one in tied)
+    largest = f"; {not_excluded(tied, 'difference between them')}"
+    if alike:
+        largest = f"; they are alike within {100 * found.margin:g} percentage points"
+    rates = listed(f"{name} {percent(wer[name])}" for name in first)
+    sentence = (
+        f"{len(first)} of {counted(len(names), 'recognizer')} share the first place {where}: WER {rates}{largest}."
+        + (f" Behind: {listed(behind)}." if behind else "")
+    )
+    return Finding(verdict="alike" if alike else "not_shown", sentence=sentence, **about)
+
+
+def _of_two(one: Slice, found: Versus) -> str:
+    """Return which of two recognizers to take, and in how many comparisons either is shown to be better."""
+    better, worse, where = _better(one), _worse(one), _where(one, found)
+    rates = sorted((one.wer_after or 0.0, one.wer_before or 0.0))
+    wins = [_better(other) for other in found.slices if other.verdict == "shown"]
+    counts = ""
+    if found.judged > 1 and wins:
+        in_all = f"{wins.count(better) or 'none'} of {counted(found.judged, 'comparison')}"
+        counts = f" {better} is shown to be better in {in_all}, {worse} in {wins.count(worse) or 'none'}."
+    elif found.judged > 1:
+        counts = f" Neither is shown to be better in any of {counted(found.judged, 'comparison')}."
+    about = f"WER {percent(rates[0])} and {percent(rates[1])}, {p_value(one.p_adjusted)}"
+    if one.verdict == "shown":
+        return f"{better} is better than {worse} {where} ({about}).{counts}{_rests(one)}"
+    if one.verdict == "alike":
+        within = f"{100 * found.margin:g} percentage points"
+        return f"{better} and {worse} are alike {where} within {within} ({about}).{counts}"
+    same = one.low == one.high == 0.0
+    largest = "" if same else f"; {not_excluded([one], 'difference')}"
+    return f"{better} and {worse} share the first place {where} ({about}{largest}).{counts}"
+
+
+def _wers(found: Versus) -> Iterator[Finding]:
+    for row in found.rates.iter_rows(named=True):
+        name, scenario = row["recognizer"], row["scenario"]
+        rate = percent_interval(row["wer"], row["low"], row["high"])
+        common = f"{counted(row['utterances'], 'trial')} that all recognizers heard"
+        yield Finding(
+            id=finding_id("versus", name, scenario, "wer"),
+            measure="wer",
+            verdict="measured",
+            sentence=f"{name} gets {rate} of the words wrong {_on(scenario, found)} ({common}).",
+            estimate=row["wer"],
+            level=1.0 - found.alpha,
+            recognizer=name,
+            scenario=scenario,
+            **{column: row[column] for column in ("low", "high", "speakers", "utterances", "words")},
+        )
+
+
+def _ranking(found: Versus) -> Table:
+    rows = []
+    for name, rank in found.ranks.items():
+        own = {row["scenario"]: row for row in found.rates.filter(pl.col("recognizer") == name).to_dicts()}
+        whole = own.pop(_whole_name(found.scenarios))
+        row = {"rank": rank, **{key: whole[key] for key in ("recognizer", "wer", "low", "high")}}
+        for part, values in own.items():
+            row |= {part: values["wer"], f"{part}_low": values["low"], f"{part}_high": values["high"]}
+        rows.append({**row, **{key: whole[key] for key in ("speakers", "utterances", "words")}})
+    parts = [part for part in (CLEAN, DISTURBED) if part in rows[0]]
+    columns = [
+        ("rank", "", "count"),
+        ("recognizer",),
+        ("wer", f"WER {_on(_whole_name(found.scenarios), found)}", "percent", "low", "high"),
+        *((part, part, "percent", f"{part}_low", f"{part}_high") for part in parts),
+        *(("speakers", "", "count"), ("words", "", "count")),
+    ]
+    note = "Recognizers share a rank unless one is shown to make fewer errors than the other."
+    return tabulate("ranking", "Ranks by word error rate", rows, columns, note=note)
+
+
+def _outcome(one: Slice) -> str:
+    if one.verdict == "shown":
+        return f"{_better(one)} better"
+    return {"not_shown": "not shown", "alike": "alike"}.get(one.verdict, "too few speakers")
+
+
+def _differences(found: Versus) -> Table:
+    renamed = {"wer_after": "wer", "wer_before": "wer_against"}
+    rows = [
+        {renamed.get(name, name): value for name, value in asdict(one).items()}
+        | {"slice": one.label, "outcome": _outcome(one), "family": None if one.p is None else FAMILY}
+        for one in _in_order(found)
+    ]
+    columns = [
+        *(("recognizer",), ("against",), ("slice",), ("wer", "WER", "percent")),
+        *(("wer_against", "against", "percent"), ("difference", "", "points", "low", "high")),
+        *(("ratio", "", "ratio", "ratio_low", "ratio_high"), ("visible", "visible from", "percent")),
+        *(("p_adjusted", "p adj.", "p"), ("outcome", "verdict"), ("speakers", "", "count")),
+    ]
+    note = (
+        "Difference and ratio: the first recognizer's error rate less, and over, the other's. Visible from: the"
+        " smallest difference that would have been shown four times in five, in percent of the words."
+    )
+    return tabulate("differences", "Differences of the word error rate", rows, columns, note=note)
+
+
+def _figures(found: Versus) -> Iterator[Figure]:
+    several = len(found.ranks) > 2
+    rows = tuple(
+        ForestRow(
+            f"{one.recognizer} - {one.against}" if several else one.label,
+            Cell(one.difference, one.low, one.high),
+            one.verdict == "shown",
+            _outcome(one),
+        )
+        for one in _in_order(found)
+        if one.difference is not None and (one.whole or not several)
+    )
+    if not rows:
+        return
+    names = list(found.ranks)
+    first = found.whole[0]
+    axis = "difference of WER in percentage points"
+    if not several:
+        axis = f"WER of {first.recognizer} minus {first.against}, in percentage points"
+    title = "Differences of the word error rate" + (
+        "" if several else f", {first.recognizer} - {first.against}"
+    )
+    alt = (
+        f"Differences of WER between {listed(names)} with {100 * (1 - found.alpha):g} % intervals;"
+        f" {sum(row.shown for row in rows)} of {len(rows)} are shown."
+    )
+    yield Figure("differences", title, alt, Forest(rows, axis, no_difference=0.0, log=False), "differences")
+
+
+def _shared_note(found: Versus, names: Sequence[str]) -> Note:
+    text = (
+        f"{found.trials:,} trials that {'both' if len(names) == 2 else 'all'} recognizers heard are compared"
+    )
+    lost = {name: count for name, count in found.left_out.items() if count}
+    if lost:
+        each = ", ".join(f"{count:,} of {name}" for name, count in lost.items())
+        text += f"; trials that another one lacks (not heard, failed or not scored) are left out: {each}"
+    return Note("common", text, {"trials": found.trials, "left_out": dict(found.left_out)})
+
+
+def _more_notes(scores: Scores, found: Versus, names: Sequence[str]) -> Iterator[Note]:
+    if scores.run is not None:
+        failed = dict(scores.run.failures.group_by("recognizer").len().iter_rows())
+        if lost := {name: failed[name] for name in names if failed.get(name)}:
+            each = ", ".join(f"{count:,} of {name}" for name, count in lost.items())
+            text = f"trials failed ({each}): who fails where it is bad looks better than it is"
+            yield Note("failures", text, lost)
+    if len(found.scenarios) > 1:
+        text = (
+            "ranks are by errors made; who loses least by disturbance, weighed by how hard each scenario is (Speech"
+            " Robust Bench), is what the audit `robustness` ranks"
+        )
+        yield Note("robustness", text)
+    yield from (Note("filter", text) for text in scores.notes)
+
+
+def _too_few(found: Versus) -> list[Refusal]:
+    few = [one for one in found.slices if one.verdict == "refused"]
+    if not few:
+        return []
+    needed = next(count for count in range(1, 64) if least_p(count) <= found.alpha)
+    most = max(one.speakers for one in few)
+    text = (
+        f"{'at most ' if len(few) > 1 else ''}{counted(most, 'speaker')}, and {needed} are needed to ever show a"
+        f" difference at the level {found.alpha:g}"
+    )
+    facts = {"slices": len(few), "of": len(found.slices), "speakers": most, "needed": needed}
+    about = listed(dict.fromkeys(one.label for one in few))
+    return [Refusal("too_few_speakers", about, text, facts, f"{needed} speakers or more")]
+
+
+def _method(found: Versus) -> str:
+    beyond = f" by more than {100 * found.margin:g} percentage points" if found.margin else ""
+    together = ", also with all pairs and parts taken together" if found.judged > 1 else ""
+    return (
+        "All recognizers heard the same trials, which are compared in pairs; speakers are the sample. One is called"
+        f" better where its error rate is lower{beyond} beyond what flipping the signs of whole speakers' differences"
+        f" explains{together}. All trials are asked about first, with four fifths of the level; parts have the rest,"
+        " and all of it where every pair differs over all trials. What cannot be told apart is a tie, not a proof of"
+        " likeness: each says the largest difference that is not excluded."
+    )
