@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 from benchmarks.measure import Row, Settings, row_of
-from benchmarks.studies.breaking import Listeners, group_interval, simulate_group
+from benchmarks.studies.breaking import Listeners, simulate_group
+
+from voxaudit.stats.censored import censored_mean
 
 SPEAKERS = 12
 LENGTH = 50.0
@@ -22,7 +24,7 @@ def precision(groups: int, **options: object) -> tuple[float, float]:
     for number in range(groups):
         generator = np.random.default_rng([number, 7])
         places, heard = simulate_group(Listeners(), generator, **options)  # type: ignore[arg-type]
-        found.append(group_interval(places, generator)[0])
+        found.append(float(censored_mean(places, 0.0, 1.0)[0][0]))
         trials += heard
     return trials / groups / SPEAKERS, LENGTH * float(np.std(found))
 

@@ -1,4 +1,4 @@
-"""The disparity model: a mixed-effects fit and a whole audit, beside lme4::glmer (R) and the package glmm.
+"""Disparity: ratios of groups beside scipy; the model's fit and a whole audit beside lme4::glmer (R) and glmm.
 
 Ours starts at a polars table with text columns and includes reading speakers and groups and collapsing to sufficient
 statistics; glmer starts at a data frame with factors and is charged its own CPU time, glmm starts at a dict of columns.
@@ -39,6 +39,8 @@ from voxaudit import disparity
 from voxaudit.audits.disparity.frames import Question, frames
 from voxaudit.audits.disparity.model import fit_frame
 from voxaudit.audits.scores import Scores
+from voxaudit.stats.group_ratios import Rates, judge
+from voxaudit.stats.permutations import Shuffles
 from voxaudit.stats.regression import Settings as Fit
 
 APART = 0.01
@@ -195,7 +197,56 @@ def agreement(case: Case, glmer: Glmer | None, fit: Peer) -> str:
     return f"estimates within {worst:.0e} standard errors" if others else ""
 
 
+def shuffled(settings: Settings) -> Iterator[Row]:
+    """Time the test of group ratios in many cells, beside scipy's permutation test of the same statistic."""
+    generator = np.random.default_rng(4)
+    people, cells = 100, settings.pick(20, 200)
+    group = np.arange(people) < people // 2
+    words = generator.integers(20, 300, (people, cells)).astype(np.float64)
+    errors = generator.poisson(0.1 * words).astype(np.float64)
+    sums, side = np.stack([errors, words]), group[None, :, None]
+
+    def test() -> float:
+        rates = Rates(sums * side, sums * ~side, Shuffles(people))
+        return judge([rates], limits=False)[0][0].p or 0.0
+
+    def scipys() -> float:
+        from scipy.stats import permutation_test
+
+        def log_ratio(cell: int, first: Any, second: Any, axis: int) -> Any:
+            logs, spread = 0.0, 0.0
+            for people_, sign in ((first, 1.0), (second, -1.0)):
+                own = people_.astype(np.int64)
+                e, w = errors[:, cell][own], words[:, cell][own]
+                pull = e / e.sum(axis, keepdims=True) - w / w.sum(axis, keepdims=True)
+                logs = logs + sign * np.log(e.sum(axis) / w.sum(axis))
+                spread = spread + own.shape[axis] / (own.shape[axis] - 1) * (pull**2).sum(axis)
+            return logs / np.sqrt(spread)
+
+        parts = (np.flatnonzero(group).astype(float), np.flatnonzero(~group).astype(float))
+        found = [
+            permutation_test(
+                *(parts, partial(log_ratio, cell)),
+                n_resamples=9999,
+                vectorized=True,
+                batch=500,
+                rng=np.random.default_rng(1),
+            )
+            for cell in range(cells)
+        ]
+        return float(found[0].pvalue)
+
+    yield from compare(
+        f"{cells} ratios of 100 speakers, 9,999 shuffles",
+        "CPU s",
+        test,
+        {f"{named('scipy')} permutation_test": scipys},
+        rounds=settings.pick(1, 3),
+    )
+
+
 def measure(settings: Settings) -> Iterator[Row]:
+    yield from shuffled(settings)
     with tempfile.TemporaryDirectory() as folder:
         glmer = Glmer(Path(folder)) if shutil.which("Rscript") else None
         try:

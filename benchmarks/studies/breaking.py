@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.stats.censored import censored_mean, interval, mean_resamples, permutation_p
+from voxaudit.stats.censored import compare_groups, mean_interval
 from voxaudit.stats.psychometric import FloatArray, Track, run_tracks, thresholds
 
 
@@ -105,12 +105,6 @@ def simulate_group(
     return thresholds(tracks, level), sum(len(track) for track in tracks)
 
 
-def group_interval(places: FloatArray, generator: np.random.Generator) -> tuple[float, float, float]:
-    """Return a group's breaking point on the axis and its 95 % interval."""
-    low, high = interval(mean_resamples(places, 0.0, 1.0, generator, 1000), len(places))
-    return float(censored_mean(places, 0.0, 1.0)[0]), low, high
-
-
 WORLDS = {
     "as usual": Listeners(),
     "steep": Listeners(width=0.025),
@@ -127,7 +121,7 @@ def measure(people: Listeners, groups: int, **options: object) -> tuple[float, f
     for number in range(groups):
         generator = np.random.default_rng([number, 7])
         places, heard = simulate_group(people, generator, **options)
-        value, low, high = group_interval(places, generator)
+        value, low, high = mean_interval(places, 0.0, 1.0)
         covered += low <= truth <= high
         found.append(value)
         widths.append(high - low)
@@ -166,21 +160,45 @@ def levels(groups: int) -> None:
         )
 
 
-def differences(groups: int) -> None:
-    print(f"\nTwo groups of 12, {groups} pairs: how often a difference is shown (p < 0.05, permutation)")
-    print("| true difference, dB | shown |")
-    print("|---|---|")
-    for gap in (0.0, 0.06, 0.12):
+PAIRS = (
+    ((12, 12), (0.08, 0.08), 0.0),
+    ((12, 12), (0.08, 0.08), 0.06),
+    ((12, 12), (0.08, 0.08), 0.12),
+    ((8, 8), (0.08, 0.08), 0.0),
+    ((16, 16), (0.08, 0.08), 0.0),
+    ((6, 60), (0.08, 0.08), 0.0),
+    ((8, 40), (0.08, 0.08), 0.0),
+    ((20, 8), (0.04, 0.16), 0.0),
+    ((20, 8), (0.16, 0.04), 0.0),
+    ((24, 6), (0.04, 0.16), 0.0),
+    ((24, 6), (0.16, 0.04), 0.0),
+)
+"""Speakers of two groups, their spreads, and how much sooner the second one breaks."""
+
+
+def differences(pairs: int) -> None:
+    print(f"\nTwo groups, {pairs} pairs of them: how often a difference is shown (p <= 0.05)\n")
+    print("| speakers | spread between speakers, dB | true difference, dB | shown |")
+    print("|---|---|---|---|")
+    for sizes, spreads, gap in PAIRS:
         shown = 0
-        for number in range(groups):
-            generator = np.random.default_rng([number, 8])
-            tracks = simulate_tracks(Listeners(), generator)
-            tracks += simulate_tracks(Listeners(middle=0.6 - gap), generator)
-            first, second = np.split(thresholds(tracks, 0.5), 2)  # fitted together, as in an audit
-            shown += permutation_p(first, second, 0.0, 1.0, generator, 500) < 0.05
-        rate = shown / groups
-        error = 196 * math.sqrt(rate * (1 - rate) / groups)
-        print(f"| {50 * gap:g} | {100 * rate:.1f} % ± {error:.1f} |", flush=True)
+        for number in range(pairs):
+            generator = np.random.default_rng([number, 8, *sizes, round(100 * spreads[0])])
+            tracks: list[Track] = []
+            for count, spread, middle in zip(sizes, spreads, (0.6, 0.6 - gap), strict=True):
+                tracks += simulate_tracks(Listeners(middle=middle, spread=spread), generator, speakers=count)
+            places = thresholds(tracks, 0.5)  # fitted together, as in an audit
+            [found] = compare_groups(
+                places[None], np.repeat([0, 1], sizes), [(0, 0, 1)], 0.0, 1.0, seed=number, limits=False
+            )
+            shown += found.p <= 0.05
+        rate = shown / pairs
+        error = 196 * math.sqrt(rate * (1 - rate) / pairs)
+        spread_text = " and ".join(f"{50 * spread:g}" for spread in spreads)
+        print(
+            f"| {sizes[0]} + {sizes[1]} | {spread_text} | {50 * gap:g} | {100 * rate:.1f} % ± {error:.1f} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

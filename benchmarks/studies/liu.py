@@ -1,9 +1,9 @@
-"""How often methods claim a gap that does not exist: the simulations of Liu et al. (2022, section 3), and two more.
+"""How often methods claim a gap that does not exist: the simulations of Liu et al. (2022, section 3), and one more.
 
     python -m benchmarks.studies.liu liu-table2 --repetitions 200 [--workers 2] [--json]
 
-`liu-table1` and `liu-table2` stand beside what was published. `few-speakers` and `interaction` ask where the disparity
-audit can be trusted: with few speakers, lumpy errors, and speakers who react differently.
+`liu-table1` and `liu-table2` stand beside what was published. `few-speakers` asks where the model can be trusted: with
+few speakers and lumpy errors.
 """
 
 from __future__ import annotations
@@ -206,15 +206,8 @@ CHECKS: dict[str, tuple[Setting, ...]] = {
         for dispersion in (1.0, 2.5)
         for speakers in (3, 5, 10, 20, 50)
     ),
-    "interaction": tuple(
-        {"speakers": speakers, "dispersion": dispersion, "slope": slope}
-        for speakers in (10, 30)
-        for dispersion in (1.0, 2.5)
-        for slope in (0.0, 0.3)
-    ),
 }
-"""Speakers are counted per group; `dispersion` is the variance of errors within a speaker over the Poisson's; `slope`
-is how much speakers differ in their reaction to a scenario (standard deviation of log-rates)."""
+"""Speakers are counted per group; `dispersion` is the variance of errors within a speaker over the Poisson's."""
 
 
 @dataclass(frozen=True)
@@ -230,8 +223,7 @@ def check(
     name: str, repetitions: int = 1000, seed: int = SEED, workers: int = 1, progress: Progress | None = None
 ) -> tuple[CheckRow, ...]:
     """Repeat one of `CHECKS`."""
-    once = few_speakers if name == "few-speakers" else interaction
-    runs = repeat(once, CHECKS[name], repetitions, seed, workers, progress)
+    runs = repeat(few_speakers, CHECKS[name], repetitions, seed, workers, progress)
     return tuple(
         CheckRow(
             setting,
@@ -264,29 +256,6 @@ def few_speakers(generator: np.random.Generator, speakers: float, dispersion: fl
     }
 
 
-def interaction(
-    generator: np.random.Generator, speakers: float, dispersion: float, slope: float
-) -> dict[str, float]:
-    """Draw four scenarios that hurt both groups alike; test the group x scenario interaction."""
-    people, scenarios = 2 * int(speakers), 4
-    speaker = np.repeat(np.arange(people), 10 * scenarios)
-    scenario = np.tile(np.repeat(np.arange(scenarios), 10), people)
-    case = (speaker >= speakers).astype(np.float64)
-    reaction = generator.normal(0.0, 1.0, (people, scenarios)) * slope
-    reaction[:, 0] = 0.0
-    log_rate = generator.normal(0.0, 0.4, people)[speaker] + 0.3 * scenario + reaction[speaker, scenario]
-    errors, words = _errors(generator, log_rate, dispersion)
-    levels = [(scenario == one).astype(np.float64) for one in range(1, scenarios)]
-    design = np.column_stack([np.ones(len(case)), case, *levels, *(case * level for level in levels)])
-    columns = tuple(range(1 + scenarios, 2 * scenarios))
-    model = regress(collapse(errors, words, speaker, design))
-    robust = robust_test(model, columns, speaker_sandwich(model))
-    return {
-        "likelihood ratio": likelihood_ratio(model, without_columns(model, columns)).p,
-        "robust": 1.0 if robust is None else robust.p,
-    }
-
-
 def _errors(
     generator: np.random.Generator, log_rate: FloatArray, dispersion: float
 ) -> tuple[FloatArray, FloatArray]:
@@ -301,7 +270,6 @@ TITLES = {
     "liu-table1": "Liu et al. 2022, Table 1: a confounder that is commoner in one group. The true ratio is 1",
     "liu-table2": "Liu et al. 2022, Table 2: speakers differ, groups do not. The true ratio is 1",
     "few-speakers": "How few speakers are enough? Groups that do not differ, 20 utterances per speaker, sigma 0.5",
-    "interaction": "Is a scenario blamed wrongly? Four hurt both groups alike, 10 utterances per speaker in each",
 }
 
 

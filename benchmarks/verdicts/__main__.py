@@ -1,79 +1,69 @@
 """Every verdict of voxaudit on made-up audits: its false alarms where nothing is to be found, and its power.
 
-python -m benchmarks.verdicts [--audits 400] [--only NAME ...] [--resume] [--docs docs/verdicts.md]
+python -m benchmarks.verdicts [--only NAME ...] [--worlds WORLD ...] [--sizes 8+8 ...] [--audits N] [--jobs 2]
 
-Run it from the root of the repository. Prints the table of docs/verdicts.md and writes the figures behind it.
+Run it from the root of the repository. What is on file is not done again; a broken run goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-import time
 from pathlib import Path
 
-from benchmarks.pages import fill
-from benchmarks.verdicts import disturbance, early, groups, listeners, parity, words
-from benchmarks.verdicts.experiment import Experiment, repeat
-from benchmarks.verdicts.results import Results, read_results
-from benchmarks.verdicts.table import above, markdown
-
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "verdicts.json"
-EXPERIMENTS: tuple[Experiment, ...] = (
-    *groups.EXPERIMENTS,
-    *parity.EXPERIMENTS,
-    *disturbance.EXPERIMENTS,
-    *words.EXPERIMENTS,
-    *listeners.EXPERIMENTS,
-    *early.EXPERIMENTS,
-)
-
-
-def measure(results: Results, experiments: tuple[Experiment, ...], audits: int, out: Path) -> None:
-    """Fill in what is missing of some experiments up to `audits` audits; a quarter as many where power is asked."""
-    for experiment in experiments:
-        count = max(1, round(audits * experiment.weight))
-        asked = [(setting, experiment.null, count) for setting in experiment.settings]
-        asked += [(experiment.power_at, effect, max(1, count // 4)) for effect in experiment.effects]
-        for setting, effect, wanted in asked:
-            start = time.process_time()
-            known = results.tallies(experiment, setting, effect)
-            done = min(known[one.id].audits if one.id in known else 0 for one in experiment.verdicts)
-            if done >= wanted:
-                continue
-            found = repeat(experiment, setting, effect, wanted, known)
-            seconds = time.process_time() - start
-            results.keep(experiment, setting, effect, found, seconds)
-            results.write(out)
-            print(
-                f"{experiment.name}, {setting}, {effect:g}: {wanted} audits, {seconds:.0f} s", file=sys.stderr
-            )
+from benchmarks.verdicts.measure import EXPERIMENTS, RESULTS, asked, measure
+from benchmarks.verdicts.resampled import AS_THEY_ARE, PLACES, missing
+from benchmarks.verdicts.results import read_results
+from benchmarks.verdicts.table import EARLIER, write_page
+from benchmarks.verdicts.world import HARD, SIZES, setting
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--audits", type=int, default=400, metavar="N", help="made-up audits a cell (400)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="experiments to measure, e.g. disparity")
-    parser.add_argument("--resume", action="store_true", help="go on from what the file has")
-    parser.add_argument("--table", action="store_true", help="print the table of the file, measure nothing")
-    parser.add_argument("--docs", type=Path, metavar="FILE", help="put the tables into docs/verdicts.md")
-    parser.add_argument("--out", type=Path, default=RESULTS, metavar="FILE")
-    args = parser.parse_args()
     names = [one.name for one in EXPERIMENTS]
-    for name in args.only or ():
-        if name not in names:
-            parser.error(f"no experiment '{name}'. There are: {', '.join(names)}")
-    results = read_results(args.out) if args.resume or args.table or args.only else Results()
-    if not args.table:
-        chosen = tuple(one for one in EXPERIMENTS if not args.only or one.name in args.only)
-        if args.only and not args.resume:
-            results.forget(chosen)
-        measure(results, chosen, args.audits, args.out)
-    print(markdown(EXPERIMENTS, results))
+    worlds = [*HARD, *AS_THEY_ARE.values()]
+    add = parser.add_argument
+    add("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
+    add("--worlds", nargs="+", choices=worlds, metavar="WORLD", help=f"of {', '.join(worlds)}")
+    add("--sizes", nargs="+", metavar="A+B", help=f"speakers of the groups ({', '.join(SIZES)})")
+    add("--audits", type=int, metavar="N", help="audits a cell (else as many as each experiment says)")
+    add("--power", action="store_true", help="only where something is planted")
+    add("--jobs", type=int, default=1, metavar="N", help="processes (1)")
+    add("--again", action="store_true", help="forget what is on file of what is chosen")
+    add("--count", action="store_true", help="say how much is to be done, and do nothing")
+    add("--docs", type=Path, metavar="FILE", help="write the tables of docs/verdicts.md")
+    add("--out", type=Path, default=RESULTS, metavar="FILE")
+    for world, variable in PLACES.items():
+        add(f"--{world.lower()}", metavar="PATH", help=f"data of {world} (else ${variable})")
+    args = parser.parse_args()
+    for world, variable in PLACES.items():
+        if path := getattr(args, world.lower()):
+            os.environ[variable] = path
+    chosen = tuple(one for one in EXPERIMENTS if not args.only or one.name in args.only)
+    sizes = None if args.sizes is None else [setting("", one).size for one in args.sizes]
+    results = read_results(args.out)
+    here = []
+    for world in args.worlds or worlds:
+        reason = missing(world)
+        if reason:
+            print(f"left out: {reason}", file=sys.stderr)
+        else:
+            here.append(world)
+    if args.again:
+        every = {where.size for one in chosen for where, _, _ in one.cells()}
+        results.forget(chosen, here, every if sizes is None else sizes)
+    failed = 0
+    todo = asked(results, chosen, worlds=here, sizes=sizes, audits=args.audits, power=args.power)
+    if args.count:
+        audits = sum(stop - start for *_, start, stop in todo)
+        print(f"{len(todo)} parts, {audits} audits")
+    elif todo:
+        failed = measure(results, todo, args.out, jobs=args.jobs)
     if args.docs is not None:
-        text = args.docs.read_text(encoding="utf-8")
-        text = fill(text, "above", above(EXPERIMENTS, results))
-        args.docs.write_text(fill(text, "figures", markdown(EXPERIMENTS, results)), encoding="utf-8")
+        write_page(args.docs, EXPERIMENTS, results, read_results(EARLIER))
+    if failed:
+        sys.exit(f"{failed} parts failed; the errors are above")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from benchmarks.verdicts.world import SETTINGS, Setting
+from benchmarks.verdicts.world import HARD, KIND, SIZES, Setting, crossed, setting
 
 from voxaudit.stats.proportions import wilson, wilson_of
 
@@ -19,8 +19,33 @@ Claims = Mapping[str, Sequence[bool | None]]
 Audit = Callable[[np.random.Generator, Setting, float], Claims]
 """One made-up audit: a generator, the speakers of two groups and what is planted."""
 
+Numbered = Mapping[int, np.random.Generator]
+"""Generators of audits by their numbers."""
+
+Batch = Callable[[Numbered, Setting, float], Sequence[Claims]]
+"""Many made-up audits at once: the same data and the same decisions, without the tables and sentences around them."""
 
 HOLM = "p after Holm's correction below 0.05"
+FIRST_SCREEN, OTHERS = 2000, 400
+"""Audits a cell where nothing is to be found: of verdicts that a report begins with, and of the others."""
+POWER = 400
+"""Audits a cell where something is planted."""
+POWER_AT = setting(KIND, "16 + 16")
+
+
+@dataclass(frozen=True)
+class Known:
+    """Worlds (with sizes, or whatever their size) in which a rate lies above nominal, how far it was measured to go,
+    and why.
+    """
+
+    places: tuple[str, ...]
+    up_to: float
+    why: str
+
+    def speaks_of(self, where: Setting) -> bool:
+        """Say whether a setting is among the places."""
+        return where.world in self.places or where.name in self.places
 
 
 @dataclass(frozen=True)
@@ -28,7 +53,8 @@ class Verdict:
     """A sentence that the tool can print, and how often it may be wrong.
 
     `over` says what `nominal` bounds: the chance that an audit without anything to find makes `any` such claim, or
-    the share of `each` question that is answered by one (no correction for asking several).
+    the share of `each` question that is answered by one (no correction for asking several). `known` are the exceptions:
+    measured and written down. `beside` are simple tests of the same question, by name.
     """
 
     id: str
@@ -36,15 +62,26 @@ class Verdict:
     by: str
     nominal: float
     over: Literal["any", "each"]
-    exception: str = ""
-    """Why the rate lies above nominal in some settings: known, measured and written down."""
-    up_to: float = 0.0
-    """The rate that it was measured to reach there."""
+    known: tuple[Known, ...] = ()
+    beside: tuple[str, ...] = ()
+
+    def promised(self, where: Setting) -> float:
+        """Return the rate that a setting may have: nominal, or what is written down as an exception."""
+        return max([self.nominal, *(one.up_to for one in self.known if one.speaks_of(where))])
+
+    def others(self) -> tuple[Verdict, ...]:
+        """Return the simple tests beside it, as verdicts of the same kind."""
+        return tuple(
+            Verdict(f"{self.id} | {name}", name, name, self.nominal, self.over) for name in self.beside
+        )
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Verdicts that one kind of audit gives, what is planted, and how much of it is nothing (`null`)."""
+    """Verdicts that one kind of audit gives, what is planted, and how much of it is nothing (`null`).
+
+    `worlds` are crossed with `sizes`. Power is measured at `power_at`, with every effect.
+    """
 
     name: str
     audit: Audit
@@ -52,11 +89,35 @@ class Experiment:
     planted: str
     effects: tuple[float, ...]
     null: float = 1.0
-    settings: tuple[str, ...] = ("8 + 8", "16 + 16", "40 + 40", "8 + 40")
-    power_at: str = "16 + 16"
+    worlds: tuple[str, ...] = HARD
+    sizes: tuple[str, ...] = SIZES
+    power_at: Setting = POWER_AT
+    also: tuple[tuple[Setting, tuple[float, ...]], ...] = ()
+    """Further settings for power and what is planted there: nothing (`null`) where groups are as they are."""
     units: str = "speakers"
-    weight: float = 1.0
-    """Slow audits are repeated less often."""
+    audits: int = OTHERS
+    batch: Batch | None = None
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """Where false alarms are counted."""
+        return crossed(self.worlds, self.sizes)
+
+    @property
+    def all_verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts, and the simple tests beside them."""
+        return tuple(each for one in self.verdicts for each in (one, *one.others()))
+
+    def cells(self) -> tuple[tuple[Setting, float, int], ...]:
+        """Return all that is to be measured: setting, what is planted, how many audits."""
+        nothing = [(where, self.null, self.audits) for where in self.settings]
+        planted = [(where, effect, POWER) for where, effects in self.powers for effect in effects]
+        return (*nothing, *planted)
+
+    @property
+    def powers(self) -> tuple[tuple[Setting, tuple[float, ...]], ...]:
+        """Where power is measured, and with what."""
+        return ((self.power_at, self.effects), *self.also)
 
 
 @dataclass(frozen=True)
@@ -79,7 +140,11 @@ class Tally:
         answers = [bool(one) for one in claims if one is not None]
         said, asked = sum(answers), len(answers)
         more = (1, asked > 0, said > 0, said, asked, said * said, said * asked, asked * asked)
-        return Tally(*(int(a) + int(b) for a, b in zip(vars(self).values(), more, strict=True)))
+        return self.and_(Tally(*map(int, more)))
+
+    def and_(self, other: Tally) -> Tally:
+        """Return the sums over both."""
+        return Tally(*(a + b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
     @property
     def questions(self) -> float:
@@ -114,12 +179,12 @@ class Tally:
         """Return the rate that the nominal level speaks of, with its limits."""
         return self.any_rate() if verdict.over == "any" else self.each_rate()
 
-    def excess(self, verdict: Verdict, *, documented: bool = False) -> float:
+    def excess(self, verdict: Verdict, level: float | None = None) -> float:
         """Return by how many Monte Carlo standard errors the rate lies above nominal; below, it is negative.
 
-        With `documented`, above what is written down where that is more.
+        With `level`, above that one.
         """
-        level = max(verdict.nominal, verdict.up_to) if documented else verdict.nominal
+        level = verdict.nominal if level is None else level
         error = math.sqrt(level * (1.0 - level) / max(self.audits, 1))
         if verdict.over == "each":
             error = max(self.each_error(), error / math.sqrt(max(self.questions, 1.0)))
@@ -132,23 +197,27 @@ def rate_text(tally: Tally, verdict: Verdict) -> str:
     return f"{100 * rate:.1f} % ({100 * low:.1f} to {100 * high:.1f}), nominal {100 * verdict.nominal:g} %"
 
 
-def repeat(
-    experiment: Experiment,
-    setting: str,
-    effect: float,
-    audits: int,
-    start: Mapping[str, Tally] | None = None,
-    seed: int = 1,
-) -> dict[str, Tally]:
-    """Return the tallies of an experiment's verdicts after so many audits, going on from `start`.
+def generators(
+    experiment: Experiment, where: Setting, effect: float, numbers: Sequence[int], seed: int = 1
+) -> dict[int, np.random.Generator]:
+    """Return the generators of numbered audits: fixed by the names of experiment and setting, and the number."""
+    key = zlib.crc32(f"{experiment.name}/{where.name}/{effect:g}".encode())
+    return {number: np.random.default_rng([seed, key, number]) for number in numbers}
 
-    Every audit has a generator of its own, so going on gives what doing all at once would have given.
+
+def repeat(
+    experiment: Experiment, where: Setting, effect: float, start: int, stop: int, seed: int = 1
+) -> dict[str, Tally]:
+    """Return the sums over the audits numbered from `start` to before `stop`.
+
+    Every audit has a generator of its own, so parts add up to what doing all at once would have given.
     """
-    tallies = {one.id: (start or {}).get(one.id, Tally()) for one in experiment.verdicts}
-    if len({one.audits for one in tallies.values()}) > 1:  # a verdict is new: all from the beginning
-        tallies = dict.fromkeys(tallies, Tally())
-    key = zlib.crc32(f"{experiment.name}/{setting}/{effect:g}".encode())
-    for number in range(next(iter(tallies.values())).audits, audits):
-        claims = experiment.audit(np.random.default_rng([seed, key, number]), SETTINGS[setting], effect)
+    own = generators(experiment, where, effect, range(start, stop), seed)
+    if experiment.batch is not None:
+        claimed = experiment.batch(own, where, effect)
+    else:
+        claimed = [experiment.audit(one, where, effect) for one in own.values()]
+    tallies = {one.id: Tally() for one in experiment.all_verdicts}
+    for claims in claimed:
         tallies = {name: tally.plus(claims.get(name, ())) for name, tally in tallies.items()}
     return tallies

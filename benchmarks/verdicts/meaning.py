@@ -4,39 +4,29 @@ from __future__ import annotations
 
 MEANING: dict[str, str] = {
     "disparity.gap": (
-        "A typical speaker of one group meets more errors than one of the other, all controls being equal. Do not trust"
-        " it where groups differ in something that is not in the model (rooms, microphones, texts)."
+        "One group gets more errors per word than the other: the ratio of the rates in the table, not that of typical"
+        " speakers. With about half an error per speaker it sees little. Do not trust it where groups differ in"
+        " something that is not held fixed (rooms, microphones, texts)."
     ),
     "gate.group_ratio": (
-        "The interval of one ratio leaves out 1. The gate is more careful: of this interval and the likelihood's it"
-        " takes the outer limits, and with several groups or attributes a lower limit that holds for all of them."
+        "The interval of one ratio leaves out 1, each recognizer by itself. The gate is more careful: its lower limit"
+        " holds for all groups, recognizers and attributes together."
     ),
     "disparity.interaction": (
-        "A disturbance multiplies one group's errors more than the other's. It says that some scenario does; the"
-        " contrasts' intervals say which."
+        "A disturbance multiplies one group's errors more than the other's, in the scenario named; all scenarios and"
+        " recognizers are one family."
     ),
-    "parity.level": (
-        "A group's speakers have a higher (or lower) mean error rate than all others together. It does not say why;"
-        " `(few speakers)` means that a gap of the size asked about would usually be missed."
-    ),
-    "parity.mean": (
-        "The same for each speaker's mean over the recognizers, a family of its own: a claim about speakers or the"
-        " corpus, not about one recognizer."
-    ),
-    "parity.pair": "Two groups of an attribute differ; groups with one speaker are in no pair.",
-    "parity.gap": (
-        "Best against worst group. The single recognizers and their mean are two families at 5 % each, so an audit"
-        " without a gap may print one in up to 10 % of cases."
+    "parity.pair": (
+        "Two groups of an attribute differ in the mean of their speakers' rates, each speaker counting once"
+        " (`disparity` compares rates of words). All attributes, recognizers and their mean are one family;"
+        " attributes have equal shares. Where a few speakers make most of the errors, less is shown than by a"
+        " test of log rates, which asks about typical speakers instead."
     ),
     "parity.conditional": (
-        "A group differs with the other attributes held fixed. Strata without both groups say nothing: look at how"
-        " many speakers were left."
+        "The same with the other attributes held fixed. Strata without both groups say nothing: look at how many"
+        " speakers were left."
     ),
-    "parity.conditional_gap": "Best against worst group with the other attributes held fixed.",
-    "parity.crossed": (
-        "A crossed group of five speakers and more differs from everybody else. `(few speakers)` means that a gap of"
-        " the size asked about would usually be missed; such a group has no rank."
-    ),
+    "parity.crossed": "A crossed group of five speakers and more differs from everybody else.",
     "parity.regression": (
         "An attribute matters in a regression of speakers' means on all attributes. Do not trust it where attributes"
         " go together so closely that the strata are nearly empty."
@@ -45,8 +35,6 @@ MEANING: dict[str, str] = {
         "Two attributes matter more (or less) together than each by itself. Where a crossed group has two or three"
         " speakers the degrees of freedom say so, and nothing can be shown. A family of its own."
     ),
-    "parity.term": "One coefficient of that regression against the reference group.",
-    "parity.term_together": "One coefficient of the regression with interactions; the same holds for its power.",
     "parity.balance": (
         "Groups differ in the quality of their recordings or in their texts, so that a gap may come from that. No"
         " caution does not mean that there is no difference."
@@ -61,14 +49,18 @@ MEANING: dict[str, str] = {
     ),
     "robustness.group_overall": (
         "Over all disturbances one group gets a different error rate (LWERR). It includes a gap that clean speech has"
-        " already; `change` tells them apart."
+        " already; `change` tells them apart. It is asked first, with four fifths of the level."
     ),
-    "robustness.group_category": "The same within a category of disturbances, corrected over categories.",
-    "robustness.group_scenario": "The same within a scenario, corrected over all scenarios: the weakest of the three.",
+    "robustness.group_category": (
+        "The same within a category of disturbances, in one family with the scenarios: a fifth of the level is theirs,"
+        " all of it once the means over all disturbances are shown."
+    ),
+    "robustness.group_scenario": "The same within a scenario, in that family: the weakest of the three.",
+    "robustness.group_any": "Any of these: what an audit without a gap says at most one time in twenty.",
     "robustness.group_change": (
-        "The ratio of the groups' error rates is another one under disturbance than on clean speech. An interval"
-        " without correction: with several recognizers or categories expect one in twenty by chance."
+        "The ratio of the groups' error rates is another one under disturbance, taken over all, than on clean speech."
     ),
+    "robustness.group_change_any": "The same overall, in a category or in a scenario.",
     "robustness.cost_overall": (
         "Disturbed speech has another error rate than clean speech. Every recognizer is asked by itself."
     ),
@@ -108,6 +100,19 @@ MEANING: dict[str, str] = {
         " Speakers are the sample: a change for one person's recordings only is not shown."
     ),
     "compare.worse": "The same for the worse; this is what fails a build.",
+    "compare.worse_overall": (
+        "All trials of a recognizer got worse: asked first, with four fifths of the level, so that a general regression"
+        " does not drown among slices. Where one utterance decides it, the sentence says so."
+    ),
+    "versus.overall": (
+        "One recognizer makes fewer errors than another on the same trials. Speakers are the sample; recognizers that"
+        " are not shown to differ share a rank."
+    ),
+    "versus.any": "The same for all trials, clean or disturbed speech, a category or a group.",
+    "stutter.shown": (
+        "Stuttering costs a recognizer errors: the interval leaves out 0 and p, corrected over recognizers, is at most"
+        " 0.05. It speaks of the cases that the search made, not of how people who stutter speak."
+    ),
     "stutter.change": (
         "Stuttering changes the error rate of the same recordings. The cases are chosen by a search for the"
         " suspicious: it speaks of these cases, not of how people who stutter speak."
@@ -126,9 +131,18 @@ MEANING: dict[str, str] = {
         "It costs more than plain noise as loud: only this says that the choice matters. An attack has seen the"
         " utterances it is scored on; a universal one has not."
     ),
-    "differential.significant": (
-        "Disturbed speech drives two recognizers further apart for one group, beyond the tolerance, among all"
-        " questions asked. Without references it cannot say which recognizer is wrong."
+    "differential.shown": (
+        "Disturbed speech drives two recognizers further apart for one group, beyond the tolerance, or they are further"
+        " apart on clean speech: all questions of an audit. Without references it cannot say which recognizer is wrong."
+    ),
+    "differential.clean": "On clean speech recognizers agree less about one group than about the other.",
+    "differential.better": (
+        "The group that starts with fewer lost words is named as the one hurt, though disturbance takes the same share"
+        " of what is left from both: a false claim that comes from the other group having no room left."
+    ),
+    "differential.worse": (
+        "The group that starts with more lost words is named. Where disturbance takes the same share from both it is"
+        " false as well; where it takes more from this group, it is what should be found."
     ),
     "differential.chance": (
         "The plain rule counts more violations than with shuffled speakers. Of two groups each has its own p."
@@ -171,7 +185,8 @@ MEANING: dict[str, str] = {
         "The gap is within the margin. Hard to show: it needs a hundred speakers per group at usual spreads."
     ),
     "breaking.difference": (
-        "One group's speech breaks at a milder disturbance. Speakers beyond the range count as at its end."
+        "One group's speech breaks at a milder disturbance. Speakers beyond the range count as at its end. All"
+        " comparisons of an audit are one family."
     ),
 }
 """Verdict to what it means and when not to trust it."""
