@@ -482,6 +482,8 @@ def _stutter(generator: np.random.Generator, where: Setting, ratio: float) -> Cl
     return _stutter_claims(found)
 
 
+PUBLISHED_U = "the paper's Mann-Whitney test, recordings before and after taken for independent samples"
+"""`p_u_published` in the JSON: there for comparison with the paper, nothing printed rests on it."""
 Cost = tuple[float | None, float | None, float | None, float]
 """The limits of a cost, its p, and the paper's p."""
 
@@ -495,7 +497,7 @@ def _stutter_claims(found: Sequence[Cost]) -> Claims:
         ],
         "stutter.change": [outside(low, high) for low, high, _, _ in found],
         "stutter.p": [None if p is None else p < 0.05 for _, _, p, _ in found],
-        "stutter.paper": [published < 0.05 for *_, published in found],
+        f"stutter.p | {PUBLISHED_U}": [published < 0.05 for *_, published in found],
     }
 
 
@@ -805,13 +807,7 @@ EXPERIMENTS = (
                 "speakers' signs flipped",
                 0.05,
                 "each",
-            ),
-            Verdict(
-                "stutter.paper",
-                "no verdict: p_u_published in the JSON (the paper's) below 0.05",
-                "recordings taken for independent",
-                0.05,
-                "each",
+                beside=(PUBLISHED_U,),
             ),
         ),
         "error rate of stuttered speech, times",

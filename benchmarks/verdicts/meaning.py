@@ -118,11 +118,6 @@ MEANING: dict[str, str] = {
         " suspicious: it speaks of these cases, not of how people who stutter speak."
     ),
     "stutter.p": "The same by flipping speakers' signs: exact for few speakers, so that it is the one to quote.",
-    "stutter.paper": (
-        "The published test: recordings before and after as two independent samples. It is in the JSON as"
-        " `p_u_published` for comparison with the paper, nothing printed rests on it, and it is wrong as a test: the"
-        " mean of several cases has another distribution than one original."
-    ),
     "attack.cost": (
         "The chosen noise has another error rate than clean speech. With fewer than five speakers the interval draws"
         " utterances instead, and says so."
