@@ -11,6 +11,7 @@ from benchmarks.verdicts.experiment import FIRST_SCREEN, Claims, Experiment, Num
 from benchmarks.verdicts.many import TOGETHER
 from benchmarks.verdicts.simple import PAIRED, below, paired
 from benchmarks.verdicts.world import (
+    AS_ONE,
     FOR_TEXTS,
     KIND,
     REACTION,
@@ -663,6 +664,7 @@ EXPERIMENTS = (
         batch=partial(_robustnesses, draw=_curve),
         audits=FIRST_SCREEN,
         also=ALSO,
+        sizes=AS_ONE,
     ),
     Experiment(
         "robustness ranking",
@@ -681,6 +683,7 @@ EXPERIMENTS = (
         COSTS,
         batch=partial(_robustnesses, draw=_unequal),
         also=ALSO,
+        sizes=AS_ONE,
     ),
     Experiment(
         "robustness correlates",
@@ -735,6 +738,7 @@ EXPERIMENTS = (
         batch=_gateses,
         audits=FIRST_SCREEN,
         also=ALSO,
+        sizes=AS_ONE,
     ),
     Experiment(
         "compare",
@@ -768,6 +772,7 @@ EXPERIMENTS = (
         audits=FIRST_SCREEN,
         batch=_compares,
         also=(*ALSO, (setting("uneq", "12 + 12"), (1.2,))),
+        sizes=AS_ONE,
     ),
     Experiment(
         "versus",
@@ -788,6 +793,7 @@ EXPERIMENTS = (
         audits=FIRST_SCREEN,
         batch=_versuses,
         also=ALSO,
+        sizes=AS_ONE,
     ),
     Experiment(
         "stutter",
@@ -815,6 +821,7 @@ EXPERIMENTS = (
         batch=_stutters,
         audits=FIRST_SCREEN,
         also=ALSO,
+        sizes=AS_ONE,
     ),
     Experiment(
         "attack",

@@ -11,6 +11,7 @@ from benchmarks.verdicts.many import SHUFFLES, blocks, judge_ratios
 from benchmarks.verdicts.resampled import AS_THEY_ARE, KOENECKE
 from benchmarks.verdicts.simple import CHANGE, WELCH, below, log_rates, welch
 from benchmarks.verdicts.world import (
+    AT_THREE,
     FOR_TEXTS,
     RATIOS,
     RECOGNIZERS,
@@ -530,6 +531,7 @@ EXPERIMENTS = (
         DISTURBED,
         RATIOS,
         batch=partial(_lwerrs, parts=True),
+        sizes=AT_THREE,
     ),
     Experiment(
         "differential",
@@ -571,6 +573,7 @@ EXPERIMENTS = (
         "chance of the second group's words to be lost under disturbance, times",
         RATIOS,
         batch=_chances,
+        sizes=AT_THREE,
     ),
     Experiment(
         "differential, unlike start",

@@ -12,11 +12,11 @@ import polars as pl
 from benchmarks.verdicts.experiment import HOLM, Claims, Experiment, Numbered, Verdict
 from benchmarks.verdicts.simple import WELCH, below, log_rates, welch
 from benchmarks.verdicts.world import (
+    AT_THREE,
     KIND,
     RATIOS,
     RECOGNIZERS,
     SECOND,
-    SIZES,
     Array,
     People,
     Setting,
@@ -276,6 +276,7 @@ EXPERIMENTS = (
         (1.25, 1.5, 1.8, 2.0, 3.0),
         batch=partial(_parts, planted="group", asked="pairs"),
         also=((setting("uneq", "16 + 16"), (1.8,)), (setting("mix", "8 + 40"), (1.8,))),
+        sizes=AT_THREE,
     ),
     Experiment(
         "parity crossed",
@@ -309,6 +310,7 @@ EXPERIMENTS = (
         SECOND,
         RATIOS,
         batch=partial(_parts, planted="group", asked="regression"),
+        sizes=AT_THREE,
     ),
     Experiment(
         "parity together",
@@ -316,7 +318,7 @@ EXPERIMENTS = (
         (Verdict("parity.together", "two attributes matter together", f"HC2, HTZ, {HOLM}", 0.05, "any"),),
         "error rate of one of six crossed groups, times",
         RATIOS,
-        sizes=SIZES[1:],
+        sizes=AT_THREE,
         power_at=setting(KIND, "40 + 40"),
         batch=partial(_parts, planted="crossed", asked="regression"),
     ),
@@ -336,6 +338,7 @@ EXPERIMENTS = (
         (0.75, 0.5, 0.25, 0.0),
         power_at=setting(KIND, "40 + 40"),
         batch=partial(_parts, planted="gap", asked="alike"),
+        sizes=AT_THREE,
     ),
     Experiment(
         "parity canary",
@@ -343,7 +346,7 @@ EXPERIMENTS = (
         (Verdict("parity.canary", "neighboring bands of middle age differ", HOLM, 0.05, "any"),),
         "error rate of the middle band, times",
         RATIOS,
-        sizes=SIZES[1:],
+        sizes=AT_THREE,
         batch=partial(_parts, planted="band", asked="canary"),
     ),
 )

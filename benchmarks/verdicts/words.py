@@ -12,6 +12,7 @@ from benchmarks.verdicts import world
 from benchmarks.verdicts.experiment import Claims, Experiment, Numbered, Verdict
 from benchmarks.verdicts.simple import PLAIN, below, welch
 from benchmarks.verdicts.world import (
+    AT_THREE,
     FOR_TEXTS,
     KIND,
     RECOGNIZERS,
@@ -229,6 +230,7 @@ EXPERIMENTS = (
         "chance of one word to be lost under disturbance, times",
         (2.0, 4.0, 8.0),
         batch=partial(_many, asked="word"),
+        sizes=AT_THREE,
     ),
     Experiment(
         "localize sounds",
@@ -245,6 +247,7 @@ EXPERIMENTS = (
         "chance of words with one sound to be lost under disturbance, times",
         (2.0, 4.0, 8.0),
         batch=partial(_many, asked="sound"),
+        sizes=AT_THREE,
     ),
     Experiment(
         "localize between groups",
@@ -262,6 +265,7 @@ EXPERIMENTS = (
         "chance of one word to be lost in one group, times",
         (2.0, 4.0, 8.0),
         batch=partial(_many, asked="group"),
+        sizes=AT_THREE,
     ),
     Experiment(
         "localize validation",

@@ -38,6 +38,10 @@ SCENARIOS = (
 )
 
 SIZES = ("8 + 8", "16 + 16", "40 + 40", "6 + 60", "8 + 40")
+AT_THREE = ("16 + 16", "6 + 60", "8 + 40")
+"""For verdicts that are not on the first screen."""
+AS_ONE = ("8 + 8", "16 + 16", "6 + 60", "8 + 40")
+"""Where the groups are one sample of 16, 32, 66 or 48 speakers."""
 """Speakers of the first and of the second group. Where they differ the first is the smaller one."""
 HARD = (*WORLDS, *ABOUT)
 """The worlds that every verdict about speakers is tried in."""

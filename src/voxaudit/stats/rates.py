@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
@@ -242,10 +243,16 @@ def level_together(pull: FloatArray, level: float) -> float:
     # Not Cholesky: with more conditions than speakers the correlations have no full rank.
     values, vectors = np.linalg.eigh(unit.T @ unit)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    draws = np.random.Generator(np.random.PCG64(0)).standard_normal((_DRAWS, size)) @ root.T
+    draws = _normals(size) @ root.T
     together = float(ndtr(-np.quantile(draws.max(axis=1), 1.0 - level)))
     # Bonferroni's level and `level` itself are bounds that the noise of the draws must not pass.
     return float(min(max(together, level / size), level))
+
+
+@lru_cache(maxsize=4)
+def _normals(size: int) -> FloatArray:
+    """Return draws from so many independent normal distributions: the same for every question of that size."""
+    return np.random.Generator(np.random.PCG64(0)).standard_normal((_DRAWS, size))
 
 
 def _moments(share: FloatArray, code: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
