@@ -51,10 +51,10 @@ def test_between_whole_speakers_the_tail_is_interpolated():
     assert p[0] == pytest.approx(0.25 * binom.sf(2, 5, 0.1) + 0.75 * binom.sf(3, 5, 0.1))
 
 
-def _spoken(generator, sizes, spreads=(0.5, 0.5), ratio=1.0, words=20):
+def _spoken(generator, sizes, spreads=(0.5, 0.5), ratio=1.0, words=20, times=20.0):
     """Speakers of two groups say words, common ones often; the second group loses the first `ratio` times as often."""
     group = np.repeat([0, 1], sizes)
-    said = generator.poisson(20.0 / (np.arange(words) + 3), (len(group), words))
+    said = generator.poisson(times / (np.arange(words) + 3), (len(group), words))
     spread = np.array(spreads)[group]
     own = np.exp(spread * generator.standard_normal(len(group)) - spread**2 / 2)
     chance = 0.1 * own[:, None] * np.where((group == 1)[:, None] & (np.arange(words) == 0), ratio, 1.0)
@@ -99,19 +99,27 @@ def test_several_groups_are_compared_with_all_others():
 
 
 @pytest.mark.parametrize(
-    ("sizes", "spreads"), [((8, 8), (0.5, 0.5)), ((40, 8), (0.25, 0.9)), ((8, 40), (0.25, 0.9))]
+    ("sizes", "spreads", "times"),
+    [
+        ((8, 8), (0.5, 0.5), 20.0),
+        ((40, 8), (0.25, 0.9), 20.0),
+        ((8, 40), (0.25, 0.9), 20.0),
+        # Words said dozens of times tell how unlike the few speakers of the wide group are.
+        ((40, 8), (0.25, 0.9), 200.0),
+    ],
 )
-def test_words_of_groups_that_lose_alike_are_not_shown(sizes, spreads):
+def test_words_of_groups_that_lose_alike_are_not_shown(sizes, spreads, times):
     generator = np.random.default_rng(sizes)
-    shown = [_shown(generator, number, sizes, spreads).any() for number in range(100)]
+    shown = [_shown(generator, number, sizes, spreads, times=times).any() for number in range(100)]
     assert np.mean(shown) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
 
 
-def test_a_word_that_one_group_loses_four_times_as_often_is_shown():
+@pytest.mark.parametrize("sizes", [(16, 16), (8, 40), (40, 8)])
+def test_a_word_that_one_group_loses_four_times_as_often_is_shown(sizes):
     # One speaker, one yes or no (Fisher) shows it in a few of a hundred audits.
     generator = np.random.default_rng(4)
-    found = [_shown(generator, number, (16, 16), ratio=4.0) for number in range(40)]
-    assert np.mean([shown.any() for shown in found]) >= 0.6
+    found = [_shown(generator, number, sizes, ratio=4.0).any() for number in range(40)]
+    assert np.mean(found) >= 0.75
 
 
 @pytest.mark.parametrize("together", [0.0, 0.5, 1.0])
@@ -252,12 +260,13 @@ def test_a_planted_word_is_found_and_no_other():
 def test_a_word_that_one_group_loses():
     answer = localize(planted(lambda side: "blue" if side == "left" else None, speakers=20), attribute="side")
     significant = answer.detail.words.filter(pl.col("p_group_adjusted") <= 0.05)
-    assert significant.select("group", "word").rows() == [("left", "blue")]
-    blue = significant.row(0, named=True)
-    assert blue["gap_low"] < blue["gap"] < blue["gap_high"]
+    # Who loses blue every time never loses another word: the others lose those more.
+    words = {("left", "blue"), *(("right", word) for word in ("black", "green", "red"))}
+    assert set(significant.select("group", "word").rows()) == words
+    assert significant.filter((pl.col("gap_low") <= 0) | (pl.col("gap_low") >= pl.col("gap"))).is_empty()
     finding = answer.finding("localize/r/side/group_words")
-    assert (finding.verdict, finding.estimate, finding.headline) == ("shown", 1, True)
-    assert "loses 1 word more often in one group of side than in the others: blue (left)" in finding.sentence
+    assert (finding.verdict, finding.estimate, finding.headline) == ("shown", 4, True)
+    assert "loses 4 words more often in one group of side than in the others: blue (left)" in finding.sentence
     assert finding.sentence.endswith("(4 words tested, chance of any false claim 5 %).")
 
 

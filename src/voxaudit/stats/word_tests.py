@@ -171,38 +171,39 @@ def between_groups(
 ) -> Between:
     """Compare the share of each word that a group's speakers lose with that of all others (speakers x words).
 
-    The difference of the two shares is studentized and speakers are shuffled. No variance is taken to be less than that
-    of independent draws at the share of both together: a group of six that loses none of a rare word has no spread, but
-    is not sure of anything. Where the smaller group spreads more, shuffling claims too much, so a guard has to agree:
-    Welch's test of the log ratio, in which what spreads beyond independent draws is enlarged by the ratio seen (at most
-    2) in the group with the lower share and divided by it in the other, and alone has few degrees of freedom.
+    The difference of the two shares, over the standard error it would have if they were the same (`_side`), is compared
+    with what it is when speakers are shuffled. Where the smaller group spreads more, shuffling claims too much, so a
+    guard has to agree: Student's t of the same statistic.
 
     >>> lost, said = np.repeat([[1.0], [4.0]], 8, axis=0) + np.tile([[0.0], [1.0]], (8, 1)), np.full((16, 1), 9.0)
     >>> found = between_groups(lost, said, np.repeat([0, 1], 8), 2, Shuffles(16, 999))
     >>> found.gap.round(2).tolist(), (found.p < 0.01).tolist()
     ([[-0.33], [0.33]], [[False], [True]])
     """
+    from scipy.special import stdtr
+
     shape = (groups, lost.shape[1])
+    pooled = lost.sum(axis=0) / np.maximum(said.sum(axis=0), 1.0)
+    # One column more: all words together, and how many of them a speaker would lose at these shares.
+    lost, said = np.column_stack([lost, lost.sum(axis=1)]), np.column_stack([said, said @ pooled])
     parts = np.hstack([lost, said, lost**2, lost * said, said**2, said > 0.0])
     all_ = parts.sum(axis=0).reshape(6, -1)
-    pooled = all_[0] / np.maximum(all_[1], 1.0)
     scaled = np.zeros((shuffles.permutations + 1, *shape), dtype=np.float32)
     gap, error, df, p, observed = (np.full(shape, np.nan) for _ in range(5))
     for number in range(groups):
         sums = np.concatenate(
             [(group[block] == number).astype(np.float64) @ parts for _, block in shuffles.blocks()]
-        ).reshape(-1, 6, shape[1])
-        sides = [_share(one, pooled) for one in (sums, all_ - sums)]
+        ).reshape(-1, 6, shape[1] + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
+            sides = [_side(one, pooled) for one in (sums, all_ - sums)]
             difference = sides[0][0] - sides[1][0]
-            spread = np.sqrt(sum(np.maximum(variance, least) for _, variance, least in sides))
-            statistics = difference / spread
+            statistics = difference / np.sqrt(sides[0][1] + sides[1][1])
             # Where one side does not say the word, nothing speaks for a difference.
-            statistics = np.where(np.isfinite(difference), statistics, 0.0)
-            first = [[one[0] for one in side] for side in sides]
-            guard = _guard([sums[0], all_ - sums[0]], first, pooled)
-            limits = _welch([sums[0], all_ - sums[0]], first)
-        tested = (sums[0, 5] >= FEWEST_SPEAKERS) & (all_[5] - sums[0, 5] >= FEWEST_SPEAKERS) & (all_[0] > 0.0)
+            statistics = np.where(np.isfinite(statistics), statistics, 0.0)
+            real = [one[:, :-1] for one in (sums[0], all_ - sums[0])]
+            guard = stdtr(_freedom(real, [side[1][0] for side in sides]), -statistics[0])
+            limits = _welch(real, [side[2][0] for side in sides])
+        tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled > 0.0)
         statistics[0, ~tested] = np.nan
         margin, own = margins(statistics, 2.0 * np.minimum(guard, 1.0 - guard))
         # Only more is asked for: less is more for the others.
@@ -217,9 +218,7 @@ def between_groups(
 def together(parts: Sequence[Between]) -> FloatArray:
     """Return all comparisons as one family: gap, its limits, p alone and p in the family, a row each.
 
-    The limits are Welch's for all at once (Bonferroni), and may lie beyond what a share can be. Welch's test as a way
-    of its own to be shown was tried: it sees better that a small group loses less than a large one, but claims too much
-    where speakers of a small group that spreads more say words dozens of times.
+    The limits are Welch's for all at once (Bonferroni), and may lie beyond what a share can be.
     """
     from scipy.special import stdtrit
 
@@ -233,37 +232,26 @@ def together(parts: Sequence[Between]) -> FloatArray:
     return np.array([gap, gap - reach, gap + reach, p, np.fmax(step_down(scaled, observed), p)])
 
 
-def _share(sums: FloatArray, pooled: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the share lost, its variance over speakers, and that of independent draws at the share `pooled`."""
+def _side(sums: FloatArray, pooled: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the share lost of each word, its variance if it were `pooled`, and that over speakers.
+
+    If it were `pooled`, occurrences that are lost each on its own would spread as they do at that share, and speakers
+    in proportion to it (at most twice or half as much as they do): a group of six that loses none of a rare word has no
+    spread, but is not sure of anything, and the group that happens to be low is the one whose spread is underrated.
+    Speakers differ in a word at least as much as in all words together: of many words some seem to spread little.
+    """
     lost, said, lost_lost, lost_said, said_said, speakers = np.moveaxis(sums, -2, 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = lost / said
-        off = np.maximum(lost_lost - 2.0 * share * lost_said + share**2 * said_said, 0.0)
-        return share, speakers / (speakers - 1.0) * off / said**2, pooled * (1.0 - pooled) / said
+    share = lost / said
+    off = np.maximum(lost_lost - 2.0 * share * lost_said + share**2 * said_said, 0.0)
+    variance = np.where(speakers > 1.0, speakers / (speakers - 1.0) * off / said**2, 0.0)
+    every = np.maximum(variance / share**2 - 1.0 / lost, 0.0)[..., -1:]
+    lost, said, share, variance = (values[..., :-1] for values in (lost, said, share, variance))
+    beyond = np.maximum(variance - share * (1.0 - share) / said, share**2 * np.nan_to_num(every))
+    scale = np.clip(pooled * said / np.maximum(lost, 0.5), 0.5, 2.0) ** 2
+    return share, pooled * (1.0 - pooled) / said + scale * np.maximum(beyond, 0.0), variance
 
 
-def _guard(sums: list[FloatArray], sides: list[list[FloatArray]], pooled: FloatArray) -> FloatArray:
-    """Return one-sided p-values of a Welch test of the log ratio of two shares."""
-    from scipy.special import stdtr
-
-    logs, beyond, by_chance = [], [], []
-    for (lost, said, *_), (_, variance, least) in zip(sums, sides, strict=True):
-        share = np.maximum(lost, 0.5) / said
-        logs.append(np.log(share))
-        by_chance.append(least / pooled**2)
-        # No losses tell of no spread: the variance of half a loss.
-        own = np.where(lost > 0.0, variance / share**2, 2.0)
-        beyond.append(np.maximum(own - by_chance[-1], 0.0))
-    log = logs[0] - logs[1]
-    skew = np.exp(np.clip(log, -np.log(2.0), np.log(2.0)))
-    first, second = beyond[0] / skew, beyond[1] * skew
-    whole = first + second + by_chance[0] + by_chance[1]
-    one_df, other_df = _freedom(sums)
-    df = whole**2 / np.maximum(first**2 / one_df + second**2 / other_df, 1e-6 * whole**2)
-    return np.asarray(stdtr(df, -log / np.sqrt(whole)))
-
-
-def _welch(sums: list[FloatArray], sides: list[list[FloatArray]]) -> tuple[FloatArray, FloatArray]:
+def _welch(sums: list[FloatArray], spreads: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
     """Return the standard error of a difference of shares and its degrees of freedom.
 
     A share spreads at least as much as independent draws of its own, half a loss being added to those seen; degrees of
@@ -271,18 +259,17 @@ def _welch(sums: list[FloatArray], sides: list[list[FloatArray]]) -> tuple[Float
     """
     shares = [(one[0] + 0.5) / (one[1] + 1.0) for one in sums]
     variances = [
-        np.maximum(side[1], share * (1.0 - share) / one[1])
-        for one, side, share in zip(sums, sides, shares, strict=True)
+        np.maximum(spread, share * (1.0 - share) / one[1])
+        for one, spread, share in zip(sums, spreads, shares, strict=True)
     ]
     alike = [1.0 / one[5] for one in sums]
-    freedoms = _freedom(sums)
-    dfs = [satterthwaite(first, freedoms[0], second, freedoms[1]) for first, second in (variances, alike)]
-    return np.sqrt(variances[0] + variances[1]), np.minimum(*dfs)
+    return np.sqrt(variances[0] + variances[1]), np.minimum(_freedom(sums, variances), _freedom(sums, alike))
 
 
-def _freedom(sums: list[FloatArray]) -> list[FloatArray]:
-    """Return the degrees of freedom of either side, by Kish's number of speakers."""
-    return [kish_freedom(one[1], one[4]) for one in sums]
+def _freedom(sums: list[FloatArray], variances: list[FloatArray]) -> FloatArray:
+    """Return the degrees of freedom of the sum of two variances, by Kish's numbers of speakers."""
+    first, second = (kish_freedom(one[1], one[4]) for one in sums)
+    return satterthwaite(variances[0], first, variances[1], second)
 
 
 def excess_p(
