@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit import files
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.options import Limits
 
 Samples = NDArray[np.float32]
+
+USUAL_RATE = 48_000
+"""Hz. A recording has at most as many samples as the longest one would have at this rate."""
+BLOCK = 1 << 22
+"""Samples of all channels that are decoded at a time."""
 
 
 class AudioError(VoxauditError):
@@ -40,30 +48,42 @@ def read(
     rate: int | None = None,
     start: float = 0.0,
     duration: float | None = None,
-    fetch: Callable[[str], bytes] = files.read_bytes,
+    fetch: Callable[[str, int], bytes] = files.read_bytes,
+    limits: Limits = Limits(),
 ) -> Audio:
     """Read an audio file (WAV, FLAC, MP3, Ogg Vorbis or Opus, AIFF ...) as mono float32.
 
     Channels are averaged. `start` and `duration` (seconds) cut a segment out of a longer recording.
-    With `rate` (Hz) the audio is resampled. A URL (`s3://...`) is read with `fetch`. What cannot be used
-    (missing, broken, empty, not finite) raises `AudioError` with one line that names the file.
+    With `rate` (Hz) the audio is resampled. A URL (`s3://...`) is read with `fetch`, which gets how many bytes it may
+    return. What cannot be used (missing, broken, empty, not finite, beyond the `limits`) raises `AudioError` with one
+    line that names the file.
     """
     import soundfile
 
     url = files.url_of(path)
     path = Path(path)
     source: Path | io.BytesIO = path
+    name = url or str(path)
     if url is not None:
         try:
-            source = io.BytesIO(fetch(url))
+            content = fetch(url, int(limits.largest * 1e6) + 1)
         except files.RemoteError as error:
             raise AudioError(str(error)) from error
+        require_size(name, len(content), limits)
+        source = io.BytesIO(content)
     elif not path.is_file():
         raise AudioError(f"{path}: no such audio file")
-    name = url or str(path)
     try:
+        if url is None:
+            with path.open("rb") as opened:  # soundfile does not tell why it cannot
+                require_size(name, os.fstat(opened.fileno()).st_size, limits)
         with soundfile.SoundFile(source) as file:
             own_rate = int(file.samplerate)
+            if own_rate < limits.lowest_rate:
+                raise AudioError(
+                    f"{name}: has {own_rate:,} samples per second, under the limit of {limits.lowest_rate:,}"
+                    " (`lowest_rate`)"
+                )
             first = round(start * own_rate)
             if first > file.frames:
                 raise AudioError(
@@ -71,10 +91,19 @@ def read(
                 )
             if first:
                 file.seek(first)
-            frames = -1 if duration is None else max(round(duration * own_rate), 0)
-            data = file.read(frames, dtype="float32", always_2d=True)
+            frames = file.frames - first
+            if duration is not None:
+                frames = min(frames, max(round(duration * own_rate), 0))
+            if frames > limits.longest * min(own_rate, USUAL_RATE):
+                raise AudioError(
+                    f"{name}: lasts {frames / own_rate:,.0f} s at {own_rate:,} Hz, over the limit of"
+                    f" {limits.longest:,g} s at up to {USUAL_RATE:,} Hz (`longest`)"
+                )
+            samples = _mono(file, frames)
     except (soundfile.SoundFileError, OSError, RuntimeError, TypeError) as error:
-        reason = one_line(error, 200).replace(repr(source), "''").replace(name, "")
+        reason = getattr(error, "strerror", None) or one_line(error, 200).replace(repr(source), "''").replace(
+            name, ""
+        )
         reason = reason.replace("Error opening '':", "").strip(" :")
         hint = (
             ""
@@ -82,13 +111,33 @@ def read(
             else " Convert it to WAV or FLAC first, for example with ffmpeg."
         )
         raise AudioError(f"{name}: cannot read this audio ({reason.rstrip('.')}).{hint}") from error
-    samples: Samples = data[:, 0] if data.shape[1] == 1 else data.mean(axis=1, dtype=np.float32)
     if len(samples) == 0:
         raise AudioError(f"{name}: no samples in this audio")
     if not np.isfinite(samples).all():
         raise AudioError(f"{name}: the audio has NaN or infinite samples")
     audio = Audio(np.ascontiguousarray(samples), own_rate)
     return audio if rate is None else resample(audio, rate)
+
+
+def require_size(name: str, size: int, limits: Limits) -> None:
+    """Raise one line where an audio file of `size` bytes is larger than the limits allow."""
+    if size > limits.largest * 1e6:
+        raise AudioError(f"{name}: is larger than the limit of {limits.largest:,g} MB (`largest`)")
+
+
+def _mono(file: Any, frames: int) -> Samples:
+    """Read so many frames as the mean of the channels; a file of many channels is never in memory as a whole."""
+    samples = np.empty(frames, dtype=np.float32)
+    step, done = max(1, BLOCK // file.channels), 0
+    while done < frames:
+        data = file.read(min(step, frames - done), dtype="float32", always_2d=True)
+        if len(data) == 0:  # the header promised more
+            break
+        samples[done : done + len(data)] = (
+            data[:, 0] if data.shape[1] == 1 else data.mean(axis=1, dtype=np.float32)
+        )
+        done += len(data)
+    return samples[:done]
 
 
 SUFFIXES = frozenset(
@@ -147,6 +196,8 @@ def content_hash(path: str | Path) -> str:
             return files.content_hash(url)
         except files.RemoteError as error:
             raise AudioError(str(error)) from error
+    if Path(path).exists() and not Path(path).is_file():  # a device or a pipe would be read for ever
+        raise AudioError(f"{path}: no audio file")
     try:
         with Path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

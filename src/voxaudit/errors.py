@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+
+_SPENT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+
 
 class VoxauditError(Exception):
     """Bad input or a missing part. The message is one line for a person: what, where, remedy.
@@ -30,11 +34,34 @@ def arguments_named(see: tuple[str, ...]) -> str:
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:
-    """Return an error's message folded to one line of at most `limit` characters."""
-    text = " ".join(str(error).split())
+    """Return an error's message folded to one line of at most `limit` characters, of which all can be stored.
+
+    >>> one_line("clip\\udcff.wav:\\n cannot be read")
+    'clip\\\\udcff.wav: cannot be read'
+    """
+    try:
+        text = str(error)
+    except Exception as broken:  # an exception of a stranger's that cannot even say what it is
+        text = f"its message cannot be read ({type(broken).__name__})"
+    text = " ".join(text.encode("utf-8", "backslashreplace").decode().split())
     if not text and isinstance(error, BaseException):
         text = type(error).__name__
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def exhausted(error: BaseException | None) -> bool:
+    """Say whether an error arose because its process has no memory, stack or files left, whatever it was doing.
+
+    >>> exhausted(OSError(errno.EMFILE, "Too many open files")), exhausted(FileNotFoundError())
+    (True, False)
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, MemoryError | RecursionError) or getattr(error, "errno", None) in _SPENT:
+            return True
+        error = error.__cause__
+    return False
 
 
 def missing_extra(package: str, extra: str) -> VoxauditError:

@@ -57,11 +57,11 @@ def place(base: Path, text: str) -> Path:
     return Path(text) if url_of(text) is not None else base / text
 
 
-def read_bytes(url: str) -> bytes:
-    """Return the content of a file."""
+def read_bytes(url: str, most: int | None = None) -> bytes:
+    """Return the content of a file: all of it, or the first `most` bytes."""
     with _one_line(url, "read"):
         system, path = _open(url)
-        content: bytes = system.cat_file(path)
+        content: bytes = system.cat_file(path, 0, most)
         return content
 
 

@@ -27,12 +27,12 @@ Place = Literal["toml", "command"]
 READ_AS: dict[str, Any] = {
     **dict.fromkeys(("text", "file"), str),
     **dict.fromkeys(("names", "specs", "clauses"), tuple[str, ...]),
-    **dict.fromkeys(("columns", "pairs"), dict[str, str]),
+    **dict.fromkeys(("columns", "pairs", "pairs+"), dict[str, str]),
     **{"count": int, "number": float, "numbers": tuple[float, ...], "flag": bool},
 }
 """How the command line reads an option of an audit, and what it is then: names, specs (names that may have settings)
 and numbers are lists with commas, clauses can be given repeatedly, columns are NAME=COLUMN pairs and pairs other
-NAME=VALUE ones."""
+NAME=VALUE ones, pairs+ also with blanks between them."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,47 @@ def check_options(value: Any) -> None:
             raise VoxauditError(f"{name} {problem}")
 
 
+def _is(value: Any, kind: Any) -> bool:
+    origin = get_origin(kind)
+    if origin is tuple:
+        return isinstance(value, list | tuple) and all(_is(item, get_args(kind)[0]) for item in value)
+    if origin is dict:
+        inner = get_args(kind)[1]
+        return isinstance(value, Mapping) and all(
+            isinstance(key, str) and _is(item, inner) for key, item in value.items()
+        )
+    if kind is bool or isinstance(value, bool):
+        return kind is bool and isinstance(value, bool)
+    wanted: Any = {int: Integral, float: Real, Path: (str, Path)}.get(kind, kind)
+    return isinstance(value, wanted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What a recording may cost before it is refused, and a worker's memory: the section `[limits]`.
+
+    A few bytes can say that they are hours of audio; one recording must not cost the machine.
+
+    >>> Limits(longest=600).lowest_rate
+    1000
+    """
+
+    longest: float = option(
+        3600.0, "seconds of a recording, or of the part of it that is heard", above=0, at_most=1_000_000
+    )
+    lowest_rate: int = option(1000, "samples per second of a recording, at least", at_least=1)
+    largest: float = option(4096.0, "megabytes of an audio file", above=0)
+    memory: float | None = option(
+        None,
+        "gigabytes of address space of a worker process, where the system can bound it",
+        above=0,
+        unset="no limit",
+    )
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """How a corpus is heard: what every function and command that hears has in common.
@@ -238,6 +279,7 @@ class RunOptions:
         None, "copy the finished run to s3://bucket/folder, gs://...", unset="nowhere", metavar="URL"
     )
     progress: bool = option(True, "show progress where there is a terminal", places=())
+    limits: Limits = option(Limits(), "what a recording and a worker may cost", places=())
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -306,21 +348,6 @@ def takes_options(*names: str) -> Callable[[F], F]:
     return named
 
 
-def _is(value: Any, kind: Any) -> bool:
-    origin = get_origin(kind)
-    if origin is tuple:
-        return isinstance(value, list | tuple) and all(_is(item, get_args(kind)[0]) for item in value)
-    if origin is dict:
-        inner = get_args(kind)[1]
-        return isinstance(value, Mapping) and all(
-            isinstance(key, str) and _is(item, inner) for key, item in value.items()
-        )
-    if kind is bool or isinstance(value, bool):
-        return kind is bool and isinstance(value, bool)
-    wanted: Any = {int: Integral, float: Real, Path: (str, Path)}.get(kind, kind)
-    return isinstance(value, wanted)
-
-
 _NAMES = {
     bool: ("true or false", "booleans", "boolean"),
     int: ("a whole number", "whole numbers", "integer"),
@@ -336,7 +363,7 @@ def _kind_name(kind: Any) -> str:
         return f"a list of {_NAMES[get_args(kind)[0]][1]}"
     if get_origin(kind) is dict:
         return f"a table of {_NAMES[get_args(kind)[1]][1]}"
-    return _NAMES[kind][0]
+    return _NAMES[kind][0] if kind in _NAMES else kind.__name__
 
 
 def _kind_schema(kind: Any) -> dict[str, Any]:

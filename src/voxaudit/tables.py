@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ OTHER_NAMES = {
 }
 """Columns of AequeVox's published tables, and what they are called here."""
 
+DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+"""What reading a table can raise; a damaged Parquet file makes polars panic, too."""
+
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
@@ -40,6 +44,8 @@ def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
         raise VoxauditError(f"{path}: no such file")
     if path.is_dir():
         raise VoxauditError(f"{path}: is a folder, not a table")
+    if not path.is_file():  # a device or a pipe would be read for ever
+        raise VoxauditError(f"{path}: is not a file")
     if path.stat().st_size == 0:
         raise VoxauditError(f"{path}: the file is empty")
     try:
@@ -56,11 +62,68 @@ def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
             table = pl.read_ndjson(path, infer_schema_length=None)
         else:
             raise VoxauditError(f"{path}: unknown table format '{ending}'. Use one of {', '.join(ENDINGS)}")
-    except (pl.exceptions.PolarsError, OSError, ValueError, UnicodeError) as error:
-        raise VoxauditError(f"{path}: cannot read this table: {one_line(error, 200)}") from error
+    except DAMAGE as error:
+        raise _unreadable(path, error) from error
+    # A length of time is in seconds here, as everywhere; it cannot be written as text otherwise.
+    table = table.with_columns(pl.col(pl.Duration).dt.total_microseconds() / 1e6)
     if strings:
         table = table.with_columns(pl.exclude(pl.String).cast(pl.String, strict=False))
     return table
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file; what cannot be read, whoever wrote it, raises one line that names it."""
+    if path.exists() and not path.is_file():
+        raise VoxauditError(f"{path}: is not a file")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:  # a ValueError too where a number is too long
+        raise VoxauditError(f"{path}: cannot read this file ({one_line(error)})") from error
+
+
+def scan_table(path: Path, types: Mapping[str, Sequence[Any]]) -> pl.LazyFrame:
+    """Return a Parquet file to be read in parts, after a check of its columns; use `collect` to read it."""
+    if not path.is_file():
+        raise VoxauditError(f"{path}: no such file")
+    try:
+        lazy = pl.scan_parquet(path)
+        schema = lazy.collect_schema()
+    except DAMAGE as error:
+        raise _unreadable(path, error) from error
+    require_types(schema, types, path)
+    return lazy
+
+
+def collect(lazy: pl.LazyFrame, where: str | Path) -> pl.DataFrame:
+    """Read what a lazy table asks for; damage that is noticed only now raises one line."""
+    try:
+        return lazy.collect()
+    except DAMAGE as error:
+        raise _unreadable(where, error) from error
+
+
+def require_types(schema: Mapping[str, Any], types: Mapping[str, Sequence[Any]], where: str | Path) -> None:
+    """Raise one line where a table lacks one of these columns, or a column has none of its types.
+
+    A column of nothing but nulls may have any type; one whose name ends in `?` here may be missing.
+
+    >>> require_types({"words": pl.Int64, "text": pl.Null}, {"words": (pl.Int64,), "text": (pl.String,)}, "scores")
+    >>> require_types({"words": pl.String}, {"words": (pl.Int64,)}, "scores")
+    Traceback (most recent call last):
+    voxaudit.errors.VoxauditError: scores: column 'words' holds String, not Int64: damaged, or another program's
+    """
+    needed = [name for name in types if not name.endswith("?")]
+    require_columns(pl.DataFrame(schema=dict.fromkeys(schema, pl.Null)), needed, where)
+    for column, allowed in types.items():
+        name = column.removesuffix("?")
+        if name in schema and schema[name] not in (*allowed, pl.Null):
+            raise VoxauditError(
+                f"{where}: column '{name}' holds {schema[name]}, not {allowed[0]}: damaged, or another program's"
+            )
+
+
+def _unreadable(where: str | Path, error: BaseException) -> VoxauditError:
+    return VoxauditError(f"{where}: cannot read this table: {one_line(error, 200)}")
 
 
 def require_columns(table: pl.DataFrame, columns: Sequence[str], where: str | Path) -> None:
@@ -160,6 +223,13 @@ def _reserve(path: Path, mode: int) -> Path:
     temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     return temporary
+
+
+def remove_half_written(folder: Path) -> None:
+    """Remove what `write_atomically` left in a folder where its process was killed; nobody else may write there now."""
+    for path in folder.glob(".*." + "[0-9a-f]" * 16 + ".tmp"):
+        with suppress(OSError):
+            path.unlink()
 
 
 def write_parquet(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import socket
 import ssl
@@ -472,6 +473,76 @@ def test_the_message_inside_a_refusal(body, text):
 
 
 # --- Amazon's signature: vectors of the "Signature Version 4 test suite" and of the S3 API reference
+
+
+def forms_of(key: str) -> list[str]:
+    """The forms in which a server could repeat a key, with something else around it."""
+    raw = key.encode()
+    encoded = [base64.b64encode(b"x" * n + raw + b"y" * m).decode() for n in range(4) for m in range(4)]
+    safe = [base64.urlsafe_b64encode(b"x" * n + raw).decode() for n in range(3)]
+    return [key, key[::-1], raw.hex(), raw.hex().upper(), *encoded, *safe]
+
+
+@pytest.mark.parametrize("key", ["pa/ss+word==", "sk-0123456789abcdef", "?>?>?>~~~", "secret"])
+def test_a_key_is_hidden_in_whatever_form_it_comes_back(key):
+    secret = Secret(key)
+    for form in forms_of(key):
+        assert secret.within(f"it is {form}!"), form
+        shown = hide_all([secret], f"it is {form}!")
+        assert "***" in shown
+        assert len(shown) <= len("it is !***") + 12  # what was around it, and the ends that depend on that
+    assert not secret.within("turn the lamp on")
+
+
+@pytest.mark.parametrize("form", range(4))
+def test_a_transcript_that_is_the_key_is_refused_and_not_kept(fakes, form):
+    fakes.say = lambda frames: f"the key is {forms_of(KEY)[form]}"
+    (answer,) = make_recognizer("openai", **fakes.settings("openai")).load()(clips(1))
+    assert isinstance(answer, UtteranceError)
+    assert "repeats the key" in str(answer)
+    assert not answer.again
+    assert forms_of(KEY)[form] not in str(answer)
+
+
+def test_answers_are_handed_over_as_they_come(fakes):
+    """A driver that is killed loses what is under way, not what was paid for."""
+    late = threading.Event()
+    client = make_recognizer("openai", **fakes.settings("openai", concurrency=3)).load()
+    hear = client._hear
+    client._hear = lambda audio: (late.wait(20) if len(audio.samples) == 2000 else None, hear(audio))[1]
+    answers = client.each(clips(3))
+    first = [next(answers), next(answers)]
+    assert sorted(place for place, _ in first) == [1, 2]
+    assert all(isinstance(answer, Transcript) for _, answer in first)
+    late.set()
+    assert [place for place, _ in answers] == [0]
+
+
+def raw_answer(data: bytes) -> str:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(data)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        try:
+            exchange(Request("GET", f"http://127.0.0.1:{server.getsockname()[1]}/"), 5)
+        except WireError as error:
+            return str(error)
+        finally:
+            thread.join()
+    return "understood"
+
+
+@pytest.mark.parametrize("line", ["HTTP/9.9 200 OK", "HTTP/1.1 99999 X", "HTTP/1.1 abc", "\xff" * 100])
+def test_what_is_no_http_is_said_in_one_line(line):
+    said = raw_answer(f"{line}\r\nContent-Length: 2\r\n\r\n{{}}".encode("latin-1"))
+    assert said.startswith("the answer is no HTTP")
+    assert "\n" not in said
 
 
 SUITE = Identity(Secret("AKIDEXAMPLE"), Secret("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"))

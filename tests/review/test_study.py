@@ -611,5 +611,25 @@ def test_one_setting_has_no_mildest_and_no_strongest(tmp_path, capsys):
     path.write_text("perturbation,setting,participant,rating\necho,1,x,5\necho,2,x,4\nphone,,x,7\n")
     assert main(["study", "analyze", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "from 1, its mildest setting, to 2, its strongest" in out
+    assert "Degradation from the mildest to the strongest setting" in out
     assert "at the mildest setting" in out
+
+
+def test_a_study_that_is_refused_leaves_nothing(tmp_path):
+    corpus = make_corpus(tmp_path / "corpus")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("keep")
+    refused = [
+        {"scenarios": ["clean"]},
+        {"scenarios": ["nothing:1"]},
+        {"scenarios": ["gain:1"], "utterances": 99},
+        {"scenarios": ["gain:1"], "each": 99},  # seen when all files are written
+    ]
+    for wishes in refused:
+        for out in (tmp_path / "new" / "study", tmp_path / "mine"):
+            with pytest.raises(VoxauditError):
+                create_comprehensibility(corpus, out=out, **wishes)
+    with pytest.raises(VoxauditError):
+        create_realism(corpus, corpus, pairs=2, each=99, out=tmp_path / "new" / "study")
+    assert not (tmp_path / "new").exists()
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]

@@ -7,13 +7,24 @@ length is listed in `bad` makes the recognizer misbehave.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from voxaudit.recognize.base import RecognizerError, Transcript
+from voxaudit.run import worker
+from voxaudit.run.trial import Trial
+
+LEAKED: list[int] = []
+OTHER = Trial("", "clean", "", 0.0, None, b"another")
+
+
+class MuteError(Exception):
+    def __str__(self):
+        raise RuntimeError("not even that")
 
 
 def words_for(samples: int) -> str:
@@ -41,6 +52,8 @@ class Toy:
             os._exit(3)
         if self.behavior == "hangs loading":
             time.sleep(3600)
+        if self.behavior == "forks loading" and os.fork():
+            time.sleep(1.0)  # the copy is the first to say that it is ready
         if self.behavior == "prints":
             os.write(1, b"noise on standard output\n" * 10)
             print("more noise", flush=True)
@@ -50,12 +63,20 @@ class Toy:
 
     def transcribe(self, batch):
         time.sleep(self.pause * len(batch))
+        if self.behavior == "leaks files":
+            resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+            LEAKED.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(5))
         for clip in batch:
             if self.journal:
                 with Path(self.journal).open("a") as file:
                     file.write(f"{len(clip.samples)}\n")
             if len(clip.samples) in self.bad and self._still_bad():
-                return self.misbehave()
+                if not self.behavior.startswith("forks"):
+                    return self.misbehave()
+                if os.fork() == 0:
+                    return [Transcript("from a copy")] * len(batch)
+                if self.behavior == "forks":  # the copy is the first to answer
+                    time.sleep(0.3)
         return [Transcript(words_for(len(clip.samples))) for clip in batch]
 
     def _still_bad(self):
@@ -68,6 +89,18 @@ class Toy:
         return True
 
     def misbehave(self):
+        if self.behavior == "answers for another":
+            heard, elsewhere = worker._heard, replace(OTHER, utterance="another")
+            worker._heard = lambda _, answer, seconds: heard(elsewhere, answer, seconds)
+            return [Transcript("for another")]
+        if self.behavior == "takes memory":
+            return [bytearray(1 << 40)]
+        if self.behavior == "recurses":
+            return self.misbehave()
+        if self.behavior == "odd name":
+            raise FileNotFoundError(2, "no", "caf\udce9.wav")
+        if self.behavior == "cannot say":
+            raise MuteError
         if self.behavior == "refused":
             raise RecognizerError("the service refused the key")
         if self.behavior == "raises":

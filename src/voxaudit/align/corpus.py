@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import pickle
-import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from voxaudit.align.base import Aligner, AlignmentError
 from voxaudit.align.pocketsphinx import PocketSphinxAligner
@@ -19,6 +14,7 @@ from voxaudit.align.timings import Timings
 from voxaudit.audio import read
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.process import Channel, Child, serve
 
 AHEAD = 8
 """How many utterances a worker may be ahead of the caller: bounds the memory, hides the hand-over."""
@@ -76,45 +72,31 @@ class _Worker:
 
     def __init__(self, aligner: Aligner) -> None:
         self._aligner = aligner
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
 
     def __call__(self, job: Job) -> Timings | str:
+        if self._child is None:
+            self._child = Child("voxaudit.align.corpus:main")
+            self._child.send(self._aligner)
+        self._child.send(job)
         try:
-            if self._process is None:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-c", "from voxaudit.align.corpus import main; main()"],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                )
-                self._send(self._aligner)
-            self._send(job)
-            assert self._process.stdout is not None
-            answer = pickle.load(self._process.stdout)
-        except (OSError, EOFError, pickle.UnpicklingError):
+            asked, answer = self._child.receive()
+        except Exception:  # end of file, half a message, or somebody else's
+            asked = answer = None
+        if asked != job:
             self.stop()
             return f"{job.audio}: the aligner died on this recording"
         if not isinstance(answer, Timings | str):
             raise AlignmentError(f"the aligner returned {type(answer).__name__} instead of timings")
         return answer
 
-    def _send(self, value: object) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        pickle.dump(value, self._process.stdin)
-        self._process.stdin.flush()
-
     def stop(self) -> None:
-        if self._process is None:
-            return
-        process, self._process = self._process, None
-        try:
-            process.communicate(timeout=5)
-        except (subprocess.TimeoutExpired, OSError, ValueError):
-            process.kill()
-            process.communicate()
+        if self._child is not None:
+            self._child.end()
+            self._child = None
 
 
-# A process that aligns: pickled jobs on standard input, pickled answers on standard output.
+# A process that aligns: jobs in, answers out, each with the job that it belongs to.
 
 
 @dataclass(frozen=True)
@@ -137,20 +119,13 @@ def align_one(aligner: Aligner, job: Job) -> Timings | str:
         return one_line(error)
 
 
-def serve(jobs: BinaryIO, answers: BinaryIO) -> None:
-    """Answer jobs until there are no more; the first thing sent is the aligner."""
-    aligner: Aligner = pickle.load(jobs)
-    while True:
-        try:
-            job = pickle.load(jobs)
-        except EOFError:
-            return
-        pickle.dump(align_one(aligner, job), answers)
-        answers.flush()
-
-
 def main() -> None:
-    """Serve on standard input and output; what a library prints goes to standard error, not between the answers."""
-    with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as channel:
-        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        serve(sys.stdin.buffer, channel)
+    """Answer jobs until there are no more; the first thing sent is the aligner."""
+    serve(_serve)
+
+
+def _serve(driver: Channel) -> None:
+    aligner: Aligner = driver.receive()
+    while True:
+        job = driver.receive()
+        driver.send((job, align_one(aligner, job)))

@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -225,6 +226,10 @@ def _lhotse_interval(row: Any, origin: float) -> Interval:
     return Interval(max(round(first, 6), 0.0), max(round(first + float(length), 6), 0.0), str(symbol))
 
 
+LONGEST_LINE = 1 << 24
+"""Characters of a line that are read: a few compressed ones can be a line without end."""
+
+
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         with (
@@ -232,12 +237,12 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if path.suffix == ".gz"
             else path.open(encoding="utf-8") as file
         ):
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), ""), 1):
                 if not line.strip():
                     continue
                 try:
                     item = json.loads(line)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise AlignmentError(
                         f"{path}, line {number}: not JSON ({one_line(error, 60)})"
                     ) from error
@@ -246,7 +251,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                         f"{path}, line {number}: expected an object, not {type(item).__name__}"
                     )
                 yield number, item
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise AlignmentError(f"{path}: cannot read this file ({one_line(error, 100)})") from error
 
 

@@ -55,7 +55,8 @@ Transcriber = Callable[[Sequence[Audio]], Sequence[Transcript | UtteranceError]]
 
 An answer must depend on its own audio only: not on the batch, nor on what was heard before
 (`voxaudit recognizers check NAME` puts an engine to that test). Where only one utterance of a batch
-failed, an `UtteranceError` may stand in its place.
+failed, an `UtteranceError` may stand in its place. A recognizer that answers one utterance before the others of its
+batch may have a method `each` that yields (place in the batch, answer) as they come.
 """
 
 

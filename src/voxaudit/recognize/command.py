@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
+from voxaudit.process import end_marked, marked
 from voxaudit.recognize.base import (
     LONGEST_TEXT,
     RecognizerError,
@@ -34,6 +35,8 @@ AUDIO = "{audio}"
 LARGEST_HASHED = 200_000_000
 MOST_OUTPUT = 8 * LONGEST_TEXT
 """Bytes of output that are read: enough for the longest transcript with its words as JSON."""
+LOOK = 0.05
+"""Seconds between looks whether a command that prints nothing has ended."""
 
 
 @dataclass(frozen=True)
@@ -189,25 +192,31 @@ class Keeper:
         Of the output `most` bytes are kept, and one more to show that there were too many: then it is killed.
         """
         group = {} if self._watch is None else {"process_group": self._watch.pid}
+        mark, environment = marked()
         with subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
+            env=environment,
             **group,  # type: ignore[call-overload]
         ) as process:
             try:
-                output, messages = _drain(process, most)
+                output, messages, ended = _drain(process, most)
             except BaseException:
                 process.kill()
                 raise
             if len(output) > most:
                 process.kill()
-            return process.wait(), output, messages
+            code = process.wait()
+        if not ended:  # something that it started holds its output open
+            end_marked(mark)
+        return code, output, messages
 
 
-def _drain(process: subprocess.Popen[bytes], most: int) -> tuple[bytes, bytes]:
+def _drain(process: subprocess.Popen[bytes], most: int) -> tuple[bytes, bytes, bool]:
+    """Return what a process printed until it ended or was too much, and whether that was all that could come."""
     assert process.stdout is not None
     assert process.stderr is not None
     output, messages = bytearray(), bytearray()
@@ -215,7 +224,11 @@ def _drain(process: subprocess.Popen[bytes], most: int) -> tuple[bytes, bytes]:
         selector.register(process.stdout, selectors.EVENT_READ)
         selector.register(process.stderr, selectors.EVENT_READ)
         while selector.get_map() and len(output) <= most:
-            for key, _ in selector.select():
+            ended = process.poll() is not None
+            ready = selector.select(LOOK)
+            if ended and not ready:  # what it leaves running may hold its output open for ever
+                break
+            for key, _ in ready:
                 data = os.read(key.fd, 65_536)
                 if not data:
                     selector.unregister(key.fileobj)
@@ -223,7 +236,7 @@ def _drain(process: subprocess.Popen[bytes], most: int) -> tuple[bytes, bytes]:
                     output += data[: most + 1 - len(output)]
                 else:
                     messages = (messages + data)[-4_096:]
-    return bytes(output), bytes(messages)
+        return bytes(output), bytes(messages), not selector.get_map()
 
 
 def _end(watch: subprocess.Popen[bytes] | None, folder: Path) -> None:

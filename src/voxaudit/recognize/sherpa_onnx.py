@@ -71,6 +71,11 @@ class SherpaOnnx:
     def __post_init__(self) -> None:
         check_settings(self, "sherpa_onnx")
 
+    @property
+    def takes_language(self) -> bool:
+        """Whether models of this kind can be told what is spoken."""
+        return self.kind in ("whisper", "sense_voice")
+
     def require(self) -> None:
         """Raise one line if the package or a file is missing."""
         self._files()

@@ -65,6 +65,11 @@ class Transformers:
         """`batch`: padding is masked, so company changes a text by rounding at most, and by nothing at 1."""
         return self.batch
 
+    @property
+    def takes_language(self) -> bool:
+        """Whether the model has several languages and can be told which one is spoken."""
+        return is_multilingual(self._source()[0])
+
     def require(self) -> None:
         """Raise one line if a package or the model is missing."""
         self._source()
@@ -186,6 +191,15 @@ class _Model:
         except ValueError as error:  # such as a language for a model that has only one
             raise RecognizerError(f"recognizer 'transformers': {one_line(error, 200)}") from error
         return [str(text) for text in self._processor.batch_decode(tokens, skip_special_tokens=True)]
+
+
+def is_multilingual(folder: Path) -> bool:
+    """Say whether a saved model chooses among languages, by its `generation_config.json`."""
+    try:
+        document = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(document, dict) and document.get("is_multilingual") is True
 
 
 def is_ctc(folder: Path) -> bool:

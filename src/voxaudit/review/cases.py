@@ -24,6 +24,7 @@ from voxaudit.run.folder import Run
 from voxaudit.score.align import align_words, word_counts
 from voxaudit.score.faults import KINDS
 from voxaudit.score.normalize import normalize_column, normalizer
+from voxaudit.tables import collect
 
 ERRORS = ("any", "substitutions", "deletions", "insertions", "empty", "failed")
 SORTS = ("wer", "excess", "disagreement", "order")
@@ -153,7 +154,10 @@ class Trials:
 
     @property
     def _texts(self) -> pl.LazyFrame:
-        return pl.scan_parquet(self._run.folder / "transcripts.parquet").with_row_index("row")
+        return self._run.scan("transcripts").with_row_index("row")
+
+    def _read(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+        return collect(lazy, self._run.folder)
 
     @cached_property
     def _table(self) -> pl.DataFrame:
@@ -165,7 +169,7 @@ class Trials:
         )
         path = self._run.folder / "scores.parquet"
         if path.exists():
-            scores = pl.scan_parquet(path).select(*KEYS, *COUNTS)
+            scores = self._run.scan("scores").select(*KEYS, *COUNTS)
             trials = trials.join(scores, on=KEYS, how="left", maintain_order="left")
         else:
             trials = trials.with_columns(pl.lit(None, pl.Int64).alias(name) for name in COUNTS)
@@ -178,11 +182,10 @@ class Trials:
             .select("recognizer", "utterance", clean="wer")
             .unique(["recognizer", "utterance"])
         )
-        numbers = (
+        numbers = self._read(
             table.join(clean, on=("recognizer", "utterance"), how="left", maintain_order="left")
             .with_columns(excess=pl.col("wer") - pl.col("clean"))
             .drop("clean")
-            .collect()
         )
         # Places in each order, once: a page then sorts one column of integers.
         return numbers.with_columns(self._disagreement(numbers)).with_columns(
@@ -200,7 +203,7 @@ class Trials:
         own = index.filter(pl.col("words").is_null() & ~pl.col("failed")).select("row", *KEYS)
         if own.is_empty():
             return pl.Series(name, [None], dtype=pl.Float64).new_from_index(0, index.height)
-        texts = self._texts.select("row", pl.col("text").cast(pl.String)).collect()
+        texts = self._read(self._texts.select("row", pl.col("text").cast(pl.String)))
         own = own.join(texts, on="row", how="left", maintain_order="left")
         own = own.with_columns(normalize_column(own["text"].fill_null(""), self._normalize).alias("text"))
         if own["recognizer"].n_unique() > 1:
@@ -263,7 +266,9 @@ class Trials:
         order = filters.sort or self._sorts[0]
         place = f"by_{order}" if f"by_{order}" in found.columns else "row"
         rows = found[found[place].arg_sort().slice(first, size)]
-        texts = self._texts.filter(pl.col("row").is_in(rows["row"].implode())).select("row", "text").collect()
+        texts = self._read(
+            self._texts.filter(pl.col("row").is_in(rows["row"].implode())).select("row", "text")
+        )
         cases = rows.join(texts, on="row", how="left", maintain_order="left")
         return Page(found.height, [self._line(row) for row in cases.iter_rows(named=True)])
 
@@ -317,7 +322,7 @@ class Trials:
             if wanted in (one.text or "").lower() or wanted in id_.lower()
         ]
         heard = pl.col("text").cast(pl.String).str.to_lowercase().str.contains(wanted, literal=True)
-        rows = self._texts.filter(heard).select("row").collect()["row"]
+        rows = self._read(self._texts.filter(heard).select("row"))["row"]
         return index.filter(pl.col("row").is_in(rows.implode()) | pl.col("utterance").is_in(said))
 
     def case(self, id_: str) -> dict[str, Any] | None:
@@ -376,7 +381,7 @@ class Trials:
 
     def _heard(self, row: int) -> tuple[str | None, str | None]:
         columns = pl.col("text", "failure").cast(pl.String)
-        text, failure = self._texts.slice(row, 1).select(columns).collect().row(0)
+        text, failure = self._read(self._texts.slice(row, 1).select(columns)).row(0)
         return (None, failure) if failure else (text, None)
 
     def sound(self, id_: str, side: str) -> Sound | None:

@@ -200,7 +200,11 @@ def exported(table: pl.DataFrame, ending: str, where: str | Path = "labels") -> 
         return "".join(lines).encode("utf-8", "replace")
     if ending != "csv":
         raise VoxauditError(f"{where}: labels are exported as .csv or .jsonl")
-    safe = table.with_columns(pl.col(pl.String).str.replace(r"^(\s*[=+\-@]|[\t\r])", "'$1"))
+    # What stands unseen before a sign (a byte order mark, white space of any kind) and its wide forms count, too.
+    formula = (
+        r"^([\s\p{C}\p{Z}]*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}\x{FE62}\x{FE63}\x{FE66}\x{FE6B}]|[\t\r])"
+    )
+    safe = table.with_columns(pl.col(pl.String).str.replace(formula, "'$1"))
     return safe.write_csv().encode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What is still to be heard: drawn from its source as it is needed, handed out in chunks of about half a second."""
+"""What is still to be heard: drawn from its source as it is needed, handed out in chunks of a fifth of a second."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from voxaudit.run.trial import Trial
 
-CHUNK_SECONDS = 0.5
-"""How much work is sent to a worker at a time: long enough to hide the hand-over, short enough for an even finish."""
+CHUNK_SECONDS = 0.2
+"""How much work is sent to a worker at a time: long enough to hide the hand-over, short enough that little is heard
+again where the driver is killed before it could commit."""
 
 LARGEST_CHUNK = 256
 
@@ -24,10 +25,14 @@ class Attempt:
 
 
 class Backlog:
-    """Trials that wait, in bounded memory: the source is asked only for what a worker can take now."""
+    """Trials that wait, in bounded memory: the source is asked only for what a worker can take now.
 
-    def __init__(self, batch: int) -> None:
+    With `single`, a chunk is one batch: of a service that bills, every answer is committed before more is asked.
+    """
+
+    def __init__(self, batch: int, *, single: bool = False) -> None:
         self._batch = batch
+        self._single = single
         self._source: Iterator[Trial] = iter(())
         self._exhausted = True
         self._waiting: deque[Attempt] = deque()
@@ -58,7 +63,7 @@ class Backlog:
         if self._waiting and self._waiting[0].alone:
             return [self._waiting.popleft()]
         size = self._batch
-        if self._seconds_a_trial is not None:
+        if self._seconds_a_trial is not None and not self._single:
             batches = CHUNK_SECONDS / max(self._seconds_a_trial * self._batch, 1e-6)
             size = self._batch * max(1, min(int(batches), LARGEST_CHUNK // self._batch))
         self.look_ahead(size)

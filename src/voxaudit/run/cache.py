@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from voxaudit.errors import VoxauditError
 from voxaudit.files import cache_folder
-from voxaudit.recognize.base import Transcript
+from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
 from voxaudit.run.database import Database, marks
 from voxaudit.run.store import transcript_from_row, transcript_row
 from voxaudit.run.trial import Outcome
@@ -33,11 +35,16 @@ def opened_cache(cache: bool | str | Path) -> Iterator[Cache | None]:
 
 
 class Cache:
-    """Transcripts by trial key. Failures are never kept here; several runs may use it at once."""
+    """Transcripts by trial key. Failures are never kept here; several runs may use it at once.
+
+    A row that makes no sense is not there. A cache that cannot be written (a full disk) is used no more: it saves
+    time, and costs no run.
+    """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._database = Database(folder / "transcripts.sqlite", _SCHEMA)
+        self._broken = False
 
     def close(self) -> None:
         """Close the file."""
@@ -53,7 +60,9 @@ class Cache:
                 some,
             )
             for key, text, confidence, times, seconds in rows:
-                found[key] = (transcript_from_row(text, confidence, times), seconds)
+                with suppress(UtteranceError, TypeError, ValueError, RecursionError):
+                    transcript = as_transcript(transcript_from_row(text, confidence, times))
+                    found[key] = (transcript, float(seconds))
         return found
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
@@ -63,5 +72,10 @@ class Cache:
             for outcome in outcomes
             if outcome.transcript is not None
         ]
-        if rows:
+        if not rows or self._broken:
+            return
+        try:
             self._database.write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", rows)
+        except VoxauditError as error:
+            self._broken = True
+            print(f"voxaudit: the run goes on without the cache: {error}", file=sys.stderr)

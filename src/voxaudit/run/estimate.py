@@ -65,7 +65,11 @@ def estimate(
             path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "trials.sqlite"
         store = stack.enter_context(closing(Store(path)))
         kept = stack.enter_context(opened_cache(options.cache))
-        return [_estimate(plan, name, store, kept, options, test_speed) for name in plan.recognizers]
+        return [
+            _estimate(part, name, store, kept, options, test_speed)
+            for name in plan.recognizers
+            for part in plan.by_language(name)
+        ]
 
 
 @dataclass
@@ -94,7 +98,7 @@ def _estimate(
     left = Bill()
     before = _Speed()
     unheard: dict[str, Trial] = {}
-    for chunk in unfinished(plan, name, store, retry_failed=options.retry_failed):
+    for chunk in unfinished(plan, name, store, retry_failed=options.retry_failed, limits=options.limits):
         finished += chunk.finished
         unreadable += len(chunk.failed)
         if by_id:

@@ -13,11 +13,54 @@ import polars as pl
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import url_of
-from voxaudit.tables import read_table, write_atomically
+from voxaudit.tables import (
+    collect,
+    read_json,
+    read_table,
+    require_single,
+    require_types,
+    scan_table,
+    write_atomically,
+)
 
 FORMAT = 1
 """Version of the run folder's layout, in `run.json`."""
-_KEYS = {"corpus": dict, "recognizers": dict, "scenarios": list, "seed": int}
+
+_NAMED = {"*": str}
+_CORPUS = {"name": str, "utterances": int, "source": str, "speakers": int, "skipped": int, "format": str}
+_SHAPE = {
+    "corpus": _CORPUS,
+    "recognizers": {"*": {"settings": dict, "fingerprint": dict}},
+    "scenarios": [str],
+    "seed": int,
+    "voxaudit": str,
+    "created": str,
+    "normalizer": str,
+    "sources": {"*": {"description": str, "fingerprint": str, "folder": str}},
+    "corpora": {"*": _CORPUS},
+    "not_heard": _NAMED,
+    "versions": _NAMED,
+    "report": {"attributes": [str], "gates": dict},
+}
+"""What each key of `run.json` holds, if it is there: `*` is any name. Others are the matter of who wrote them."""
+
+TEXT = (pl.String,)
+COUNT = (pl.Int64, pl.Int32, pl.Int16, pl.Int8, pl.UInt64, pl.UInt32, pl.UInt16, pl.UInt8)
+NUMBER = (pl.Float64, pl.Float32, *COUNT)
+_TABLES: dict[str, dict[str, tuple[Any, ...]]] = {
+    "corpus": {
+        **dict.fromkeys(("id", "audio?", "speaker", "text"), TEXT),
+        "start?": NUMBER,
+        "duration?": NUMBER,
+    },
+    "transcripts": dict.fromkeys(("utterance", "scenario", "recognizer", "text", "failure"), TEXT),
+    "scores": {
+        **dict.fromkeys(("utterance", "scenario", "recognizer", "speaker?"), TEXT),
+        **dict.fromkeys(("hits?", "substitutions?", "deletions?", "insertions?"), COUNT),
+        **dict.fromkeys(("words?", "characters?", "character_errors?"), COUNT),
+    },
+}
+"""The columns of a run's tables and the types that each may be of; with `?`, one that a table made by hand may lack."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +81,21 @@ class Run:
     @cached_property
     def corpus(self) -> pl.DataFrame:
         """The utterances: id, audio, speaker, text, start, duration, then the attributes."""
-        return read_table(self.folder / "corpus.parquet")
+        corpus, path = self._table("corpus"), self.folder / "corpus.parquet"
+        if any(name in corpus.columns and corpus[name].has_nulls() for name in ("id", "audio")):
+            raise VoxauditError(f"{path}: damaged: an utterance has no id or no audio")
+        require_single(corpus["id"], path)
+        return corpus
 
     @cached_property
     def transcripts(self) -> pl.DataFrame:
         """One row per trial: utterance, scenario, recognizer, text as it was returned, seconds, failure."""
-        return read_table(self.folder / "transcripts.parquet")
+        return self._table("transcripts")
 
     @cached_property
     def scores(self) -> pl.DataFrame:
         """One row a scored trial: its counts, and the utterance's attributes as columns."""
-        return read_table(self.folder / "scores.parquet")
+        return self._table("scores")
 
     @property
     def failures(self) -> pl.DataFrame:
@@ -57,19 +104,32 @@ class Run:
 
     def transcript_chunks(self, rows: int = 100_000) -> Iterator[pl.DataFrame]:
         """Yield the transcripts table in pieces, for runs that do not fit in memory."""
-        lazy = pl.scan_parquet(self.folder / "transcripts.parquet")
-        total = lazy.select(pl.len()).collect().item()
+        lazy, where = self.scan("transcripts"), self.folder / "transcripts.parquet"
+        total = collect(lazy.select(pl.len()), where).item()
         for first in range(0, total, rows):
-            yield lazy.slice(first, rows).collect()
+            yield collect(lazy.slice(first, rows), where)
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        """Return a table of the run (`transcripts`, `scores`) to be read in parts, with its columns checked."""
+        return scan_table(self.folder / f"{name}.parquet", _TABLES[name])
+
+    def _table(self, name: str) -> pl.DataFrame:
+        path = self.folder / f"{name}.parquet"
+        table = read_table(path)
+        require_types(table.schema, _TABLES[name], path)
+        return table
 
 
-NOT_PUBLISHED = ("lock", "trials.sqlite", "trials.sqlite-wal", "trials.sqlite-shm", "workers.log")
-"""What of a run's folder is of use only where the run is at work."""
+PUBLISHED = (
+    *("run.json", "corpus.parquet", "transcripts.parquet", "scores.parquet", "quality.parquet"),
+    *("report.html", "summary.md", "findings.json", "junit.xml", "sequential.json"),
+)
+"""What of a run's folder is copied elsewhere, and nothing else: labels name the people who reviewed."""
 
 
 def published_files(folder: Path) -> list[Path]:
     """Return the files of a finished run that others want: its configuration, tables and report."""
-    return sorted(path for path in folder.iterdir() if path.is_file() and path.name not in NOT_PUBLISHED)
+    return [path for name in PUBLISHED if (path := folder / name).is_file() and not path.is_symlink()]
 
 
 def local_folder(out: str | Path) -> Path:
@@ -107,22 +167,46 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "run.json"
     if not path.exists():
         raise VoxauditError(f"{folder}: not a run folder (it has no run.json)")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise VoxauditError(f"{path}: cannot read this file ({one_line(error)})") from error
+    config = read_json(path)
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise VoxauditError(f"{path}: written by another version of voxaudit (format {FORMAT} expected)")
-    return config
+    wrong = _misshapen(config, _SHAPE)
+    if wrong is not None:
+        raise _damaged(path, wrong)
+    return _Config(path, config)
 
 
-def require_whole(folder: Path, config: dict[str, Any]) -> None:
-    """Raise one line where `run.json` lacks what every run has."""
-    for key, kind in _KEYS.items():
-        if not isinstance(config.get(key), kind):
-            raise VoxauditError(
-                f"{folder / 'run.json'}: damaged: '{key}' is missing or is not what it should be"
-            )
+class _Config(dict[str, Any]):
+    """What a `run.json` says. To ask for what it lacks raises one line: runs that audits do not make may have less."""
+
+    def __init__(self, path: Path, content: dict[str, Any]) -> None:
+        super().__init__(content)
+        self._path = path
+        if "corpus" in content:
+            self["corpus"] = _Config(path, content["corpus"])
+
+    def __missing__(self, key: str) -> Any:
+        raise _damaged(self._path, key)
+
+
+def _damaged(path: Path, key: str) -> VoxauditError:
+    where = one_line(key, 120)
+    return VoxauditError(f"{path}: damaged: '{where}' is missing or is not what it should be")
+
+
+def _misshapen(value: Any, shape: Any) -> str | None:
+    """Return the keys that lead to what is not of the shape; empty where it is the value itself, None where all is."""
+    if isinstance(shape, type):
+        right = type(value) is shape and not (isinstance(value, int) and value < 0)
+        return None if right else ""
+    if type(value) is not type(shape):
+        return ""
+    parts = enumerate(value) if isinstance(value, list) else value.items()
+    for key, item in parts:
+        kind = shape[0] if isinstance(value, list) else shape.get(key, shape.get("*"))
+        if kind is not None and (more := _misshapen(item, kind)) is not None:
+            return f"{key}.{more}".rstrip(".")
+    return None
 
 
 def write_config(folder: Path, config: dict[str, Any]) -> None:

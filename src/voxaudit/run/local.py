@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import queue
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from voxaudit.options import RunOptions
+from voxaudit.process import THREADS, Child, StrangerError
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.backlog import Attempt, Backlog
+from voxaudit.run.budget import is_remote
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Heard, Job, Ready, Unusable
 
@@ -30,8 +29,8 @@ LOAD_TIMEOUT = 600.0
 
 @dataclass(eq=False)
 class _Worker:
-    process: subprocess.Popen[bytes]
-    pending: deque[Attempt] = field(default_factory=deque)
+    child: Child
+    pending: dict[Trial, Attempt] = field(default_factory=dict)
     ready: bool = False
     deadline: float = 0.0
 
@@ -40,14 +39,15 @@ class Pool:
     """Warm workers of one recognizer. They stay loaded between calls of `hear` until the pool is left.
 
     A worker that dies or does not answer in time is replaced; the batch it was at is tried again one by one,
-    and a trial that fails more than `options.retries` times is an outcome with a reason. `RecognizerError`
-    means that the recognizer cannot be loaded at all.
+    and a trial that fails more than `options.retries` times is an outcome with a reason. So is one that answers for
+    another trial or in another process's name: nothing that it said in that message counts. `RecognizerError` means
+    that the recognizer cannot be loaded at all.
     """
 
     def __init__(self, job: Job, options: RunOptions, log: Path) -> None:
-        self._job = pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL)
+        self._job = job
         self._batch = max(1, job.recognizer.batch_size)
-        self._backlog = Backlog(self._batch)
+        self._backlog = Backlog(self._batch, single=is_remote(job.recognizer))
         self._options = options
         self._log = log
         self._events: queue.Queue[tuple[_Worker, Any]] = queue.Queue()
@@ -94,11 +94,9 @@ class Pool:
         """Give every free worker its next chunk; start workers while there is work for them."""
         for worker in self._workers:
             if worker.ready and not worker.pending and (chunk := self._backlog.next_chunk()):
-                worker.pending.extend(chunk)
+                worker.pending.update((attempt.trial, attempt) for attempt in chunk)
                 worker.deadline = self._trial_deadline(worker)
-                self._write(
-                    worker, pickle.dumps([attempt.trial for attempt in chunk], pickle.HIGHEST_PROTOCOL)
-                )
+                worker.child.send([attempt.trial for attempt in chunk])
         while len(self._workers) < self._options.processes:
             starting = sum(not worker.ready for worker in self._workers)
             if self._backlog.look_ahead(starting + 1) <= starting:
@@ -130,37 +128,39 @@ class Pool:
             self._loading_deaths = 0
         elif isinstance(message, Unusable):
             self._hopeless = RecognizerError(message.reason)
-        elif message is None:
+        elif message is None or isinstance(message, StrangerError):
             if self._hopeless is None:  # else it said goodbye already
-                self._died(worker, outcomes)
+                self._died(worker, message, outcomes)
+        elif not all(heard.trial in worker.pending for heard in message):
+            self._replace(worker, self._batch, "recognizer: its process answered for another trial", outcomes)
         else:
             self._answered(worker, message, outcomes)
 
     def _answered(self, worker: _Worker, answers: list[Heard], outcomes: list[Outcome]) -> None:
         for heard in answers:
-            attempt = worker.pending.popleft()
-            if heard.failure is not None and heard.again and attempt.failures < self._options.retries:
+            attempt = worker.pending.pop(heard.trial)
+            tries = max(self._options.retries, 1) if heard.spent else self._options.retries
+            if heard.failure is not None and heard.again and attempt.failures < tries:
                 self._backlog.try_again(attempt, failed=True)
             else:
                 outcomes.append(Outcome(attempt.trial, heard.transcript, heard.seconds, heard.failure))
             self._backlog.measure(heard.seconds)
         worker.deadline = self._trial_deadline(worker)
+        if any(heard.spent for heard in answers):
+            self._replace(worker, suspects=0, reason="", outcomes=outcomes)
 
-    def _died(self, worker: _Worker, outcomes: list[Outcome]) -> None:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            worker.process.wait(timeout=1.0)  # it closed its pipe, so it is on its way out: let it say how
-        code = _end(worker.process)
+    def _died(self, worker: _Worker, stranger: StrangerError | None, outcomes: list[Outcome]) -> None:
+        if stranger is None:
+            worker.child.wait(1.0)  # it closed its pipe, so it is on its way out: let it say how
+        code = worker.child.end()
+        ending = f"the process {_ending(code)}" if stranger is None else str(stranger)
         if not worker.ready:
             self._loading_deaths += 1
             if self._loading_deaths >= DEATHS_WHILE_LOADING:
-                self._hopeless = RecognizerError(
-                    f"the process {_ending(code)} while loading the model; see {self._log}"
-                )
+                self._hopeless = RecognizerError(f"{ending} while loading the model; see {self._log}")
             self._replace(worker, suspects=0, reason="", outcomes=outcomes)
             return
-        self._replace(
-            worker, self._batch, f"recognizer: the process {_ending(code)}; see {self._log.name}", outcomes
-        )
+        self._replace(worker, self._batch, f"recognizer: {ending}; see {self._log.name}", outcomes)
 
     def _timed_out(self, worker: _Worker, outcomes: list[Outcome]) -> None:
         if not worker.ready:
@@ -174,9 +174,10 @@ class Pool:
     def _replace(self, worker: _Worker, suspects: int, reason: str, outcomes: list[Outcome]) -> None:
         """End a worker; its `suspects` first pending trials are to blame, the others go back untouched."""
         self._workers.remove(worker)
-        _end(worker.process)
-        blamed = [worker.pending.popleft() for _ in range(min(suspects, len(worker.pending)))]
-        self._backlog.put_back(worker.pending)
+        worker.child.end()
+        pending = iter(worker.pending.values())
+        blamed = list(islice(pending, suspects))
+        self._backlog.put_back(pending)
         certain = len(blamed) == 1  # in a larger batch nobody knows yet whose fault it was
         for attempt in blamed:
             if attempt.failures + certain > self._options.retries:
@@ -188,60 +189,30 @@ class Pool:
         return time.monotonic() + self._options.timeout * min(self._batch, max(len(worker.pending), 1))
 
     def _start(self) -> None:
-        environment = dict(os.environ)
-        environment["PYTHONPATH"] = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
         share = str(max(1, (os.cpu_count() or 1) // self._options.processes))
-        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            environment.setdefault(variable, share)
+        threads = {variable: os.environ.get(variable, share) for variable in THREADS}
         with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-c", "from voxaudit.run.worker import serve; serve()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment,
-                start_new_session=True,  # Ctrl-C reaches the driver only, which then ends its workers
-            )
-        worker = _Worker(process, deadline=time.monotonic() + LOAD_TIMEOUT)
+            child = Child("voxaudit.run.worker:main", threads, stderr=log)
+        worker = _Worker(child, deadline=time.monotonic() + LOAD_TIMEOUT)
         self._workers.append(worker)
         threading.Thread(target=_listen, args=(worker, self._events), daemon=True).start()
-        self._write(worker, self._job)
-
-    def _write(self, worker: _Worker, data: bytes) -> None:
-        assert worker.process.stdin is not None
-        with contextlib.suppress(OSError):  # a dead worker is noticed by its listener
-            worker.process.stdin.write(data)
-            worker.process.stdin.flush()
+        child.send(self._job)
 
     def stop(self) -> None:
         """End all workers."""
         for worker in self._workers:
-            _end(worker.process)
+            worker.child.end()
         self._workers.clear()
 
 
 def _listen(worker: _Worker, events: queue.Queue[tuple[_Worker, Any]]) -> None:
-    assert worker.process.stdout is not None
     try:
         while True:
-            events.put((worker, pickle.load(worker.process.stdout)))
+            events.put((worker, worker.child.receive()))
+    except StrangerError as error:
+        events.put((worker, error))
     except Exception:  # end of file, or half a message from a process that was killed while it wrote
         events.put((worker, None))
-
-
-def _end(process: subprocess.Popen[bytes]) -> int:
-    """End a process and its children; return its exit code."""
-    with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)  # its children too: a command that it started
-        else:
-            process.kill()
-    code = process.wait()
-    for stream in (process.stdin, process.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-    return code
 
 
 def _ending(code: int) -> str:

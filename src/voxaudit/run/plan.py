@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from voxaudit.audio import AudioError, content_hash
-from voxaudit.corpus import Corpus, Utterance
+import polars as pl
+
+from voxaudit.audio import AudioError, content_hash, require_size
+from voxaudit.corpus import Corpus, Utterance, base_language
 from voxaudit.files import RemoteError, stamp, url_of
+from voxaudit.options import Limits
 from voxaudit.perturb import CLEAN, Scenario
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.store import Store
 from voxaudit.run.trial import Outcome, Trial, recognizer_digest, trial_key
 
-CHUNK = 128
-"""Utterances that are looked up at a time: memory stays the same for any corpus."""
+CHUNK = 32
+"""Utterances that are looked up at a time: memory stays the same for any corpus, and answers that come in meanwhile
+are not left uncommitted for long."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,26 @@ class Plan:
         """Return all that a recognizer hears, natural scenarios too, by id."""
         return {scenario.id: scenario for _, part in self.parts_of(recognizer) for scenario in part}
 
+    def by_language(self, recognizer: str) -> list[Plan]:
+        """Return the part of a recognizer, or one for each language where it can be told which one is spoken."""
+        told = self.recognizers[recognizer]
+        parts = [self.corpus, *self.natural.values()]
+        known = [part.table["language"] for part in parts if "language" in part.table.columns]
+        languages = sorted({one for some in known for one in some.drop_nulls().unique().to_list()})
+        if not languages or in_language(told, languages[0]) is told:
+            return [replace(self, recognizers={recognizer: told})]
+        plans = [
+            Plan(
+                _speaking(self.corpus, language),
+                {recognizer: in_language(told, language)},
+                self.scenarios,
+                self.seed,
+                {role: _speaking(part, language) for role, part in self.natural.items()},
+            )
+            for language in (*languages, None)
+        ]
+        return [plan for plan in plans if plan.trials_of(recognizer)]
+
     def trials_of(self, recognizer: str) -> int:
         """Return how many trials a recognizer has."""
         return sum(len(corpus) * len(scenarios) for corpus, scenarios in self.parts_of(recognizer))
@@ -54,6 +78,31 @@ class Plan:
         return [clean, *((corpus, (Scenario(role, None),)) for role, corpus in self.natural.items())]
 
 
+def in_language(recognizer: Recognizer, language: str | None) -> Recognizer:
+    """Return a recognizer that is told what is spoken (`es`, also of `es-MX`), where it can be and was told nothing.
+
+    That is where it has an empty setting `language`, unless its `takes_language` is false.
+
+    >>> from voxaudit.recognize import make_recognizer
+    >>> in_language(make_recognizer("openai:language="), "es-MX").language
+    'es'
+    """
+    unset = is_dataclass(recognizer) and getattr(recognizer, "language", None) == ""
+    if language is None or not unset or not getattr(recognizer, "takes_language", True):
+        return recognizer
+    told: Recognizer = replace(recognizer, language=base_language(language))  # type: ignore[type-var]
+    return told
+
+
+def _speaking(corpus: Corpus, language: str | None) -> Corpus:
+    """Return the utterances of a corpus in a language; None are those whose language is not known."""
+    if "language" not in corpus.table.columns:
+        return corpus if language is None else replace(corpus, table=corpus.table.clear())
+    own = pl.col("language")
+    wanted = own.is_null() if language is None else own == language
+    return replace(corpus, table=corpus.table.filter(wanted))
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Some utterances' trials: those to be heard, those known to fail without hearing, and how many are done."""
@@ -63,10 +112,12 @@ class Chunk:
     finished: int
 
 
-def unfinished(plan: Plan, recognizer: str, store: Store, *, retry_failed: bool) -> Iterator[Chunk]:
+def unfinished(
+    plan: Plan, recognizer: str, store: Store, *, retry_failed: bool, limits: Limits = Limits()
+) -> Iterator[Chunk]:
     """Yield what the store lacks of one recognizer's trials, a chunk of utterances at a time."""
     for corpus, scenarios in plan.parts_of(recognizer):
-        yield from _unfinished(plan, corpus, scenarios, recognizer, store, retry_failed)
+        yield from _unfinished(plan, corpus, scenarios, recognizer, store, retry_failed, limits)
 
 
 def _unfinished(
@@ -76,12 +127,14 @@ def _unfinished(
     recognizer: str,
     store: Store,
     retry_failed: bool,
+    limits: Limits,
 ) -> Iterator[Chunk]:
     digest = recognizer_digest(plan.recognizers[recognizer].fingerprint())
     by_id = isinstance(plan.recognizers[recognizer], AnswersById)
     utterances = iter(corpus)
     while some := list(islice(utterances, CHUNK)):
-        hashes = {} if by_id else hash_recordings(store, sorted({str(utterance.audio) for utterance in some}))
+        paths = sorted({str(utterance.audio) for utterance in some})
+        hashes = {} if by_id else hash_recordings(store, paths, limits)
         done = store.finished(recognizer, [utterance.id for utterance in some], failed=not retry_failed)
         chunk = Chunk([], [], 0)
         finished = 0
@@ -110,13 +163,15 @@ UNREADABLE = "audio: "
 """How the reason starts where a recording cannot be read."""
 
 
-def hash_recordings(store: Store, paths: Sequence[str]) -> dict[str, str]:
+def hash_recordings(store: Store, paths: Sequence[str], limits: Limits) -> dict[str, str]:
     """Return {path: content hash}, or {path: "audio: reason"} for a recording that cannot be read."""
     known = store.audio_hashes(paths)
     hashes, fresh = {}, []
     for path in paths:
         try:
             state = _state(path)
+            if state is not None:
+                require_size(path, state[0], limits)
             if path in known and known[path][:2] == state:
                 hashes[path] = known[path][2]
             else:

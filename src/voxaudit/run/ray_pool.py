@@ -21,8 +21,10 @@ from voxaudit import __version__
 from voxaudit.errors import one_line
 from voxaudit.files import url_of
 from voxaudit.options import RunOptions
+from voxaudit.process import THREADS, module_path
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.backlog import Attempt, Backlog
+from voxaudit.run.budget import is_remote
 from voxaudit.run.cluster import Cluster
 from voxaudit.run.local import LOAD_TIMEOUT, Pool
 from voxaudit.run.trial import Outcome, Trial
@@ -50,6 +52,7 @@ class _Replica:
     pending: deque[tuple[Any, list[Attempt]]] = field(default_factory=deque)
     heard_from: float = 0.0
     question: Any = None
+    process: int = 0  # known once it has loaded
 
     @property
     def awaited(self) -> Any:
@@ -65,7 +68,9 @@ class RayPool:
         self._cluster = cluster
         self._options = options
         self._log = log
-        self._backlog = Backlog(max(1, job.recognizer.batch_size))
+        paid = is_remote(job.recognizer)
+        self._ahead = 1 if paid else CHUNKS_AHEAD
+        self._backlog = Backlog(max(1, job.recognizer.batch_size), single=paid)
         self._job = self._ray.put(pickle.dumps(job, protocol=pickle.HIGHEST_PROTOCOL))
         self._actor = self._ray.remote(
             num_cpus=cluster.cpus, num_gpus=cluster.gpus, max_restarts=0, concurrency_groups={AT_ANY_TIME: 1}
@@ -99,7 +104,7 @@ class RayPool:
                 raise self._hopeless
 
     def _feed(self) -> None:
-        for ahead in range(CHUNKS_AHEAD):
+        for ahead in range(self._ahead):
             for replica in self._replicas:
                 if replica.loading is None and len(replica.pending) <= ahead:
                     if not (chunk := self._backlog.next_chunk()):
@@ -125,7 +130,7 @@ class RayPool:
     def _start(self) -> None:
         threads = max(1, int(self._cluster.cpus))
         options = replace(self._options, workers=1)
-        handle = self._actor.remote(self._job, options, threads, sys.path, versions(), str(self._log))
+        handle = self._actor.remote(self._job, options, threads, module_path(), versions(), str(self._log))
         now = time.monotonic()
         self._replicas.append(_Replica(handle, handle.load.remote(), now, heard_from=now))
 
@@ -160,13 +165,24 @@ class RayPool:
             with self._log.open("ab") as file:
                 file.write(answer.printed)
         if replica.loading is not None:
-            replica.loading = None
+            replica.loading, replica.process = None, answer.process
             if answer.unusable is None:
                 self._losses_while_loading = 0
+        elif self._is_wrong(replica, answer):
+            self._lost(replica, "it answered for another trial or another process", outcomes)
         else:
             self._answered(replica.pending.popleft()[1], answer, outcomes)
         if answer.unusable is not None:
             self._hopeless = RecognizerError(answer.unusable)
+
+    def _is_wrong(self, replica: _Replica, answer: Answer) -> bool:
+        """Say whether an answer is not the replica's own to what it was asked; one that gives up may say less."""
+        asked = [attempt.trial for attempt in replica.pending[0][1]]
+        said = [outcome.trial for outcome in answer.outcomes]
+        whole = sorted(said, key=repr) == sorted(asked, key=repr)
+        return answer.process != replica.process or not (
+            whole or (answer.unusable and set(said) <= set(asked))
+        )
 
     def _answered(self, chunk: list[Attempt], answer: Answer, outcomes: list[Outcome]) -> None:
         for path in answer.absent:
@@ -261,8 +277,6 @@ AT_ANY_TIME = "at_any_time"
 
 Method = TypeVar("Method", bound=Callable[..., object])
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -272,6 +286,7 @@ class Answer:
     """
 
     node: str
+    process: int
     outcomes: tuple[Outcome, ...] = ()
     unusable: str | None = None
     printed: bytes = b""
@@ -324,6 +339,7 @@ class Replica:
             if present[name] != version:
                 return Answer(
                     self._node,
+                    os.getpid(),
                     unusable=f"node {self._node} has {name} {present[name]}, the driver {version}:"
                     " install the same version on all nodes",
                 )
@@ -365,7 +381,7 @@ class Replica:
             outcome.trial.audio for outcome in outcomes if (outcome.failure or "").startswith("audio: ")
         }
         absent = tuple(path for path in sorted(failed) if url_of(path) is None and not Path(path).exists())
-        return Answer(self._node, tuple(outcomes), unusable, self._printed(), absent)
+        return Answer(self._node, os.getpid(), tuple(outcomes), unusable, self._printed(), absent)
 
     def _printed(self) -> bytes:
         try:

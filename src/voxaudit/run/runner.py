@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from voxaudit import __version__
-from voxaudit.corpus import Corpus
+from voxaudit.corpus import Corpus, labeled
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import publish
@@ -32,12 +32,12 @@ from voxaudit.run.cache import Cache, opened_cache
 from voxaudit.run.executors import MakePool, open_executor
 from voxaudit.run.folder import Run, local_folder, make_folder, published_files, read_config, write_config
 from voxaudit.run.lock import hold
-from voxaudit.run.plan import UNREADABLE, Plan, unfinished
+from voxaudit.run.plan import UNREADABLE, Chunk, Plan, unfinished
 from voxaudit.run.progress import Progress
 from voxaudit.run.store import TRANSCRIPT_COLUMNS, Store
 from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Job
-from voxaudit.tables import write_atomically, write_parquet
+from voxaudit.tables import remove_half_written, write_atomically, write_parquet
 
 HOPELESS = 25
 """A recognizer whose first trials all fail is stopped after this many: something is wrong with it, not with them."""
@@ -92,7 +92,10 @@ def run_trials(
             bars = stack.enter_context(Progress(options.progress))
             for name in plan.recognizers:
                 bars.begin(name, plan.trials_of(name))
-                _Hearing(plan, name, store, kept, pools, options, bars, folder / "workers.log", budget).run()
+                for part in plan.by_language(name):
+                    _Hearing(
+                        part, name, store, kept, pools, options, bars, folder / "workers.log", budget
+                    ).run()
             if budget.reached is not None:
                 raise VoxauditError(
                     f"the budget is used up: {budget.reached}. What was heard is kept in {folder}; raise the limit and"
@@ -116,7 +119,8 @@ def make_plan(
     seed: int = 0,
 ) -> tuple[Plan, dict[str, str]]:
     """Return the grid of a run, and {scenario id: what it needs} of the slots that nothing fills."""
-    natural = in_roles(corpora or {})
+    corpus = labeled(corpus)
+    natural = in_roles({role: labeled(one) for role, one in (corpora or {}).items()})
     opened = open_sources(sources or {}, perturbation_names(scenarios), corpus)
     plan = Plan(corpus, named_recognizers(recognizers), parse_scenarios(scenarios, opened), seed, natural)
     not_heard = open_slots(scenarios, [*natural, *(scenario.id for scenario in plan.scenarios)])
@@ -145,7 +149,7 @@ class _Hearing:
         if isinstance(recognizer, AnswersById):
             self._look_up(recognizer)
             return
-        job = Job(recognizer, self.plan.scenarios_by_id(self.name), self.plan.seed)
+        job = Job(recognizer, self.plan.scenarios_by_id(self.name), self.plan.seed, self.options.limits)
         hopeless = _Hopeless(self.name)
         try:
             with self.pools(job, self.options, self.log) as pool:
@@ -159,7 +163,7 @@ class _Hearing:
         recognizer = self.plan.recognizers[self.name]
         limited = self.budget.limited and is_remote(recognizer)
         meter = Meter(recognizer, self.plan.scenarios_by_id(self.name)) if limited else None
-        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.options.retry_failed):
+        for chunk in self._unfinished():
             self.bars.advance(chunk.finished)
             self._record(chunk.failed)
             found = self.cache.find([trial.key for trial in chunk.trials]) if self.cache else {}
@@ -169,8 +173,14 @@ class _Hearing:
             if meter is not None and self.budget.reached is not None:
                 return
 
+    def _unfinished(self) -> Iterator[Chunk]:
+        options = self.options
+        return unfinished(
+            self.plan, self.name, self.store, retry_failed=options.retry_failed, limits=options.limits
+        )
+
     def _look_up(self, recognizer: AnswersById) -> None:
-        for chunk in unfinished(self.plan, self.name, self.store, retry_failed=self.options.retry_failed):
+        for chunk in self._unfinished():
             self.bars.advance(chunk.finished)
             found = recognizer.lookup([trial.utterance for trial in chunk.trials])
             missing = f"recognizer: no transcript for this utterance in {recognizer.source}"
@@ -268,6 +278,7 @@ def prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> No
                     f" not {one_line(str(new), 120)}). Choose another folder"
                 )
         config["created"] = before["created"]
+    remove_half_written(folder)
     # Tables of an earlier state would contradict the new configuration until they are written again.
     for stale in ("transcripts.parquet", "scores.parquet", "quality.parquet"):
         (folder / stale).unlink(missing_ok=True)

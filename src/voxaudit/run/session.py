@@ -60,7 +60,7 @@ class Session:
             for name, recognizer in self._recognizers.items():
                 self._digests[name] = recognizer_digest(recognizer.fingerprint())
                 self._known[name] = self._store.outcomes(name)
-                job = Job(recognizer, self._scenarios, self._options.seed)
+                job = Job(recognizer, self._scenarios, self._options.seed, self._options.limits)
                 pool = Pool(job, self._options, self.folder / "workers.log")
                 self._pools[name] = self._stack.enter_context(pool)
         except OSError as error:
@@ -82,7 +82,8 @@ class Session:
 
         `recognizers` names those that shall hear; without it all do.
         """
-        hashes = hash_recordings(self._store, sorted({str(utterance.audio) for utterance, _ in asked}))
+        paths = sorted({str(utterance.audio) for utterance, _ in asked})
+        hashes = hash_recordings(self._store, paths, self._options.limits)
         return {name: self._hear(name, asked, hashes) for name in recognizers or self._recognizers}
 
     def _hear(self, name: str, asked: Sequence[Asked], hashes: Mapping[str, str]) -> list[Outcome]:

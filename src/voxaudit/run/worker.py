@@ -1,26 +1,22 @@
 """A worker process: loads one recognizer, then reads, perturbs and recognizes what the driver sends.
 
-Started by the driver as `serve()`; pickled messages come in on standard input and go out on standard
-output. Whatever the recognizer prints goes to the run's `workers.log`, never into the messages.
+Started by the driver as `main()`. Whatever the recognizer prints goes to the run's `workers.log`, never into the
+messages.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import pickle
-import signal
-import sys
-import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, BinaryIO
 
 from voxaudit import audio, files
-from voxaudit.errors import VoxauditError, one_line
+from voxaudit.errors import VoxauditError, exhausted, one_line
+from voxaudit.options import Limits
 from voxaudit.perturb import Scenario
+from voxaudit.process import Channel, serve
 from voxaudit.recognize.base import (
     Recognizer,
     RecognizerError,
@@ -39,16 +35,19 @@ class Job:
     recognizer: Recognizer
     scenarios: Mapping[str, Scenario]
     seed: int
+    limits: Limits = Limits()
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """The answer to one trial. `again` says that another try could help."""
+    """The answer to one trial. `again` says that another try could help, `spent` that only another process can."""
 
+    trial: Trial
     transcript: Transcript | None
     seconds: float = 0.0
     failure: str | None = None
     again: bool = False
+    spent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,116 +62,111 @@ class Unusable:
     reason: str
 
 
-def hear(job: Job, transcribe: Transcriber, trials: Sequence[Trial]) -> list[Heard]:
-    """Return one answer per trial. A batch that fails as a whole is heard again one by one."""
+def hear(job: Job, transcribe: Transcriber, trials: Sequence[Trial]) -> Iterator[list[Heard]]:
+    """Yield the answers to trials, each once: all together, or as they come where the recognizer says them so.
+
+    A batch that fails as a whole is heard again one by one.
+    """
     clips: list[audio.Audio] = []
-    answers: dict[int, Heard] = {}
-    for number, trial in enumerate(trials):
+    asked: list[Trial] = []
+    answers: list[Heard] = []
+    for trial in trials:
         try:
             clips.append(_prepare(job, trial))
+            asked.append(trial)
         except Exception as error:
             # A file can be asked for again where a network is in between.
-            far = files.url_of(trial.audio) is not None
-            answers[number] = Heard(None, failure=_reason("audio", error), again=far)
-    positions = [number for number in range(len(trials)) if number not in answers]
-    if clips:
-        answers.update(zip(positions, _transcribe(transcribe, clips), strict=True))
-    return [answers[number] for number in range(len(trials))]
+            answers.append(_failed(trial, "audio", error, again=files.url_of(trial.audio) is not None))
+    if clips and (each := getattr(transcribe, "each", None)) is not None:
+        start = time.perf_counter()
+        for place, answer in each(clips):
+            yield [_heard(asked[place], answer, time.perf_counter() - start)]
+    elif clips:
+        answers += _transcribe(transcribe, asked, clips)
+    if answers:
+        yield answers
 
 
 @lru_cache(maxsize=2)
-def _fetched(url: str) -> bytes:
+def _fetched(url: str, most: int) -> bytes:
     """The content of a recording elsewhere: its scenarios come one after the other, and it is fetched once for all."""
-    return files.read_bytes(url)
+    return files.read_bytes(url, most)
 
 
 def _prepare(job: Job, trial: Trial) -> audio.Audio:
-    clip = audio.read(trial.audio, start=trial.start, duration=trial.duration, fetch=_fetched)
+    clip = audio.read(
+        trial.audio, start=trial.start, duration=trial.duration, fetch=_fetched, limits=job.limits
+    )
     clip = job.scenarios[trial.scenario].apply(clip, seed=job.seed, utterance=trial.utterance)
     return clip if job.recognizer.rate is None else audio.resample(clip, job.recognizer.rate)
 
 
-def _transcribe(transcribe: Transcriber, clips: Sequence[audio.Audio]) -> list[Heard]:
+def _transcribe(
+    transcribe: Transcriber, trials: Sequence[Trial], clips: Sequence[audio.Audio]
+) -> list[Heard]:
     start = time.perf_counter()
     try:
         answers = counted(transcribe(clips), len(clips))
     except RecognizerError:  # nothing will work any more: a key that was refused, a model that is gone
         raise
     except BaseException as error:  # SystemExit too: a recognizer that exits costs its own trial
-        if len(clips) > 1:
-            return [_transcribe(transcribe, [clip])[0] for clip in clips]
-        again = getattr(error, "again", True)
-        return [Heard(None, time.perf_counter() - start, _reason("recognizer", error), again=again)]
+        if len(clips) > 1 and not exhausted(error):
+            pairs = zip(trials, clips, strict=True)
+            return [_transcribe(transcribe, [trial], [clip])[0] for trial, clip in pairs]
+        again, seconds = getattr(error, "again", True), (time.perf_counter() - start) / len(clips)
+        return [_failed(trial, "recognizer", error, seconds, again=again) for trial in trials]
     seconds = (time.perf_counter() - start) / len(clips)
-    return [_heard(answer, seconds) for answer in answers]
+    return [_heard(trial, answer, seconds) for trial, answer in zip(trials, answers, strict=True)]
 
 
-def _heard(answer: object, seconds: float) -> Heard:
+def _heard(trial: Trial, answer: object, seconds: float) -> Heard:
     try:
-        return Heard(as_transcript(answer), seconds)
+        return Heard(trial, as_transcript(answer), seconds)
     except Exception as error:
-        return Heard(None, seconds, _reason("recognizer", error), again=getattr(error, "again", True))
+        return _failed(trial, "recognizer", error, seconds, again=getattr(error, "again", True))
 
 
-def _reason(stage: str, error: BaseException) -> str:
+def _failed(trial: Trial, stage: str, error: BaseException, seconds: float = 0.0, *, again: bool) -> Heard:
     # Our own errors already speak to the user; of a stranger's, the type is often the only information.
     kind = "" if isinstance(error, VoxauditError) else f"{type(error).__name__}: "
-    return f"{stage}: {kind}{one_line(error)}"
+    reason = f"{kind}{one_line(error)}"
+    if exhausted(error):  # nothing is wrong with the recording: whoever leaked lives in this process
+        return Heard(trial, None, seconds, f"recognizer: its process is spent ({reason})", True, spent=True)
+    return Heard(trial, None, seconds, f"{stage}: {reason}", again)
 
 
-def serve() -> None:
-    """Serve the driver until it closes the pipe, then end the process."""
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
-        _serve(*_take_pipes())
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    os._exit(0)  # engines with threads of their own can hang in interpreter shutdown
+def main() -> None:
+    """Serve the driver until it closes the channel, then end the process."""
+    serve(_serve)
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    job: Job = pickle.load(requests)
+def _serve(driver: Channel) -> None:
+    job: Job = driver.receive()
+    _bound_memory(job.limits)
     try:
         transcribe = job.recognizer.load()
     except BaseException as error:
-        _send(answers, Unusable(_reason("recognizer", error).removeprefix("recognizer: ")))
+        kind = "" if isinstance(error, VoxauditError) else f"{type(error).__name__}: "
+        driver.send(Unusable(f"{kind}{one_line(error)}"))
         return
-    _send(answers, Ready())
+    driver.send(Ready())
     size = max(1, job.recognizer.batch_size)
     while True:
-        try:
-            trials: list[Trial] = pickle.load(requests)
-        except EOFError:
-            return
+        trials: list[Trial] = driver.receive()
         for first in range(0, len(trials), size):
             try:
-                _send(answers, hear(job, transcribe, trials[first : first + size]))
+                for answers in hear(job, transcribe, trials[first : first + size]):
+                    driver.send(answers)
             except RecognizerError as error:
-                _send(answers, Unusable(one_line(error)))
+                driver.send(Unusable(one_line(error)))
                 return
 
 
-def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    # The recognizer gets an empty standard input and the log as its output: it cannot disturb the messages.
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    empty = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(empty, 0)
-    os.dup2(2, 1)
-    os.close(empty)
-    return requests, answers
+def _bound_memory(limits: Limits) -> None:
+    if limits.memory is None:
+        return
+    with contextlib.suppress(ImportError):  # not on Windows
+        import resource
 
-
-def _send(stream: BinaryIO, message: Any) -> None:
-    pickle.dump(message, stream, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.flush()
-
-
-def _end_with_parent(parent: int) -> None:
-    # A driver that was killed cannot tell us: a recognizer that hangs must not outlive it.
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    if hasattr(os, "killpg"):
-        with contextlib.suppress(OSError):
-            os.killpg(os.getpgid(0), signal.SIGKILL)
-    os._exit(1)
+        most = int(limits.memory * 1e9)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))

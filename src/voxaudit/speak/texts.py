@@ -9,7 +9,8 @@ from itertools import islice, product
 from pathlib import Path
 
 from voxaudit.audio import resample, write
-from voxaudit.errors import VoxauditError, missing_extra
+from voxaudit.corpus import base_language
+from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.speak import made
 from voxaudit.speak.base import Voice, speak
 
@@ -26,6 +27,26 @@ VOICES = (
     Voice(language="en-GB", pitch=0.75, tract=1.12),
 )
 """Four native voices, two of them low."""
+OTHERS = {"de": "de-DE", "es": "es-ES", "fr": "fr-FR", "it": "it-IT"}
+"""The languages besides English that have a voice."""
+
+
+def voices_of(language: str | None) -> tuple[Voice, ...]:
+    """Return four voices of a language, English where none is named; a language without any raises one line.
+
+    >>> [voice.language for voice in voices_of("es-MX")]
+    ['es-ES', 'es-ES', 'es-ES', 'es-ES']
+    """
+    base = base_language(language or "en")
+    if base == "en":
+        return VOICES
+    if base not in OTHERS:
+        raise VoxauditError(
+            f"no synthetic voice speaks '{one_line(str(language), 40)}': there are voices for en,"
+            f" {', '.join(OTHERS)}. Give recordings (`path`) in the role synthetic"
+        )
+    kinds = ((1.0, 1.0), (0.75, 1.12), (1.2, 0.95), (0.85, 1.05))
+    return tuple(Voice(language=OTHERS[base], pitch=pitch, tract=tract) for pitch, tract in kinds)
 
 
 def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Voice] = VOICES) -> Path:

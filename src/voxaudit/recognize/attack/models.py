@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -434,12 +435,20 @@ class Victim:
         return self.model
 
 
+_NAMED = re.compile(r"(?P<name>[^:=,]+)=(?P<spec>[^=].*)", re.DOTALL)
+"""A name for what is attacked; the settings of an engine come after a colon."""
+
+
 def open_victim(spec: str) -> Victim:
     """Return what a line names: `hf:FOLDER`, `file.py:object`, `module:object`, or an engine such as `moonshine`.
 
+    `NAME=` before it gives it a name, such as the one it has in a run: `whisper=hf:models/whisper-base`.
     The object is a recognizer with gradients (see `Differentiable`), or a function without arguments, or a class,
     that makes one.
     """
+    named = _NAMED.fullmatch(spec)
+    if named is not None:
+        return replace(open_victim(named["spec"]), name=named["name"])
     head, colon, rest = spec.partition(":")
     if head == "hf":
         need_torch()

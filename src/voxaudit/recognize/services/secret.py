@@ -38,15 +38,32 @@ class Secret:
         raise TypeError("a key is not pickled: worker processes read it from their own environment")
 
     def within(self, text: str) -> bool:
-        """Return True if the text holds the key."""
-        return self._value in text
+        """Return True if the text holds the key, in any form that `hide` knows."""
+        return any(form in text for form in self._forms())
 
     def hide(self, text: str) -> str:
-        """Return the text with stars in place of the key, also where it is quoted for a URL or for basic access."""
-        basic = base64.b64encode(f"apikey:{self._value}".encode()).decode()
-        for form in (self._value, quote(self._value, safe=""), basic):
+        """Return the text with stars in place of the key, also quoted for a URL, backward, in base64 or in hex."""
+        for form in self._forms():
             text = text.replace(form, "***")
         return text
+
+    def _forms(self) -> list[str]:
+        raw = self._value.encode()
+        basic = base64.b64encode(b"apikey:" + raw).decode()
+        whole = [
+            self._value,
+            quote(self._value, safe=""),
+            basic,
+            self._value[::-1],
+            raw.hex(),
+            raw.hex().upper(),
+        ]
+        # In base64 the same bytes look different at each of three places; what depends on the neighbors is cut off.
+        encoded = []
+        for before in range(3):
+            text = base64.b64encode(b"\0" * before + raw).decode().rstrip("=")
+            encoded.append(text[(4 * before + 2) // 3 : len(text) - (len(text) % 4 > 0)])
+        return [*whole, *encoded, *(text.translate({43: "-", 47: "_"}) for text in encoded)]
 
 
 def hide_all(secrets: Iterable[Secret], text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, fields
 from typing import ClassVar
 
@@ -185,17 +185,27 @@ class Client:
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript | UtteranceError]:
         """Return an answer per utterance, in order; raise `RecognizerError` where the service refuses any."""
+        answers = dict(self.each(batch))
+        return [answers[place] for place in range(len(batch))]
+
+    def each(self, batch: Sequence[Audio]) -> Iterator[tuple[int, Transcript | UtteranceError]]:
+        """Yield (place in the batch, answer) as the answers come: what was paid for is kept at once."""
         self.caller.check()
-        if len(batch) == 1:
-            answers = [self._hear(batch[0])]
-        else:
-            with ThreadPoolExecutor(min(len(batch), self._service.concurrency)) as pool:
-                answers = list(pool.map(self._hear, batch))
+        answered, refused = False, {}
+        with ThreadPoolExecutor(min(len(batch), self._service.concurrency)) as pool:
+            places = {pool.submit(self._hear, audio): place for place, audio in enumerate(batch)}
+            for done in as_completed(places):
+                answer = done.result()
+                if isinstance(answer, RecognizerError):
+                    refused[places[done]] = answer
+                else:
+                    answered |= isinstance(answer, Transcript)
+                    yield places[done], answer
         # What others of the batch got, and perhaps cost, is not thrown away because one failed: where the
         # service refuses any further audio, that is said with the next call.
-        if not any(isinstance(answer, Transcript) for answer in answers):
+        if not answered:
             self.caller.check()
-        return [UtteranceError(str(a)) if isinstance(a, RecognizerError) else a for a in answers]
+        yield from ((place, UtteranceError(str(error))) for place, error in refused.items())
 
     def _hear(self, audio: Audio) -> Transcript | UtteranceError | RecognizerError:
         service = self._service
@@ -206,7 +216,13 @@ class Client:
             )
         audio = Audio(at_least(audio.samples, math.ceil(service.shortest * audio.rate)), audio.rate)
         try:
-            return service.hear(Call(self.caller), audio)
+            heard = service.hear(Call(self.caller), audio)
+            said = " ".join((heard.text, *(word.text for word in heard.words)))
+            if any(secret.within(said) for secret in self.caller.access.secrets):
+                return RefusedUtteranceError(
+                    f"{service.engine}: the answer repeats the key, which nobody said"
+                )
+            return heard
         except UtteranceError as error:
             return type(error)(self.caller.safe(str(error)))
         except RecognizerError as error:

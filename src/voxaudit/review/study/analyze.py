@@ -74,7 +74,9 @@ class Realism:
         """Return everything in a table and sentences."""
         people, judgments = counted(self.participants, "participant"), counted(self.judgments, "judgment")
         told = "tell them apart" if self.accuracy > 0.5 else "take generated recordings for the real ones"
-        verdict, means = "not_shown", "people are not shown to tell generated recordings from real ones"
+        farther = max((self.low or 0.0, self.high or 1.0), key=lambda limit: abs(limit - 0.5))
+        verdict = "not_shown"
+        means = f"people are not shown to tell generated recordings from real ones; {percent(farther)} is not excluded"
         if self.p is None:
             verdict, means = (
                 "refused",
@@ -95,6 +97,7 @@ class Realism:
             p=self.p,
             p_adjusted=self.p,
             code="undefined" if self.p is None else None,
+            excludes=farther if verdict == "not_shown" else None,
             headline=True,
         )
         test = (

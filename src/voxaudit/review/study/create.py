@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -37,45 +39,47 @@ def create_comprehensibility(
     `utterances`, of different speakers where there are, are heard in every scenario. `each` is how many questions
     one participant gets (default: all). Attention checks: the original beside itself, and speech drowned in noise.
     """
-    folder = _new_folder(out)
-    chosen = _choose(corpus, utterances, seed)
-    sources = open_sources({}, perturbation_names(scenarios), corpus)
-    wanted = [one for one in parse_scenarios(scenarios, sources) if one.id != CLEAN]
-    if not wanted:
-        raise VoxauditError("no scenario to rate: name scenarios or a suite other than clean")
-    items: list[Item] = []
-    originals = {utterance.id: _speech(utterance) for utterance in chosen}
-    for scenario in wanted:
-        perturbation, setting = read_scenario_id(scenario.id).cell
-        for utterance in chosen:
+    with _new_folder(out) as folder:
+        chosen = _choose(corpus, utterances, seed)
+        sources = open_sources({}, perturbation_names(scenarios), corpus)
+        wanted = [one for one in parse_scenarios(scenarios, sources) if one.id != CLEAN]
+        if not wanted:
+            raise VoxauditError("no scenario to rate: name scenarios or a suite other than clean")
+        items: list[Item] = []
+        originals = {utterance.id: _speech(utterance) for utterance in chosen}
+        for scenario in wanted:
+            perturbation, setting = read_scenario_id(scenario.id).cell
+            for utterance in chosen:
+                original = originals[utterance.id]
+                disturbed = scenario.apply(original, seed=seed, utterance=utterance.id)
+                files = (_save(folder, original), _save(folder, disturbed))
+                items.append(
+                    Item(
+                        _id(seed, scenario.id, utterance.id),
+                        files,
+                        utterance.id,
+                        scenario.id,
+                        perturbation,
+                        setting,
+                    )
+                )
+        for number in range(CHECKS):
+            utterance = chosen[number % len(chosen)]
             original = originals[utterance.id]
-            disturbed = scenario.apply(original, seed=seed, utterance=utterance.id)
-            files = (_save(folder, original), _save(folder, disturbed))
+            low = number % 2 == 1
+            second = _drowned(original, seed + number) if low else original
+            files = (_save(folder, original), _save(folder, second))
             items.append(
                 Item(
-                    _id(seed, scenario.id, utterance.id),
+                    _id(seed, f"check {number}", utterance.id),
                     files,
                     utterance.id,
-                    scenario.id,
-                    perturbation,
-                    setting,
+                    check="low" if low else "high",
                 )
             )
-    for number in range(CHECKS):
-        utterance = chosen[number % len(chosen)]
-        original = originals[utterance.id]
-        low = number % 2 == 1
-        second = _drowned(original, seed + number) if low else original
-        files = (_save(folder, original), _save(folder, second))
-        items.append(
-            Item(
-                _id(seed, f"check {number}", utterance.id),
-                files,
-                utterance.id,
-                check="low" if low else "high",
-            )
+        return _finish(
+            Study(folder, "comprehensibility", seed, _each(each, len(items) - CHECKS), tuple(items))
         )
-    return _finish(Study(folder, "comprehensibility", seed, _each(each, len(items) - CHECKS), tuple(items)))
 
 
 def create_realism(
@@ -97,35 +101,35 @@ def create_realism(
             f"{pairs} pairs need as many recordings of each kind; there are {len(real)} real"
             f" and {len(generated)} generated"
         )
-    folder = _new_folder(out)
-    generator = np.random.Generator(np.random.PCG64([seed, 3]))
-    truths = _choose(real, pairs, seed)
-    made = _choose(generated, pairs, seed + 1)
-    items = []
-    # As often first as second, in random order: chance agreement of listeners is then what it should be.
-    places = generator.permutation([place % 2 for place in range(pairs)])
-    for place, (true, false) in enumerate(zip(truths, made, strict=True)):
-        at = int(places[place])
-        files = [_save(folder, _speech(false)), _save(folder, _speech(true))]
-        pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
-        items.append(Item(_id(seed, f"pair {place}", true.id), pair, f"{true.id} / {false.id}", real=at))
-    for number in range(CHECKS):
-        true = truths[number % pairs]
-        speech = _speech(true)
-        backwards = Audio(np.ascontiguousarray(speech.samples[::-1]), speech.rate)
-        at = int(generator.integers(2))
-        files = [_save(folder, backwards), _save(folder, speech)]
-        pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
-        items.append(
-            Item(
-                _id(seed, f"check {number}", true.id),
-                pair,
-                true.id,
-                real=at,
-                check="real",
+    with _new_folder(out) as folder:
+        generator = np.random.Generator(np.random.PCG64([seed, 3]))
+        truths = _choose(real, pairs, seed)
+        made = _choose(generated, pairs, seed + 1)
+        items = []
+        # As often first as second, in random order: chance agreement of listeners is then what it should be.
+        places = generator.permutation([place % 2 for place in range(pairs)])
+        for place, (true, false) in enumerate(zip(truths, made, strict=True)):
+            at = int(places[place])
+            files = [_save(folder, _speech(false)), _save(folder, _speech(true))]
+            pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
+            items.append(Item(_id(seed, f"pair {place}", true.id), pair, f"{true.id} / {false.id}", real=at))
+        for number in range(CHECKS):
+            true = truths[number % pairs]
+            speech = _speech(true)
+            backwards = Audio(np.ascontiguousarray(speech.samples[::-1]), speech.rate)
+            at = int(generator.integers(2))
+            files = [_save(folder, backwards), _save(folder, speech)]
+            pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
+            items.append(
+                Item(
+                    _id(seed, f"check {number}", true.id),
+                    pair,
+                    true.id,
+                    real=at,
+                    check="real",
+                )
             )
-        )
-    return _finish(Study(folder, "realism", seed, _each(each, pairs), tuple(items)))
+        return _finish(Study(folder, "realism", seed, _each(each, pairs), tuple(items)))
 
 
 def _finish(study: Study) -> Study:
@@ -141,15 +145,22 @@ def _each(each: int | None, questions: int) -> int:
     return each
 
 
-def _new_folder(out: str | Path) -> Path:
+@contextmanager
+def _new_folder(out: str | Path) -> Iterator[Path]:
+    """Make the folder of a study; where the study is refused, nothing that was made for it stays."""
     folder = Path(out)
     if (folder / "study.json").exists():
         raise VoxauditError(f"{folder}: holds a study already; choose another folder")
+    new = [path for path in (folder / "audio", folder, *folder.parents) if not path.exists()]
     try:
         (folder / "audio").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VoxauditError(f"{folder}: cannot make this folder ({error.strerror or error})") from error
-    return folder
+        yield folder
+    except BaseException as error:
+        for path in new[-1:]:
+            shutil.rmtree(path, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise VoxauditError(f"{folder}: cannot make this folder ({error.strerror or error})") from error
+        raise
 
 
 def _choose(corpus: Corpus, count: int, seed: int) -> list[Utterance]:

@@ -211,14 +211,19 @@ def _drop_finding(drop: Drop) -> Finding:
     less = "lose" if drop.drop >= 0 else "gain"
     said = f"{drop.perturbation}: listeners {less} {abs(drop.drop):.2f} points of comprehensibility {steps}{limits}"
     verdict = "shown" if shown else "refused" if drop.p is None else "not_shown"
+    excludes, chance = None, ""
+    if verdict == "refused":
+        chance = "; too few people rated both to say whether it is chance"
+    elif verdict == "not_shown":
+        excludes = max(drop.low or 0.0, drop.high or 0.0, key=abs)
+        chance = (
+            f"; this is not shown to be more than chance, and {abs(excludes):.2f} points are not excluded"
+        )
     return Finding(
         finding_id("study", drop.perturbation, "drop"),
         "drop",
         verdict,  # type: ignore[arg-type]
-        said
-        + {"shown": ".", "not_shown": "; this is not shown to be more than chance."}.get(
-            verdict, "; too few people rated both to say whether it is chance."
-        ),
+        f"{said}{chance}.",
         drop.drop,
         drop.low,
         drop.high,
@@ -228,6 +233,7 @@ def _drop_finding(drop: Drop) -> Finding:
         family="perturbations",
         group=drop.perturbation,
         code="undefined" if verdict == "refused" else None,
+        excludes=excludes,
     )
 
 

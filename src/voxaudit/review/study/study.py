@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.tables import write_atomically
+from voxaudit.tables import read_json, write_atomically
 
 Kind = Literal["comprehensibility", "realism"]
 KINDS: tuple[Kind, ...] = ("comprehensibility", "realism")
@@ -124,7 +124,7 @@ def read_study(folder: str | Path) -> Study:
             f"{folder}: not a study (it has no study.json). `voxaudit study create` makes one"
         )
     try:
-        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        document: dict[str, Any] = read_json(path)
         if document["format"] != FORMAT or document["kind"] not in KINDS:
             raise VoxauditError(f"{path}: written by another version of voxaudit (format {FORMAT} expected)")
         items = tuple(_item(one) for one in document["items"])
@@ -173,7 +173,7 @@ def participants(study: Study, at_least: int = 0) -> tuple[Participant, ...]:
     known: list[Participant] = []
     if path.exists():
         try:
-            known = [Participant(**one) for one in json.loads(path.read_text(encoding="utf-8"))]
+            known = [Participant(**one) for one in read_json(path)]
             if not all(
                 isinstance(one.name, str) and isinstance(one.token, str) and one.token for one in known
             ):

@@ -1,0 +1,29 @@
+"""Inputs by which the fuzzer of fuzz_readers.py found crashes, each mended; the first byte chooses the reader."""
+
+from __future__ import annotations
+
+import pytest
+from fuzz_readers import READERS, read
+
+CRASHES: list[tuple[str, bytes]] = [
+    ("audit.toml", b"x = " + b"[" * 20_000),
+    ("audit.toml", b"[run]\nseed = " + b"9" * 10_000),
+    ("words.jsonl", b"[" * 20_000),
+    ("run.json", b"[" * 200_000),
+    ("run.json", b'{"format": 1, "seed": null}'),
+    ("run.json", b'{"format": ' + b"1" * 5_000 + b"}"),
+]
+NAMES = [name for name, _ in READERS]
+
+
+@pytest.mark.parametrize(("name", "data"), CRASHES, ids=range(len(CRASHES)))
+def test_what_crashed_once_is_read_or_refused(tmp_path, name, data):
+    read(bytes([NAMES.index(name)]) + data, tmp_path)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"\xff\xfe", b"[" * 5_000, b"{" * 5_000, b'"' * 999, b"\n" * 999]
+)
+def test_every_reader_reads_or_refuses(tmp_path, name, data):
+    read(bytes([NAMES.index(name)]) + data, tmp_path)
