@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import place
-from voxaudit.options import Option, RunOptions, option, options_of
+from voxaudit.options import Limits, Option, RunOptions, option, options_of
 from voxaudit.registry import suggest
 
 
@@ -19,16 +20,30 @@ from voxaudit.registry import suggest
 class CorpusConfig:
     """Where the recordings are and how to read them.
 
-    Without a path (`speak = true`, in the role `synthetic` only) the clean corpus's texts are read aloud.
+    Without a path (`speak = true`, in the role `synthetic` only) the clean corpora's texts are read aloud.
     """
 
     path: Path | None = option(None, "manifest or folder, relative to this file")
+    name: str | None = option(None, "what it is called", unset="found out")
+    language: str | None = option(
+        None, "what is spoken, such as en or es-MX; recognizers are told", unset="what the corpus says"
+    )
+    role: str | None = option(
+        None,
+        "in [[corpora]] only: what it stands for (accented, near_field, far_field, synthetic, also far_field_NAME)",
+        unset="clean speech",
+    )
+    baseline: str | None = option(
+        None,
+        "in a role only: the name of the clean corpus it is compared with",
+        unset="the first of its language",
+    )
     format: str | None = option(None, "its format (`voxaudit list corpora`)", unset="found out")
     columns: dict[str, str] = option({}, "which column is which: ours = the corpus's name")
     attributes: tuple[str, ...] = option((), "the groups to compare")
     where: tuple[str, ...] = option((), "clauses that choose utterances, such as accent!=american")
     skip_bad_rows: bool = option(False, "leave bad rows out instead of stopping")
-    speak: bool = option(False, "in [corpora.synthetic] only, without a path: read the texts aloud")
+    speak: bool = option(False, "in the role synthetic only, without a path: read the texts aloud")
 
 
 BOUNDS = ("point", "lower", "upper")
@@ -60,12 +75,14 @@ class Gate:
 class Gates:
     """What must hold for a run to pass: `common` gates, those of single recognizers instead, and an earlier run.
 
-    `baseline` is the folder of a run than which this one must not be significantly worse.
+    `baseline` is the folder of a run than which this one must not be significantly worse. With `strict`, a gate that
+    cannot be judged fails.
     """
 
     common: Mapping[str, Gate] = field(default_factory=dict)
     own: Mapping[str, Mapping[str, Gate]] = field(default_factory=dict)
     baseline: Path | None = None
+    strict: bool = False
 
     def of(self, recognizer: str) -> dict[str, Gate]:
         """Return the gates that a recognizer is judged by; its own replace the common ones."""
@@ -78,7 +95,8 @@ class Gates:
             return {name: {"limit": gate.limit, "bound": gate.bound} for name, gate in gates.items()}
 
         document = plain(self.common) | {name: plain(gates) for name, gates in self.own.items()}
-        return document | ({} if self.baseline is None else {"baseline": str(self.baseline.absolute())})
+        baseline = {} if self.baseline is None else {"baseline": str(self.baseline.absolute())}
+        return document | baseline | ({"strict": True} if self.strict else {})
 
 
 @dataclass(frozen=True)
@@ -105,7 +123,7 @@ class StutterConfig:
 class AuditConfig:
     """An audit as `audit.toml` describes it; `folder` is where its relative paths start.
 
-    `corpora` are natural scenarios: further corpora by role, heard as they are. `sources` are folders of noise or
+    `corpora` are further corpora: clean speech too, or in a role, heard as they are. `sources` are folders of noise or
     rooms by perturbation, in place of the built-in ones. `options` is how it is heard. Without `stutter` nothing is
     made to stutter.
     """
@@ -118,11 +136,16 @@ class AuditConfig:
     out: Path = option(meaning="the run's folder", unset="runs/ and the name of this file")
     options: RunOptions = RunOptions()
     normalizer: str = option("basic", "how texts are made alike (`voxaudit list normalizers`)")
-    corpora: dict[str, CorpusConfig] = field(default_factory=dict)
+    corpora: tuple[CorpusConfig, ...] = ()
     sources: dict[str, Path] = field(default_factory=dict)
     gates: Gates = Gates()
     stutter: StutterConfig | None = None
     folder: Path = Path()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The groups to compare, of all corpora."""
+        return tuple(dict.fromkeys(name for one in (self.corpus, *self.corpora) for name in one.attributes))
 
 
 _AUDIT = options_of(AuditConfig)
@@ -134,13 +157,14 @@ SECTIONS: dict[str, Mapping[str, Option]] = {
         "out": _AUDIT["out"],
         **{name: one for name, one in options_of(RunOptions).items() if "toml" in one.places},
     },
+    "limits": options_of(Limits),
     "score": {"normalizer": _AUDIT["normalizer"]},
     "stutter": options_of(StutterConfig),
 }
 """The sections of `audit.toml` with fixed keys, and what each key takes."""
 
 NAMED: dict[str, str] = {
-    "corpora": "[corpora.ROLE]: further corpora, heard as they are",
+    "corpora": "[[corpora]]: further corpora, each with the keys of [corpus]",
     "recognizers": "[recognizers.NAME]: its engine and settings",
     "suites": "your own lists of scenarios, by name",
     "sources": "folders of noise or rooms, by perturbation",
@@ -156,6 +180,7 @@ ORDER = (
     "scenarios",
     "sources",
     "run",
+    "limits",
     "score",
     "stutter",
     "gates",
@@ -181,12 +206,11 @@ def read_config(document: Mapping[str, Any], path: Path) -> AuditConfig:
                 f"{path}: recognizers.{name} must be a section of settings, [recognizers.{name}]"
             )
     run = _values("run", document.get("run", {}), path)
+    limits = Limits(**_values("limits", document.get("limits", {}), path))
+    first, *corpora = _corpora(document, path)
     return AuditConfig(
-        corpus=_corpus(document.get("corpus", {}), path, "corpus"),
-        corpora={
-            name: _corpus(content, path, f"corpora.{name}")
-            for name, content in document.get("corpora", {}).items()
-        },
+        corpus=first,
+        corpora=tuple(corpora),
         recognizers={name: dict(settings) for name, settings in recognizers.items()},
         scenarios=_scenarios(document, path),
         sources={name: path.parent / where for name, where in _sources(document, path).items()},
@@ -195,7 +219,7 @@ def read_config(document: Mapping[str, Any], path: Path) -> AuditConfig:
             StutterConfig(**_values("stutter", document["stutter"], path)) if "stutter" in document else None
         ),
         out=run.pop("out", path.parent / "runs" / path.stem),
-        options=RunOptions.of(**run),
+        options=RunOptions.of(**run, limits=limits),
         folder=path.parent.absolute(),
         **_values("score", document.get("score", {}), path),
     )
@@ -204,20 +228,27 @@ def read_config(document: Mapping[str, Any], path: Path) -> AuditConfig:
 def config_schema() -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of `audit.toml`: editors check and complete the file by it."""
     corpus = {**_section_schema("corpus"), "required": ["path"]}
-    del corpus["properties"]["speak"]
-    aloud = {**_section_schema("corpus"), "anyOf": [{"required": ["path"]}, {"required": ["speak"]}]}
+    for name in IN_A_ROLE:
+        del corpus["properties"][name]
+    aloud = {"required": ["role"], "properties": {"role": {"const": "synthetic"}}}
+    further = {
+        **_section_schema("corpus"),
+        "oneOf": [{"required": ["path"]}, {"required": ["speak"]}],
+        "if": {"required": ["speak"]},
+        "then": aloud,
+    }
     gates = {name: _gate_schema(name) for name in GATES}
     own = {name: gate for name, gate in gates.items() if name not in WHOLE_RUN}
     texts = {"type": "array", "items": {"type": "string"}}
     settings = {"type": "object", "properties": {"engine": {"type": "string"}}}
     one_gate = {"type": "object", "properties": own, "additionalProperties": False}
     named: dict[str, dict[str, Any]] = {
-        "corpora": {"properties": {"synthetic": aloud}, "additionalProperties": corpus},
+        "corpora": {"type": "array", "items": further},
         "recognizers": {"minProperties": 1, "additionalProperties": settings},
         "suites": {"additionalProperties": texts},
         "sources": {"additionalProperties": {"type": "string"}},
         "gates": {
-            "properties": {**gates, "baseline": {"type": "string"}},
+            "properties": {**gates, "baseline": {"type": "string"}, "strict": {"type": "boolean"}},
             "additionalProperties": one_gate,
         },
     }
@@ -231,7 +262,8 @@ def config_schema() -> dict[str, Any]:
         "title": "audit.toml",
         "description": "What voxaudit audits. Relative paths are relative to the file.",
         "type": "object",
-        "required": ["corpus", "recognizers"],
+        "required": ["recognizers"],
+        "anyOf": [{"required": ["corpus"]}, {"required": ["corpora"]}],
         "properties": {name: sections[name] for name in ORDER},
         "additionalProperties": False,
     }
@@ -269,9 +301,13 @@ def read_gates(content: Mapping[str, Any], path: Path, recognizers: list[str]) -
     """Return the gates of a `[gates]` section, checked. A baseline is relative to the folder of `path`."""
     common: dict[str, Gate] = {}
     own: dict[str, dict[str, Gate]] = {}
-    baseline = None
+    baseline, strict = None, False
     for key, value in content.items():
-        if key == "baseline":
+        if key == "strict":
+            if not isinstance(value, bool):
+                raise VoxauditError(f"{path}: gates.strict is true or false, not {one_line(repr(value), 40)}")
+            strict = value
+        elif key == "baseline":
             (text,) = _texts([value], path, "gates.baseline")
             baseline = path.parent / text
         elif key in GATES:
@@ -287,12 +323,12 @@ def read_gates(content: Mapping[str, Any], path: Path, recognizers: list[str]) -
                     )
                 own[key][name] = _gate(name, limit, path, f"gates.{key}.{name}")
         else:
-            known = [*GATES, "baseline", *recognizers]
+            known = [*GATES, "baseline", "strict", *recognizers]
             raise VoxauditError(
                 f"{path}: unknown gate or recognizer '{one_line(key, 60)}' in [gates].{suggest(key, known)} Known:"
                 f" {', '.join(known)}"
             )
-    return Gates(common, own, baseline)
+    return Gates(common, own, baseline, strict)
 
 
 _LIMITS: dict[str, tuple[float, float | None]] = {
@@ -330,19 +366,48 @@ def _read(path: Path) -> dict[str, Any]:
         raise VoxauditError(f"{path}: no such file. `voxaudit init CORPUS` writes one")
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:  # a number too long, brackets too deep
         raise VoxauditError(f"{path}: not valid TOML ({one_line(error)})") from error
     return document
+
+
+def _corpora(document: Mapping[str, Any], path: Path) -> list[CorpusConfig]:
+    """Return `[corpus]` and the `[[corpora]]`, one of clean speech first."""
+    further = document.get("corpora", [])
+    given = [("corpus", document["corpus"])] if "corpus" in document or not further else []
+    given += [(f"corpora.{number}", content) for number, content in enumerate(further, start=1)]
+    read = [_corpus(content, path, section) for section, content in given]
+    clean = next((place for place, one in enumerate(read) if one.role is None), None)
+    if clean is None:
+        raise VoxauditError(f"{path}: all corpora have a role, and one of clean speech is needed: [corpus]")
+    return [read[clean], *read[:clean], *read[clean + 1 :]]
+
+
+IN_A_ROLE = ("role", "baseline", "speak")
+"""What only further corpora have."""
+_NAME = re.compile(r"[\w.+-]([\w .+-]{0,58}[\w.+-])?")
+"""What a corpus may be called: it stands before ids, and in tables."""
 
 
 def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
     if not isinstance(content, dict):
         raise VoxauditError(f"{path}: {section} must be a section, [{section}]")
     config = CorpusConfig(**_values("corpus", content, path, section))
-    if config.speak and (section != "corpora.synthetic" or config.path is not None):
-        raise VoxauditError(f"{path}: {section}.speak is for [corpora.synthetic] without a path")
+    alone = [key for key in IN_A_ROLE if key in content and section == "corpus"]
+    if alone:
+        raise VoxauditError(f"{path}: corpus.{alone[0]} is for further corpora, [[corpora]]")
+    if config.speak and (config.role != "synthetic" or config.path is not None):
+        raise VoxauditError(f'{path}: {section}: speak is for role = "synthetic" without a path')
     if config.path is None and not config.speak:
         raise VoxauditError(f"{path}: [{section}] needs a path")
+    if config.baseline is not None and config.role is None:
+        raise VoxauditError(
+            f"{path}: {section}: a baseline is for a corpus in a role, and this is clean speech"
+        )
+    for key in ("name", "language"):
+        value = getattr(config, key)
+        if value is not None and not _NAME.fullmatch(value):
+            raise VoxauditError(f"{path}: {section}.{key} takes letters, digits, blanks and .+-, up to 60")
     return config
 
 
@@ -369,6 +434,10 @@ def _check(document: Mapping[str, Any], path: Path) -> None:
             raise VoxauditError(
                 f"{path}: unknown section [{one_line(section, 60)}].{suggest(section, list(ORDER))}"
             )
+        if section == "corpora":
+            if not isinstance(content, list):
+                raise VoxauditError(f"{path}: further corpora are a list: [[corpora]] with path and role")
+            continue
         if not isinstance(content, dict):
             raise VoxauditError(f"{path}: {section} must be a section, [{section}]")
         if section in SECTIONS:
@@ -411,31 +480,48 @@ _EXAMPLES = {
     "replica_gpus": "0.5",
     "publish": '"s3://bucket/folder"',
     "dose": "[0, 5, 10, 20]",
+    "memory": "8",
 }
 """What is shown for keys that are not for everybody."""
 
 
-def audit_toml(
+def corpus_toml(
     path: str,
     *,
     format: str,
     found_out: bool = False,
     attributes: Iterable[str] = (),
     skip_bad_rows: bool = False,
+    name: str | None = None,
 ) -> str:
-    """Return an `audit.toml` for a corpus, with every key explained; `found_out` formats are a comment."""
+    """Return the section of a corpus: of `[[corpora]]` where it has a name. `found_out` formats are a comment."""
     groups = ", ".join(map(_toml, attributes))
     form = f"# format = {_toml(format)}  # what was found out" if found_out else f"format = {_toml(format)}"
+    several = (
+        f"""
+name = {_toml(name)}
+# language = "en"  # what is spoken, where the corpus does not say; recognizers are told
+# role = "accented"  # where it is no clean speech: accented, near_field, far_field, synthetic"""
+        if name is not None
+        else ""
+    )
     return f"""\
-# What voxaudit audits. Paths are relative to this file. Run it with: voxaudit run audit.toml
-
-[corpus]
-path = {_toml(path)}
+{"[corpus]" if name is None else "[[corpora]]"}
+path = {_toml(path)}{several}
 {form}
 # columns = {{ text = "sentence", speaker = "client_id" }}  # ours = the corpus's name, where it is not found out
 attributes = [{groups}]  # the groups to compare
 skip_bad_rows = {_value(skip_bad_rows)}  # true: leave out rows with missing audio or duplicate ids instead of stopping
+"""
 
+
+def audit_toml(*corpora: str) -> str:
+    """Return an `audit.toml` for corpora, which are sections of `corpus_toml`, with every key explained."""
+    sections = "\n".join(corpora)
+    return f"""\
+# What voxaudit audits. Paths are relative to this file. Run it with: voxaudit run audit.toml
+
+{sections}
 # One section per recognizer. The name is yours; `engine` says what it is, if that is not the name.
 # `voxaudit list recognizers` shows the engines and their settings.
 [recognizers.moonshine]
@@ -452,6 +538,10 @@ use = ["quick"]  # suites and scenario ids, such as "gaussian_noise:3"; clean sp
 [run]
 {_keys("run")}
 
+# What one recording, or a worker, may cost at most.
+[limits]
+{_keys("limits")}
+
 [score]
 {_keys("score")}
 
@@ -466,6 +556,7 @@ use = ["quick"]  # suites and scenario ids, such as "gaussian_noise:3"; clean sp
 # worst_group_ratio = 1.5   # errors of a group over those of another, judged by its lower limit
 # max_failures = 0.01       # share of trials without an answer
 # baseline = "runs/before"  # an earlier run: nothing may be significantly worse
+# strict = true             # a gate that cannot be judged (too few speakers, no texts) fails; default: it is skipped
 """
 
 

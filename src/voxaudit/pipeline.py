@@ -12,7 +12,8 @@ from voxaudit.audits.sequential.audit import sequential
 from voxaudit.audits.stutter.audit import stutter
 from voxaudit.audits.stutter.folder import write_refusal
 from voxaudit.config import AuditConfig, CorpusConfig, StutterConfig
-from voxaudit.corpus import Corpus, read_corpus, select
+from voxaudit.corpus import Corpus, labeled, merge_corpora, read_corpus, select
+from voxaudit.corpus.merge import LANGUAGE
 from voxaudit.corpus.roles import check_role
 from voxaudit.errors import VoxauditError
 from voxaudit.files import publish, require
@@ -24,7 +25,7 @@ from voxaudit.report.build import build_report, remember, write_report
 from voxaudit.run import Run, run_trials
 from voxaudit.run.budget import is_remote
 from voxaudit.run.estimate import Estimate, estimate
-from voxaudit.run.folder import published_files
+from voxaudit.run.folder import published_files, read_config, write_config
 from voxaudit.run.runner import make_plan
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
@@ -49,6 +50,8 @@ class Inputs:
     corpus: Corpus
     recognizers: dict[str, Recognizer]
     corpora: dict[str, Corpus]
+    baseline: dict[str, str]
+    """By language or corpus, the clean corpus that speech in a role is compared with, where there are several."""
 
 
 @takes_options()
@@ -76,11 +79,12 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
         options=options,
         publish=None,  # with the report, when that is written
     )
+    write_config(run.folder, {**read_config(run.folder), "baseline": inputs.baseline})
     score_run(run, config.normalizer)
     if config.stutter is not None:
         _stuttered(config, config.stutter, inputs, options)
-    scored = remember(run, config.corpus.attributes, config.gates)
-    report = build_report(scored, attributes=config.corpus.attributes, gates=config.gates)
+    scored = remember(run, config.attributes, config.gates)
+    report = build_report(scored, attributes=config.attributes, gates=config.gates)
     audit = Audit(scored, report, write_report(report, scored.folder))
     if options.publish is not None:
         publish(published_files(scored.folder), options.publish)
@@ -103,7 +107,7 @@ def run_sequential(config: AuditConfig, goal: Mapping[str, Any], **given: Any) -
     if config.corpora:
         raise VoxauditError(
             f"stopping early hears one corpus; further ones are heard in full by `voxaudit run` (there are:"
-            f" {', '.join(config.corpora)})"
+            f" {', '.join(one.role or one.name or str(one.path) for one in config.corpora)})"
         )
     inputs = read_inputs(config)
     answer = sequential(
@@ -162,7 +166,7 @@ def _stuttered(config: AuditConfig, asked: StutterConfig, inputs: Inputs, option
             recognizers,
             out=folder,
             utterances=asked.utterances,
-            attributes=config.corpus.attributes,
+            attributes=config.attributes,
             budget=asked.budget,
             dose=asked.dose,
             threshold=asked.threshold,
@@ -174,20 +178,61 @@ def _stuttered(config: AuditConfig, asked: StutterConfig, inputs: Inputs, option
 
 def read_inputs(config: AuditConfig) -> Inputs:
     """Return the corpora and recognizers that a configuration names; nothing heavy is loaded."""
-    for role in config.corpora:
-        check_role(role)
+    for one in config.corpora:
+        if one.role is not None:
+            check_role(one.role)
     # Transcripts from files need no audio: somebody with a vendor's transcripts has none.
     recognizers = _recognizers(config)
     heard = not all(isinstance(one, AnswersById) for one in recognizers.values())
-    corpus = _read(config.corpus, check_audio=heard)
-    for attribute in config.corpus.attributes:
-        if attribute not in corpus.attributes:
+    several = bool(config.corpora)
+    clean = [
+        _read(one, rename=several, check_audio=heard)
+        for one in (config.corpus, *config.corpora)
+        if one.role is None
+    ]
+    parts = [
+        (one, _spoken(one, clean, config.out) if one.speak else _read(one, rename=True, check_audio=True))
+        for one in config.corpora
+        if one.role is not None
+    ]
+    _require_names([corpus.name for corpus in (*clean, *(read for _, read in parts))])
+    roles: dict[str, list[Corpus]] = {}
+    for one, read in parts:
+        roles.setdefault(str(one.role), []).append(read)
+    return Inputs(
+        merge_corpora(clean),
+        recognizers,
+        {role: merge_corpora(some) for role, some in roles.items()},
+        _baseline(clean, parts),
+    )
+
+
+def _require_names(names: list[str]) -> None:
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise VoxauditError(f"two corpora are called '{twice}': give them names of their own (`name`)")
+
+
+def _baseline(clean: list[Corpus], parts: list[tuple[CorpusConfig, Corpus]]) -> dict[str, str]:
+    """Return the clean corpus that speech is compared with, by language and by corpus; empty where there is one."""
+    named = {read.name: one.baseline for one, read in parts if one.baseline is not None}
+    names = [corpus.name for corpus in clean]
+    for name, baseline in named.items():
+        if baseline not in names:
             raise VoxauditError(
-                f"{config.corpus.path}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
-                f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
+                f"corpora: the baseline of '{name}' is no clean corpus: '{baseline}'.{suggest(baseline, names)}"
+                f" There: {', '.join(names)}"
             )
-    corpora = {role: _natural(other, corpus, config.out) for role, other in config.corpora.items()}
-    return Inputs(corpus, recognizers, corpora)
+    if len(clean) == 1:
+        return {}
+    first = {language: corpus.name for corpus in reversed(clean) for language in _languages(corpus)}
+    strangers = [read.name for _, read in parts if not set(_languages(read)) & set(first)]
+    return {**first, **dict.fromkeys(strangers, names[0]), **named} or {names[0]: names[0]}
+
+
+def _languages(corpus: Corpus) -> list[str]:
+    known = corpus.table[LANGUAGE] if LANGUAGE in corpus.table.columns else None
+    return [] if known is None else known.drop_nulls().unique().sort().to_list()
 
 
 def _recognizers(config: AuditConfig) -> dict[str, Recognizer]:
@@ -197,22 +242,36 @@ def _recognizers(config: AuditConfig) -> dict[str, Recognizer]:
     }
 
 
-def _read(config: CorpusConfig, *, check_audio: bool = True) -> Corpus:
+def _read(config: CorpusConfig, *, rename: bool, check_audio: bool) -> Corpus:
     assert config.path is not None
     corpus = read_corpus(
         config.path,
         format=config.format,
         columns=config.columns,
         skip_bad_rows=config.skip_bad_rows,
+        name=config.name,
         check_audio=check_audio,
     )
-    return select(corpus, config.where)
+    for attribute in config.attributes:
+        if attribute not in corpus.attributes:
+            raise VoxauditError(
+                f"{config.path}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
+                f" Attributes there: {', '.join(corpus.attributes) or 'none'}"
+            )
+    return select(labeled(corpus, config.language, rename=rename), config.where)
 
 
-def _natural(config: CorpusConfig, clean: Corpus, folder: Path) -> Corpus:
-    """Return the corpus of a role: the user's, or the clean corpus's texts read aloud."""
-    if config.path is not None:
-        return _read(config)
-    from voxaudit.speak.texts import speak_texts
+def _spoken(config: CorpusConfig, clean: list[Corpus], folder: Path) -> Corpus:
+    """Return the clean corpora's texts read aloud: of the language that was named, else of the first corpus's."""
+    from voxaudit.speak.texts import speak_texts, voices_of
 
-    return read_corpus(speak_texts(clean.table["text"].drop_nulls().to_list(), folder / "synthetic"))
+    wanted = config.language or next(iter(_languages(clean[0])), None)
+    texts = [
+        text
+        for corpus in clean
+        if wanted is None or wanted in _languages(corpus)
+        for text in corpus.table["text"].drop_nulls().to_list()
+    ]
+    name = config.name or "synthetic"
+    spoken = read_corpus(speak_texts(texts, folder / name, voices=voices_of(wanted)), name=name)
+    return labeled(spoken, wanted, rename=True)

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
+import gzip
+import os
+
+import numpy as np
+import polars as pl
+import pytest
+import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from voxaudit.corpus import CorpusError, examine_corpus, read_corpus
+from voxaudit.config import load_config
+from voxaudit.corpus import CorpusError, columns, examine_corpus, lhotse, read_corpus
 from voxaudit.corpus.base import COLUMNS
+from voxaudit.errors import VoxauditError
+from voxaudit.tables import read_table
 
 LENIENT = settings(
     max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
@@ -108,3 +119,130 @@ def test_any_kaldi_directory(tmp_path, text, segments, speakers):
     (tmp_path / "utt2spk").write_text("\n".join(speakers))
     (tmp_path / "spk2gender").write_text("\n".join(speakers))
     check(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "m.csv",
+        "m.tsv",
+        "m.jsonl",
+        "m.json",
+        "m.parquet",
+        "m.stm",
+        "m.ctm",
+        "m.trn",
+        "m.xml",
+        "m.cha",
+        "m.jsonl.gz",
+    ],
+)
+def test_what_would_be_read_for_ever_is_not_opened(tmp_path, name):
+    """A pipe that nobody writes to, and a link to a device that never ends."""
+    os.mkfifo(tmp_path / name)
+    (tmp_path / f"zero{name}").symlink_to("/dev/zero")
+    for path in (tmp_path / name, tmp_path / f"zero{name}"):
+        with pytest.raises(CorpusError, match="neither a file nor a folder"):
+            read_corpus(path)
+        with pytest.raises(VoxauditError, match="is not a file"):
+            read_table(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
+@pytest.mark.parametrize(
+    "name",
+    [
+        "metadata.csv",
+        "manifest.csv",
+        "validated.tsv",
+        "text",
+        "wav.scp",
+        "x_se0_x.txt",
+        "x.cha",
+        "x.jsonl",
+    ],
+)
+def test_pipes_inside_a_folder_are_not_opened_either(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(VoxauditError):
+        read_corpus(tmp_path)
+
+
+def test_a_recording_that_is_a_pipe_is_no_recording(tmp_path):
+    os.mkfifo(tmp_path / "a.wav")
+    (tmp_path / "m.csv").write_text("path,text\na.wav,hello\n")
+    with pytest.raises(CorpusError, match="audio file does not exist"):
+        read_corpus(tmp_path / "m.csv")
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_a_length_of_time_in_a_parquet_manifest_is_seconds(tmp_path, unit):
+    soundfile.write(tmp_path / "a.wav", np.zeros(32_000), 16_000)
+    lengths = pl.Series([datetime.timedelta(seconds=1.5)], dtype=pl.Duration(unit))
+    table = pl.DataFrame({"path": ["a.wav"], "text": ["x"], "duration": lengths, "pause": lengths})
+    table.write_parquet(tmp_path / "m.parquet")
+    corpus = read_corpus(tmp_path / "m.parquet")
+    assert corpus.table["duration"].to_list() == [1.5]
+    assert corpus.table["pause"].to_list() == ["1.5"]
+    assert read_table(tmp_path / "m.parquet", strings=True)["pause"].to_list() == ["1.5"]
+
+
+class Names:
+    """Names that are taken, and how often all of them were looked through."""
+
+    def __init__(self, names):
+        self.names, self.passes = names, 0
+
+    def __contains__(self, name):
+        return name in self.names
+
+    def __iter__(self):
+        self.passes += 1
+        return iter(self.names)
+
+
+def test_not_everything_is_looked_through_for_every_column(monkeypatch):
+    """With ten thousand columns that takes longer than reading them."""
+    names = Names(columns.TAKEN)
+    monkeypatch.setattr(columns, "TAKEN", names)
+    plan = columns.plan_columns(["path", *(f"c{n}" for n in range(500))], "m.csv")
+    assert len(plan.attributes) == 500
+    assert names.passes < 5
+
+
+def test_a_wide_table_is_read_as_it_stands(tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 16_000)
+    names = [f"c{n}" for n in range(3000)]
+    rows = [",".join(["path", *names]), ",".join(["a.wav", *(f" v{n} " for n in range(3000))])]
+    (tmp_path / "m.csv").write_text("\n".join(rows) + "\n")
+    table = read_corpus(tmp_path / "m.csv").table
+    assert table.columns[-3000:] == names
+    assert table.row(0)[-3000:] == tuple(f"v{n}" for n in range(3000))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = " + "[" * 20_000,
+        "x = " + "{ a = " * 5_000,
+        "[run]\nseed = " + "9" * 10_000,
+        "[" * 20_000,
+        "a." * 20_000,
+    ],
+    ids=range(5),
+)
+def test_a_file_that_is_too_deep_or_too_long_is_one_line(tmp_path, text):
+    (tmp_path / "audit.toml").write_text(text)
+    with pytest.raises(VoxauditError, match=r"not valid TOML|unknown section") as caught:
+        load_config(tmp_path / "audit.toml")
+    assert len(str(caught.value)) < 1000
+
+
+def test_a_compressed_line_without_end_is_not_had_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(lhotse, "LONGEST_LINE", 1000)
+    cut = b'{"id": "a", "start": 0, "supervisions": [], "recording": {"sources": [{"source": "a.wav"}]}}\n'
+    with gzip.open(tmp_path / "cuts.jsonl.gz", "wb") as file:
+        file.write(cut + b"[" * 1_000_000)
+    read = examine_corpus(tmp_path / "cuts.jsonl.gz", format="lhotse", check_audio=False)
+    assert any(problem.kind == "bad_json" and problem.count == 1000 for problem in read.problems)

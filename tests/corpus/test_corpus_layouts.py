@@ -163,6 +163,7 @@ def common_voice(wavs):
 def test_common_voice(common_voice):
     corpus = read_corpus(common_voice)
     assert (corpus.format, corpus.name) == ("common_voice", "en")
+    assert corpus.table["language"].unique().to_list() == ["en"]
     first, second = corpus.table.rows(named=True)
     assert (first["id"], first["audio"]) == ("cv_1", f"{common_voice}/clips/cv_1.mp3")
     assert first["text"] == '"Hello," she said, "hello.'

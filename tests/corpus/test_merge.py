@@ -1,4 +1,4 @@
-"""Several corpora as one manifest: nothing of one is taken for something of another."""
+"""Several corpora in one run: nothing of one is taken for something of another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import tomllib
 import pytest
 
 from voxaudit.cli.main import main
-from voxaudit.corpus import merge_corpora, read_corpus
+from voxaudit.config import load_config
+from voxaudit.corpus import labeled, merge_corpora, read_corpus
+from voxaudit.corpus.merge import names_of
 
 
 @pytest.fixture
@@ -22,49 +24,54 @@ def two(wavs, monkeypatch):
 
 
 def test_ids_and_speakers_of_two_corpora_never_meet(two):
-    table = merge_corpora([read_corpus("one"), read_corpus("two")]).table
+    one, other = labeled(read_corpus("one"), "en", rename=True), labeled(read_corpus("two"))
+    table = merge_corpora([one, other]).table
     assert table["id"].to_list() == ["one/a", "one/b", "two/a"]
     assert table["speaker"].to_list() == ["one/s1", "one/s2", "two/s1"]
     assert table["corpus"].to_list() == ["one", "one", "two"]
+    assert table["language"].to_list() == ["en", "en", None]
     assert table["text"].to_list() == ["yes", "no", None]
     assert table["gender"].to_list() == ["f", "m", None]
     assert table["city"].to_list() == [None, None, "Rochester"]
     assert table["source_corpus"].to_list() == ["old", "old", None]
 
 
+def test_one_corpus_stays_as_it_is_and_keeps_a_column_of_its_own(two):
+    one = labeled(read_corpus("one"))
+    assert one.table["corpus"].to_list() == ["old", "old"]
+    assert merge_corpora([one]) is one
+
+
 def test_corpora_that_are_called_alike_get_a_number(two):
-    table = merge_corpora(
-        [read_corpus("one"), read_corpus("one"), read_corpus("two", name="../o\n\"ne'")]
-    ).table
-    assert table["corpus"].unique(maintain_order=True).to_list() == ["one", "one-2", "o_ne"]
-    assert table["id"].n_unique() == 5
+    corpora = [read_corpus("one"), read_corpus("one"), read_corpus("two", name="../o\n\"ne'")]
+    assert names_of(corpora) == ["one", "one-2", "o_ne"]
 
 
-def test_init_writes_one_manifest_for_several_corpora(two, capsys):
+def test_init_writes_a_section_for_each_of_several_corpora(two, capsys):
     (two / "sub").mkdir()
     assert main(["init", "one", "two", "sub/mine.toml"]) == 0
-    out = capsys.readouterr().out
-    assert "2 corpora as one" in out
-    assert "3 utterances, 3 speakers" in out
+    assert "2 corpora, 3 utterances, 3 speakers" in capsys.readouterr().out
     written = tomllib.loads((two / "sub" / "mine.toml").read_text())
-    assert written["corpus"]["path"] == "one+two.jsonl"
+    assert "corpus" not in written
+    assert [(one["name"], one["path"]) for one in written["corpora"]] == [
+        ("one", "../one"),
+        ("two", "../two"),
+    ]
     # A gap between corpora is a gap of texts and microphones: nobody is asked to compare them as groups.
-    assert written["corpus"]["attributes"] == ["gender"]
-    read = read_corpus(two / "sub" / "one+two.jsonl")
-    assert read.name == "one+two"
-    assert read.table["id"].to_list() == ["one/a", "one/b", "two/a"]
-    assert all(utterance.audio.is_file() for utterance in read)
-    assert main(["init", "one", "two", "sub/other.toml"]) == 2
-    assert "one+two.jsonl: exists already" in capsys.readouterr().err
+    assert [one["attributes"] for one in written["corpora"]] == [["gender"], []]
+    config = load_config(two / "sub" / "mine.toml")
+    assert (config.corpus.name, [one.name for one in config.corpora]) == ("one", ["two"])
+    assert config.attributes == ("gender",)
+    assert main(["init", "one", "two", "sub/mine.toml"]) == 2
+    assert "mine.toml: exists already" in capsys.readouterr().err
 
 
-def test_a_bad_row_in_one_of_several_stops_init_unless_it_is_left_out(two, capsys):
+def test_problems_of_several_corpora_are_said_with_their_names(two, capsys):
     with (two / "two" / "manifest.csv").open("a") as file:
         file.write("gone.wav,s2,Rochester\n")
-    assert main(["init", "one", "two"]) == 2
-    assert "1 audio file does not exist (row 3: 'gone.wav'" in capsys.readouterr().err
-    assert not (two / "audit.toml").exists()
     assert main(["init", "one", "two", "--skip-bad-rows"]) == 0
-    assert "3 utterances" in capsys.readouterr().out
-    assert main(["init", "two", "--skip-bad-rows", "--force"]) == 0
-    assert tomllib.loads((two / "audit.toml").read_text())["corpus"]["skip_bad_rows"] is True
+    said = capsys.readouterr()
+    assert "3 utterances" in said.out
+    assert "note: two: 1 audio file does not exist (row 3: 'gone.wav'" in said.err
+    corpora = tomllib.loads((two / "audit.toml").read_text())["corpora"]
+    assert [one["skip_bad_rows"] for one in corpora] == [True, True]

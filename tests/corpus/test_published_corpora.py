@@ -46,10 +46,11 @@ def test_multilingual_librispeech(wavs):
         ("6892_10049_000018", "6892", "dwa słowa", "test", "female", "F"),
     ]
     assert all(utterance.audio.is_file() for utterance in corpus)
+    assert values(corpus, "language") == [("pl",), ("pl",)]
     one = read_corpus(root / "test")
-    assert (one.format, values(one, "id", "gender", "split")) == (
+    assert (one.format, values(one, "id", "gender", "split", "language")) == (
         "mls",
-        [("6892_10049_000018", "female", "test")],
+        [("6892_10049_000018", "female", "test", "pl")],
     )
     (root / "test/audio/6892/10049/6892_10049_000018.flac").unlink()
     with pytest.raises(CorpusError, match=r"\(test/transcripts\.txt:1: 'test/audio/6892"):
@@ -73,7 +74,7 @@ def test_fleurs(wavs):
     ]
     assert "no_speaker" in kinds(corpus)
     one = read_corpus(root / "test.tsv")
-    assert (one.format, values(one, "raw_transcription")) == ("fleurs", [('He said "go".',)])
+    assert (one.format, values(one, "raw_transcription", "language")) == ("fleurs", [('He said "go".', "en")])
 
 
 def test_vctk(wavs):

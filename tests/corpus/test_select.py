@@ -48,6 +48,16 @@ def test_each_kind_of_clause(corpus, clause, ids):
     assert chosen(corpus, clause) == list(ids)
 
 
+def test_words_durations_and_the_corpus_are_known_though_no_column_says_them(corpus, wavs):
+    (wavs() / "long.csv").write_text("path,text\na.wav,one two three\nb.wav, one  two \nc.wav,\n")
+    spoken = read_corpus(wavs() / "long.csv")
+    assert chosen(spoken, "words>=3") == ["a"]
+    assert chosen(spoken, "words<3") == ["b"]  # c has no text
+    assert select(spoken, ["words>=3"]).table.columns == spoken.table.columns
+    assert chosen(corpus, "duration>0") == list("abcd")
+    assert chosen(corpus, "corpus=m", "gender=male") == ["b"]
+
+
 def test_all_clauses_must_hold_and_the_note_says_how_many(corpus):
     assert chosen(corpus, *SRB_ACCENTED) == ["b"]
     part = select(corpus, ["gender=female", "dnsmos>=3.4"])

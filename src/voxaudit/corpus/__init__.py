@@ -3,7 +3,8 @@
 from voxaudit.corpus.base import Corpus, CorpusError, Problem, Utterance
 from voxaudit.corpus.columns import parse_columns
 from voxaudit.corpus.export import write_manifest
-from voxaudit.corpus.merge import merge_corpora
+from voxaudit.corpus.languages import base_language
+from voxaudit.corpus.merge import labeled, merge_corpora
 from voxaudit.corpus.read import examine_corpus, read_corpus, without_bad_rows
 from voxaudit.corpus.rows import FORMATS
 from voxaudit.corpus.select import select
@@ -14,7 +15,9 @@ __all__ = [
     "CorpusError",
     "Problem",
     "Utterance",
+    "base_language",
     "examine_corpus",
+    "labeled",
     "merge_corpora",
     "parse_columns",
     "read_corpus",

@@ -91,12 +91,12 @@ def plan_columns(
     fields = {ours: theirs for ours, theirs in chosen.items() if theirs and ours in USUAL_NAMES}
     renamed = {theirs: ours for ours, theirs in chosen.items() if theirs and ours not in USUAL_NAMES}
     attributes: dict[str, str] = {}
+    known, kept = set(fields.values()), set(renamed.values())
     for column in present:
-        if column in fields.values() and column not in renamed:
+        if column in known and column not in renamed:
             continue
         name = wanted = renamed.get(column, column)
-        reserved = {*TAKEN, *attributes, *(() if column in renamed else renamed.values())}
-        while name in reserved:
+        while name in TAKEN or name in attributes or (name in kept and column not in renamed):
             name = f"source_{name}"
         if name != wanted:
             problems.append(_collision(wanted, name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,8 @@ def read_delimited(path: Path, separator: str | None = None, *, quoted: bool | N
 
 def delimited_header(path: Path) -> list[str]:
     """Return the column names of a CSV or TSV file, [] where there are none. Never raises."""
+    if not path.is_file():
+        return []
     try:
         with path.open("rb") as file:
             line = file.readline(1 << 20).decode("utf-8-sig", "replace")
@@ -143,7 +146,7 @@ def _header(row: list[str], path: Path) -> list[str]:
     while len(names) > 1 and not names[-1]:
         names.pop()
     names = [name or f"column_{place}" for place, name in enumerate(names, start=1)]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        raise CorpusError(f"{path}: more than one column is called {twice[0]!r}; rename one of them")
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise CorpusError(f"{path}: more than one column is called {twice!r}; rename one of them")
     return names

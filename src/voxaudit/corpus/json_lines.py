@@ -49,6 +49,8 @@ def read_json(path: Path) -> Any:
 
 def json_keys(path: Path) -> list[str]:
     """Return the keys of the first object of a file, [] where there is none. Never raises."""
+    if not path.is_file():
+        return []
     try:
         with path.open("rb") as file:
             start = file.read(1 << 20).decode("utf-8-sig", "replace").lstrip(" \t\r\n[")

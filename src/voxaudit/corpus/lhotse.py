@@ -20,6 +20,10 @@ _NOT_ATTRIBUTES = frozenset(
 )
 
 
+LONGEST_LINE = 1 << 24
+"""Bytes of a line that are read: a few compressed ones can be a line without end."""
+
+
 def detect(path: Path) -> bool:
     """Say whether the first line is a cut: it has a recording or supervisions, and a start."""
     if not path.name.endswith(_ENDINGS) or not path.is_file():
@@ -59,7 +63,7 @@ def _open(path: Path) -> IO[bytes]:
 
 def _records(path: Path, misfits: Misfits, others: Misfits) -> Iterator[dict[str, object]]:
     with _open(path) as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
             if not line.strip():
                 continue
             try:

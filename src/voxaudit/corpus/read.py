@@ -138,6 +138,8 @@ def _require(path: Path) -> None:
         usable = False
     if not usable:
         raise CorpusError(f"{quote(str(path), 200)}: cannot be used as a path; rename it")
+    if exists and not (path.is_file() or path.is_dir()):  # a device or a pipe would be read for ever
+        raise CorpusError(f"{path}: is neither a file nor a folder")
     if not exists:
         parent = path.absolute().parent
         near = suggest(path.name, [entry.name for entry in parent.iterdir()]) if parent.is_dir() else ""
@@ -304,8 +306,12 @@ def _work_table(rows: Rows, plan: Plan, check_audio: bool) -> pl.DataFrame:
 
 def clean(column: pl.Series) -> pl.Series:
     """Return a column as strings without white space around them; what is empty becomes null."""
+    return pl.select(_cleaned(pl.lit(column))).to_series()
+
+
+def _cleaned(column: pl.Expr) -> pl.Expr:
     stripped = column.cast(pl.String).str.strip_chars()
-    return stripped.set(stripped == "", None)
+    return pl.when(stripped != "").then(stripped)
 
 
 def _failed(work: pl.DataFrame, plan: Plan) -> list[tuple[RowCheck, pl.Series]]:
@@ -395,7 +401,8 @@ def _corpus_table(source: pl.DataFrame, work: pl.DataFrame, plan: Plan) -> pl.Da
         start.alias("start"),
         pl.coalesce("duration_number", end - start.fill_null(0.0)).alias("duration"),
     ).select(COLUMNS)
-    return ours.with_columns(clean(source[theirs]).alias(name) for name, theirs in plan.attributes.items())
+    attributes = (_cleaned(pl.col(theirs)).alias(name) for name, theirs in plan.attributes.items())
+    return ours.hstack(source.select(attributes))
 
 
 def _nothing(rows: Rows, height: int) -> Problem:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from voxaudit.corpus.base import Corpus
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
 
 ROLES = {
@@ -29,7 +29,7 @@ def check_role(name: str) -> None:
     """Raise one line unless `name` is a role, or a role and a name joined by `_`."""
     if not role_of(name):
         raise VoxauditError(
-            f"corpora.{name}: not a role.{suggest(name, list(ROLES))} Roles: {', '.join(ROLES)},"
+            f"corpora: '{one_line(name, 60)}' is not a role.{suggest(name, list(ROLES))} Roles: {', '.join(ROLES)},"
             " also with a name of your own (far_field_ami)"
         )
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import polars as pl
 
 from voxaudit.corpus.base import Corpus, CorpusError, Problem
+from voxaudit.corpus.describe import durations
 from voxaudit.corpus.problems import quote
 from voxaudit.errors import VoxauditError
 from voxaudit.registry import suggest
@@ -58,13 +59,31 @@ def parse_clause(text: str) -> Clause:
 def select(corpus: Corpus, clauses: Sequence[str | Clause]) -> Corpus:
     """Return the corpus of the rows that meet every clause; a note says how many.
 
-    Columns are ours (`speaker`, `duration` ...) or attributes. An unknown column, a number compared with what is no
-    number, and a choice that leaves nothing raise `CorpusError`.
+    Columns are ours (`speaker`, `duration` ...), attributes, or `words`: how many the reference text has. An unknown
+    column, a number compared with what is no number, and a choice that leaves nothing raise `CorpusError`.
     """
     if not clauses:
         return corpus
-    kept, notes = choose_rows(corpus.table, clauses, corpus.name, noun="utterances")
-    return replace(corpus, table=kept, problems=(*corpus.problems, *notes))
+    parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
+    table = _with_known(corpus, {clause.column for clause in parsed})
+    kept, notes = choose_rows(table, parsed, corpus.name, noun="utterances")
+    return replace(corpus, table=kept.select(corpus.table.columns), problems=(*corpus.problems, *notes))
+
+
+def _with_known(corpus: Corpus, wanted: Collection[str]) -> pl.DataFrame:
+    """Return the table with what is known of every utterance though no column says it, where it is asked for.
+
+    `words` are those of the reference text, between blanks; `duration` that of the recording where none is given;
+    `corpus` the name of the corpus.
+    """
+    table = corpus.table
+    if "words" in wanted and "words" not in table.columns:
+        table = table.with_columns(words=pl.col("text").str.extract_all(r"\S+").list.len())
+    if "duration" in wanted and table["duration"].null_count():
+        table = table.with_columns(duration=durations(table))
+    if "corpus" in wanted and "corpus" not in table.columns:
+        table = table.with_columns(corpus=pl.lit(corpus.name))
+    return table
 
 
 def choose_rows(

@@ -50,7 +50,9 @@ class Misfits:
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what can go wrong while a text file is read into one line."""
+    """Turn what can go wrong while a text file is read into one line; what is no file is not opened."""
+    if path.exists() and not path.is_file():  # a device or a pipe would be read for ever
+        raise CorpusError(f"{path}: is not a file")
     try:
         yield
     except UnicodeDecodeError:

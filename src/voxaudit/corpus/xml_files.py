@@ -20,6 +20,8 @@ def read_xml(path: Path) -> Element:
     parser.CharacterDataHandler = builder.data
     # Entities are declared in a document type only: without one, nothing can expand or name another file.
     parser.StartDoctypeDeclHandler = lambda *_: _refuse(path)
+    if path.exists() and not path.is_file():  # a device or a pipe would be read for ever
+        raise CorpusError(f"{path}: is not a file")
     try:
         with path.open("rb") as file:
             parser.ParseFile(file)

@@ -12,7 +12,7 @@ SLOTS = {
     **{f"pgd:{severity}": _ATTACK for severity in (1, 2, 3, 4)},
     **{f"universal:{severity}": _UNIVERSAL for severity in (1, 2, 3, 4)},
     **{
-        name: f"a corpus in that role: [corpora.{name}] in audit.toml"
+        name: f'a corpus in that role: [[corpora]] with role = "{name}" in audit.toml'
         for name in (
             "synthetic",
             "accented",

@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio, Samples, read, resample, write
-from voxaudit.errors import VoxauditError, one_line
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.noise import add_at_snr, measured_snr
 from voxaudit.perturb.sources.base import IS_SOURCE, NoiseSource, Signal
+from voxaudit.tables import read_json
 
 SEVERITIES = {1: 40.0, 2: 30.0, 3: 20.0, 4: 10.0}
 """Signal-to-noise ratios in dB of the attacks' severities (SRB, Table 2)."""
@@ -140,10 +141,7 @@ def _about(file: Path) -> dict[str, Any]:
     beside = file.with_suffix(".json")
     if not beside.is_file():
         return {}
-    try:
-        about = json.loads(beside.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise VoxauditError(f"{beside}: cannot read this file ({one_line(error, 200)})") from error
+    about = read_json(beside)
     if not isinstance(about, dict):
         raise VoxauditError(f"{beside}: a mapping is expected, not {type(about).__name__}")
     return about

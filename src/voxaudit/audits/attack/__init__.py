@@ -37,7 +37,8 @@ AUDIT = Audit(
     " again",
     options={
         "recognizers": OPTIONS["recognizers"].noting(
-            "what is attacked: file.py:object or module:object with gradients, hf:FOLDER; by blackbox, any engine"
+            "what is attacked: file.py:object or module:object with gradients, hf:FOLDER; by blackbox, any engine;"
+            " NAME=hf:FOLDER is called as in a run"
         ),
         "method": Option(
             "noise for each utterance by gradient, one noise for all, or by transcripts alone",
@@ -49,6 +50,12 @@ AUDIT = Audit(
         "norm": Option("pgd: the norm of the bound", choices=("l2", "linf")),
         "steps": Option("pgd: steps", "count", "N", at_least=1),
         "restarts": Option("pgd: further random starts", "count", "N", at_least=0),
+        "enough": Option(
+            "pgd: an utterance is done at this word error rate; 0: never before the last step",
+            "number",
+            "RATE",
+            at_least=0,
+        ),
         "dev": Option(
             "universal: the corpus it is found on (default: half of the speakers)", "file", "CORPUS"
         ),

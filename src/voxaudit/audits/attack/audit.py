@@ -6,6 +6,7 @@ The answer is made from what the folder holds, so that it is the same when it is
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
@@ -35,7 +36,7 @@ from voxaudit.audits.attack.campaign import Campaign, Plan
 from voxaudit.audits.attack.result import Row, transcript_rows
 from voxaudit.audits.audit import asks
 from voxaudit.audits.hearing import as_written, corpus_to_hear, finished, left_out, reading
-from voxaudit.corpus import Corpus, Utterance
+from voxaudit.corpus import Corpus, Utterance, labeled
 from voxaudit.errors import VoxauditError
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.recognize.attack.gradient import Norm, Pgd, UniversalSettings
@@ -45,7 +46,7 @@ from voxaudit.run.progress import Progress
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score import normalizer, score_transcripts
 from voxaudit.tables import write_atomically
-from voxaudit.wording import counted, in_points, percent
+from voxaudit.wording import counted, in_points, not_excluded, percent
 
 NAME, TITLE, ABOUT = "attack", "Attacks", "adversarial noise"
 
@@ -75,6 +76,7 @@ def attack(
     norm: Norm = "l2",
     steps: int = 50,
     restarts: int = 0,
+    enough: float = 1.0,
     dev: str | Path | Corpus | None = None,
     epochs: int = 10,
     queries: int = 200,
@@ -94,9 +96,11 @@ def attack(
     folder `attack`, is read again and nothing is heard.
 
     `method` is `pgd` (noise for each utterance by gradient, SRB Eq. 1 to 3: `steps`, `restarts`, a bound in `norm`;
-    `target` is a text it shall hear), `universal` (one noise for all, Algorithm 1: found in `epochs` passes over `dev`,
+    an utterance is done at a word error rate of `enough`, with 0 never before the last step, as in the paper; `target`
+    is a text it shall hear), `universal` (one noise for all, Algorithm 1: found in `epochs` passes over `dev`,
     without one on half of the speakers) or `blackbox` (by `queries` transcripts per utterance; any recognizer).
-    `recognizers` are names (`hf:FOLDER`, `file.py:object`, an engine), models with gradients (`Differentiable`) or
+    `recognizers` are names (`hf:FOLDER`, `file.py:object`, an engine; `NAME=hf:FOLDER` gives it the name it has in a
+    run), models with gradients (`Differentiable`) or
     recognizers. `utterances` attacks only so many, of as many speakers and groups of the `attributes` as possible;
     `batch` are taken at a time. The options of `RunOptions` can be given together as `options`, and some by their
     names (`workers=2`).
@@ -116,7 +120,7 @@ def attack(
     options.require_on_demand()
     plan = replace(
         plan,
-        pgd=Pgd(20.0, norm, steps, restarts=restarts, batch=batch),
+        pgd=Pgd(20.0, norm, steps, restarts=restarts, enough=enough or math.inf, batch=batch),
         universal=UniversalSettings(20.0, epochs=epochs, batch=batch),
         dev=None if dev is None else corpus_to_hear(dev),
         seed=options.seed,
@@ -125,14 +129,16 @@ def attack(
         raise VoxauditError("name what is attacked", see=("recognizers",))
     if out is None:
         raise VoxauditError("name a folder for what is found", see=("out",))
-    corpus = corpus_to_hear(
-        source,
-        format=format,
-        columns=columns,
-        skip_bad_rows=skip_bad_rows,
-        utterances=utterances,
-        attributes=attributes,
-        seed=options.seed,
+    corpus = labeled(
+        corpus_to_hear(
+            source,
+            format=format,
+            columns=columns,
+            skip_bad_rows=skip_bad_rows,
+            utterances=utterances,
+            attributes=attributes,
+            seed=options.seed,
+        )
     )
     victims = open_victims(recognizers)
     if method != "blackbox":
@@ -269,7 +275,7 @@ def _sentence(row: Row, verdict: Verdict) -> str:
     tries = "the worst of as much plain noise" if row.method == "blackbox" else "plain noise"
     plain = "" if row.wer_noise is None else f"; {tries} of that level gives {percent(row.wer_noise)}"
     sure = {
-        "not_shown": ", so no harm is shown",
+        "not_shown": f", so no harm is shown; {not_excluded(max(high or 0.0, 0.0), 'one')}",
         "refused": f", but how sure that is cannot be said with {counted(row.utterances, 'utterance')}",
     }.get(verdict, "")
     return (

@@ -29,6 +29,13 @@ AUDIT = Audit(
     ),
     options={
         "by": OPTIONS["by"].noting("language, corpus or both; default: pooled"),
+        "baseline": Option(
+            "the clean corpus that accented and social speech is compared with, by language or by corpus",
+            "pairs+",
+            "en=CORPUS",
+        ),
+        "reference": Option("the group that others are divided by", "pairs+", "gender=male"),
+        "table": Option("show only this table: 1 is Speech Robust Bench's Table 1", metavar="NAME"),
         "facts": Option(
             "facts about recognizers: a file with a column recognizer, then parameters, hours ...",
             "file",

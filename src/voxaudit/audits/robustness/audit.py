@@ -35,10 +35,11 @@ from voxaudit.audits.robustness.trials import (
     read_trials,
 )
 from voxaudit.audits.scores import Names, Scores, Source
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
-from voxaudit.perturb.settings import ALL, ATTACKED, Setting, in_steps
+from voxaudit.perturb.settings import ALL, ATTACKED, CATEGORIES, Setting, in_steps
+from voxaudit.registry import suggest
 from voxaudit.score.quality.difficulty import choose_difficulties, quality_of
 from voxaudit.stats.multiplicity import farther_together
 from voxaudit.wording import (
@@ -46,6 +47,7 @@ from voxaudit.wording import (
     counted,
     in_points,
     listed,
+    not_excluded,
     percent,
     percent_interval,
     ratio_interval,
@@ -84,6 +86,9 @@ def robustness(
     columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] = (),
     by: Sequence[str] = (),
+    baseline: Mapping[str, str] | None = None,
+    reference: Mapping[str, str] | None = None,
+    table: str | None = None,
     difficulty: Any = None,
     facts: Any = None,
     confidence: float = 0.95,
@@ -95,15 +100,21 @@ def robustness(
     `WERD = WER(scenario) - WER(clean)` on the utterances heard both ways, and `NWERD = 100 WERD / difficulty` (Speech
     Robust Bench, section 3.2), both as fractions; averaged over severities, then perturbations, then categories.
     Several sources hold other recognizers, or further random draws of the same scenarios. A table needs the columns
-    utterance, speaker, scenario, recognizer, words and errors (or substitutions, deletions, insertions), and clean
-    speech, which is kept whatever `scenario` names.
+    scenario, recognizer, words and errors (or substitutions, deletions, insertions), and clean speech, which is kept
+    whatever `scenario` names. Without a column speaker there are no intervals, without a column utterance rows are
+    sums.
 
-    `difficulty` is `published`, `measured`, `none`, a file or a table with the columns scenario and difficulty; without
-    it difficulties are those measured in the run, else the published ones. `attributes` are columns whose groups are
-    compared under disturbance: `LWERR = log2(WER of a group / WER of the other)` (Eq. 5). Languages and corpora are
-    pooled unless `by` names their columns. `facts`, a file or a table, says of each recognizer what may go with its
-    robustness. Intervals of differences come from `resamples` draws of speakers; groups are compared by shuffling
-    speakers between them. `detail` (`Robustness`) has everything that was measured.
+    `difficulty` is `published`, `measured`, `none`, a file or a table with the columns scenario and difficulty (and
+    language, where they differ by it); without it difficulties are those measured in the run, else the published ones.
+    `attributes` are columns whose groups are compared under disturbance: `LWERR = log2(WER of a group / WER of the
+    other)` (Eq. 5). Languages and corpora are pooled unless `by` names their columns. `baseline` names the clean corpus
+    that accented and social speech is compared with, by language or by corpus (`{"en": "LibriSpeech"}`); a run of
+    several clean corpora has one. Languages are then set apart, other scenarios are compared with clean speech of their
+    own corpus, and averages are over corpora first. `reference` names the group that others are divided by
+    (`{"gender": "male"}`). `table` is the one that is shown: `1` is the paper's Table 1. `facts`, a file or a table,
+    says of each recognizer what may go with its robustness. Intervals of differences come from `resamples` draws of
+    speakers; groups are compared by shuffling speakers between them. `detail` (`Robustness`) has everything that was
+    measured.
 
     >>> import polars as pl
     >>> errors = {"clean": 5, "gaussian_noise:1": 8, "gaussian_noise:3": 20}
@@ -131,27 +142,33 @@ def robustness(
         where=where,
         columns=columns,
     )
-    trials, unfit = read_trials(scores, _names(attributes), _names(by))
+    if baseline is None:
+        baseline = {key: name for run in scores.runs for key, name in run.config.get("baseline", {}).items()}
+    trials, unfit = read_trials(scores, _names(attributes), _names(by), baseline)
     if set(trials.settings) == {CLEAN}:
         raise refuse("nothing_disturbed", "only clean speech was heard and scored", about=scores.where)
     folders = [run.folder for run in scores.runs]
-    given, origin = choose_difficulties(difficulty, folders, list(trials.settings))
-    hard, unknown = ({}, []) if given is None else check_difficulty(given, trials.settings)
+    given, origin = choose_difficulties(difficulty, folders, list(trials.settings), trials.languages)
+    hard, unknown = ({}, []) if given is None else check_difficulty(given, trials)
     found = measure_robustness(
         trials,
         difficulty=hard,
         difficulty_source=origin,
         quality=quality_of(origin, folders),
+        reference=_checked(reference, trials.groups),
         facts=None if facts is None else read_facts(facts, trials.recognizers),
         confidence=confidence,
         resamples=resamples,
         seed=seed,
     )
+    tables = tuple(_tables(found))
     return Answer(
         audit=AUDIT,
         title="Robustness",
-        findings=tuple(replace(one, level=confidence) for one in _findings(found, confidence)),
-        tables=tuple(_tables(found)),  # type: ignore[arg-type]
+        findings=tuple(
+            replace(one, level=confidence) for one in _findings(found, confidence, scores.on_whom)
+        ),
+        tables=tables if table is None else _first(table, tables),  # type: ignore[arg-type]
         figures=tuple(_figures(found, trials.groups)),
         notes=(
             *_notes(scores, found),
@@ -168,6 +185,36 @@ def _names(given: Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
+def _checked(reference: Mapping[str, str] | None, groups: Mapping[str, list[str]]) -> dict[str, str]:
+    """Return the groups that others are divided by; one that is not there raises one line."""
+    for attribute, group in (reference or {}).items():
+        known = groups.get(attribute)
+        if known is None:
+            raise VoxauditError(
+                f"a reference is a group of an attribute that is compared, and '{one_line(attribute, 60)}' is none",
+                see=("attributes", "reference"),
+            )
+        if group not in known:
+            raise VoxauditError(
+                f"{attribute}: no group '{one_line(group, 60)}'.{suggest(group, known)} There: {', '.join(known)}",
+                see=("reference",),
+            )
+    return dict(reference or {})
+
+
+def _first(name: str, tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Return the table of a name, and all others folded away behind it."""
+    known = {one.id: one for one in tables}
+    name = TABLE_1 if name == "1" else name
+    if name not in known:
+        raise VoxauditError(
+            f"no table '{one_line(name, 60)}'.{suggest(name, list(known))} There: {', '.join(known)}",
+            see=("table",),
+        )
+    others = [replace(one, folded=True) for one in tables if one.id != name]
+    return (replace(known[name], folded=False), *others)
+
+
 def _with_clean(scenario: Names) -> Names:
     """Return the scenarios asked about and clean speech, which all are compared with."""
     return None if scenario is None else (CLEAN, *(name for name in _names(scenario) if name != CLEAN))
@@ -176,8 +223,8 @@ def _with_clean(scenario: Names) -> Names:
 # The findings
 
 
-def _findings(found: Robustness, confidence: float) -> Iterator[Finding]:
-    yield from _overall(found)
+def _findings(found: Robustness, confidence: float, on_whom: str) -> Iterator[Finding]:
+    yield from _overall(found, on_whom)
     yield from _ranking(found)
     yield from _categories(found)
     yield from _worst_category(found, confidence)
@@ -203,6 +250,8 @@ def _finding(row: Mapping[str, Any], *parts: str, measure: str, sentence: str, *
 def _measured(row: Mapping[str, Any], measure: str, sentence: str, **facts: Any) -> Finding:
     """Return a rate or a cost of a row of `levels`. It is no claim: its interval allows for no others."""
     level = "overall" if row["level"] == "overall" else row["name"]
+    if row["level"] == "category":
+        facts["category"] = level
     ends = {"estimate": row[measure], "low": row[f"{measure}_low"], "high": row[f"{measure}_high"]}
     return _finding(row, level, measure=measure, sentence=sentence, scenario=level, **ends, **facts)
 
@@ -211,9 +260,12 @@ def _points(row: Mapping[str, Any], measure: str) -> str:
     return in_points(row[measure], row[f"{measure}_low"], row[f"{measure}_high"])
 
 
-def _overall(found: Robustness) -> Iterator[Finding]:
+def _overall(found: Robustness, on_whom: str) -> Iterator[Finding]:
     """Yield what disturbed speech costs each recognizer on average, and where it costs most."""
-    known = found.levels.filter(pl.col("werd").is_not_null())
+    attacks = {one.category for one in found.settings.values() if one.attack}
+    known = found.levels.filter(
+        pl.col("werd").is_not_null(), ~((pl.col("level") == "category") & pl.col("name").is_in(attacks))
+    )
     for _, own in known.group_by(found.labels, maintain_order=True):
         categories = own.filter(pl.col("level") == "category").sort(
             "werd", descending=True, maintain_order=True
@@ -225,10 +277,13 @@ def _overall(found: Robustness) -> Iterator[Finding]:
                 over = f"{categories.height} categories of disturbance ({over})"
                 most = f"; most under {spoken(worst['name'])}, {_points(worst, 'werd')}"
             sentence = (
-                f"Disturbed speech adds {_points(row, 'werd')} to the word error rate of {_who(row)}, on average over"
-                f" {over}{most}."
+                f"Disturbed speech adds {_points(row, 'werd')} to the word error rate of {_who(row)}{on_whom}, on"
+                f" average over {over}{most}."
             )
             yield _measured(row, "werd", sentence, headline=True)
+            if row["nwerd"] is not None:
+                sentence = f"On average over {over}, {_who(row)} has an NWERD of {_points(row, 'nwerd')}."
+                yield _measured(row, "nwerd", sentence)
             mean = percent_interval(row["wer"], row["wer_low"], row["wer_high"])
             yield _measured(
                 row, "wer", f"On average over {over}, {_who(row)} gets {mean} of the words wrong."
@@ -318,7 +373,8 @@ def _ranking(found: Robustness) -> Iterator[Finding]:
             facts |= {"verdict": "not_shown", "excludes": max(limits_known, key=abs, default=None)}
             alike, two = f"{listed(first[:-1])} and {first[-1]}", len(first) == 2
             sentence = f"{alike} cannot be told apart under disturbance{in_language}"
-            sentence += f": {'they' if two else 'the best two'} differ by {value}"
+            sentence += f": {'they' if two else 'the best two'} differ by {value}, and"
+            sentence += f" {not_excluded(facts['excludes'], 'a difference')}"
             beats = own.filter(pl.col("recognizer").is_in(first) & (pl.col("verdict") == "shown"))
             beaten = beats["against"].to_list()
             worse = [name for name in names if beaten.count(name) == len(first)]
@@ -361,6 +417,8 @@ def _silence(found: Robustness) -> Iterator[Finding]:
         known = row["low"] is not None and row["high"] is not None
         limits = f" ({row['low']:.1f} to {row['high']:.1f})" if known else ""
         heard = f"{row['words_per_minute']:.1f}{limits} words per minute"
+        if not row["words_per_minute"]:
+            heard = "no words" + (f" (up to {row['high']:.1f} per minute are not excluded)" if known else "")
         yield _finding(
             row,
             row["scenario"],
@@ -371,7 +429,7 @@ def _silence(found: Robustness) -> Iterator[Finding]:
             high=row["high"],
             unit="words per minute",
             scenario=row["scenario"],
-            headline=row["words_per_minute"] > 0,
+            headline=True,
         )
 
 
@@ -490,9 +548,12 @@ def _slopes(found: Robustness) -> Iterator[Finding]:
     name = MEASURES[found.measure]
     for row in found.correlates.iter_rows(named=True):
         fact, language = row["fact"], row.get("language")
-        says = f"No relation of {fact} and {name} is shown"
+        says, left, excludes = f"No relation of {fact} and {name} is shown", "", None
         if row["verdict"] == "shown":
             says = f"More {fact} goes with {'higher' if row['slope'] > 0 else 'lower'} {name}"
+        else:
+            excludes = None if row["low"] is None else max(row["low"], row["high"], key=abs)
+            left = f"; {not_excluded(excludes, 'one')}"
         over = f"{row['recognizers']} recognizers" + ("" if language is None else f" ({language})")
         value = in_points(row["slope"], row["low"], row["high"])
         yield _finding(
@@ -500,7 +561,8 @@ def _slopes(found: Robustness) -> Iterator[Finding]:
             fact,
             measure="slope",
             verdict=row["verdict"],
-            sentence=f"{says} over {over}: {value} per {row['scale']}.",
+            sentence=f"{says} over {over}: {value} per {row['scale']}{left}.",
+            excludes=excludes,
             estimate=row["slope"],
             low=row["low"],
             high=row["high"],
@@ -595,6 +657,7 @@ def _tables(found: Robustness) -> Iterator[Table]:
             note="Every word is made up.",
         ),
         *_other_tables(found),
+        _table_1(found),
     )
     return (table for table in tables if table.frame.height)
 
@@ -663,6 +726,55 @@ def _level_tables(found: Robustness, rates: str) -> Iterator[Table]:
     )
     yield _table(
         "corpora", "Every corpus by itself", found.corpora, f"level name {rates} {about}", folded=True
+    )
+
+
+SHORT = {
+    "accented speech": "accent",
+    "audio processing": "audio proc",
+    "environmental noise": "noise (env)",
+    "white noise": "noise (white)",
+    "special effects": "sFX",
+    "far-field conversation": "social (FF)",
+    "near-field conversation": "social (NF)",
+    "spatial acoustics": "spatial",
+    "synthetic speech": "synth speech",
+    ALL: "AVG",
+    "utterance-agnostic attack": "Adv (UA)",
+    "utterance-specific attack": "Adv (US)",
+    ATTACKED: "AVG (Adv)",
+}
+"""The columns of SRB's Table 1, in its order: NWERD, of attacks WERD."""
+TABLE_1 = "table_1"
+
+
+def _table_1(found: Robustness) -> Table:
+    """Return SRB's Table 1: utility, NWERD by category and on average, WERD under attack; a line per model."""
+    attacks = {*(name for name in CATEGORIES if name.endswith("attack")), ATTACKED}
+    rows = []
+    for key, part in found.levels.group_by(found.labels, maintain_order=True):
+        own = {(row["level"], row["name"]): row for row in part.iter_rows(named=True)}
+        row = dict(zip(found.labels, key, strict=True))
+        row["clean"] = own.get(("scenario", CLEAN), {}).get("wer")
+        for name, short in SHORT.items():
+            level = "overall" if name in (ALL, ATTACKED) else "category"
+            row[short] = own.get((level, name), {}).get("werd" if name in attacks else "nwerd")
+        rows.append(row)
+    schema = {
+        **dict.fromkeys(found.labels, pl.String),
+        **dict.fromkeys(("clean", *SHORT.values()), pl.Float64),
+    }
+    frame = pl.DataFrame(rows, schema=schema)
+    heard = [short for short in SHORT.values() if frame[short].count()]
+    order = [*found.labels[1:], "AVG", "clean"]
+    return _table(
+        TABLE_1,
+        "Table 1 of Speech Robust Bench",
+        frame.sort(order, nulls_last=True, maintain_order=True) if heard else frame.clear(),
+        ("clean", "clean WER", "percent"),
+        *((short, short, "points") for short in heard),
+        note="NWERD by category of disturbance, and WERD under attack (Adv): less is better.",
+        folded=True,
     )
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from voxaudit.answer import number_or_none
 from voxaudit.audits.robustness.trials import COUNTS, Trials, by_people
+from voxaudit.corpus.roles import role_of
 from voxaudit.perturb import CLEAN
 from voxaudit.score.quality import nwerd
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
@@ -61,6 +62,27 @@ class Cell:
         ]
         return Pulls(moved[0] - moved[1], np.maximum(*(np.nan_to_num(side.share) for side in (ours, theirs))))
 
+    def fixed(self) -> Cell:
+        """Return the cell as if every draw had heard just this."""
+        return replace(
+            self,
+            wer=_still(self.wer),
+            cer=_still(self.cer),
+            clean=_still(self.clean),
+            said=_still(self.said),
+            pulls=_nobodys(self.pulls),
+        )
+
+
+def _still(drawn: FloatArray) -> FloatArray:
+    """Return the estimate in place of every draw."""
+    return np.full_like(drawn, drawn[0])
+
+
+def _nobodys(moved: Mapping[str, Pulls]) -> dict[str, Pulls]:
+    """Return pulls that nobody has."""
+    return {name: Pulls(0.0 * own.pull, 0.0 * own.share) for name, own in moved.items()}
+
 
 def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cell]:
     """Return the cells of one recognizer: all scenarios with speech, clean among them."""
@@ -71,7 +93,8 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
         *key, clean_errors=pl.col("errors"), clean_words=pl.col("words")
     )
     rows = rows.join(clean, on=key, how="left")
-    twin = pl.col("clean_words").is_not_null()
+    named = [name for name in trials.settings if trials.baseline and _elsewhere(name)]
+    twin = pl.col("clean_words").is_not_null() & ~pl.col("scenario").cast(pl.String).is_in(named)
     rows = rows.with_columns(paired=twin.mean().over([*places, "scenario"]) >= TWINS)
     cell = [*places, "scenario", "paired"]
     kept = rows.filter(~pl.col("paired") | twin)
@@ -98,28 +121,47 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
             place=tuple(str(row[name]) for name in places),
             paired=row["paired"],
             speakers=0 if number in strangers else row["speakers"],
-            utterances=row["utterances"],
+            utterances=0 if trials.summed else row["utterances"],
             left_out=row["left_out"],
             pulls={name: own.column(number) for name, own in shares.items()},
             said=said[:, number],
-            none=float(none[number]),
+            none=np.nan if trials.summed else float(none[number]),
             **{name: drawn[:, number] for name, drawn in rates.items()},
         )
         for number, row in enumerate(keys.iter_rows(named=True))
     ]
-    return [cell if cell.paired else _against_home(cell, cells, trials.places) for cell in cells]
+    return [cell if cell.paired else _against_home(cell, cells, trials) for cell in cells]
 
 
-def _against_home(cell: Cell, cells: list[Cell], places: tuple[str, ...]) -> Cell:
-    """Return a cell of other utterances with the clean speech it is compared with.
+def _elsewhere(scenario: str) -> bool:
+    """Say whether a scenario is recordings of their own, accented or social; synthetic speech reads a clean corpus."""
+    return role_of(scenario) not in ("", "synthetic")
 
-    That is clean speech of its own corpus where there is some, else the mean over the corpora of its language.
+
+def references(cell: Cell, cells: Sequence[Cell], trials: Trials) -> list[Cell]:
+    """Return the clean speech that a cell of other utterances is compared with (SRB section 3.2).
+
+    Accented and social speech has the baseline of its corpus or language, anything else clean speech of its own corpus,
+    else that baseline. Where none is named it is clean speech of its own corpus, else of all corpora of its language.
     """
-    clean = [other for other in cells if other.scenario == CLEAN]
-    language = 1 if "language" in places else 0
-    home = [other for other in clean if other.place == cell.place] or [
-        other for other in clean if other.place[:language] == cell.place[:language]
+    place = dict(zip(trials.places, cell.place, strict=True))
+    language = 1 if "language" in place else 0
+    clean = [
+        other
+        for other in cells
+        if other.scenario == CLEAN and other.place[:language] == cell.place[:language]
     ]
+    own = [other for other in clean if other.place == cell.place]
+    names = [trials.baseline[one] for one in reversed(cell.place) if one in trials.baseline]
+    if not names:
+        return own or clean
+    named = [other for other in clean if other.place[-1] == names[0]]
+    return named if _elsewhere(cell.scenario) else own or named
+
+
+def _against_home(cell: Cell, cells: list[Cell], trials: Trials) -> Cell:
+    """Return a cell of other utterances with the clean speech it is compared with, the mean where it is several."""
+    home = references(cell, cells, trials)
     if not home:
         return replace(cell, clean=np.full_like(cell.wer, np.nan))
     theirs = mean_of([float(other.clean[0]) for other in home], [other.pulls["clean"] for other in home])
@@ -133,7 +175,7 @@ def _against_home(cell: Cell, cells: list[Cell], places: tuple[str, ...]) -> Cel
 
 @dataclass(frozen=True)
 class Node:
-    """One level's measures: an array per measure, row 0 the estimate; `speakers` is the fewest in any part.
+    """One level's measures: an array per measure, row 0 the estimate; `speakers` is the fewest in any part with enough.
 
     Rates have `pulls` of the people, which give their intervals; differences of rates have `changes`, what people add
     to them. `none` is how high the rate may be if no error was made, in the units of each measure; `unit` is what a
@@ -154,6 +196,11 @@ class Node:
     unit: Mapping[str, float] = field(default_factory=dict)
     ends: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
 
+    def fixed(self) -> Node:
+        """Return the node as if every draw had heard just this."""
+        values = {name: _still(value) for name, value in self.values.items()}
+        return replace(self, values=values, pulls=_nobodys(self.pulls), changes=_nobodys(self.changes))
+
     def __getitem__(self, measure: str) -> FloatArray:
         return self.values[measure]
 
@@ -170,8 +217,8 @@ class Node:
         if estimate is None:
             return None, None
         if measure in self.pulls:
-            if estimate == 0.0:
-                return 0.0, number_or_none(self.none[measure])
+            if estimate == 0.0 and np.isfinite(self.none[measure]):
+                return 0.0, self.none[measure]
             return (None, None) if self.speakers < FEWEST_SPEAKERS else self.ends[measure]
         if measure not in self.changes:
             return resample.limits(self[measure], self.speakers)
@@ -183,9 +230,10 @@ class Node:
 
     def row(self, resample: Resample) -> dict[str, Any]:
         """Return the row of a table of levels."""
-        names = ("level", "name", "scenarios", "normalized", "utterances", "paired")
+        names = ("level", "name", "scenarios", "normalized", "paired")
         row: dict[str, Any] = {name: getattr(self, name) for name in names}
-        row |= {"speakers": self.speakers or None, "clean_wer": self.estimate("clean_wer")}
+        row |= {name: getattr(self, name) or None for name in ("utterances", "speakers")}
+        row["clean_wer"] = self.estimate("clean_wer")
         for measure in MEASURES:
             row[measure] = self.estimate(measure)
             row[f"{measure}_low"], row[f"{measure}_high"] = self.limits(measure, resample)
@@ -193,7 +241,7 @@ class Node:
 
 
 def scenario_nodes(
-    cells: Sequence[Cell], difficulty: Mapping[str, float], again: Mapping[str, FloatArray] | None = None
+    cells: Sequence[Cell], difficulty: Mapping[str, float], again: Mapping[str, FloatArray]
 ) -> dict[str, Node]:
     """Return a node per scenario: the mean over its corpora. `again` has difficulties measured anew in every draw.
 
@@ -204,7 +252,8 @@ def scenario_nodes(
     for cell in cells:
         by_scenario.setdefault(cell.scenario, []).append(cell)
     nodes = {}
-    for scenario, some in by_scenario.items():
+    for scenario, heard in by_scenario.items():
+        some, speakers = _resampled(heard)
         wer, cer, clean = (
             np.mean([getattr(cell, name) for cell in some], axis=0) for name in ("wer", "cer", "clean")
         )
@@ -224,7 +273,7 @@ def scenario_nodes(
         for name, value in (("nwer", wer), ("nwerd", werd)):
             values[name] = np.full_like(wer, np.nan) if hard is None else nwerd(value, hard)
         if hard is not None:
-            if again is not None and scenario in again:
+            if scenario in again:
                 # A rate over a difficulty of nearly 0 may be anything: such a draw speaks against no limit.
                 drawn = np.where(again[scenario] > 0.0, again[scenario], np.nan)
                 values["nwerd"] = values["nwerd"] * (hard / drawn)
@@ -235,7 +284,7 @@ def scenario_nodes(
             "scenario",
             scenario,
             values,
-            speakers=min(cell.speakers for cell in some),
+            speakers=speakers,
             scenarios=1,
             normalized=int(hard is not None),
             paired=all(cell.paired for cell in some),
@@ -246,6 +295,20 @@ def scenario_nodes(
             unit=unit,
         )
     return nodes
+
+
+Part = TypeVar("Part", Cell, Node)
+
+
+def _resampled(parts: Sequence[Part]) -> tuple[list[Part], int]:
+    """Return the parts of a mean, and the fewest speakers of those that can be resampled.
+
+    Parts with too few speakers are taken as they are where others have enough: they would cost the mean its interval.
+    """
+    enough = [part.speakers for part in parts if part.speakers >= FEWEST_SPEAKERS]
+    if not enough:
+        return list(parts), min(part.speakers for part in parts)
+    return [part if part.speakers >= FEWEST_SPEAKERS else part.fixed() for part in parts], min(enough)
 
 
 def with_limits(nodes: Sequence[Node], confidence: float) -> list[Node]:
@@ -264,6 +327,7 @@ def with_limits(nodes: Sequence[Node], confidence: float) -> list[Node]:
 
 def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
     """Return the plain mean of nodes. Normalized measures are the mean over the parts that have a difficulty."""
+    parts, speakers = _resampled(parts)
     values: dict[str, FloatArray] = {}
     for measure in parts[0].values:
         some = [part[measure] for part in parts if part.normalized or measure not in ("nwer", "nwerd")]
@@ -290,7 +354,7 @@ def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
         level,
         name,
         values,
-        speakers=min(part.speakers for part in parts),
+        speakers=speakers,
         scenarios=sum(part.scenarios for part in parts),
         normalized=sum(part.normalized for part in parts),
         paired=all(part.paired for part in parts),

@@ -19,13 +19,14 @@ from voxaudit.audits.robustness.levels import (
     Node,
     build_cells,
     mean,
+    references,
     scenario_nodes,
     with_limits,
 )
 from voxaudit.audits.robustness.trials import Trials, by_people, inserted_words
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import ALL, Setting, by_harshness, climb, group_scenarios
-from voxaudit.score.quality.difficulty import difficulties_drawn
+from voxaudit.score.quality.difficulty import average, difficulties_drawn
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.concentration import concentration
@@ -111,7 +112,8 @@ class Robustness:
     families: pl.DataFrame
     """Robustness by the values of categorical facts about recognizers."""
     pareto: pl.DataFrame
-    difficulty: dict[str, float]
+    difficulty: dict[str, dict[str, float]]
+    """By language, which is empty where results are not set apart by it, and scenario."""
     difficulty_source: str
     settings: dict[str, Setting]
     labels: tuple[str, ...]
@@ -123,9 +125,10 @@ class Robustness:
 def measure_robustness(
     trials: Trials,
     *,
-    difficulty: Mapping[str, float],
+    difficulty: Mapping[str, Mapping[str, float]],
     difficulty_source: str,
-    quality: pl.DataFrame | None = None,
+    quality: Sequence[pl.DataFrame] = (),
+    reference: Mapping[str, str] | None = None,
     facts: pl.DataFrame | None,
     confidence: float,
     resamples: int,
@@ -136,17 +139,18 @@ def measure_robustness(
     Intervals of differences come from `resamples` draws of speakers, the same for clean and disturbed speech and for
     all recognizers; those of rates need none (`stats.rates`). Groups are compared by shuffling speakers
     (`stats.group_ratios`).
-    `quality` is the table that difficulties were measured on: then they are measured again in every draw.
+    `quality` are the tables that difficulties were measured on: then they are measured again in every draw.
     """
     resample = Resample.within(trials.people["stratum"].to_list(), resamples, seed, confidence)
-    again = None if quality is None else _measured_again(quality, trials, resample, seed)
-    found = _Collected(trials, resample, dict(difficulty), again)
+    again = average([_measured_again(table, trials, resample, seed) for table in quality])
+    hard = {language: dict(own) for language, own in difficulty.items()}
+    found = _Collected(trials, resample, hard, again)
     for recognizer in trials.recognizers:
         found.add(recognizer, build_cells(trials, recognizer, resample))
     measure = found.rank()
     unrelated = [] if facts is None else found.correlate(facts, measure)
     inserted, unfit = inserted_words(trials, confidence=confidence)
-    found.rows["groups"], refused = group_rows(trials, confidence=confidence, seed=seed)
+    found.rows["groups"], refused = group_rows(trials, reference or {}, confidence=confidence, seed=seed)
     found.refusals += refused
     labels = {**dict.fromkeys(COLUMNS, found.labels), **dict.fromkeys(("corpora", "groups"), trials.unit)}
     labels |= dict.fromkeys(("correlates", "families", "pareto"), found.labels[1:])
@@ -156,7 +160,7 @@ def measure_robustness(
         group_rates=group_rates(trials, confidence=confidence),
         concentration=where_errors_are(trials, found.labels),
         inserted=inserted,
-        difficulty=dict(difficulty),
+        difficulty=hard,
         difficulty_source=difficulty_source,
         settings=trials.settings,
         labels=tuple(found.labels),
@@ -168,7 +172,8 @@ def measure_robustness(
 def where_errors_are(trials: Trials, labels: Sequence[str]) -> pl.DataFrame:
     """Return where the errors of every scenario with speech are: `labels`, scenario, counts and shares."""
     by = [*labels, "scenario"]
-    table = trials.utterance_means(trials.spoken).join(
+    rows = trials.spoken.clear() if trials.summed else trials.spoken
+    table = trials.utterance_means(rows).join(
         trials.people.select("person", "speaker"), on="person", how="left"
     )
     table = table.with_columns(pl.col(by).cast(pl.String))
@@ -210,8 +215,8 @@ class _Collected:
         self,
         trials: Trials,
         resample: Resample,
-        hard: dict[str, float],
-        again: Mapping[str, FloatArray] | None = None,
+        hard: dict[str, dict[str, float]],
+        again: Mapping[str, FloatArray],
     ) -> None:
         self.trials, self.resample, self.hard, self.again = trials, resample, hard, again
         self.labels = [name for name in trials.unit if name != "corpus"]
@@ -230,6 +235,9 @@ class _Collected:
             )
             for name, count in trials.pooled.items()
         ]
+        if trials.nobody:
+            text = "no speaker is named: estimates have no intervals, and no recognizer a rank"
+            self.refusals.append(Refusal("no_speakers", "intervals", text, {"speakers": 0}))
 
     def add(self, recognizer: str, cells: list[Cell]) -> None:
         """Add one recognizer."""
@@ -244,16 +252,17 @@ class _Collected:
 
     def _add_language(self, labels: dict[str, str], cells: list[Cell]) -> None:
         settings, resample = self.trials.settings, self.resample
-        nodes, upper = self._nodes(cells)
+        recognizer, language = labels["recognizer"], labels.get("language", "")
+        nodes, upper = self._nodes(cells, language)
         self.rows["levels"] += self._rows(nodes, upper, labels)
         if "corpus" in self.trials.places:
             for corpus in sorted({cell.place[-1] for cell in cells}):
                 there = [cell for cell in cells if cell.place[-1] == corpus]
-                self.rows["corpora"] += self._rows(*self._nodes(there), {**labels, "corpus": corpus})
+                own = self._nodes(there, language)
+                self.rows["corpora"] += self._rows(*own, {**labels, "corpus": corpus})
         for curve in curves(nodes, settings):
             self.rows["curves"] += curve_rows(curve, nodes.get(CLEAN), settings, resample, **labels)
             self.rows["trends"].append(trend_row(curve, settings, resample, **labels))
-        recognizer, language = labels["recognizer"], labels.get("language", "")
         if self.draws is not None:
             mine = self.draws.filter(*(pl.col(name) == value for name, value in labels.items()))
             overall = {node.name: node for node in upper if node.level == "overall"}
@@ -261,13 +270,16 @@ class _Collected:
         if CLEAN in nodes:
             self.clean[language, recognizer] = float(nodes[CLEAN]["wer"][0])
             common = [cell for cell in cells if (*cell.place, cell.scenario) in self.shared[language]]
-            for node in _upper(scenario_nodes(common, self.hard, self.again), settings):
+            for node in _upper(self._plain(common, language), settings):
                 if node.level == "overall":
                     self.ranked.setdefault((language, node.name), {})[recognizer] = node
 
-    def _nodes(self, cells: Sequence[Cell]) -> tuple[dict[str, Node], list[Node]]:
+    def _plain(self, cells: Sequence[Cell], language: str) -> dict[str, Node]:
+        return scenario_nodes(cells, self.hard.get(language, {}), self.again)
+
+    def _nodes(self, cells: Sequence[Cell], language: str) -> tuple[dict[str, Node], list[Node]]:
         """Return the scenarios of cells by name, and the levels above them."""
-        plain = scenario_nodes(cells, self.hard, self.again)
+        plain = self._plain(cells, language)
         upper = _upper(plain, self.trials.settings)
         every = with_limits([*plain.values(), *upper], self.resample.confidence)
         return dict(zip(plain, every, strict=False)), every[len(plain) :]
@@ -281,7 +293,7 @@ class _Collected:
                 own = next(s for s in settings.values() if getattr(s, node.level) == node.name)
                 about = {"category": own.category, "perturbation": own.perturbation}
             if node.level == "scenario":
-                about["difficulty"] = self.hard.get(node.name)
+                about["difficulty"] = self.hard.get(labels.get("language", ""), {}).get(node.name)
             rows.append({**labels, **node.row(self.resample), **about})
         return rows
 
@@ -329,7 +341,7 @@ class _Collected:
 
         clean = {cell.place: cell for cell in cells if cell.scenario == CLEAN}
         for cell in clean.values():
-            if cell.wer[0] == 0.0:
+            if cell.wer[0] == 0.0 and not self.trials.nobody:
                 where = f" ({', '.join(cell.place)})" if cell.place else ""
                 text = f"no error on clean speech{where}; the intervals of its WERD know only the other side"
                 note("no_clean_errors", text)
@@ -348,15 +360,27 @@ class _Collected:
         if extra:
             lost = f"{counted(sum(extra), 'trial')} of {counted(len(extra), 'scenario')}"
             note("no_clean_twin", f"{lost} left out: no clean twin", trials=sum(extra), scenarios=len(extra))
+        means = {}
+        for cell in cells:
+            home = [] if cell.paired else references(cell, cells, self.trials)
+            if len(home) > 1:
+                means[cell.scenario] = [other.place[-1] for other in home]
+        if means:
+            text = (
+                f"{listed(means, 4)}: compared with the mean over clean speech of"
+                f" {listed(dict.fromkeys(name for some in means.values() for name in some), 4)}"
+            )
+            said = Note("several_baselines", text, {"scenarios": list(means)}, ("baseline",))
+            self.notes += [said] if said not in self.notes else []
         apart = sorted({cell.scenario for cell in cells if not cell.paired})
-        if apart:
+        if apart and not self.trials.nobody:
             text = (
                 f"{listed(apart, 4)}: other utterances than clean speech, so both sides are drawn by speaker, each on"
                 " its own where no speaker is shared"
             )
             note("other_utterances", text, scenarios=apart)
         few = [cell for cell in cells if cell.speakers < FEWEST_SPEAKERS]
-        if few:
+        if few and not self.trials.nobody:
             self.refusals.append(_no_interval(recognizer, few, everything=len(few) == len(cells)))
         missing = sorted(
             {
@@ -374,10 +398,11 @@ def _no_interval(recognizer: str, few: list[Cell], *, everything: bool) -> Refus
     fewest = min(cell.speakers for cell in few)
     names = "all scenarios" if everything else listed(sorted(cell.scenario for cell in few), 4)
     what = counted(fewest, "speaker") if fewest else "some speakers are unnamed"
+    as_is = "" if everything else "; averages take these as they are"
     return Refusal(
         "too_few_speakers" if fewest else "no_speakers",
         f"{recognizer}: intervals of {names}",
-        f"{what}; at least {FEWEST_SPEAKERS} known ones are needed",
+        f"{what}; at least {FEWEST_SPEAKERS} known ones are needed{as_is}",
         {"recognizer": recognizer, "speakers": fewest, "needed": FEWEST_SPEAKERS},
     )
 
@@ -610,20 +635,22 @@ class _Compared:
         return cls([row for part in parts for row in part.rows], ours, theirs, enough)
 
 
-def group_rows(trials: Trials, *, confidence: float, seed: int) -> tuple[Rows, list[Refusal]]:
+def group_rows(
+    trials: Trials, reference: Mapping[str, str], *, confidence: float, seed: int
+) -> tuple[Rows, list[Refusal]]:
     """Return LWERR rows of all attributes, and what was refused.
 
-    `LWERR = log2(WER of a group / WER of the other)` (SRB Eq. 5). Of two groups the first by name is divided by the
-    second; of more, each by all others together. Above the scenarios, word error rates are averaged before the ratio
-    is taken, as for the paper's Figure 7. `change` is LWERR less LWERR of clean speech. Speakers are shuffled between
-    the groups (`stats.group_ratios`); all comparisons of the audit are one family, and all changes another, in which
-    the means over all disturbances are asked first.
+    `LWERR = log2(WER of a group / WER of the other)` (SRB Eq. 5). Groups are divided by the `reference` of their
+    attribute; without one, of two groups the first by name by the second, of more, each by all others together. Above
+    the scenarios, word error rates are averaged before the ratio is taken, as for the paper's Figure 7. `change` is
+    LWERR less LWERR of clean speech. Speakers are shuffled between the groups (`stats.group_ratios`); all comparisons
+    of the audit are one family, and all changes another, in which the means over all disturbances are asked first.
     """
     refusals: list[Refusal] = []
     rows: Rows = []
     compared: list[_Compared] = []
     for attribute in trials.groups:
-        some, refused = _group_sides(trials, attribute)
+        some, refused = _group_sides(trials, attribute, reference.get(attribute))
         compared += some
         refusals += refused
         labels = [*trials.unit, "group"]
@@ -635,14 +662,16 @@ def group_rows(trials: Trials, *, confidence: float, seed: int) -> tuple[Rows, l
     return rows, refusals
 
 
-def _group_sides(trials: Trials, attribute: str) -> tuple[list[_Compared], list[Refusal]]:
+def _group_sides(
+    trials: Trials, attribute: str, reference: str | None
+) -> tuple[list[_Compared], list[Refusal]]:
     """Return what is to be compared by an attribute, the recognizers of a pair of groups together; and refusals."""
     sums = _group_sums(trials, attribute)
     parts: dict[tuple[str, ...], list[_Compared]] = {}
     refusals: dict[tuple[str, str], Refusal] = {}
     for key, part in sorted(sums.group_by(trials.unit), key=lambda item: str(item[0])):
         labels = dict(zip(trials.unit, key, strict=True))
-        for group, other, ours, theirs in _sides(part):
+        for group, other, ours, theirs in _sides(part, reference):
             about = f"{attribute} {group}" + "".join(f", {labels[place]}" for place in trials.places)
             few = _too_few(about, ((group, ours), (other, theirs)), trials)
             if few is not None:
@@ -676,10 +705,14 @@ def _group_sums(trials: Trials, attribute: str) -> pl.DataFrame:
     return sums.with_columns(pl.col(by).cast(pl.String))
 
 
-def _sides(part: pl.DataFrame) -> list[tuple[str, str, pl.DataFrame, pl.DataFrame]]:
+def _sides(part: pl.DataFrame, reference: str | None) -> list[tuple[str, str, pl.DataFrame, pl.DataFrame]]:
     groups = sorted(part["group"].unique().to_list())
     two = len(groups) == 2
     own = pl.col("group")
+    if reference is not None:
+        theirs = part.filter(own == reference)
+        others = [group for group in groups if group != reference] if theirs.height else []
+        return [(group, reference, part.filter(own == group), theirs) for group in others]
     return [
         (group, groups[1] if two else REST, part.filter(own == group), part.filter(own != group))
         for group in (groups[:1] if two else groups if len(groups) > 1 else [])

@@ -13,10 +13,10 @@ import polars as pl
 
 from voxaudit.answer import Refusal, RefusedError, refuse
 from voxaudit.audits.scores import DRAWS, Scores
-from voxaudit.corpus.describe import durations
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import Setting, describe_all
+from voxaudit.registry import suggest
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import rate_intervals
@@ -37,7 +37,9 @@ class Trials:
     people), utterance, the counts, `duration` (seconds, where known), `draw` (where there are several) and the
     attributes (`attribute:NAME`). `pooled` has the columns that could be places, with how many values; `people` has
     person, `stratum` and `speaker`; `unnamed` the people without a name. `groups` are the groups of attributes that
-    can be compared, those with most speakers first.
+    can be compared, those with most speakers first. `baseline` has the clean corpus that natural speech is compared
+    with, by language or corpus; `languages` has, by what results are set apart by, the language whose difficulties
+    hold: empty where it is not known, None where several are pooled. Where `summed`, rows are sums over utterances.
     """
 
     table: pl.DataFrame
@@ -48,6 +50,14 @@ class Trials:
     settings: dict[str, Setting]
     recognizers: tuple[str, ...]
     groups: dict[str, list[str]]
+    baseline: Mapping[str, str]
+    languages: Mapping[str, str | None]
+    summed: bool
+
+    @property
+    def nobody(self) -> bool:
+        """Whether not a single speaker is known."""
+        return len(self.unnamed) == self.people.height
 
     @property
     def draw(self) -> bool:
@@ -110,26 +120,33 @@ def by_people(
 
 
 def read_trials(
-    scores: Scores, attributes: Sequence[str] = (), by: Sequence[str] = ()
+    scores: Scores,
+    attributes: Sequence[str] = (),
+    by: Sequence[str] = (),
+    baseline: Mapping[str, str] | None = None,
 ) -> tuple[Trials, list[Refusal]]:
     """Check scores and return them in the form the audit works on, and the attributes that cannot be compared.
 
-    `by` are the columns among `PLACES` that set results apart where they have several values; others are pooled.
+    `by` are the columns among `PLACES` that set results apart; others are pooled. A `baseline` sets both apart. Without
+    a column `utterance` the rows of a speaker (and of a corpus without speakers) are added up.
     """
     frame, where = scores.frame, scores.where
-    scores.require("utterance", "speaker", "scenario", "recognizer", "words")
+    scores.require("scenario", "recognizer", "words")
     if frame.is_empty():
         text = "nothing was scored: no reference texts, or no trial was answered"
         raise refuse("no_references", text, about=where)
     columns, groups, refusals = _attributes(scores, attributes)
-    places = _places(scores, by)
+    baseline = baseline or {}
+    places = _places(scores, PLACES if baseline else by, needed=("corpus",) if baseline else by)
     draw = next((name for name in DRAWS if name in frame.columns and frame[name].n_unique() > 1), None)
     frame = _with_durations(scores)
     numbers = {"errors": scores.errors(), "words": scores.counts("words")}
     numbers |= {name: scores.counts(name) for name in COUNTS[2:] if name in frame.columns}
     if "duration" in frame.columns:
         numbers["duration"] = replace(scores, frame=frame).numbers("duration")
-    labels = {name: name for name in ("recognizer", "scenario", "utterance", "speaker")}
+    summed = "utterance" not in frame.columns
+    labels = {"recognizer": "recognizer", "scenario": "scenario"}
+    labels |= {name: name for name in ("utterance", "speaker") if name in frame.columns}
     labels |= {"draw": draw} if draw else {}
     labels |= {f"attribute:{name}": column for name, column in columns.items()}
     # Where a speaker's name is valid: the corpus, also where results are not set apart by it.
@@ -139,14 +156,29 @@ def read_trials(
         *(one.cast(pl.String).fill_null(MISSING).cast(pl.Categorical) for one in kept),
         *(pl.col(old).cast(pl.String).cast(pl.Categorical).alias(name) for name, old in labels.items()),
         *(pl.Series(name, values).fill_nan(None) for name, values in numbers.items()),
-    ).with_columns(pl.lit(None, dtype=pl.Float64).alias(name) for name in COUNTS if name not in numbers)
+    ).with_columns(
+        *(pl.lit(None, dtype=pl.Float64).alias(name) for name in COUNTS if name not in numbers),
+        *(
+            pl.lit(value, dtype=pl.Categorical).alias(name)
+            for name, value in (("utterance", ""), ("speaker", None))
+            if name not in labels
+        ),
+    )
     _require_values(table, where)
+    if summed:
+        sums = pl.col(pl.Float64).sum()
+        table = table.group_by(pl.col(pl.Categorical), maintain_order=True).agg(sums)
     pooled = {
         name: count
         for name in PLACES
-        if name in frame.columns and name not in places and (count := frame[name].n_unique()) > 1
+        if name in frame.columns
+        and name not in places
+        and (count := frame[name].n_unique()) > 1
+        # Of one clean corpus, others in a role beside it are scenarios of their own.
+        and frame.filter(pl.col("scenario").cast(pl.String) == CLEAN)[name].n_unique() > 1
     }
     _require_once(table, places, pooled, draw is not None, where)
+    _require_baseline(table, baseline, where)
     settings = _settings(table)
     if CLEAN not in settings:
         raise refuse(
@@ -167,6 +199,9 @@ def read_trials(
         settings=settings,
         recognizers=tuple(scores.recognizers if scores.run else sorted(scores.recognizers)),
         groups=groups,
+        baseline=baseline,
+        languages=_languages(frame, places),
+        summed=summed,
     )
     return trials, refusals
 
@@ -192,7 +227,7 @@ def _attributes(
     return columns, groups, refusals
 
 
-def _places(scores: Scores, by: Sequence[str]) -> tuple[str, ...]:
+def _places(scores: Scores, by: Sequence[str], needed: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in by if name not in PLACES]
     if unknown:
         raise VoxauditError(
@@ -200,8 +235,38 @@ def _places(scores: Scores, by: Sequence[str]) -> tuple[str, ...]:
             " groups of speakers are compared as attributes",
             see=("by", "attributes"),
         )
-    scores.require(*by)
-    return tuple(name for name in PLACES if name in by and scores.frame[name].n_unique() > 1)
+    scores.require(*needed)
+    there = scores.frame.columns
+    return tuple(name for name in PLACES if name in by and name in there and scores.frame[name].count())
+
+
+def _languages(frame: pl.DataFrame, places: tuple[str, ...]) -> dict[str, str | None]:
+    if "language" not in frame.columns:
+        return {"": ""}
+    known = frame["language"].cast(pl.String).unique().sort().to_list()
+    if "language" in places:
+        return {MISSING if name is None else name: name or "" for name in known}
+    return {"": (known[0] or "") if len(known) == 1 else None}
+
+
+def _require_baseline(table: pl.DataFrame, baseline: Mapping[str, str], where: str) -> None:
+    """Raise one line where a baseline is no corpus with clean speech, or is that of nothing in the table."""
+    if not baseline:
+        return
+    clean = table.filter(pl.col("scenario") == CLEAN)["corpus"].cast(pl.String).unique().sort().to_list()
+    places = [name for name in PLACES if name in table.columns]
+    there = [one for name in places for one in table[name].cast(pl.String).unique().sort().to_list()]
+    for names, known, what in (
+        (baseline.values(), clean, "no clean speech of a corpus"),
+        (baseline, there, "no language or corpus"),
+    ):
+        for name in names:
+            if name not in known:
+                raise VoxauditError(
+                    f"{where}: {what} '{one_line(name, 80)}'.{suggest(name, known)} There:"
+                    f" {one_line(', '.join(known), 200)}",
+                    see=("baseline",),
+                )
 
 
 def _require_values(table: pl.DataFrame, where: str) -> None:
@@ -291,49 +356,48 @@ def _unfit(scenario: str, rows: pl.DataFrame) -> Refusal | None:
 
 def _with_durations(scores: Scores) -> pl.DataFrame:
     """Return the frame with the length of utterances, from the corpora of runs, where a scenario is without speech."""
-    frame = scores.frame
-    if "duration" in frame.columns or not scores.runs:
-        return frame
-    if all(setting.speech for setting in describe_all(scores.scenarios).values()):
-        return frame
-    known = [
-        run.corpus.select(
-            utterance=pl.col("id").cast(frame.schema["utterance"]),
-            duration=durations(run.corpus),
-            source=pl.lit(str(run.folder)),
-        )
-        for run in scores.runs
-        if (run.folder / "corpus.parquet").exists() and "duration" in run.corpus.columns
-    ]
-    if not known:
-        return frame
-    keys = ["utterance", *(["source"] if "source" in frame.columns else [])]
-    return frame.join(pl.concat(known).select(*keys, "duration"), on=keys, how="left", maintain_order="left")
+    speech = all(setting.speech for setting in describe_all(scores.scenarios).values())
+    return scores.frame if speech else scores.with_durations().frame
 
 
 # Difficulties of scenarios, which are divided by, and facts about recognizers.
 
 
 def check_difficulty(
-    given: Mapping[str, float | None], settings: Mapping[str, Setting]
-) -> tuple[dict[str, float], list[Refusal]]:
-    """Return {scenario: difficulty} of the scenarios that are normalized, and why others are not.
+    given: Mapping[str, Mapping[str, float | None]], trials: Trials
+) -> tuple[dict[str, dict[str, float]], list[Refusal]]:
+    """Return {language: {scenario: difficulty}} of the scenarios that are normalized, and why others are not.
 
-    Attacks are never normalized. A difficulty of 0 or less divides nothing: that scenario is left out.
+    Languages are those that results are set apart by, or empty. Attacks are never normalized. A difficulty of 0 or less
+    divides nothing: that scenario is left out.
     """
-    wanted = {s: given.get(s) for s, setting in settings.items() if setting.speech and not setting.attack}
-    known = {s: value for s, value in wanted.items() if value is not None and 0 < value < inf}
-    low = [s for s, value in wanted.items() if value is not None and value <= 0]
-    without = [s for s in wanted if s not in known and s not in low and s != CLEAN]
-    refusals = [
-        Refusal(code, f"NWERD of {listed(some, 4)}", text, {"scenarios": some})
-        for code, some, text in (
-            ("undefined", low, "a difficulty of 0 or less divides nothing"),
-            ("no_difficulty", without, "no difficulty is known"),
-        )
-        if some
-    ]
-    return known, refusals
+    normalized: dict[str, dict[str, float]] = {}
+    refusals = []
+    for language, own in given.items():
+        heard = trials.table
+        if "language" in trials.places:
+            heard = heard.filter(pl.col("language") == language)
+        names = sorted(heard["scenario"].cast(pl.String).unique().to_list())
+        settings = [trials.settings[name] for name in names]
+        wanted = {one.scenario: own.get(one.scenario) for one in settings if one.speech and not one.attack}
+        known = {s: value for s, value in wanted.items() if value is not None and 0 < value < inf}
+        low = [s for s, value in wanted.items() if value is not None and value <= 0]
+        without = [s for s in wanted if s not in known and s not in low and s != CLEAN]
+        normalized[language] = known
+        refusals += [
+            Refusal(
+                code,
+                f"NWERD of {listed(some, 4)}" + (f" ({language})" if language else ""),
+                text,
+                {"scenarios": some},
+            )
+            for code, some, text in (
+                ("undefined", low, "a difficulty of 0 or less divides nothing"),
+                ("no_difficulty", without, "no difficulty is known"),
+            )
+            if some
+        ]
+    return normalized, refusals
 
 
 def read_facts(facts: Any, recognizers: tuple[str, ...]) -> pl.DataFrame:

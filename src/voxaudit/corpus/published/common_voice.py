@@ -8,6 +8,7 @@ import polars as pl
 
 from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.delimited import delimited_header, read_delimited
+from voxaudit.corpus.languages import language_code
 from voxaudit.corpus.rows import Reader, Rows
 
 LISTS = ("validated", "test", "dev", "train", "other", "invalidated")
@@ -38,12 +39,17 @@ def rows(path: Path) -> Rows:
                 Problem("several_lists", f"read {file.name}; name a file to read another: {others}", False),
             )
     read = read_delimited(file, "\t", quoted=False)
+    if "locale" in read.table.columns:
+        language = pl.col("locale")
+    else:
+        language = pl.lit(language_code(file.absolute().parent.name), pl.String)
     # The first releases name clips without their ending.
     clip = pl.col("path")
     table = read.table.with_columns(
         pl.when(clip.str.contains(r"\.[A-Za-z0-9]+$")).then(clip).otherwise(clip + ".mp3")
         if "path" in read.table
-        else []
+        else [],
+        *([] if "language" in read.table.columns else [language.alias("language")]),
     )
     return Rows(
         _with_durations(table, file.parent / "clip_durations.tsv"),

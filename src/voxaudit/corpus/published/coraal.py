@@ -65,7 +65,7 @@ def _metadata(path: Path) -> list[Path]:
 
 def _transcripts(path: Path) -> Iterator[Path]:
     for name in glimpse(path):
-        if name.endswith(".txt"):
+        if name.endswith(".txt") and (path / name).is_file():
             with (path / name).open("rb") as lines:
                 if set(lines.readline(4096).decode("utf-8-sig", "replace").strip().split("\t")) >= _FIELDS:
                     yield path / name

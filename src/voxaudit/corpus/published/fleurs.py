@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from voxaudit.corpus.base import CorpusError
+from voxaudit.corpus.languages import language_code
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import Misfits, read_lines
 
@@ -52,6 +53,7 @@ def _is_list(file: Path) -> bool:
 
 def _records(file: Path, misfits: Misfits) -> Iterator[dict[str, object]]:
     place = f"audio/{file.stem}" if (file.parent / "audio").is_dir() else file.stem
+    language = language_code(file.absolute().parent.name)
     for number, line in enumerate(read_lines(file), start=1):
         parts = line.split("\t")
         if len(parts) != FIELDS or not parts[5].isdigit():
@@ -66,6 +68,7 @@ def _records(file: Path, misfits: Misfits) -> Iterator[dict[str, object]]:
             "split": file.stem,
             "sentence": sentence,
             "raw_transcription": written,
+            "language": language,
             "gender": gender,
             LINE: number,
             FILE: file.name,

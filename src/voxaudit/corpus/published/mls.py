@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from voxaudit.corpus.base import CorpusError
+from voxaudit.corpus.languages import language_code
 from voxaudit.corpus.rows import Reader, Rows
 from voxaudit.corpus.text_files import read_keyed, read_lines
 
@@ -27,6 +28,8 @@ def rows(path: Path) -> Rows:
     table = pl.concat([_split(folder, path) for folder in splits])
     above = path if (path / "metainfo.txt").is_file() else path.absolute().parent
     table = table.join(_genders(above / "metainfo.txt"), on="speaker", how="left", maintain_order="left")
+    language = language_code(above.absolute().name.removeprefix("mls_").removesuffix("_opus"))
+    table = table.with_columns(pl.lit(language, pl.String).alias("language"))
     numbers, files = table["number"], table["file"]
     return Rows(
         table.drop("number", "file"),

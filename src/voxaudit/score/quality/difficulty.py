@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from voxaudit.corpus import base_language
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.tables import as_frame, read_table, require_columns, require_single
@@ -26,11 +27,14 @@ FEWEST_CLUSTERS = 5
 
 PUBLISHED, MEASURED, NONE = "published", "measured", "none"
 MEASURED_HERE = "measured in this run"
+MEASURED_THERE = "measured in these runs, the mean over them"
+PUBLISHED_IN = "published (Speech Robust Bench, Table 3)"
 QUALITY = "quality.parquet"
 """The qualities of a run's audio, beside its scores."""
 
 Floats = NDArray[np.float64]
 Rate = TypeVar("Rate", float, NDArray[np.float64])
+Value = TypeVar("Value", float, NDArray[np.float64])
 
 
 def nwerd(werd: Rate, difficulty: float) -> Rate:
@@ -193,39 +197,72 @@ def published_difficulties(language: str = "en") -> pl.DataFrame:
     """
     if language not in LANGUAGES:
         raise VoxauditError(f"published difficulties are for {' and '.join(LANGUAGES)}, not '{language}'")
+    return _of_language(_table3(), language)
+
+
+def _table3() -> pl.DataFrame:
     text = resources.files(__package__).joinpath("srb_table3.csv").read_bytes()
-    table = pl.read_csv(text, schema_overrides={"pesq_normalized": pl.Float64})
-    chosen = table.filter(pl.col("language").is_null() | (pl.col("language") == language))
-    return chosen.drop("language")
+    return pl.read_csv(text, schema_overrides={"pesq_normalized": pl.Float64})
+
+
+def _of_language(table: pl.DataFrame, language: str | None) -> pl.DataFrame:
+    """Return the rows that hold in a language (`es`, also of `es-MX`): its own, and those of no language."""
+    if "language" not in table.columns:
+        return table
+    own = pl.col("language").cast(pl.String).str.to_lowercase()
+    return table.filter(own.is_null() | (own == base_language(language or ""))).drop("language")
 
 
 def choose_difficulties(
-    choice: Any, folders: Iterable[Path], scenarios: Sequence[str]
-) -> tuple[dict[str, float | None] | None, str]:
-    """Return {scenario: difficulty}, None where nothing is divided by one, and where they are from.
+    choice: Any, folders: Iterable[Path], scenarios: Sequence[str], languages: Mapping[str, str | None]
+) -> tuple[dict[str, dict[str, float | None]] | None, str]:
+    """Return {label: {scenario: difficulty}}, None where nothing is divided by one, and where they are from.
 
-    `choice` is `published`, `measured`, `none`, a file or a table (columns scenario and difficulty), or None: measured
-    where one of the `folders` of runs has qualities, else published where one of `scenarios` has one.
+    `choice` is `published`, `measured`, `none`, a file or a table (columns scenario and difficulty, and language where
+    they differ by it), or None: measured where `folders` of runs have qualities (the mean over them), else published
+    where one of `scenarios` has one. `languages` are {label: language}. Of an unknown language (empty) the published
+    ones are the English ones; None is several languages at once, which have only the difficulties that all languages
+    share.
     """
     table, origin = _chosen(choice, folders, scenarios)
     if table is None:
         return None, origin
     require_columns(table, ["scenario", "difficulty"], origin)
-    values, names = table["difficulty"], table["scenario"].cast(pl.String)
+    values = table["difficulty"]
     if not values.dtype.is_numeric():
         raise VoxauditError(f"{origin}: column 'difficulty' must hold numbers, not {values.dtype}")
-    require_single(names, origin)
-    return dict(zip(names.to_list(), values.cast(pl.Float64).to_list(), strict=True)), origin
+    table = table.with_columns(pl.col("scenario").cast(pl.String), pl.col("difficulty").cast(pl.Float64))
+    found = {}
+    for label, language in languages.items():
+        unknown = LANGUAGES[0] if origin == PUBLISHED_IN else ""
+        own = _of_language(table, unknown if language == "" else language)
+        require_single(own["scenario"], origin)
+        found[label] = dict(own.select("scenario", "difficulty").iter_rows())
+    return found, origin
 
 
-def quality_of(origin: str, folders: Iterable[Path]) -> pl.DataFrame | None:
+def quality_of(origin: str, folders: Iterable[Path]) -> list[pl.DataFrame]:
     """Return the qualities that difficulties of this origin (see `choose_difficulties`) were measured on, if any."""
-    path = _quality(folders) if origin == MEASURED_HERE else None
-    return None if path is None else read_table(path)
+    return (
+        [read_table(path) for path in _quality(folders)] if origin in (MEASURED_HERE, MEASURED_THERE) else []
+    )
 
 
-def _quality(folders: Iterable[Path]) -> Path | None:
-    return next((folder / QUALITY for folder in folders if (folder / QUALITY).exists()), None)
+def _quality(folders: Iterable[Path]) -> list[Path]:
+    return [folder / QUALITY for folder in folders if (folder / QUALITY).exists()]
+
+
+def average(parts: Sequence[Mapping[str, Value]]) -> dict[str, Value]:
+    """Return the mean of every scenario over the runs that have it.
+
+    >>> average([{"echo:1": 40.0, "gain:1": 20.0}, {"echo:1": 50.0}])
+    {'echo:1': 45.0, 'gain:1': 20.0}
+    """
+    values: dict[str, list[Value]] = {}
+    for part in parts:
+        for scenario, value in part.items():
+            values.setdefault(scenario, []).append(value)
+    return {scenario: sum(some[1:], some[0]) / len(some) for scenario, some in values.items()}
 
 
 def _chosen(
@@ -236,21 +273,24 @@ def _chosen(
     measured = _quality(folders)
     if choice == NONE:
         return None, NONE
-    if choice == MEASURED and measured is None:
+    if choice == MEASURED and not measured:
         raise VoxauditError(
             f"no {QUALITY} beside the scores. Measure the quality of the run's audio first (the audit `quality`), or"
             " use the published difficulties",
             see=("difficulty",),
         )
-    if measured is not None and choice in (None, MEASURED):
+    if measured and choice in (None, MEASURED):
         try:
-            return difficulties(read_table(measured)), MEASURED_HERE
+            own = [difficulties(read_table(path)).select("scenario", "difficulty") for path in measured]
+            mean = average([dict(one.iter_rows()) for one in own])
+            table = pl.DataFrame({"scenario": list(mean), "difficulty": list(mean.values())})
+            return table, MEASURED_HERE if len(own) == 1 else MEASURED_THERE
         except VoxauditError:  # too few scenarios: difficulties are relative to each other
             if choice == MEASURED:
                 raise
     if choice in (None, PUBLISHED):
-        table = published_difficulties()
+        table = _table3()
         if choice is None and not set(table["scenario"]) & (set(scenarios) - {CLEAN}):
             return None, NONE
-        return table, "published (Speech Robust Bench, Table 3)"
+        return table, PUBLISHED_IN
     return read_table(choice), str(choice)

@@ -1,25 +1,19 @@
 """A measuring process: reads, perturbs and measures what the driver sends.
 
-Started by the driver as `serve()`, so no script needs a main guard. Pickled messages come in on standard input and go
-out on standard output.
+Started by the driver as `main()`, so no script needs a main guard.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pickle
 import queue
 import subprocess
-import sys
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from voxaudit import audio
 from voxaudit.perturb import Scenario
+from voxaudit.process import THREADS, Channel, Child, serve
 from voxaudit.score.quality.measures import Measured, failed, measure
 
 
@@ -64,27 +58,16 @@ def measure_task(job: Job, task: Task) -> Answer:
     return answer
 
 
-def serve() -> None:
-    """Serve the driver until it closes the pipe, then end the process."""
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # whatever a library prints must not get into the messages
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt, EOFError):
-        job: Job = pickle.load(requests)
-        while True:
-            answer = measure_task(job, pickle.load(requests))
-            pickle.dump(answer, answers, protocol=pickle.HIGHEST_PROTOCOL)
-            answers.flush()
-    with contextlib.suppress(OSError, ValueError):
-        sys.stdout.flush()
-    os._exit(0)
+def main() -> None:
+    """Serve the driver until it closes the channel, then end the process."""
+    serve(_serve)
 
 
-def _end_with_parent(parent: int) -> None:
-    # A driver that was killed cannot tell us.
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
+def _serve(driver: Channel) -> None:
+    job: Job = driver.receive()
+    while True:
+        task: Task = driver.receive()
+        driver.send((task.utterance, measure_task(job, task)))
 
 
 # The driver's side of the measuring processes: tasks go out, answers come back, a process that dies is replaced.
@@ -137,7 +120,7 @@ class _Worker:
 
     def __post_init__(self) -> None:
         self.thread = threading.Thread(target=self._work, daemon=True)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._child: Child | None = None
         self._stopped = False
 
     def stop(self) -> None:
@@ -168,51 +151,28 @@ class _Worker:
 
     def _ask(self, task: Task) -> Answer | None:
         """Return the process's answer, or None where it died over the task."""
-        if self._process is None:
-            self._process = _start()
-            self._send(self.job)
-        self._send(task)
-        assert self._process.stdout is not None
+        child = self._child
+        if child is None:
+            one_thread = dict.fromkeys(THREADS, "1")
+            child = Child("voxaudit.score.quality.worker:main", one_thread, stderr=subprocess.DEVNULL)
+            child.send(self.job)
+            self._child = child
+        child.send(task)
         try:
-            answer: Answer = pickle.load(self._process.stdout)
-        except Exception:  # end of file, or half a message
+            utterance, answer = child.receive()
+        except Exception:  # end of file, half a message, or somebody else's
+            utterance = answer = None
+        if utterance != task.utterance:
             self._end()
             return None
-        return answer
-
-    def _send(self, message: object) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        with contextlib.suppress(OSError):  # a dead process is noticed when its answer is read
-            pickle.dump(message, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
-            self._process.stdin.flush()
+        found: Answer = answer
+        return found
 
     def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
 
 
 def _singly(task: Task) -> list[Task]:
     return [replace(task, wanted=(one,)) for one in task.wanted]
-
-
-def _start() -> subprocess.Popen[bytes]:
-    environment = dict(os.environ)
-    environment["PYTHONPATH"] = os.pathsep.join(path or str(Path.cwd()) for path in sys.path)
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        environment[variable] = "1"
-    return subprocess.Popen(
-        [sys.executable, "-c", "from voxaudit.score.quality.worker import serve; serve()"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env=environment,
-        start_new_session=True,  # Ctrl-C reaches the driver only, which then ends its workers
-    )
