@@ -16,6 +16,7 @@ STAGES = [
     "registry",
     "options",
     "files",
+    "process",
     "tables",
     "audio",
     "config",

@@ -51,6 +51,7 @@ NOT_RUN = {
     r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",
     r"run .*--max-cost": "needs a service with a price; tests/run/test_budget.py",
     r"inspect (2025-03|prompts)": "made in a test of its own",
+    r"robustness rates\.csv": "made by the page; tests/audits/test_robustness_guide.py",
 }
 """Commands that are parsed but not run here, and why."""
 

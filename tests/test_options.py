@@ -17,7 +17,7 @@ from voxaudit.cli.arguments import add_run_arguments, options_as_asked
 from voxaudit.cli.main import main
 from voxaudit.config import GATES, SECTIONS, config_schema, load_config, read_config
 from voxaudit.errors import VoxauditError
-from voxaudit.options import ON_DEMAND, RunOptions, options_of
+from voxaudit.options import ON_DEMAND, Limits, RunOptions, options_of
 
 OPTIONS = options_of(RunOptions)
 WHOLE = {"corpus": {"path": "manifest.csv"}, "recognizers": {"mine": {"engine": "python"}}}
@@ -36,6 +36,7 @@ OTHER = {
     "replica_gpus": 0.25,
     "publish": "memory://there",
     "progress": False,
+    "limits": Limits(longest=60),
 }
 """Another value than the default for every option."""
 
@@ -186,9 +187,9 @@ def test_the_schema_is_one_and_has_every_key():
     assert schema == json.loads(json.dumps(schema))
     for section, keys in SECTIONS.items():
         assert set(schema["properties"][section]["properties"]) == set(keys) - (
-            {"speak"} if section == "corpus" else set()
+            {"speak", "role", "baseline"} if section == "corpus" else set()
         )
-    assert set(schema["properties"]["gates"]["properties"]) == {*GATES, "baseline"}
+    assert set(schema["properties"]["gates"]["properties"]) == {*GATES, "baseline", "strict"}
 
 
 EVERYTHING = """
@@ -199,9 +200,14 @@ columns = { text = "sentence" }
 attributes = ["accent"]
 where = ["accent!=american"]
 skip_bad_rows = true
-[corpora.accented]
+[[corpora]]
+name = "Common Voice"
 path = "accented.csv"
-[corpora.synthetic]
+language = "es-MX"
+role = "accented"
+baseline = "MLS"
+[[corpora]]
+role = "synthetic"
 speak = true
 [recognizers.mine]
 engine = "command"
@@ -217,6 +223,9 @@ out = "out"
 workers = 2
 timeout = 5
 cache = "kept"
+[limits]
+longest = 60
+memory = 4
 [score]
 normalizer = "basic"
 [stutter]
@@ -239,8 +248,12 @@ def test_everything_is_accepted_by_both(tmp_path):
     assert valid(document)
     config = read_config(document, tmp_path / "audit.toml")
     assert config.scenarios == ("gain:1", "telephone")
-    assert config.options == RunOptions(workers=2, timeout=5, cache=tmp_path / "kept")
-    assert config.corpora["synthetic"].path is None
+    limits = Limits(longest=60, memory=4)
+    assert config.options == RunOptions(workers=2, timeout=5, cache=tmp_path / "kept", limits=limits)
+    assert [(one.role, one.path is None) for one in config.corpora] == [
+        ("accented", False),
+        ("synthetic", True),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -257,8 +270,9 @@ def test_everything_is_accepted_by_both(tmp_path):
         ('attributes = ["accent"]', "attributes = [3]", "corpus.attributes must be a list of texts, not [3]"),
         ('{ text = "sentence" }', "{ text = 3 }", "corpus.columns must be a table of texts, not"),
         ("skip_bad_rows = true", "skip_bad_rows = 1", "corpus.skip_bad_rows must be true or false, not 1"),
-        ('path = "accented.csv"', 'pth = "accented.csv"', "unknown key 'pth' in [corpora.accented]. Did you"),
-        ("[corpora.accented]", "[corpora.accented]\nspeak = true", "speak is for [corpora.synthetic]"),
+        ('path = "accented.csv"', 'pth = "accented.csv"', "unknown key 'pth' in [corpora.1]. Did you"),
+        ('role = "accented"', 'role = "accented"\nspeak = true', 'speak is for role = "synthetic"'),
+        ("[corpus]\n", '[corpus]\nrole = "accented"\n', "corpus.role is for further corpora, [[corpora]]"),
         ("[recognizers.mine]", "[recognizrs.mine]", "unknown section [recognizrs]. Did you mean: recog"),
         ('own = ["gain:1"]', 'own = "gain:1"', "suites.own must be a list of scenario ids"),
         ("use = [", "uses = [", "unknown key 'uses' in [scenarios]. Did you mean: use?"),

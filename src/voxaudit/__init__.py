@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from voxaudit.corpus import read_corpus as read_corpus
     from voxaudit.corpus.select import select as select
     from voxaudit.errors import VoxauditError as VoxauditError
+    from voxaudit.options import Limits as Limits
     from voxaudit.options import RunOptions as RunOptions
     from voxaudit.perturb import parse_scenario as parse_scenario
     from voxaudit.pipeline import run_audit as run_audit
@@ -47,6 +48,7 @@ _HOMES = {
     "AuditConfig": "voxaudit.config",
     "Corpus": "voxaudit.corpus",
     "Run": "voxaudit.run",
+    "Limits": "voxaudit.options",
     "RunOptions": "voxaudit.options",
     "VoxauditError": "voxaudit.errors",
     "accuracy": "voxaudit.audits.accuracy.audit",

@@ -9,6 +9,7 @@ it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +25,11 @@ Verdict = Literal["shown", "not_shown", "alike", "measured", "refused"]
 """shown: the data carry the claim, with everything asked together allowed for. not_shown: they do not contradict "no
 difference" (`excludes` says what they rule out). alike: the difference is within a margin that was asked for. measured:
 an estimate without a claim, such as an error rate. refused: the data lack what an answer needs; `code` says what."""
+
+_CLAIMS: tuple[Verdict, ...] = ("shown", "alike", "not_shown", "measured", "refused")
+"""Verdicts, those first that a reader looks for."""
+MOST_SAID = 3
+"""Sentences that conclude an answer; its tables have everything."""
 
 Kind = Literal["text", "count", "percent", "points", "ratio", "number", "p"]
 """How the values of a column are written. percent, points: fractions, shown times 100."""
@@ -66,6 +72,8 @@ class Finding:
     corpus: str | None = None
     language: str | None = None
     scenario: str | None = None
+    category: str | None = None
+    """Where it is about a category of scenarios."""
     attribute: str | None = None
     group: str | None = None
     against: str | None = None
@@ -415,6 +423,23 @@ class Answer:
             if finding.id == id_:
                 return finding
         raise KeyError(f"no finding '{id_}'; there are: {', '.join(finding.id for finding in self.findings)}")
+
+    @property
+    def conclusion(self) -> tuple[Finding, ...]:
+        """What a reader quotes: at most `MOST_SAID` findings in the audit's order, whatever their number.
+
+        Headlines go before others and claims before measurements; of each kind of question one is said before a second
+        is. What was only measured and is no headline is said where nothing else is.
+        """
+        told = [one for one in self.findings if one.headline or one.verdict != "measured"] or self.findings
+        ranked = sorted(told, key=lambda one: (not one.headline, _CLAIMS.index(one.verdict)))
+        asked: Counter[tuple[bool, str]] = Counter()
+        turns: dict[str, tuple[bool, int]] = {}
+        for one in ranked:
+            turns[one.id] = (not one.headline, asked[one.headline, one.measure])
+            asked[one.headline, one.measure] += 1
+        said = set(sorted(turns, key=turns.__getitem__)[:MOST_SAID])
+        return tuple(one for one in self.findings if one.id in said)
 
     def figure(self, id_: str) -> Figure:
         """Return the figure with an id; an unknown one raises `KeyError`."""

@@ -34,6 +34,16 @@ def in_points(difference: float | None, low: float | None = None, high: float | 
     return f"{value} percentage points{bracket}{limits}"
 
 
+def not_excluded(limit: float | None, what: str = "a gap") -> str:
+    """Return what is left open where nothing is shown, of a difference of rates whose farther limit is `limit`.
+
+    >>> not_excluded(-0.045), not_excluded(None, "a cost")
+    ('a gap of up to 4.5 percentage points is not excluded', 'a cost of any size is not excluded')
+    """
+    size = "any size" if limit is None else f"up to {in_points(abs(limit))}"
+    return f"{what} of {size} is not excluded"
+
+
 def signed(difference: float) -> str:
     """Return a difference of rates in points, with its sign.
 

@@ -150,6 +150,8 @@ def test_an_utterance_that_is_done_leaves_the_batch(model):
     assert all(one.success for one in found)
     assert sum(asked) < 4 * 40
     assert asked == sorted(asked, reverse=True)
+    whole = pgd(model, heard, texts, Pgd(0.0, steps=40, check=10, enough=float("inf")))
+    assert all(one.queries == 45 for one in whole)  # the clean transcript, 40 losses, a look every ten
     longer = pgd(model, heard, texts, Pgd(0.0, steps=40, check=0))
     assert all(one.queries == 42 for one in longer)  # the clean transcript, 40 losses, one look at the end
 

@@ -59,7 +59,10 @@ def test_the_verdict_follows_the_interval(folder):
     none = change(folder, 0, werd=-0.02, werd_low=-0.1, werd_high=0.05).findings[0]
     assert (none.verdict, none.excludes) == ("not_shown", -0.1)
     assert "takes 2.0 percentage points (-5.0 to 10.0) off the word error rate of one" in none.sentence
-    assert "so no harm is shown; plain noise" in none.sentence
+    assert (
+        "so no harm is shown; one of up to 5.0 percentage points is not excluded; plain noise"
+        in none.sentence
+    )
     unsure = change(
         folder, 0, werd=0.02, werd_low=None, werd_high=None, utterances=4, interval_by=None
     ).findings[0]

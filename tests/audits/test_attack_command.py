@@ -128,6 +128,27 @@ def test_pgd_from_the_corpus_to_the_tables(folder, capsys):
     assert found["werd"][0] == pytest.approx(harsh["werd"])
 
 
+def test_an_attack_joins_a_run_under_the_name_it_has_there(folder, capsys):
+    options = ["--snr", "20", "--steps", "4", "--enough", "0", "--json"]
+    named = f"mine={folder / 'model.py'}:first"
+    given = [folder / "manifest.csv", "--out", folder / "out", "--recognizers", named, *options]
+    assert main(["attack", *map(str, given)]) == 0
+    capsys.readouterr()
+    attacked = pl.read_parquet(folder / "out" / "scores.parquet")
+    assert attacked["recognizer"].unique().to_list() == ["mine"]
+    assert attacked["corpus"].unique().to_list() == [folder.name]
+    noise = attacked.filter(scenario="gaussian_noise:snr=20").with_columns(
+        scenario=pl.lit("gaussian_noise:2")
+    )
+    pl.concat([attacked.filter(scenario="clean"), noise]).write_parquet(folder / "run.parquet")
+    sources = [str(folder / "run.parquet"), str(folder / "out" / "scores.parquet")]
+    answer = robustness(sources, table="1", scenario=["gaussian_noise:2", "pgd:3"])
+    (row,) = answer.tables["table_1"].iter_rows(named=True)
+    assert row["recognizer"] == "mine"
+    assert row["Adv (US)"] == pytest.approx(kept(folder)[0]["werd"])
+    assert row["noise (white)"] is not None
+
+
 def test_a_target_and_a_table_for_people(folder, capsys):
     assert command(folder, "--snr", "0", "--steps", "100", "--target", "ab", "--utterances", "5") == 0
     shown = capsys.readouterr()

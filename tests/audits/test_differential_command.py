@@ -74,7 +74,9 @@ def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
     violations = rows(found, "violations")
     assert sum(by_group(found, "groups", "violations").values()) == len(violations)
     strong = [row for row in violations if row["verdict"] == "shown"]
-    assert {(row["group"], row["against"], row["pair"]) for row in strong} == {("female", "male", "one_two")}
+    assert {(row["group"], row["against"], row["pair"]) for row in strong} == {
+        ("female", "male", "one and two")
+    }
     assert {row["setting"] for row in strong} == {"2", "10"}
     assert all(row["low"] < row["gap"] < row["high"] and row["gap"] > row["tau"] for row in strong)
     p = by_group(found, "groups", "p")

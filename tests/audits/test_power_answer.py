@@ -88,7 +88,7 @@ def test_of_a_pilot(capsys, scores):
 def test_by_simulation_alone(capsys):
     code, out, _ = run(capsys, "power", "--base-wer", 0.2, "--simulations", 200)
     assert code == 0
-    assert "speakers find a gap of 10.0 percentage points" in out
+    assert "speakers find a gap of 5.0 percentage points" in out
     (finding,) = power(base_wer=0.2, simulations=200, speakers=(30, 30), gap=0.1).findings
     assert (finding.speakers, finding.speakers_against) == (30, 30)
     assert finding.low <= finding.estimate <= finding.high

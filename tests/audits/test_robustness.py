@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import voxaudit
 from voxaudit.audits.robustness.measure import correlate
+from voxaudit.errors import VoxauditError
 
 
 def robustness(table, *, difficulty="none", **options):
@@ -189,6 +190,168 @@ def test_corpora_are_averaged_not_pooled_and_languages_kept_apart():
     assert pooled.corpora.is_empty()
     # 20 + 6 + 6 speakers of clean speech: (6 * 0.2 + 6 * 0.3) / 32
     assert levels(pooled, "scenario", "wer")["clean"] == pytest.approx(3 / 32)
+
+
+def several_corpora():
+    parts = [
+        ("en", "books", heard("r", {"clean": 0.0, "echo:1": 0.1, "synthetic": 0.15}, speakers=20)),
+        ("en", "talks", heard("r", {"clean": 0.2, "echo:1": 0.5})),
+        ("en", "web", heard("r", {"clean": 0.4, "accented": 0.3})),
+        ("en", "dinner", heard("r", {"far_field_chime": 0.7}, prefix="guest")),
+        ("es", "libros", heard("r", {"clean": 0.3, "accented": 0.9})),
+    ]
+    return pl.concat(scores(rows).with_columns(language=pl.lit(a), corpus=pl.lit(b)) for a, b, rows in parts)
+
+
+def test_natural_speech_is_compared_with_the_baseline_of_its_language_and_the_rest_with_its_own_corpus():
+    found = robustness(several_corpora(), baseline={"en": "books"})
+    werd = {
+        (row["language"], row["name"]): row["werd"]
+        for row in found.levels.filter(level="scenario").iter_rows(named=True)
+    }
+    assert werd["en", "accented"] == pytest.approx(0.3)  # not -0.1, though `web` has clean speech of its own
+    assert werd["en", "far_field_chime"] == pytest.approx(0.7)
+    assert werd["en", "echo:1"] == pytest.approx((0.1 + 0.3) / 2)
+    assert werd["en", "synthetic"] == pytest.approx(0.15)
+    assert werd["es", "accented"] == pytest.approx(0.6)
+    assert found.levels.filter(level="scenario", name="accented", language="en")["paired"].to_list() == [
+        False
+    ]
+    assert not any(note.code == "several_baselines" for note in found.notes)
+    of_a_corpus = robustness(several_corpora(), baseline={"en": "books", "web": "talks"})
+    own = of_a_corpus.levels.filter(level="scenario", language="en")
+    assert dict(own.select("name", "werd").iter_rows())["accented"] == pytest.approx(0.1)
+
+
+def test_where_no_baseline_is_named_the_mean_of_several_corpora_is_said():
+    found = robustness(several_corpora(), by=["language", "corpus"])
+    (note,) = (note for note in found.notes if note.code == "several_baselines")
+    assert note.text == "far_field_chime: compared with the mean over clean speech of books, talks, web"
+    assert note.see == ("baseline",)
+
+
+@pytest.mark.parametrize(
+    ("languages", "by", "expected"),
+    [
+        (("es-MX", "en"), ["language"], {"en": 33.1, "es-MX": 29.3}),
+        (("es", "fr"), ["language"], {"es": 29.3, "fr": None}),
+        (("es", "es"), [], {None: 29.3}),
+        (("es", "en"), [], {None: None}),
+        ((None, None), [], {None: 33.1}),
+    ],
+)
+def test_published_difficulties_are_those_of_the_language(languages, by, expected):
+    rows = [
+        scores(heard("r", {"clean": 0.1, "accented": 0.3, "echo:1": 0.2}, prefix=f"{place}")).with_columns(
+            language=pl.lit(language, pl.String)
+        )
+        for place, language in enumerate(languages)
+    ]
+    table = pl.concat(rows)
+    if languages[0] is None:
+        table = table.drop("language")
+    answer = voxaudit.robustness(table, by=by, difficulty="published")
+    got = {
+        row.get("language"): row["difficulty"]
+        for row in answer.detail.levels.filter(level="scenario", name="accented").iter_rows(named=True)
+    }
+    assert got == expected
+    assert answer.detail.levels.filter(name="echo:1")["difficulty"].unique().to_list() == [54.9]
+    refused = [one.about for one in answer.refusals if one.code == "no_difficulty"]
+    assert len(refused) == list(expected.values()).count(None)
+
+
+def test_difficulties_of_a_table_may_differ_by_language():
+    table = pl.concat(
+        scores(heard("r", {"clean": 0.1, "echo:1": 0.2}, prefix=name)).with_columns(language=pl.lit(name))
+        for name in ("en", "es")
+    )
+    hard = pl.DataFrame(
+        {"scenario": ["echo:1", "echo:1"], "language": ["en", "es"], "difficulty": [10.0, 20.0]}
+    )
+    found = robustness(table, by=["language"], difficulty=hard)
+    own = found.levels.filter(name="echo:1")
+    assert dict(own.select("language", "nwerd").iter_rows()) == pytest.approx({"en": 1.0, "es": 0.5})
+
+
+def test_a_part_with_few_speakers_costs_the_whole_neither_its_interval_nor_a_rank():
+    generator = np.random.default_rng(5)
+    rows = []
+    for name, harm in (("r", 10), ("q", 40)):
+        for i in range(20):
+            for scenario, more in (("clean", 0), ("echo:1", harm)):
+                errors = 5 + more + int(generator.integers(0, 5))
+                rows.append((name, scenario, f"s{i}", f"s{i}", errors, 100))
+        rows += [(name, "synthetic", f"voice{i}", f"v{i}", 20 + i, 100) for i in range(3)]
+    found = robustness(scores(rows))
+    alone = robustness(scores([row for row in rows if row[1] != "synthetic"]))
+    overall = {row["recognizer"]: row for row in found.levels.filter(level="overall").iter_rows(named=True)}
+    one = {row["recognizer"]: row for row in alone.levels.filter(level="overall").iter_rows(named=True)}
+    assert found.levels.filter(level="scenario", name="synthetic")["werd_low"].to_list() == [None, None]
+    for name in ("r", "q"):
+        width, of_one = (row["werd_high"] - row["werd_low"] for row in (overall[name], one[name]))
+        assert of_one / 2 < width < of_one  # half of the mean is as it is
+    assert dict(found.ranking.select("recognizer", "rank").iter_rows()) == {"r": 1, "q": 2}
+    (refusal,) = (one for one in found.refusals if one.facts["recognizer"] == "r")
+    assert refusal.about == "r: intervals of synthetic"
+    assert "averages take these as they are" in refusal.text
+
+
+def test_table_1_has_a_line_per_recognizer_and_language():
+    rates = {
+        "clean": 0.1,
+        "gaussian_noise:1": 0.2,
+        "echo:1": 0.3,
+        "pgd:1": 0.9,
+        "pgd:2": 1.1,
+        "universal:1": 0.4,
+    }
+    parts = [
+        scores(heard(name, {**rates, "echo:1": echo}, prefix=f"{language}")).with_columns(
+            language=pl.lit(language), corpus=pl.lit(f"{language} books")
+        )
+        for name, language, echo in (("a", "en", 0.4), ("b", "en", 0.3), ("a", "es", 0.2))
+    ]
+    hard = pl.DataFrame({"scenario": ["gaussian_noise:1", "echo:1"], "difficulty": [50.0, 20.0]})
+    answer = voxaudit.robustness(pl.concat(parts), by=["language"], difficulty=hard, table="1")
+    (shown,) = (table for table in answer.tables.shown if not table.folded)
+    frame = answer.tables["table_1"]
+    assert frame.select("language", "recognizer").rows() == [("en", "b"), ("en", "a"), ("es", "a")]
+    row = frame.row(1, named=True)
+    assert row["clean"] == pytest.approx(0.1)
+    got = [row[name] for name in ("noise (white)", "spatial", "AVG", "Adv (UA)", "Adv (US)", "AVG (Adv)")]
+    assert got == pytest.approx([0.2, 1.5, 0.85, 0.3, 0.9, 0.6])
+    assert row["accent"] is None
+    assert shown.id == "table_1"
+    assert "accent" not in [column.name for column in shown.columns]
+    with pytest.raises(VoxauditError, match=r"no table 'rankin'\. Did you mean: ranking"):
+        voxaudit.robustness(pl.concat(parts), by=["language"], difficulty=hard, table="rankin")
+
+
+def test_attacks_are_not_among_the_categories_that_an_average_is_over():
+    answer = voxaudit.robustness(scores(heard("r", RATES)), difficulty="none")
+    sentence = answer.finding("robustness/r/overall/werd").sentence
+    assert "over 2 categories of disturbance (5 scenarios); most under environmental noise" in sentence
+
+
+def test_the_group_that_others_are_divided_by_can_be_chosen():
+    rows = heard("r", {"clean": 0.2, "echo:1": 0.4}, prefix="f")
+    rows += heard("r", {"clean": 0.1, "echo:1": 0.1}, prefix="m")
+    rows += heard("r", {"clean": 0.1, "echo:1": 0.2}, prefix="x")
+    table = scores(rows).with_columns(gender=pl.col("speaker").str.head(1))
+    two = table.filter(pl.col("gender") != "x")
+    for reference, group, lwerr in (({"gender": "m"}, "f", 2.0), ({"gender": "f"}, "m", -2.0)):
+        found = robustness(two, attributes=["gender"], reference=reference)
+        row = found.groups.filter(level="scenario", name="echo:1").row(0, named=True)
+        assert (row["group"], row["against"]) == (group, reference["gender"])
+        assert row["lwerr"] == pytest.approx(lwerr)
+    found = robustness(table, attributes=["gender"], reference={"gender": "m"})
+    rows = found.groups.filter(level="scenario", name="echo:1")
+    assert dict(rows.select("group", "lwerr").iter_rows()) == pytest.approx({"f": 2.0, "x": 1.0})
+    with pytest.raises(VoxauditError, match=r"gender: no group 'male'.*There: "):
+        robustness(table, attributes=["gender"], reference={"gender": "male"})
+    with pytest.raises(VoxauditError, match="'accent' is none"):
+        robustness(table, attributes=["gender"], reference={"accent": "us"})
 
 
 def test_log_ratio_of_two_groups():

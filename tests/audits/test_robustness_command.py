@@ -10,6 +10,7 @@ from scipy.stats import t as student
 
 import voxaudit
 from voxaudit.answer import Bars, HeatMap
+from voxaudit.audits.scores import Scores
 from voxaudit.cli.main import main
 
 SCENARIOS = (
@@ -130,9 +131,29 @@ def test_measured_difficulties_of_a_run_come_first(tmp_path):
     answer = voxaudit.robustness(folder, resamples=200)
     assert answer.detail.difficulty_source == "measured in this run"
     # Equal steps around mean 50 with standard deviation 25: half a step is 25 / sqrt(35 / 3).
-    assert answer.detail.difficulty["gaussian_noise:2"] == pytest.approx(50 - 25 / (35 / 3) ** 0.5)
+    assert answer.detail.difficulty[""]["gaussian_noise:2"] == pytest.approx(50 - 25 / (35 / 3) ** 0.5)
     assert answer.detail.measure == "nwerd"
     assert str(tmp_path) not in str(answer)
+
+
+def test_measured_difficulties_are_the_mean_over_all_runs(tmp_path):
+    folders, names = (
+        [],
+        ["clean", "gaussian_noise:1", "gaussian_noise:2", "gaussian_noise:3", "echo:1", "echo:2"],
+    )
+    for seed, order in ((1, names), (2, names[::-1])):
+        folders.append(make_run(tmp_path / f"run{seed}", table(seed), seed=seed))
+        rows = [
+            (f"u{i}", f"s{i}", name, 4.0 - 0.4 * n + 0.01 * i)
+            for n, name in enumerate(order)
+            for i in range(8)
+        ]
+        quality = pl.DataFrame(rows, schema=["utterance", "speaker", "scenario", "dnsmos"], orient="row")
+        quality.write_parquet(folders[-1] / "quality.parquet")
+    found = voxaudit.robustness(folders, resamples=200).detail
+    assert found.difficulty_source == "measured in these runs, the mean over them"
+    # What is easiest in one run is hardest in the other.
+    assert list(found.difficulty[""].values()) == pytest.approx([50.0] * len(names))
 
 
 def test_the_uncertainty_of_measured_difficulties_is_in_the_interval(tmp_path):
@@ -250,6 +271,15 @@ def test_durations_of_silence_come_from_the_runs_corpus(tmp_path, capsys):
     assert finding["sentence"].startswith("a hears 4.0 ")
     assert finding["sentence"].endswith("words per minute under silence, where nobody speaks.")
     assert finding["headline"]
+
+
+def test_rows_of_a_run_are_chosen_by_the_length_of_their_utterances(tmp_path):
+    folder = make_run(tmp_path / "run", table())
+    ids = pl.read_parquet(folder / "scores.parquet")["utterance"].unique().sort()
+    lengths = [float(place) for place in range(len(ids))]
+    pl.DataFrame({"id": ids, "duration": lengths}).write_parquet(folder / "corpus.parquet")
+    kept = Scores.of(folder, where=["duration>=2"]).frame
+    assert set(kept["utterance"]) == set(ids[2:])
 
 
 def test_durations_that_nobody_wrote_down_are_the_recordings(tmp_path, capsys):

@@ -37,7 +37,7 @@ def plain(speakers=6, scenarios=("clean", "echo:1")):
     [
         (lambda t: t.clear(), "nothing was scored"),
         (lambda t: t.filter(pl.col("scenario") != "clean"), "no row has the scenario 'clean'"),
-        (lambda t: t.drop("speaker"), "no column 'speaker'"),
+        (lambda t: t.drop("recognizer"), "no column 'recognizer'"),
         (lambda t: t.drop("errors"), "no column 'errors'"),
         (lambda t: pl.concat([t, t.head(1)]), "2 rows for utterance 'u0', scenario 'clean', recognizer 'r'"),
         (lambda t: t.with_columns(errors=pl.lit(-1)), "row 1, column 'errors': -1 is negative"),
@@ -72,6 +72,7 @@ def test_tables_that_cannot_be_used(change, message):
         ({"attributes": ["gender"]}, "no column 'gender'"),
         ({"by": ["gender"]}, "not by 'gender'"),
         ({"by": ["corpus"]}, "no column 'corpus'"),
+        ({"baseline": {"en": "books"}}, "no column 'corpus'"),
         ({"confidence": 1.5}, "confidence"),
         ({"resamples": 10}, "resamples"),
         ({"seed": -1}, "seed must be at least 0"),
@@ -110,6 +111,50 @@ def test_unnamed_speakers_give_no_interval():
     assert found.levels["wer_low"].null_count() == found.levels.height
     assert "unnamed" in found.refusals[0].text
     assert found.refusals[0].code == "no_speakers"
+
+
+def test_without_speakers_there_are_estimates_and_one_refusal():
+    two = pl.concat([plain(), plain().with_columns(recognizer=pl.lit("q"))])
+    found = robustness(two.drop("speaker"))
+    assert found.levels.filter(name="echo:1")["werd"].to_list() == pytest.approx([0.01, 0.01])
+    assert found.levels["werd_low"].null_count() == found.levels.height
+    assert [(refusal.code, refusal.about) for refusal in found.refusals] == [("no_speakers", "intervals")]
+
+
+def test_without_utterances_rows_are_sums():
+    rows = plain(12).drop("utterance")
+    found, whole = robustness(pl.concat([rows, rows])), robustness(plain(12))
+    for name in ("wer", "werd", "werd_low", "werd_high", "speakers"):
+        assert found.levels[name].to_list() == whole.levels[name].to_list()
+    assert found.levels["utterances"].null_count() == found.levels.height
+    assert found.concentration.is_empty()
+
+
+def test_sums_without_an_error_have_no_interval():
+    found = robustness(plain(1).drop("utterance", "speaker").with_columns(errors=0))
+    assert found.levels["wer"].to_list() == [0.0] * found.levels.height
+    assert (
+        found.levels["wer_high"].null_count() == found.levels["wer_low"].null_count() == found.levels.height
+    )
+    assert found.levels["werd_high"].null_count() == found.levels.height
+
+
+@pytest.mark.parametrize(
+    ("baseline", "message"),
+    [
+        ({"en": "boks"}, "no clean speech of a corpus 'boks'. Did you mean: books? There: books"),
+        ({"en": "dinner"}, "no clean speech of a corpus 'dinner'. There: books"),
+        ({"fr": "books"}, "no language or corpus 'fr'. There: en, books, dinner"),
+    ],
+)
+def test_a_baseline_is_a_corpus_with_clean_speech(baseline, message):
+    parts = [plain().with_columns(corpus=pl.lit("books")), plain(scenarios=("accented",))]
+    rows = pl.concat(parts, how="diagonal").with_columns(
+        pl.col("corpus").fill_null("dinner"), language=pl.lit("en")
+    )
+    with pytest.raises(VoxauditError) as caught:
+        robustness(Scores(rows, "mine.csv"), baseline=baseline)
+    assert str(caught.value).startswith(f"mine.csv: {message}")
 
 
 def test_no_error_on_clean_speech_is_remarked():

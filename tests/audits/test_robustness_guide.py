@@ -1,5 +1,6 @@
 """The guide's example, run as printed."""
 
+import json
 import re
 from pathlib import Path
 
@@ -29,8 +30,21 @@ def test_the_guide_prints_what_the_command_prints(guide, capsys):
 
 
 def test_the_python_example_runs(guide, capsys):
-    exec(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[1], {})
+    exec(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[-1], {})
     assert "robustness/small/overall/werd 0.13" in capsys.readouterr().out
+
+
+def test_rates_of_several_corpora_are_compared_with_the_named_ones(guide, capsys):
+    exec(re.findall(r"```python\n(.*?)```", guide, re.DOTALL)[1], {})
+    (line,) = re.findall(r"\n    voxaudit (robustness rates\.csv .*)\n", guide)
+    assert main(line.split()) == 0
+    answer = json.loads(capsys.readouterr().out)
+    (table,) = (table for table in answer["tables"] if table["id"] == "scenarios")
+    rows = [dict(zip(table["names"], row, strict=True)) for row in table["rows"]]
+    costs = {(row["language"], row["scenario"]): 100 * row["werd"] for row in rows}
+    assert costs["en", "accented"] == pytest.approx(3.7)
+    assert costs["en", "echo:1"] == pytest.approx((0.8 + 1.4) / 2)
+    assert costs["es", "accented"] == pytest.approx(2.0)
 
 
 def test_every_option_of_the_guide_exists(capsys):

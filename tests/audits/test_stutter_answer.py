@@ -123,11 +123,12 @@ def test_sentences_say_more_fewer_and_how_sure(tmp_path):
     answer = stutter(write_stutter_audit(tmp_path, recognizers=recognizers))
     tails = [one.sentence.split(" instead of ")[1] for one in answer.findings if one.headline]
     assert tails == [
-        "10.0 %: 30.0 percentage points (20.0 to 40.0) more (8 made cases of 6 speakers).",
-        "10.0 %: 1.0 percentage points (-8.0 to 10.0) fewer, so no cost is shown (8 made cases of 6 speakers).",
-        "10.0 %: 30.0 percentage points more; how sure that is cannot be said without known speakers (8 made cases).",
-        "10.0 %: 30.0 percentage points more; how sure that is cannot be said with 4 speakers, fewer than 5 (8 made"
-        " cases).",
+        "10.0 %: 30.0 percentage points (20.0 to 40.0) more (8 recordings of 6 speakers).",
+        "10.0 %: 1.0 percentage points (-8.0 to 10.0) fewer, so no cost is shown; one of up to 8.0 percentage points is"
+        " not excluded (8 recordings of 6 speakers).",
+        "10.0 %: 30.0 percentage points more; how sure that is cannot be said without known speakers (8 recordings).",
+        "10.0 %: 30.0 percentage points more; how sure that is cannot be said with 4 speakers, fewer than 5 (8"
+        " recordings).",
     ]
     found = named(answer)
     assert found["stutter/two/werd"].excludes == -0.1
@@ -141,7 +142,8 @@ def test_sentences_say_more_fewer_and_how_sure(tmp_path):
 
 def make_run(folder, recognizers=("one", "two")):
     folder.mkdir()
-    write_config(folder, {"recognizers": {name: {} for name in recognizers}, "scenarios": ["clean"]})
+    config = {"recognizers": {name: {} for name in recognizers}, "scenarios": ["clean"]}
+    write_config(folder, {**config, "corpus": {"name": "made", "utterances": 1}, "seed": 0})
     return folder
 
 
@@ -159,7 +161,7 @@ def test_it_is_found_in_the_folder_of_a_run(tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["findings"] == answer.to_dict()["findings"]
     assert main(["stutter", str(run)]) == 0
-    assert "When speech stutters, one gets 40.0 % of the words wrong" in capsys.readouterr().out
+    assert "On speech made to stutter, one gets 40.0 % of the words wrong" in capsys.readouterr().out
 
 
 def test_a_report_asks_where_something_was_made(tmp_path):

@@ -104,9 +104,25 @@ def report(browser_page, files):
     return browser_page
 
 
+def lay_out(page):
+    """Lay out what is far from the window as well."""
+    page.evaluate(
+        "document.querySelectorAll('figure, .case, .block, .small').forEach((one) => {"
+        " one.style.contentVisibility = 'visible'; })"
+    )
+
+
+def open_folds(page):
+    """Open what folds away, but for tables, of which every row costs time."""
+    page.evaluate("document.querySelectorAll('details:not(.numbers)').forEach((one) => { one.open = true; })")
+    lay_out(page)
+
+
 def table(page, title):
     box = page.locator("[data-table]").filter(has=page.locator("caption", has_text=title))
-    box.evaluate("(one) => { const fold = one.closest('details'); if (fold) fold.open = true; }")
+    box.evaluate(
+        "(one) => { for (let up = one; up; up = up.parentElement) if (up.tagName === 'DETAILS') up.open = true; }"
+    )
     box.scroll_into_view_if_needed()
     box.get_by_role("button", name="Download CSV").wait_for()
     return box
@@ -146,7 +162,13 @@ def test_hostile_text_runs_nothing_and_hides_nothing(browser_page, files):
     assert browser_page.overflow == 0
 
 
+def test_a_page_is_short_with_its_folds_closed(report):
+    lay_out(report.page)
+    assert report.page.evaluate("document.documentElement.scrollHeight") <= 12_000
+
+
 def test_all_figures_have_size(report):
+    open_folds(report.page)
     sizes = report.page.locator("svg.drawing:visible").evaluate_all(
         "(all) => all.map((one) => { const box = one.getBoundingClientRect(); return [box.width, box.height]; })"
     )
@@ -169,12 +191,14 @@ def cut_texts(drawings):
 
 
 def test_no_text_leaves_its_drawing(report):
+    open_folds(report.page)
     assert cut_texts(report.page.locator("svg.drawing:visible")) == []
 
 
 def test_figures_fit_a_phone_and_their_words_can_be_read(new_page, files):
     page = new_page(width=390).page
     page.goto(files["sample"])
+    open_folds(page)
     drawn = page.locator(".on-narrow svg.drawing:visible")
     assert drawn.count() == 4  # a forest, two of bars, and points
     assert page.locator(".on-wide svg.drawing:visible").count() == 0
@@ -200,6 +224,7 @@ def test_a_list_of_texts_is_a_list_on_a_phone(new_page, files):
 
 def test_measures_switch_in_all_heat_maps_at_once(report):
     page = report.page
+    open_folds(page)
     first = page.locator(".heat").first
     assert first.locator(".p0").is_visible()
     first.get_by_role("radio", name="Added WER").check()
@@ -211,9 +236,10 @@ def test_measures_switch_in_all_heat_maps_at_once(report):
 def test_measures_switch_without_scripts(new_page, files):
     page = new_page(javascript=False).page
     page.goto(files["sample"])
-    heat = page.locator(".heat").last
+    heat = page.locator(".heat").first
     heat.get_by_role("radio", name="Added WER").check()
     assert heat.locator(".p1").is_visible()
+    page.locator("summary", has_text="more table").first.click()
     page.get_by_text("All trials by scenario and speaker (900 rows)").click()
     assert page.get_by_text("The first 300 of 900 rows").is_visible()
 

@@ -70,6 +70,28 @@ def test_an_encoding_without_the_letter_is_one_line(named):
     assert voxaudit(*words, cwd=named, env={**os.environ, "PYTHONIOENCODING": "utf-8"}).returncode == 0
 
 
+@pytest.mark.parametrize(
+    "words", [("list", "scenarios"), ("list", "suites", "--json"), ("inspect", "scores.csv")]
+)
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&-"])
+def test_closed_streams_are_no_defect(named, words, closed):
+    script = f'exec "$@" {closed}'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *PROGRAM, *words], capture_output=True, text=True, check=False, cwd=named
+    )
+    assert done.returncode in (0, 2)
+    assert done.stderr == "" or one_line(done.stderr)
+
+
+def test_a_code_page_without_the_letters_is_one_line(tmp_path):
+    rows = "".join(f"s{n},clean,toy,10,{n % 3},{'Москва' if n % 2 else 'Київ'}\n" for n in range(12))
+    (tmp_path / "scores.csv").write_text(f"speaker,scenario,recognizer,words,errors,city\n{rows}", "utf-8")
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    done = voxaudit("accuracy", "scores.csv", "--by", "city", cwd=tmp_path, env=environment)
+    assert done.returncode == 2
+    assert "PYTHONIOENCODING=utf-8" in one_line(done.stderr)
+
+
 def test_a_name_that_cannot_be_shown_in_an_error_does_not_hide_it(tmp_path):
     done = voxaudit("inspect", "é.csv", cwd=tmp_path, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert done.returncode == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,12 @@ import polars as pl
 import pytest
 import soundfile
 
+import voxaudit
 from voxaudit.cli.main import main
 from voxaudit.config import load_config
+from voxaudit.corpus import read_corpus
 from voxaudit.perturb import open_slots, parse_scenarios
+from voxaudit.run import run_trials
 from voxaudit.run.folder import open_run
 
 ENGINE = '''
@@ -49,7 +53,7 @@ def write(text: str, use: str = '["gain:1"]') -> None:
 
 
 def test_a_corpus_in_a_role_is_a_scenario_of_its_own(home, capsys):
-    write('[corpora.far_field_kitchen]\npath = "far/manifest.csv"')
+    write('[[corpora]]\nrole = "far_field_kitchen"\npath = "far/manifest.csv"')
     assert main(["run", "audit.toml"]) == 0
     run = open_run("out")
     counts = dict(run.transcripts.group_by("scenario").len().iter_rows())
@@ -67,7 +71,7 @@ def test_a_corpus_in_a_role_is_a_scenario_of_its_own(home, capsys):
 
 
 def test_the_same_run_again_hears_nothing_more(home):
-    write('[corpora.accented]\npath = "far/manifest.csv"')
+    write('[[corpora]]\nrole = "accented"\npath = "far/manifest.csv"')
     assert main(["run", "audit.toml"]) == 0
     before = open_run("out").transcripts
     store = (home / "out" / "trials.sqlite").read_bytes()
@@ -79,11 +83,22 @@ def test_the_same_run_again_hears_nothing_more(home):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[corpora.distant]\npath = "far/manifest.csv"', "corpora.distant: not a role"),
-        ('[corpora.accented]\nformat = "manifest"', "[corpora.accented] needs a path"),
-        ("[corpora.accented]\nspeak = true", "corpora.accented.speak is for [corpora.synthetic]"),
-        ('[corpora.accented]\npath = "far/manifest.csv"\nrole = "x"', "unknown key 'role'"),
-        ("[corpora]\naccented = 3", "corpora.accented must be a section"),
+        ('[[corpora]]\nrole = "distant"\npath = "far/manifest.csv"', "corpora: 'distant' is not a role"),
+        ('[[corpora]]\nrole = "accented"\nformat = "manifest"', "[corpora.1] needs a path"),
+        ('[[corpora]]\nrole = "accented"\nspeak = true', 'corpora.1: speak is for role = "synthetic"'),
+        ('[[corpora]]\nrole = "accented"\npath = "far/manifest.csv"\nrol = "x"', "unknown key 'rol'"),
+        ('[corpora.accented]\npath = "far/manifest.csv"', "further corpora are a list: [[corpora]]"),
+        (
+            '[[corpora]]\npath = "far/manifest.csv"\nbaseline = "x"',
+            "corpora.1: a baseline is for a corpus in a role",
+        ),
+        (
+            '[[corpora]]\nrole = "accented"\npath = "far/manifest.csv"\nbaseline = "cleen"',
+            "the baseline of 'far' is no clean corpus: 'cleen'. Did you mean: clean? There: clean",
+        ),
+        ('[[corpora]]\nname = "clean"\npath = "far/manifest.csv"', "two corpora are called 'clean'"),
+        ('[[corpora]]\nname = "a/b"\npath = "far/manifest.csv"', "corpora.1.name takes letters, digits"),
+        ("[corpora]\naccented = 3", "further corpora are a list"),
         ('[suites]\nmine = "gain:1"', "suites.mine must be a list"),
     ],
 )
@@ -113,12 +128,12 @@ def test_srb_has_114_scenarios_of_which_14_are_slots():
 def test_a_slot_that_was_asked_for_by_name_says_what_it_needs(home, capsys):
     write("", use='["accented"]')
     assert main(["run", "audit.toml"]) == 2
-    assert "scenario 'accented' needs a corpus in that role: [corpora.accented]" in capsys.readouterr().err
+    assert "scenario 'accented' needs a corpus in that role: [[corpora]] with role" in capsys.readouterr().err
 
 
 def test_the_synthetic_role_reads_the_references_aloud(home):
     pytest.importorskip("py_nanotts")
-    write("[corpora.synthetic]\nspeak = true")
+    write('[[corpora]]\nrole = "synthetic"\nspeak = true')
     assert main(["run", "audit.toml"]) == 0
     run = open_run("out")
     spoken = run.corpus.filter(pl.col("id").str.starts_with("synthetic/"))
@@ -133,3 +148,87 @@ def test_nothing_is_said_in_silence(home):
     silent = open_run("out").scores.filter(pl.col("scenario") == "silence")
     assert silent["words"].sum() == 0
     assert silent["insertions"].sum() == 12  # "one two" six times, though nothing was said
+
+
+TELLS = '''
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tells:
+    """Answers with the language it was told."""
+
+    language: str = ""
+    rate = None
+    batch_size = 1
+
+    def fingerprint(self):
+        return {"engine": "tells", "language": self.language}
+
+    def load(self):
+        from voxaudit.recognize import Transcript
+
+        return lambda batch: [Transcript(f"one {self.language or 'unknown'}") for _ in batch]
+'''
+
+
+def test_several_corpora_and_languages_are_one_run_with_a_baseline(home):
+    for name, level in (("talks", 0.2), ("libros", 0.3), ("acentos", 0.9)):
+        make_corpus(home / name, level, range(6))
+    write(
+        """
+[[corpora]]
+path = "talks"
+language = "en"
+[[corpora]]
+path = "far"
+role = "accented"
+language = "en"
+[[corpora]]
+path = "libros"
+language = "es"
+[[corpora]]
+path = "acentos"
+role = "accented"
+language = "es"
+name = "Acentos"
+"""
+    )
+    text = Path("audit.toml").read_text().replace("[recognizers", 'language = "en"\n[recognizers', 1)
+    Path("audit.toml").write_text(text)
+    assert main(["run", "audit.toml"]) == 0
+    run = open_run("out")
+    heard = run.scores.group_by("language", "corpus", "scenario").len().sort(pl.all())
+    assert {row[:3]: row[3] for row in heard.iter_rows()} == {
+        ("en", "clean", "clean"): 6,
+        ("en", "clean", "gain:1"): 6,
+        ("en", "talks", "clean"): 6,
+        ("en", "talks", "gain:1"): 6,
+        ("en", "far", "accented"): 3,
+        ("es", "libros", "clean"): 6,
+        ("es", "libros", "gain:1"): 6,
+        ("es", "Acentos", "accented"): 6,
+    }
+    assert run.config["baseline"] == {"en": "clean", "es": "libros"}
+    found = voxaudit.robustness(run, difficulty="none")
+    levels = found.detail.levels.filter(level="scenario", name="accented")
+    assert dict(levels.select("language", "werd").iter_rows()) == pytest.approx({"en": 0.5, "es": 0.5})
+    assert not any(note.code in ("pooled", "several_baselines") for note in found.notes)
+
+
+def test_a_recognizer_is_told_the_language_of_the_utterance(home, monkeypatch):
+    (home / "tells.py").write_text(TELLS)
+    monkeypatch.syspath_prepend(home)
+    from tells import Tells
+
+    clean = read_corpus("clean").table.with_columns(
+        language=pl.Series(["en", "en", "es-MX", "es-MX", None, "en"])
+    )
+    corpus = replace(read_corpus("clean"), table=clean)
+    run = run_trials(corpus, {"a": Tells(), "b": Tells("fr")}, ["clean"], out="told", workers=1)
+    texts = run.transcripts.sort("recognizer", "utterance")["text"].to_list()
+    told = ["en", "en", "es", "es", "unknown", "en"]
+    assert texts == [f"one {language}" for language in (*told, *["fr"] * 6)]
+    before = (home / "told" / "trials.sqlite").read_bytes()
+    run_trials(corpus, {"a": Tells(), "b": Tells("fr")}, ["clean"], out="told", workers=1)
+    assert (home / "told" / "trials.sqlite").read_bytes() == before

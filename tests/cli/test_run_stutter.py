@@ -127,7 +127,7 @@ def test_speech_is_made_to_stutter_once(home, capsys):
     assert "pip install 'voxaudit[embeddings]'" in chapter()["refusals"][0]["text"]
 
     assert main(["run", "audit.toml"]) == 0
-    assert "When speech stutters, mine gets" in capsys.readouterr().out
+    assert "On speech made to stutter, mine gets" in capsys.readouterr().out
     assert chapter()["refusals"] == []
     found = json.loads(Path("out/stutter/stutter.json").read_text())
     assert found["utterances"] == 5

@@ -30,7 +30,7 @@ from voxaudit.answer import (
     finding_id,
     tabulate,
 )
-from voxaudit.render.document import Case, Chapter, GateResult, Report
+from voxaudit.render.document import Case, Chapter, GateResult, Question, Report
 
 RECOGNIZERS = ("moonshine", "pocketsphinx")
 FAMILIES = {
@@ -523,10 +523,20 @@ def sample_report() -> Report:
         title="Audit of kitchen-commands",
         subtitle="1,840 utterances by 46 speakers, 2 recognizers, 100 scenarios, 368,000 trials",
         summary=(
-            findings[0],
-            "Somebody talking in the background breaks both: at 0 dB moonshine gets 71 % of the words wrong.",
-            indian,
-            "No conclusion about Welsh accents: one speaker cannot carry an interval.",
+            Question(
+                "Where does it break?",
+                (
+                    findings[0],
+                    "Somebody talking in the background breaks both: at 0 dB moonshine gets 71 % of the words wrong.",
+                ),
+                ("robustness",),
+                first=1,
+            ),
+            Question("For whom?", (indian,), ("disparity", "nothing of this name")),
+            Question(
+                "What these data cannot tell",
+                ("No conclusion about Welsh accents: one speaker cannot carry an interval.",),
+            ),
         ),
         chapters=(
             Chapter("robustness", "Where it breaks", (robustness,)),
@@ -548,8 +558,8 @@ def sample_report() -> Report:
             ),
             GateResult(
                 "stutter_added_wer",
-                False,
-                "Not judged: the stutter audit lacks a second recognizer.",
+                None,
+                "The stutter audit lacks a second recognizer.",
                 0.1,
                 judged=False,
             ),
@@ -694,7 +704,7 @@ def hostile_report(evil: str = EVIL) -> Report:
     return Report(
         evil,
         evil,
-        (evil, answer.findings[0]),
+        (Question(evil, (evil, answer.findings[0]), (evil,), first=1),),
         (chapter, chapter),
         (GateResult(evil, False, evil, finding=evil),),
         ((evil, evil),),

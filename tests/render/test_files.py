@@ -23,7 +23,7 @@ from voxaudit.answer import (
     finding_id,
     tabulate,
 )
-from voxaudit.render.document import Chapter, GateResult, Report
+from voxaudit.render.document import Chapter, GateResult, Question, Report
 from voxaudit.render.json import answer_dict, plain, report_dict, schema, to_json
 from voxaudit.render.junit import to_junit, valid_xml
 from voxaudit.render.markdown import MOST_ROWS, escape, to_markdown
@@ -99,7 +99,7 @@ def test_any_name_is_valid_yaml(name):
 
 
 def test_without_a_rate_there_is_no_metadata():
-    assert to_markdown(Report("t", "s", ("One.",), ())).startswith("# t\n\ns.\n\n- One.\n")
+    assert to_markdown(Report("t", "s", (Question("", ("One.",)),), ())).startswith("# t\n\ns.\n\n- One.\n")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_gates_are_in_the_summary():
     text = to_markdown(sample_report())
     assert "| clean_wer | pass | moonshine: 11.2 % of at most 15 %. |" in text
     assert "| group_ratio | FAIL | moonshine, accent Indian" in text
-    assert "| stutter_added_wer | cannot be judged: FAIL | Not judged" in text
+    assert "| stutter_added_wer | not judged | The stutter audit lacks" in text
 
 
 def gate(**changes):
@@ -196,21 +196,23 @@ def test_junit_has_a_case_for_each_gate():
     gates = (
         gate(),
         gate(name="f", passed=False, sentence="Too <much> & \x00\x1b more."),
-        gate(name="e\ud800", passed=False, judged=False, sentence="Cannot."),
+        gate(name="e\ud800", passed=None, judged=False, sentence="Cannot."),
+        gate(name="s", passed=False, judged=False, sentence="Cannot; strict."),
     )
     root = ElementTree.fromstring(to_junit(Report("t\x07", "s", (), (), gates=gates)).encode())
     (suite,) = root
-    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {
-        "tests": "3",
-        "failures": "1",
-        "errors": "1",
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4",
+        "failures": "2",
+        "errors": "0",
+        "skipped": "1",
     }
-    fine, lost, unknown = suite
-    assert fine.find("failure") is None
-    assert fine.find("error") is None
+    fine, lost, unknown, strict = suite
+    assert [child.tag for child in fine] == ["system-out"]
     assert lost.find("failure").get("message") == "Too <much> & \ufffd\ufffd more."
-    assert unknown.find("error").text == "Cannot."
-    assert unknown.find("error").get("type") == "cannot be judged"
+    assert [child.tag for child in unknown] == ["skipped"]
+    assert unknown.find("skipped").get("message") == unknown.find("skipped").text == "Cannot."
+    assert strict.find("failure").get("type") == "not judged"
     assert unknown.get("name") == "e\ufffd"
 
 
@@ -284,8 +286,10 @@ def test_a_report_writes_every_finding_once(validate):
         id_ for chapter in found["chapters"] for answer in chapter["answers"] for id_ in answer["findings"]
     ]
     assert named == [one["id"] for one in found["findings"]]
-    assert found["summary"][0] == {"finding": report.summary[0].id, "sentence": report.summary[0].sentence}
-    assert found["summary"][1] == {"finding": None, "sentence": report.summary[1]}
+    first, second = report.summary[0].answers
+    asked = {"question": "Where does it break?"}
+    assert found["summary"][0] == {**asked, "finding": first.id, "sentence": first.sentence}
+    assert found["summary"][1] == {**asked, "finding": None, "sentence": second}
     assert found["gates"][0]["finding"] == found["findings"][0]["id"]
     assert found["gates"][2]["judged"] is False
     lines = text.splitlines()

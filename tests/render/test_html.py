@@ -34,7 +34,7 @@ from voxaudit.answer import (
     Tables,
     tabulate,
 )
-from voxaudit.render.document import Case, Chapter, Report
+from voxaudit.render.document import Case, Chapter, Question, Report
 from voxaudit.render.escape import Ids, attribute, json_text, marked, shorten, text, visible
 from voxaudit.render.figures.curves import curves_html
 from voxaudit.render.figures.forest import forest_html
@@ -42,6 +42,7 @@ from voxaudit.render.figures.heatmap import heatmap_html
 from voxaudit.render.figures.svg import fit, log_ticks, nice_ticks, width_of
 from voxaudit.render.html import answer_html, render_html
 from voxaudit.render.html.page import case_list, diff_html
+from voxaudit.render.html.parts import SHORT_ROWS, table_list
 from voxaudit.render.html.tables import MOST_ROWS, OPEN_ROWS, folded_table, table_html
 from voxaudit.render.numbers import MINUS, NONE, cell_text, headings, shown, with_interval
 
@@ -451,72 +452,6 @@ def test_log_axes_have_round_numbers():
     assert log_ticks(0.001, 1000) == pytest.approx([0.001, 0.01, 0.1, 1, 10, 100, 1000])
 
 
-def test_cards_name_the_worst_scenario_and_the_loudest_gap():
-    numbers = iter(range(99))
-
-    def finding(**fields):
-        base = {
-            "id": f"a/{next(numbers)}",
-            "verdict": "measured",
-            "sentence": "s",
-            "measure": "wer",
-            "recognizer": "r",
-        }
-        return Finding(**(base | fields))
-
-    findings = (
-        finding(estimate=0.1, low=0.08, high=0.12, scenario="clean"),
-        finding(estimate=0.4, scenario="rir:1"),
-        finding(estimate=0.7, low=0.0, high=0.9, scenario="rir:4"),
-        finding(
-            estimate=0.7, low=0.5, high=0.8, scenario="rir:4", measure="worst_wer"
-        ),  # what a gate looks at
-        finding(estimate=0.8, scenario="overall"),  # a mean over other utterances
-        finding(
-            estimate=0.99,
-            scenario="clean",
-            attribute="accent",
-            group="x",
-            sentence="no gap",
-            verdict="not_shown",
-        ),
-        finding(
-            estimate=1.2,
-            unit="ratio",
-            measure="ratio",
-            attribute="accent",
-            sentence="small gap",
-            verdict="shown",
-        ),
-        finding(
-            estimate=0.3,
-            unit="ratio",
-            measure="ratio",
-            attribute="accent",
-            sentence="big gap",
-            verdict="shown",
-        ),
-        finding(id="localize/a", estimate=9, attribute="accent", sentence="lost words", verdict="shown"),
-    )
-    page = render_html(
-        Report(
-            "d",
-            "",
-            (),
-            (Chapter("s", "S", (Answer("a", "A", findings=findings),)),),
-            scenarios={"rir:4": "A large hall ... empty. Nobody is there."},
-        )
-    )
-    card = page.split('<article class="card">')[1].split("</article>")[0]
-    words = " ".join(Page(f"<div>{card}</div>").text)
-    assert re.search(r"10\.0 %.*\(8\.0 to 12\.0\).*rir:4.*70\.0 %.*shown.*big gap", words)
-    assert re.search(r'class="m-interval" x1="0" x2="270"', card)  # a limit of 0 is a limit
-    assert "A large hall ... empty" in words
-    assert "Nobody is there" not in words
-    assert "small gap" not in words
-    assert "lost words" not in words
-
-
 def test_an_empty_report_is_a_page():
     page = Page(render_html(Report("Nothing", "", (), ())))
     assert "Nothing" in page.text
@@ -561,7 +496,7 @@ def test_a_table_stands_once_whether_figures_show_it_or_not():
         < page.index('id="f-g"')
         < page.index('id="t-two"')
     )
-    assert page.count("(1 row)") == 1  # only what is to be folded is
+    assert page.count("(1 row)") == 2  # beside a figure, further tables fold away
 
 
 def test_how_to_ask_again_is_said_once_and_out_of_the_way():
@@ -588,10 +523,10 @@ def test_what_stands_between_backticks_is_code_wherever_sentences_are():
         refusals=(Refusal("c", "q", said, remedy=said),),
         lead=said,
     )
-    page = render_html(Report("T", "", (said,), (Chapter("s", "S", (answer,)),)))
+    page = render_html(Report("T", "", (Question("", (said,)),), (Chapter("s", "S", (answer,)),)))
     assert "`" not in page.split("</script></head>")[1]
-    # Summary, lead, finding, note, and the refusal with its remedy, twice: in its chapter and at the end.
-    assert page.count("<code>voxaudit run &lt;file&gt; --out a&amp;b</code>") == 4 + 2 * 2
+    # Summary, lead, finding, note, and the refusal with its remedy.
+    assert page.count("<code>voxaudit run &lt;file&gt; --out a&amp;b</code>") == 4 + 2
 
 
 def test_a_backtick_alone_and_what_people_said_stay_as_they_are():
@@ -666,35 +601,72 @@ def test_long_texts_in_a_narrow_table_become_a_list_on_a_phone():
     assert 'class="stack"' not in table_html(rows_of(*columns, rows=[("a", "pass", "short")]), Ids())
 
 
-def test_the_page_opens_with_the_recognizers_and_sorts_its_sentences_by_question(sample):
-    assert sample.index('id="glance"') < sample.index('id="summary"') < sample.index('id="s-')
+def test_the_page_opens_with_questions_that_link_to_their_chapters(sample):
+    assert sample.index('id="summary"') < sample.index('id="gates"') < sample.index('id="s-')
     assert "How to read this" in sample
     answered = Finding("accuracy/a", "wer", "measured", "It hears.", headline=True)
-    open_ = Finding("disparity/b", "wer_ratio", "refused", "Nobody knows.", headline=True)
-    answer = Answer("x", "X", findings=(answered, open_))
-    page = render_html(Report("T", "", (answered, open_), (Chapter("s", "S", (answer,)),)))
-    first, second = (
-        page.index("<h3>How well it hears</h3>"),
-        page.index("<h3>What these data cannot tell</h3>"),
+    more = Finding("accuracy/b", "wer", "measured", "It hears more.", headline=True)
+    questions = (
+        Question("Where <br> does it break?", (answered, more), ("accuracy", "gone"), first=1),
+        Question("What these data cannot tell", ("Nobody knows.",)),
     )
-    assert first < page.index("It hears.") < second < page.index("Nobody knows.")
+    chapters = (
+        Chapter("accuracy", "Accuracy", (Answer("accuracy", "A", findings=(answered,)),)),
+        Chapter("gone", "Gone", refusals=(Refusal("no_references", "gone", "no text was given"),)),
+    )
+    page = render_html(Report("T", "", questions, chapters))
+    screen = page[page.index('id="summary"') : page.index("</section>")]
+    assert "<h3><bdi>Where &lt;br&gt; does it break?</bdi></h3>" in screen
+    assert re.findall(r'<a href="#([^"]+)">', screen) == ["s-accuracy"]
+    order = ["It hears.", "<summary>1 more</summary>", "It hears more.", "Nobody knows."]
+    assert [screen.index(words) for words in order] == sorted(screen.index(words) for words in order)
+    # A chapter that answers nothing is a line among what could not be concluded.
+    assert 'id="s-gone"' not in page
+    assert "no text was given" in page[page.index('id="unanswered"') :]
 
 
-def test_long_further_tables_fold_behind_their_title():
-    def table(id_, title, height):
-        return replace(rows_of(("a",), rows=[(n,) for n in range(height)], id_=id_), title=title)
+def table(id_, title, height, **fields):
+    return replace(rows_of(("a",), rows=[(n,) for n in range(height)], id_=id_), title=title, **fields)
 
+
+def test_long_further_tables_of_an_answer_fold_behind_their_title():
     tables = [
         table("first", "The first", OPEN_ROWS + 1),
         table("long", "A <long> one", OPEN_ROWS + 1),
         table("short", "A short one", OPEN_ROWS),
     ]
-    page = page_of(Answer("a", "A", tables=Tables(tables)))
+    page = table_list(tables, (), Ids())
     assert page.count('<details class="fold numbers"><summary><bdi>') == 1
     assert "<summary><bdi>A &lt;long&gt; one</bdi> (21 rows)</summary>" in page
     assert page.index('id="t-first"') < page.index("<summary><bdi>A &lt;long&gt; one")
     assert 'class="vh"><bdi>A &lt;long&gt; one' in folded_table(tables[1], Ids())
     assert "(1 row)</summary>" in folded_table(table("one", "One", 1), Ids())
+
+
+def test_a_chapter_has_one_short_table_in_sight_and_the_others_behind_one_fold():
+    tables = [
+        table("long", "A long one", SHORT_ROWS + 1),
+        table("kept", "Folded by its audit", 1, folded=True),
+        table("short", "A short one", SHORT_ROWS),
+        table("other", "Another short one", 1),
+    ]
+    page = page_of(Answer("a", "A", tables=Tables(tables)))
+    fold = page.index("<summary>3 more tables</summary>")
+    assert page.index('id="t-short"') < fold
+    assert all(fold < page.index(f'id="t-{id_}"') for id_ in ("long", "kept", "other"))
+
+
+def test_a_chapter_has_one_figure_and_four_claims_in_sight():
+    shown = tuple(Finding(f"a/{n}", "m", "shown", f"Claim {n}.") for n in range(6))
+    bars = Bars(("x",), (Series("s", (Cell(0.5),)),), "y")
+    figures = tuple(Figure(f"f{n}", f"Figure {n}", "alt", bars, "t") for n in range(3))
+    page = page_of(Answer("a", "A", findings=shown, figures=figures, tables=Tables([table("t", "T", 1)])))
+    claims, drawings = (
+        page.index("<summary>2 further findings</summary>"),
+        page.index("2 more figures</summary>"),
+    )
+    assert page.index("Claim 3.") < claims < page.index("Claim 4.")
+    assert page.index("Figure 0") < drawings < page.index("Figure 1")
 
 
 def test_a_column_in_points_says_so_in_its_heading():

@@ -15,7 +15,7 @@ from voxaudit.answer import (
     Tables,
     tabulate,
 )
-from voxaudit.render.document import Case, Chapter, GateResult, Report
+from voxaudit.render.document import Case, Chapter, GateResult, Question, Report
 from voxaudit.render.json import to_json
 from voxaudit.render.published import published, without_folders
 
@@ -103,7 +103,9 @@ def test_every_text_of_a_report_is_looked_at():
     )
     chapter = Chapter("s", "S", (answer,), (path,), (case,), (table,), (note,), (refusal,))
     gate = GateResult("g", False, path)
-    report = Report(path, path, (path, finding), (chapter,), (gate,), (("what", path),), {"a": [path]})
+    report = Report(
+        path, path, (Question("", (path, finding)),), (chapter,), (gate,), (("what", path),), {"a": [path]}
+    )
     shown = published(report, [HOME])
     (told,) = shown.chapters[0].answers
     assert "jane" not in repr(shown)

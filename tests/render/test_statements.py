@@ -124,7 +124,7 @@ def test_the_statement_says_what_on_whom_what_was_found_and_what_not():
         in (found["Whom it serves worse"])
     )
     assert "two gets 10.0 %" in found["All speakers, clean and disturbed"]
-    assert "- passed: one: 10.0 % of at most 15.0 %" in found["Limits that were set beforehand"]
+    assert "- pass: one: 10.0 % of at most 15.0 %" in found["Limits that were set beforehand"]
     missing = found["What was not tested"]
     for line in (
         "- Differences by gender were not tested.",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sample_report import EVIL, hostile_report, sample_report
 
-from voxaudit.answer import Answer, Column, Finding, Note, Refusal, Tables, tabulate
-from voxaudit.render.document import Chapter, GateResult, Report
+from voxaudit.answer import MOST_SAID, Answer, Column, Finding, Note, Refusal, Tables, tabulate
+from voxaudit.render.document import Chapter, GateResult, Question, Report
 from voxaudit.render.terminal import (
-    MOST_FINDINGS,
+    MOST_LISTED,
     MOST_REFUSALS,
     MOST_ROWS,
     answer_text,
@@ -70,7 +70,7 @@ def test_a_title_is_not_said_twice():
     assert answer_text(answer(title="Word error rate by accent")).count("Word error rate by accent") == 1
 
 
-def test_sentences_notes_and_refusals_follow():
+def test_notes_and_refusals_follow_and_the_conclusion_is_last():
     findings = (
         Finding("a/0", "m", "measured", "Stands in the table."),
         Finding("a/1", "m", "not_shown", "First."),
@@ -87,13 +87,14 @@ def test_sentences_notes_and_refusals_follow():
         )
     )
     assert "Stands in the table" not in said
-    assert said.splitlines()[-5:] == [
-        "- First.",
-        "- Second.",
+    assert said.splitlines()[-6:] == [
         "note: the reference is north (see the arguments `reference`, `no_random`)",
         "Not answered: west: 2 speakers; 5 are needed. To get it: record more speakers of these groups"
         " (see the argument `attribute`)",
         "Not answered: nobody asked",
+        "1 more finding: in `findings`",
+        "- First.",
+        "- Second.",
     ]
 
 
@@ -111,27 +112,45 @@ def test_long_tables_are_cut_and_folded_ones_left_out():
     rows = [{"n": 1000 + n} for n in range(MOST_ROWS + 1)]
     long = tabulate("long", "Long", rows, [("n", "", "count")])
     folded = tabulate("folded", "Folded", rows[:1], [("n", "", "count")], folded=True)
-    text = answer_text(Answer("a", "A", tables=Tables([long, folded])))
+    said = (Finding("a/1", "m", "shown", "Said."),)
+    text = answer_text(Answer("a", "A", findings=said, tables=Tables([long, folded])))
+    assert "1,023" in text
+    assert "1,024" not in text
+    assert 'The first 24 of 25 rows: in `tables["long"]`' in text
+    assert text.endswith("More tables: folded (in `tables`)\n\n- Said.")
+    flags = answer_text(Answer("a", "A", findings=said, tables=Tables([long, folded])), flags=True)
+    assert "The first 24 of 25 rows: in the JSON" in flags
+    assert "More tables: folded (in the JSON)" in flags
+
+
+def test_a_list_is_longer_than_the_tables_beside_findings():
+    rows = [{"n": 1000 + n} for n in range(MOST_LISTED + 1)]
+    text = answer_text(
+        Answer("a", "A", tables=Tables([tabulate("long", "Long", rows, [("n", "", "count")])]))
+    )
     assert "1,059" in text
     assert "1,060" not in text
     assert 'The first 60 of 61 rows: in `tables["long"]`' in text
-    assert text.endswith("More tables: folded (in `tables`)")
-    flags = answer_text(Answer("a", "A", tables=Tables([long, folded])), flags=True)
-    assert "The first 60 of 61 rows: in the JSON" in flags
-    assert flags.endswith("More tables: folded (in the JSON)")
 
 
-def test_of_many_findings_headlines_and_claims_come_first():
+def test_of_many_findings_three_are_said_headlines_and_claims_first():
     verdicts = ["not_shown"] * 20 + ["alike", "shown", "measured"]
     findings = tuple(
         Finding(f"a/{n}", "m", verdict, f"S{n}.", headline=n == 22) for n, verdict in enumerate(verdicts)
     )
     lines = answer_text(Answer("a", "A", findings=findings)).splitlines()
-    assert lines[1:5] == ["- S22.", "- S21.", "- S20.", "- S0."]
-    assert len(lines) == 1 + MOST_FINDINGS + 1
-    assert lines[-1] == "- 11 more findings: in `findings`"
-    exact = answer_text(Answer("a", "A", findings=findings[:MOST_FINDINGS])).splitlines()
-    assert exact[1:] == [f"- S{n}." for n in range(MOST_FINDINGS)]
+    assert lines[1:] == ["20 more findings: in `findings`", "- S20.", "- S21.", "- S22."]
+    exact = answer_text(Answer("a", "A", findings=findings[:MOST_SAID])).splitlines()
+    assert exact[1:] == [f"- S{n}." for n in range(MOST_SAID)]
+
+
+def test_of_each_question_one_answer_is_said_before_a_second():
+    kinds = [*["wer"] * 4, "ranking", *["gap"] * 4, "slope"]
+    findings = tuple(
+        Finding(f"a/{n}", kind, "shown" if n == 7 else "measured", f"S{n}.", headline=kind != "slope")
+        for n, kind in enumerate(kinds)
+    )
+    assert [one.id for one in Answer("a", "A", findings=findings).conclusion] == ["a/0", "a/4", "a/7"]
 
 
 def test_measurements_are_said_where_nothing_else_is():
@@ -191,18 +210,21 @@ def test_a_report_says_its_rates_its_summary_and_its_gates_first(capsys):
     gates = (
         GateResult("holds", True, "fine."),
         GateResult("lost", False, "too much."),
-        GateResult("open", False, "who knows.", judged=False),
+        GateResult("open", None, "who knows.", judged=False),
     )
     answers = (rates("clean", "rir:1"), rates("clean", "rir:1", by=("accent",)))
-    print_report(Report("t", "s", (finding, "Words."), (Chapter("c", "C", answers),), gates))
+    print_report(
+        Report("t", "s", (Question("Why?", (finding, "Words.")),), (Chapter("c", "C", answers),), gates)
+    )
     out = capsys.readouterr().out
     first, groups = out.split("Word error rate on clean speech")
     assert "rir:1" in first
     assert "rir:1" not in groups  # of groups, clean speech is enough
-    assert out.splitlines()[-5:] == [
+    assert out.splitlines()[-6:] == [
+        "Why?",
         "- A gap is shown.",
         "- Words.",
         "- gate holds: pass. fine.",
         "- gate lost: FAIL. too much.",
-        "- gate open: cannot be judged. who knows.",
+        "- gate open: not judged. who knows.",
     ]

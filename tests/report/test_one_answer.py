@@ -70,11 +70,10 @@ def check_gates_and_summary(folder: Path) -> None:
         if gate["judged"] and gate["finding"] in findings:
             finding = findings[gate["finding"]]
             assert gate["estimate"] in (finding["estimate"], finding["low"], finding["high"])
-    sentences = {finding["sentence"] for finding in findings.values() if finding["headline"]}
-    assert sentences
-    assert {item["sentence"] for item in document["summary"]} == sentences
+    assert document["summary"]
     for item in document["summary"]:
         assert findings[item["finding"]]["sentence"] == item["sentence"]
+        assert findings[item["finding"]]["headline"]
 
 
 def test_every_finding_of_a_report_is_printed_again_by_its_command(make_run, drops, capsys):

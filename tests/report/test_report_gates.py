@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import replace
+from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 from scipy.stats import t
 
+from voxaudit.audits.compare.audit import compare, points
+from voxaudit.cli.main import main
 from voxaudit.config import Gate, Gates, load_config, load_gates, read_gates
 from voxaudit.errors import VoxauditError
 from voxaudit.report.build import build_report, remember, remembered
-from voxaudit.report.gates import failed
+from voxaudit.report.gates import failed, not_judged
 
 WORDS = ("turn", "the", "lamp", "off", "now")
 
@@ -84,7 +89,7 @@ def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(m
     assert f"at least {beside.estimate:.2f} times with 4 comparisons taken together" in beside.sentence
 
 
-def test_what_cannot_be_judged_does_not_pass(make_run, drops):
+def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(make_run, drops):
     run = make_run(drops, people={"s1": {"accent": "north"}, "s2": {"accent": "south"}})
     gates = Gates(
         {
@@ -93,12 +98,74 @@ def test_what_cannot_be_judged_does_not_pass(make_run, drops):
             "differential": Gate(0.0),
         }
     )
-    found = judged(run, gates)
-    for name in ("worst_wer/one", "worst_group_ratio/one", "differential"):
-        assert not found[name].judged, name
-        assert not found[name].passed
-        assert "cannot be judged" in found[name].sentence
-    assert not judged(run, gates, attributes=())["worst_group_ratio/one"].judged
+    report = build_report(run, attributes=["accent"], gates=gates)
+    strict = build_report(run, attributes=["accent"], gates=replace(gates, strict=True))
+    assert report.passed
+    assert not strict.passed
+    assert failed(report.gates) is None
+    assert not_judged(strict.gates) is None
+    assert not_judged(report.gates).startswith("5 of 5 gates not judged: one gets ")
+    for gate, lost in zip(report.gates, strict.gates, strict=True):
+        assert (gate.judged, gate.passed, gate.outcome) == (False, None, "not judged"), gate.name
+        assert (lost.judged, lost.passed, lost.outcome) == (False, False, "FAIL"), gate.name
+        assert lost.sentence == gate.sentence[:-1] + "; strict gates fail where they cannot be judged."
+        assert gate.sentence.count(". ") == 0
+    sentences = [gate.sentence for gate in report.gates]
+    assert sentences[0].endswith("its worst scenario, without an upper limit that worst_wer could judge.")
+    assert sentences[1].startswith("one: the widest gap between groups cannot be judged: ")
+    absent = judged(run, gates, attributes=())["worst_group_ratio/one"]
+    assert absent.sentence.startswith("one: worst_group_ratio cannot be judged: no attribute was named")
+
+
+def test_a_gate_quotes_the_counts_of_its_own_recognizer(make_run):
+    """One makes three errors, two none at all: neither has enough to compare groups, each for its own reason."""
+
+    def heard(recognizer, scenario, speaker, number):
+        return " ".join(
+            WORDS[: 4 if recognizer == "one" and speaker in ("s0", "s1", "s2") and not number else 5]
+        )
+
+    found = judged(make_run(heard), Gates({"worst_group_ratio": Gate(1.5, "lower")}))
+    assert "one: the widest gap between groups cannot be judged: 3 errors in 120 words" in (
+        found["worst_group_ratio/one"].sentence
+    )
+    assert found["worst_group_ratio/two"].passed is None
+    assert "two: the widest gap between groups cannot be judged: 0 errors in 120 words" in (
+        found["worst_group_ratio/two"].sentence
+    )
+
+
+def test_a_recognizer_that_never_answers_is_not_excused(make_run, drops):
+    def heard(recognizer, scenario, speaker, number):
+        return RuntimeError("down") if recognizer == "one" else drops(recognizer, scenario, speaker, number)
+
+    found = judged(make_run(heard), Gates({"clean_wer": Gate(0.9), "worst_group_ratio": Gate(9.0, "lower")}))
+    assert found["clean_wer/two"].passed
+    for name in ("clean_wer/one", "worst_group_ratio/one"):
+        assert found[name].passed is False
+        assert found[name].sentence == "one: 96 trials failed, the first with: down."
+
+
+def test_what_is_not_judged_reads_the_same_everywhere_and_exits_with_0(make_run, drops, capsys):
+    people = {"s1": {"accent": "north"}, "s2": {"accent": "south"}}
+    gates = Gates({"worst_wer": Gate(0.9, "upper")})
+    run = remember(make_run(drops, people=people, recognizers=("one",)), ["accent"], gates)
+    assert main(["report", str(run.folder)]) == 0
+    out, err = capsys.readouterr()
+    (gate,) = json.loads((run.folder / "findings.json").read_text())["gates"]
+    assert (gate["passed"], gate["judged"]) == (None, False)
+    assert f"- gate worst_wer/one: not judged. {gate['sentence']}\n" in out
+    assert f"voxaudit: 1 of 1 gate not judged: {gate['sentence']}\n" in err
+    assert f"| worst_wer/one | not judged | {gate['sentence']} |" in (run.folder / "summary.md").read_text()
+    suite = ElementTree.parse(run.folder / "junit.xml").getroot()
+    assert (suite.get("skipped"), suite.get("errors"), suite.get("failures")) == ("1", "0", "0")
+    assert suite.find(".//skipped").get("message") == gate["sentence"]
+    page = (run.folder / "report.html").read_text()
+    assert ">not judged<" in page.partition('id="gates"')[2]
+    assert "the gate is not judged" in page
+    assert "gate failed" not in page
+    remember(run, ["accent"], replace(gates, strict=True))
+    assert main(["report", str(run.folder)]) == 1
 
 
 def test_failures_are_a_share_of_the_trials(make_run, drops):
@@ -158,8 +225,16 @@ def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path):
         r"Compared with before: \d+ of \d+ slices got significantly worse: one on ", gate.sentence
     )
     assert gate.finding == "compare/regressions"
-    assert judged(before, Gates(baseline=after.folder))["baseline"].passed
-    assert not judged(after, Gates(baseline=tmp_path / "nowhere"))["baseline"].judged
+    better = judged(before, Gates(baseline=after.folder))["baseline"]
+    assert better.passed
+    visible = compare(after.folder, before, attributes=["accent"]).detail.visible
+    assert (
+        f"; over all trials a rise of {points(visible)} would have been shown four times in five."
+        in better.sentence
+    )
+    absent = judged(after, Gates(baseline=tmp_path / "nowhere"))["baseline"]
+    assert absent.passed is None
+    assert absent.sentence.startswith("baseline cannot be judged: ")
 
 
 def test_one_line_names_what_failed(make_run, drops):
@@ -177,6 +252,7 @@ def test_gates_are_remembered_with_the_attributes(make_run, drops):
         {"clean_wer": Gate(0.15), "worst_group_ratio": Gate(1.5, "lower")},
         {"one": {"worst_wer": Gate(0.6, "upper")}},
         run.folder / "other",
+        strict=True,
     )
     again = remember(run, ["accent"], gates)
     assert remembered(again) == (("accent",), gates)
@@ -190,7 +266,7 @@ def test_gates_of_a_file(tmp_path):
     path = tmp_path / "audit.toml"
     path.write_text(
         TOML + '[gates]\nclean_wer = 0.15\nworst_wer = { limit = 0.6, bound = "upper" }\ndifferential = 0\n'
-        'baseline = "runs/before"\n[gates.two]\nclean_wer = 0.2\n'
+        'baseline = "runs/before"\nstrict = true\n[gates.two]\nclean_wer = 0.2\n'
     )
     gates = load_config(path).gates
     assert gates.common["clean_wer"] == Gate(0.15, "point")
@@ -198,6 +274,7 @@ def test_gates_of_a_file(tmp_path):
     assert gates.of("two")["clean_wer"] == Gate(0.2)
     assert gates.of("one")["clean_wer"] == Gate(0.15)
     assert gates.baseline == tmp_path / "runs/before"
+    assert gates.strict
     assert load_gates(path, ["one", "two"]) == gates
     assert read_gates(gates.to_dict(), path, ["one", "two"]) == gates
 
@@ -215,6 +292,7 @@ def test_gates_of_a_file(tmp_path):
         ('max_failures = { limit = 0.1, bound = "upper" }', "one of point"),
         ("clean_wer = { bound = 'upper' }", "takes a number or"),
         ("baseline = 3", "gates.baseline takes text only"),
+        ("strict = 1", "gates.strict is true or false, not 1"),
         ("[gates.three]\nclean_wer = 0.1", "unknown gate or recognizer 'three'"),
         ("[gates.two]\ndifferential = 0", "unknown gate 'differential' in [gates.two]"),
     ],

@@ -77,7 +77,8 @@ def test_the_worst_scenario_is_explained_where_it_is_named(make_run, drops):
     report = build_report(make_run(drops), attributes=["accent"])
     assert any(
         "under gaussian_noise:2, its worst scenario (white Gaussian noise at 20 dB:" in sentence_of(item)
-        for item in report.summary
+        for question in report.summary
+        for item in question.answers
     )
     rows = {row[0]: row[1] for row in next(t for t in chapter(report, "reproduce").tables).rows}
     assert rows["telephone"].startswith("Only 300 to 3400 Hz")

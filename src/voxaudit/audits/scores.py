@@ -11,7 +11,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import polars as pl
 
-from voxaudit.answer import refuse
+from voxaudit.answer import Refusal, RefusedError, refuse
+from voxaudit.corpus.describe import durations
 from voxaudit.corpus.select import choose_rows, condition, parse_clause
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
@@ -20,7 +21,17 @@ from voxaudit.registry import suggest
 from voxaudit.run.folder import Run, open_run
 from voxaudit.score.table import ATTRIBUTE_PREFIX, SCORE_COLUMNS, attribute_names
 from voxaudit.stats.labels import FloatArray, Labels, labels_of
-from voxaudit.tables import Frame, as_frame, own_names, read_table, renamed, require_columns
+from voxaudit.tables import (
+    Frame,
+    as_frame,
+    collect,
+    own_names,
+    read_table,
+    renamed,
+    require_columns,
+    scan_table,
+)
+from voxaudit.wording import counted, listed
 
 Source = Any
 """A run, the path of a run's folder or of a table, a polars, pandas or Arrow table, `Scores`, or a list of these."""
@@ -112,9 +123,29 @@ class Scores:
         for column, wanted in names.items():
             frame = self._keep(frame, column, wanted)
         if clauses:
+            if any(parse_clause(clause).column == "duration" for clause in clauses):
+                frame = replace(self, frame=frame).with_durations().frame
             frame, said = choose_rows(frame, clauses, self.where)
             notes = [problem.message for problem in said]
         return self if frame is self.frame else replace(self, frame=frame, notes=(*self.notes, *notes))
+
+    def with_durations(self) -> Scores:
+        """Return the scores with the seconds of every utterance, from the corpora of runs, where no column has them."""
+        frame = self.frame
+        known = [
+            run.corpus.select(
+                utterance=pl.col("id").cast(frame.schema["utterance"]),
+                duration=durations(run.corpus),
+                source=pl.lit(str(run.folder)),
+            )
+            for run in self.runs
+            if (run.folder / "corpus.parquet").exists() and "duration" in run.corpus.columns
+        ]
+        if "duration" in frame.columns or not known:
+            return self
+        keys = ["utterance", *(["source"] if "source" in frame.columns else [])]
+        lengths = pl.concat(known).select(*keys, "duration")
+        return replace(self, frame=frame.join(lengths, on=keys, how="left", maintain_order="left"))
 
     def _keep(self, frame: pl.DataFrame, column: str, names: list[str]) -> pl.DataFrame:
         _require_choice(column, frame.columns, self.where)
@@ -194,8 +225,37 @@ class Scores:
     def comparable(self, attribute: str) -> list[str]:
         """Return the groups of an attribute, those with most speakers first; fewer than two or too many are refused."""
         groups = self.groups(attribute)
+        if len(groups) < 2 and (lacking := self.without_texts(attribute)) is not None:
+            raise RefusedError(lacking)
         require_comparable(groups, attribute)
         return groups
+
+    def without_texts(self, attribute: str) -> Refusal | None:
+        """Return why groups that the run's corpus has are not among the scores: they lack reference texts."""
+        if self.run is None:
+            return None
+        column, corpus = self.column(attribute), about_utterances(self.run.corpus)
+        if column not in corpus.columns:
+            return None
+        lacking = corpus.filter(pl.col("reference").is_null())[column].cast(pl.String).drop_nulls()
+        unscored = sorted(set(lacking) - set(self.groups(attribute)))
+        if not unscored:
+            return None
+        text = f"the utterances of {listed(unscored)} have no reference text"
+        return Refusal("no_references", attribute, text, {"groups": unscored})
+
+    @property
+    def on_whom(self) -> str:
+        """What follows a rate of a run: `, for 9 speakers`, or `, for the 16 of 164 speakers whose words are known`."""
+        if self.run is None or self.others or "speaker" not in self.frame.columns:
+            return ""
+        corpus = self.run.corpus.head(int(self.run.config["corpus"]["utterances"]))
+        everybody = corpus["speaker"].drop_nulls().n_unique()
+        with_texts = corpus.drop_nulls("text")["speaker"].drop_nulls().n_unique()
+        scored = self.frame["speaker"].drop_nulls().n_unique()
+        if scored == with_texts < everybody:
+            return f", for the {scored:,} of {everybody:,} speakers whose words are known"
+        return f", for {counted(scored, 'speaker')}" if scored else ""
 
     def require(self, *columns: str) -> Scores:
         """Return itself; columns that are missing raise one line that names them all, and what is near."""
@@ -349,10 +409,7 @@ class Transcripts:
         return replace(self, lazy=kept, notes=(*self.notes, *(problem.message for problem in said)))
 
     def _collected(self, lazy: pl.LazyFrame) -> pl.DataFrame:
-        try:
-            return lazy.collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
-            raise VoxauditError(f"{self.where}: cannot read this table: {one_line(error, 200)}") from error
+        return collect(lazy, self.where)
 
     def collect(self, *columns: str, **named: pl.Expr) -> pl.DataFrame:
         """Return some columns of all rows, and what is made of them."""
@@ -429,9 +486,8 @@ def _opened(source: Source) -> Transcripts:
         source = source.run
     source = _run_of(source)
     if isinstance(source, Run):
-        path = source.folder / "transcripts.parquet"
         about = about_utterances(source.corpus)
-        lazy = answered(_scanned(path)).select(KEYS)
+        lazy = answered(source.scan("transcripts")).select(KEYS)
         lazy = lazy.join(about.lazy(), on="utterance", how="left", maintain_order="left")
         names = (*KEYS, *about.columns[1:])
         return Transcripts(lazy, names, str(source.folder), source, source.folder)
@@ -446,20 +502,11 @@ def _opened(source: Source) -> Transcripts:
         # Of transcripts in text files nothing is guessed: the id 007 is not 7.
         plain = path.suffix.lower() in (".csv", ".tsv")
         whole = path.suffix.lower() != ".parquet" or not path.is_file() or not path.stat().st_size
-        lazy = read_table(path, strings=plain).lazy() if whole else _scanned(path)
+        lazy = read_table(path, strings=plain).lazy() if whole else scan_table(path, {})
     else:
         lazy = source if isinstance(source, pl.LazyFrame) else as_frame(source).lazy()
     lazy = answered(own_names(lazy))
     return Transcripts(lazy, tuple(lazy.collect_schema().names()), where, None, folder)
-
-
-def _scanned(path: Path) -> pl.LazyFrame:
-    try:
-        lazy = pl.scan_parquet(path)
-        lazy.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise VoxauditError(f"{path}: cannot read this table: {one_line(error, 200)}") from error
-    return lazy
 
 
 def _choices(asked: Mapping[str, Any]) -> tuple[dict[str, list[str]], list[str]]:

@@ -45,6 +45,16 @@ def number_list(text: str) -> tuple[float, ...]:
         raise argparse.ArgumentTypeError(f"takes numbers with commas between them, not '{text}'") from None
 
 
+class Pairs(argparse.Action):
+    """NAME=VALUE pairs with commas or blanks between them, as one mapping."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *_: Any
+    ) -> None:
+        """Store the pairs."""
+        setattr(namespace, self.dest, {name: value for some in values for name, value in some.items()})
+
+
 def pairs(text: str) -> dict[str, str]:
     """Return the NAME=VALUE pairs of a list written with commas, as the type of an argument."""
     found = {}
@@ -181,11 +191,14 @@ def add_option(
         "specs": recognizer_list,
         "numbers": number_list,
         "pairs": pairs,
+        "pairs+": pairs,
     }
     if option.kind in ("count", "number"):
         settings["type"] = typed(option)
     elif option.kind in readers:
         settings["type"] = readers[option.kind]
+    if option.kind == "pairs+":
+        settings |= {"nargs": "+", "action": Pairs}
     parser.add_argument(flag, default=default, required=required, **settings)
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from voxaudit import __version__
@@ -46,6 +47,7 @@ _STREAM_ERRORS = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code: 0 fine, 1 a gate failed, 2 bad input, 70 a defect of ours."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     if argv is None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminated)
     try:
@@ -75,6 +77,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _unforeseen(error)
 
 
+def _open_streams() -> None:
+    """Let streams that were closed (`>&-`) lead nowhere; else the next file to be opened would stand in their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def _flushed(arguments: list[str]) -> int:
     """Run the command with everything it prints written: a full disk is said by us, not by Python's last breath."""
     try:
@@ -82,11 +91,9 @@ def _flushed(arguments: list[str]) -> int:
     except SystemExit as left:
         if left.code == 1:  # so ends rich where the reader of our output left; we never leave so ourselves
             return 0
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        raise
-    if sys.stdout is not None:
         sys.stdout.flush()
+        raise
+    sys.stdout.flush()
     return code
 
 

@@ -51,10 +51,8 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.config import load_gates
     from voxaudit.report.build import build_report, remembered, write_report
     from voxaudit.run import open_run
-    from voxaudit.run.folder import require_whole
 
     opened = open_run(args.run)
-    require_whole(opened.folder, opened.config)
     attributes, gates = remembered(opened)
     if args.attributes is not None:
         attributes = args.attributes
@@ -69,7 +67,7 @@ def show(report: Report, folder: Path, files: Mapping[str, Path], *, as_json: bo
     """Print a report and where it was written; return the exit code: 1 where a gate failed."""
     from voxaudit.render.json import report_dict
     from voxaudit.render.terminal import print_report
-    from voxaudit.report.gates import failed
+    from voxaudit.report.gates import failed, not_judged
 
     if as_json:
         print_json({"folder": str(folder), **report_dict(report)})
@@ -79,6 +77,7 @@ def show(report: Report, folder: Path, files: Mapping[str, Path], *, as_json: bo
         note(f"Written to {folder}: {', '.join(others)}, and the tables they are made from")
         note(f"Report: {files['report.html']}")
     lost = failed(report.gates)
-    if lost is not None:
-        note(f"voxaudit: {printable(lost)}")
+    for line in (not_judged(report.gates), lost):
+        if line is not None:
+            note(f"voxaudit: {printable(line)}")
     return 0 if lost is None else 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from voxaudit.answer import Answer, Figure, Finding, Note, Refusal, Table, Verdict
 
@@ -49,10 +49,14 @@ class Case:
 
 @dataclass(frozen=True)
 class GateResult:
-    """A gate of `[gates]`: what was asked, what was found, and whether it holds. `sentence` names what failed."""
+    """A gate of `[gates]`: what was asked, what was found, and whether it holds.
+
+    `sentence` says what was found, or why nothing could be. What cannot be judged neither passes nor fails, unless
+    gates are strict: then it fails.
+    """
 
     name: str
-    passed: bool
+    passed: bool | None
     sentence: str
     limit: float | None = None
     estimate: float | None = None
@@ -60,7 +64,12 @@ class GateResult:
     finding: str | None = None
     """The id of the finding that it is of."""
     judged: bool = True
-    """False where no audit could answer; a gate that cannot be judged does not pass."""
+    """False where no audit could answer."""
+
+    @property
+    def outcome(self) -> Literal["pass", "FAIL", "not judged"]:
+        """What it is called wherever people read it."""
+        return "not judged" if self.passed is None else "pass" if self.passed else "FAIL"
 
 
 @dataclass(frozen=True)
@@ -111,19 +120,32 @@ class Chapter:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A question of the first screen and what answers it: findings, or sentences.
+
+    `chapters` are the ids of those that say more. What is beyond `first` folds away.
+    """
+
+    title: str
+    answers: tuple[Finding | str, ...]
+    chapters: tuple[str, ...] = ()
+    first: int | None = None
+
+
+@dataclass(frozen=True)
 class Report:
     """A whole report. `facts` are what is needed to repeat it: (what, value) pairs; `config` is `run.json`."""
 
     title: str
     subtitle: str
-    summary: tuple[Finding | str, ...]
-    """What breaks, for whom, how sure, what could not be concluded: a finding or a sentence each."""
+    summary: tuple[Question, ...]
+    """The first screen: which recognizer, what breaks it, for whom, and what these data cannot tell."""
     chapters: tuple[Chapter, ...]
     gates: tuple[GateResult, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     scenarios: Mapping[str, str] = field(default_factory=dict)
-    """What scenarios do, in words, by their id: shown beside the worst one of a recognizer and above a case."""
+    """What scenarios do, in words, by their id: shown above a case."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """What reviewers said of the trials behind findings, by the finding's id: shown where the claim stands."""
 
@@ -135,7 +157,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """True where no gate failed."""
-        return all(gate.passed for gate in self.gates)
+        return all(gate.passed is not False for gate in self.gates)
 
     def table(self, id_: str) -> Table | None:
         """Return the first table with an id, or None."""

@@ -53,11 +53,13 @@ def report_dict(report: Report) -> dict[str, Any]:
             },
             "summary": [
                 {
+                    "question": question.title,
                     "finding": item.id if isinstance(item, Finding) else None,
                     "sentence": sentence_of(item),
                     **({"reviewers": said} if (said := labels_of(item, report)) else {}),
                 }
-                for item in report.summary
+                for question in report.summary
+                for item in question.answers
             ],
             "gates": [_gate(gate) for gate in report.gates],
             "findings": [_finding(finding) for finding in report.findings],

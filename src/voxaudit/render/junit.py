@@ -8,14 +8,13 @@ from voxaudit.render.document import Report
 
 
 def to_junit(report: Report) -> str:
-    """Return a test suite with a test case for each gate; one that cannot be judged is an error."""
-    failed = [gate for gate in report.gates if gate.judged and not gate.passed]
-    unknown = [gate for gate in report.gates if not gate.judged]
+    """Return a test suite with a test case for each gate; one that could not be judged is skipped."""
+    outcomes = [gate.outcome for gate in report.gates]
     counts = {
-        "tests": str(len(report.gates)),
-        "failures": str(len(failed)),
-        "errors": str(len(unknown)),
-        "skipped": "0",
+        "tests": str(len(outcomes)),
+        "failures": str(outcomes.count("FAIL")),
+        "errors": "0",
+        "skipped": str(outcomes.count("not judged")),
     }
     suites = ElementTree.Element("testsuites", counts)
     suite = ElementTree.SubElement(
@@ -25,12 +24,12 @@ def to_junit(report: Report) -> str:
         case = ElementTree.SubElement(
             suite, "testcase", {"classname": "voxaudit.gates", "name": valid_xml(gate.name), "time": "0"}
         )
-        if gate in unknown or gate in failed:
-            kind, why = ("failure", "gate") if gate.judged else ("error", "cannot be judged")
-            mark = ElementTree.SubElement(case, kind, {"message": valid_xml(gate.sentence), "type": why})
-            mark.text = valid_xml(gate.sentence)
-        else:
-            ElementTree.SubElement(case, "system-out").text = valid_xml(gate.sentence)
+        said = valid_xml(gate.sentence)
+        if gate.passed:
+            ElementTree.SubElement(case, "system-out").text = said
+            continue
+        why = {"message": said, "type": "gate" if gate.judged else "not judged"}
+        ElementTree.SubElement(case, "skipped" if gate.passed is None else "failure", why).text = said
     ElementTree.indent(suites)
     body = ElementTree.tostring(suites, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'

@@ -12,7 +12,7 @@ import polars as pl
 
 from voxaudit.answer import Finding, Table
 from voxaudit.perturb import CLEAN
-from voxaudit.render.document import Report, labels_of, sentence_of
+from voxaudit.render.document import Question, Report, labels_of, sentence_of
 from voxaudit.render.invisible import printable
 from voxaudit.render.numbers import cell_text, headings
 
@@ -37,13 +37,18 @@ def to_markdown(report: Report) -> str:
         "",
         f"{escape(report.subtitle.rstrip('.'))}.",
         "",
-        *(line for item in report.summary for line in _claim(item, report)),
-        "",
+        *(line for question in report.summary for line in _question(question, report)),
         *_gates(report),
         *_tables(report),
         f"{escape(facts)}. Intervals are 95 %; speakers are the sample.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _question(question: Question, report: Report) -> list[str]:
+    """Return a question as a heading with its answers below; what stands for itself has no heading."""
+    head = [f"## {escape(question.title)}", ""] if question.title else []
+    return [*head, *(line for item in question.answers for line in _claim(item, report)), ""]
 
 
 def _claim(item: Finding | str, report: Report) -> list[str]:
@@ -55,11 +60,7 @@ def _claim(item: Finding | str, report: Report) -> list[str]:
 def _gates(report: Report) -> list[str]:
     if not report.gates:
         return []
-    words = {True: "pass", False: "FAIL"}
-    rows = [
-        (gate.name, words[gate.passed] if gate.judged else "cannot be judged: FAIL", gate.sentence)
-        for gate in report.gates
-    ]
+    rows = [(gate.name, gate.outcome, gate.sentence) for gate in report.gates]
     return ["## Gates", "", *_lines(("gate", "result", "what was found"), rows), ""]
 
 

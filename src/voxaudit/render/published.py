@@ -42,7 +42,13 @@ def published(report: Report, roots: Iterable[str | Path] = ()) -> Report:
         title=words(report.title),
         subtitle=words(report.subtitle),
         summary=tuple(
-            words(item) if isinstance(item, str) else _finding(item, words) for item in report.summary
+            replace(
+                one,
+                answers=tuple(
+                    words(item) if isinstance(item, str) else _finding(item, words) for item in one.answers
+                ),
+            )
+            for one in report.summary
         ),
         chapters=tuple(_chapter(chapter, words) for chapter in report.chapters),
         gates=tuple(replace(gate, sentence=words(gate.sentence)) for gate in report.gates),

@@ -104,7 +104,7 @@ def statements(report: Report) -> dict[str, str]:
 
 def model_card(report: Report, recognizer: str) -> str:
     """Return the evaluation section of one recognizer's model card, with Hugging Face's `model-index` on top."""
-    own = [one for one in report.summary if isinstance(one, Finding) and one.recognizer == recognizer]
+    own = [one for one in report.findings if one.headline and one.recognizer == recognizer]
     found = [one for one in own if one.verdict != "refused"]
     lines = [
         *model_index(report, recognizer),
@@ -124,8 +124,7 @@ def model_card(report: Report, recognizer: str) -> str:
 def statement(report: Report) -> str:
     """Return an accessibility and fairness statement: what was tested, on whom, what was found, what was not tested."""
     found = [one for one in report.findings if one.verdict != "refused"]
-    heads = {one.id for one in report.summary if isinstance(one, Finding)}
-    told = [one for one in found if one.id in heads or (one.verdict == "shown" and one.audit in SHOWN)]
+    told = [one for one in found if one.headline or (one.verdict == "shown" and one.audit in SHOWN)]
     access = [one for one in told if one.audit == "stutter"]
     gaps = [one for one in told if one not in access and (one.audit in FAIRNESS or one.attribute)]
     rest = [one for one in told if one not in access and one not in gaps]
@@ -319,8 +318,7 @@ def _part(title: str, found: list[Finding], report: Report) -> list[str]:
 def _judged(report: Report) -> list[str]:
     if not report.gates:
         return []
-    words = {True: "passed", False: "failed"}
-    said = [f"{words[one.passed] if one.judged else 'not judged'}: {one.sentence}" for one in report.gates]
+    said = [f"{one.outcome}: {one.sentence}" for one in report.gates]
     return ["### Limits that were set beforehand", "", *_bullets(said)]
 
 

@@ -1,4 +1,4 @@
-"""An answer on a terminal, or as the text that `print(answer)` gives: tables, then sentences, notes and refusals."""
+"""An answer on a terminal, or as the text that `print(answer)` gives: tables, notes, refusals, the conclusion."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from voxaudit.answer import Answer, Finding, Refusal, Table
+from voxaudit.answer import Answer, Refusal, Table
 from voxaudit.errors import arguments_named
 from voxaudit.render.document import sentence_of
 from voxaudit.render.invisible import printable
@@ -27,18 +27,14 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 160
 """Columns of a table that goes to no terminal, where COLUMNS does not say how many."""
-MOST_ROWS = 60
-"""Rows of a table that are shown; the JSON has all."""
+MOST_ROWS, MOST_LISTED = 24, 60
+"""Rows of a table that are shown beside findings, and where the table is the answer; the JSON has all."""
 MOST_REFUSALS = 4
 """Questions without an answer that are named after a run; the report has all of them."""
-MOST_FINDINGS = 12
-"""Sentences that are shown; the JSON has all findings."""
 _WORD = re.compile(r"\(?[+-]?\d\S*(?: %)?(?: to [+-]?\d\S*(?: %)?)?(?!\S)\s*|\S+\s*|^\s*")
 """A word with the spaces after it; a number stays with its unit, an interval in one piece."""
 LONG_TOKEN = 32
 """A word with more characters than this may be folded after `_`, `:` and `,`."""
-_CLAIMS = ("shown", "alike", "not_shown", "refused", "measured")
-"""Verdicts, those first that a reader looks for."""
 
 
 def answer_text(answer: Answer, *, flags: bool = False, width: int | None = None) -> str:
@@ -63,6 +59,7 @@ def print_answer(answer: Answer, *, flags: bool = True) -> None:
 
 def _write(answer: Answer, console: Console, flags: bool, width: int | None) -> None:
     _say(console, answer.title, "bold")
+    most = MOST_ROWS if answer.findings else MOST_LISTED
     for number, table in enumerate(answer.tables.shown):
         title = "" if number == 0 and table.title == answer.title else table.title
         rows = counted(table.frame.height, "row")
@@ -70,24 +67,24 @@ def _write(answer: Answer, console: Console, flags: bool, width: int | None) -> 
             continue
         if title:
             _say(console, title, "bold")
-        console.print(_table_grid(table, width or _screen()))
-        if table.frame.height > MOST_ROWS:
-            _say(console, f"  The first {MOST_ROWS} of {rows}: {_elsewhere('tables', table.id, flags)}\n")
+        console.print(_table_grid(table, width or _screen(), most))
+        if table.frame.height > most:
+            _say(console, f"  The first {most} of {rows}: {_elsewhere('tables', table.id, flags)}\n")
         if table.note:
             _say(console, f"  {table.note}\n")
     folded = [table.id for table in answer.tables.shown if table.folded]
     if folded:
         _say(console, f"More tables: {', '.join(folded)} ({_elsewhere('tables', '', flags)})\n")
-    findings = _ranked(answer.findings)
-    for finding in findings[:MOST_FINDINGS]:
-        _say(console, f"- {finding.sentence}")
-    if len(findings) > MOST_FINDINGS:
-        more = counted(len(findings) - MOST_FINDINGS, "more finding")
-        _say(console, f"- {more}: {_elsewhere('findings', '', flags)}")
     for note in answer.notes:
         _say(console, f"note: {note.text}{named_arguments(note.see, flags)}")
     for refusal in answer.refusals:
         _say(console, refusal_text(refusal, flags=flags))
+    said = answer.conclusion
+    if len(said) < len(answer.findings):
+        more = counted(len(answer.findings) - len(said), "more finding")
+        _say(console, f"{more}: {_elsewhere('findings', '', flags)}")
+    for finding in said:
+        _say(console, f"- {finding.sentence}")
 
 
 def print_report(report: Report) -> None:
@@ -103,17 +100,20 @@ def print_report(report: Report) -> None:
         console.print(_table_grid(shown, _screen()))
         if shown.frame.height > MOST_ROWS:
             _say(console, f"  The first {MOST_ROWS} of {shown.frame.height:,} rows; all are in the report.\n")
-    for item in report.summary:
-        _say(console, f"- {sentence_of(item)}")
-    refusals = [one for chapter in report.chapters for one in chapter.all_refusals if one.code != "not_asked"]
+    for question in report.summary:
+        if question.title:
+            _say(console, question.title, "bold")
+        for item in question.answers:
+            _say(console, f"- {sentence_of(item)}")
+    asked = [one for chapter in report.chapters for one in chapter.all_refusals if one.code != "not_asked"]
+    refusals = list({(one.about, one.text): one for one in reversed(asked)}.values())[::-1]
     for refusal in refusals[:MOST_REFUSALS]:
         _say(console, f"- {refusal_text(refusal, flags=True)}")
     if len(refusals) > MOST_REFUSALS:
         more = counted(len(refusals) - MOST_REFUSALS, "more question")
         _say(console, f"- Not answered: {more}; the report says why.")
     for gate in report.gates:
-        result = "pass" if gate.passed else "FAIL" if gate.judged else "cannot be judged"
-        _say(console, f"- gate {gate.name}: {result}. {gate.sentence}")
+        _say(console, f"- gate {gate.name}: {gate.outcome}. {gate.sentence}")
 
 
 def refusal_text(refusal: Refusal, *, flags: bool = False) -> str:
@@ -137,18 +137,6 @@ def _elsewhere(part: str, id_: str, flags: bool) -> str:
     return "in the JSON" if flags else f'in `{part}["{id_}"]`' if id_ else f"in `{part}`"
 
 
-def _ranked(findings: Sequence[Finding]) -> Sequence[Finding]:
-    """Return findings in their order; of more than fit, headlines and claims come first.
-
-    What was only measured and is no headline stands in the tables; it is said where nothing else is.
-    """
-    told = [one for one in findings if one.headline or one.verdict != "measured"]
-    findings = told or findings
-    if len(findings) <= MOST_FINDINGS:
-        return findings
-    return sorted(findings, key=lambda one: (not one.headline, _CLAIMS.index(one.verdict)))
-
-
 def _say(console: Console, words: str, style: str = "") -> None:
     """Print words as they are, on one line however narrow the terminal is; a last line break of theirs stays."""
     from rich.text import Text
@@ -157,11 +145,11 @@ def _say(console: Console, words: str, style: str = "") -> None:
     console.print(Text(printable(words.rstrip("\n")), style=style), soft_wrap=True, end=end)
 
 
-def _table_grid(table: Table, width: int) -> Grid:
+def _table_grid(table: Table, width: int, most: int = MOST_ROWS) -> Grid:
     columns = table.columns
     rows = [
         [cell_text(value, column, plain=True) for value, column in zip(row, columns, strict=True)]
-        for row in table.rows[:MOST_ROWS]
+        for row in table.rows[:most]
     ]
     return _grid(headings(columns), rows, [column.kind in NUMERIC for column in columns], width)
 

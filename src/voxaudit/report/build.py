@@ -26,6 +26,7 @@ from voxaudit.render.markdown import to_markdown
 from voxaudit.render.published import published
 from voxaudit.render.statements import statements as to_statements
 from voxaudit.report.chapters import facts, how_to_repeat, worst_cases
+from voxaudit.report.first_screen import first_screen
 from voxaudit.report.gates import judge
 from voxaudit.run import Run
 from voxaudit.run.folder import read_config, write_config
@@ -76,11 +77,10 @@ def build_report(
     took["cases"] = time.perf_counter() - started
     chapters.append(how_to_repeat(scores, run))
     findings = [finding for chapter in chapters for finding in chapter.findings]
-    summary = _summary(findings)
     report = Report(
         title=f"Audit of {run.config['corpus']['name']}",
         subtitle=_subtitle(run),
-        summary=summary,
+        summary=first_screen(findings),
         chapters=tuple(chapters),
         gates=judge(
             run,
@@ -92,7 +92,7 @@ def build_report(
         facts=facts(run, asked),
         config=run.config,
         scenarios={name: in_short(name) for name in run.config["scenarios"]},
-        labels=_labels(run, summary),
+        labels=_labels(run, findings),
     )
     return published(report, _roots(run))
 
@@ -131,21 +131,6 @@ def _nobody_named(scores: Scores) -> Refusal:
         )
     text = f"no attribute was named; this corpus has: {', '.join(known[:20])}"
     return Refusal("no_attribute", "groups", text, {"attributes": known[:20]}, see=("attributes",))
-
-
-def _summary(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of the first screen, each sentence once; what could not be concluded comes last.
-
-    What people said of suspicious cases belongs beside the claim that they are faults.
-    """
-    wanted = [
-        one
-        for one in findings
-        if one.headline or (one.measure == "false_positive_rate" and one.verdict == "measured")
-    ]
-    headlines = {one.sentence: one for one in reversed(wanted)}
-    first = [one for one in wanted if headlines[one.sentence] is one]
-    return tuple(sorted(first, key=lambda one: one.verdict == "refused"))
 
 
 LABELS = {

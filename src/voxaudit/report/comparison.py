@@ -5,7 +5,7 @@ from __future__ import annotations
 from voxaudit.answer import Answer, Finding
 from voxaudit.audits.compare import REGRESSIONS, gate
 from voxaudit.audits.compare.audit import Comparison, points
-from voxaudit.render.document import Chapter, GateResult, Report
+from voxaudit.render.document import Chapter, GateResult, Question, Report
 from voxaudit.wording import counted, percent
 
 GATE = "no significant regression"
@@ -20,19 +20,20 @@ def comparison_report(answer: Answer) -> Report:
     before, after = answer.question["before"], answer.question["after"]
     renamed = [(old, new) for old, new in found.recognizers.items() if old != new]
     counting = answer.finding(REGRESSIONS)
+    refused = counting.verdict == "refused"
     judged = GateResult(
         GATE,
-        passed=gate(answer) is None,
+        passed=None if refused else gate(answer) is None,
         sentence=counting.sentence,
         limit=0.0,
         estimate=counting.estimate,
         finding=counting.id,
-        judged=counting.verdict != "refused",
+        judged=not refused,
     )
     return Report(
         title="Comparison of two runs",
         subtitle=f"{after} against {before}",
-        summary=_summary(answer),
+        summary=(Question("", _summary(answer)),),
         chapters=(Chapter("compare", "What changed", (answer,)),),
         gates=(judged,),
         facts=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from voxaudit.answer import Finding, Refusal, RefusedError
@@ -43,26 +44,60 @@ def judge(
 ) -> tuple[GateResult, ...]:
     """Return what became of every gate: those of recognizers first, then those of the whole run.
 
-    `refusals` say, by audit, why it could not answer at all.
+    `refusals` say, by audit, why it could not answer at all. What cannot be judged does not fail, unless gates are
+    strict or a recognizer it is about never answered.
     """
     why = {audit: refusal.text for audit, refusal in (refusals or {}).items()}
+    names = list(run.config["recognizers"])
     results = [
-        _recognizer(findings, name, kind, gate, why)
-        for name in run.config["recognizers"]
+        _settled(_recognizer(findings, name, kind, gate, why), gates, findings, [name])
+        for name in names
         for kind, gate in gates.of(name).items()
         if kind not in WHOLE_RUN
     ]
+    whole = []
     if "differential" in gates.common:
-        results.append(_differential(findings, gates.common["differential"], why))
+        whole.append(_differential(findings, gates.common["differential"], why))
     if gates.baseline is not None:
-        results.append(_baseline(run, gates.baseline, attributes))
-    return tuple(results)
+        whole.append(_baseline(run, gates.baseline, attributes))
+    return (*results, *(_settled(one, gates, findings, names) for one in whole))
 
 
 def failed(results: Sequence[GateResult]) -> str | None:
     """Return one line that names what failed, or None."""
-    lost = [gate.sentence for gate in results if not gate.passed]
-    return f"{len(lost)} of {len(results)} gates failed: {' '.join(lost)}" if lost else None
+    return _named(results, "FAIL", "failed")
+
+
+def not_judged(results: Sequence[GateResult]) -> str | None:
+    """Return one line that names what could not be judged, or None."""
+    return _named(results, "not judged", "not judged")
+
+
+def _named(results: Sequence[GateResult], outcome: str, word: str) -> str | None:
+    own = [gate.sentence for gate in results if gate.outcome == outcome]
+    return f"{len(own)} of {counted(len(results), 'gate')} {word}: {' '.join(own)}" if own else None
+
+
+def _settled(
+    result: GateResult, gates: Gates, findings: Sequence[Finding], names: Sequence[str]
+) -> GateResult:
+    """Return what becomes of a gate that was not judged: one of a recognizer that never answered is lost."""
+    if result.judged:
+        return result
+    silent = next(
+        (
+            one
+            for one in findings
+            if _is(one, "accuracy", "failures") and one.recognizer in names and one.estimate == 1.0
+        ),
+        None,
+    )
+    if silent is not None:
+        return replace(result, passed=False, sentence=silent.sentence, finding=silent.id, judged=True)
+    if gates.strict:
+        sentence = f"{result.sentence.rstrip('.')}; strict gates fail where they cannot be judged."
+        return replace(result, passed=False, sentence=sentence)
+    return result
 
 
 def _recognizer(
@@ -72,14 +107,14 @@ def _recognizer(
     audit, measure = MEASURES[kind]
     finding = next((one for one in findings if _is(one, audit, measure) and one.recognizer == name), None)
     if finding is None:
-        return _cannot(id_, f"{name}: {why.get(audit, ABSENT[kind])}", gate.limit)
+        return _cannot(id_, f"{name}: {kind} cannot be judged: {why.get(audit, ABSENT[kind])}", gate.limit)
     if finding.verdict == "refused":
         return _cannot(id_, finding.sentence, gate.limit, finding)
     value = {"point": finding.estimate, "lower": finding.low, "upper": finding.high}[gate.bound]
     said = finding.sentence.rstrip(".")
     if value is None:
         side = {"lower": "a lower limit", "upper": "an upper limit", "point": "a value"}[gate.bound]
-        return _cannot(id_, f"{said}, without {side}", gate.limit, finding)
+        return _cannot(id_, f"{said}, without {side} that {kind} could judge", gate.limit, finding)
     passed = not value > gate.limit
     bound = "" if gate.bound == "point" else f" (its {gate.bound} limit counts)"
     limit = f"{gate.limit:g}"
@@ -103,9 +138,8 @@ def _is(finding: Finding, audit: str, measure: str) -> bool:
 
 
 def _cannot(id_: str, why: str, limit: float | None, finding: Finding | None = None) -> GateResult:
-    sentence = f"{id_} cannot be judged: {why.rstrip('.')}."
     about = None if finding is None else finding.id
-    return GateResult(id_, passed=False, sentence=sentence, limit=limit, finding=about, judged=False)
+    return GateResult(id_, None, f"{why.rstrip('.')}.", limit, finding=about, judged=False)
 
 
 def _differential(findings: Sequence[Finding], gate: Gate, why: Mapping[str, str]) -> GateResult:
@@ -113,7 +147,7 @@ def _differential(findings: Sequence[Finding], gate: Gate, why: Mapping[str, str
     own = [one for one in findings if _is(one, "differential", "violations")]
     refused = next((one for one in own if one.verdict == "refused"), None)
     if refused is not None or not own:
-        absent = why.get("differential", ABSENT["differential"])
+        absent = f"differential cannot be judged: {why.get('differential', ABSENT['differential'])}"
         return _cannot("differential", absent if refused is None else refused.sentence, gate.limit, refused)
     count = int(sum(one.estimate or 0.0 for one in own))
     passed = not count > gate.limit
@@ -128,13 +162,12 @@ def _baseline(run: Run, baseline: Path, attributes: Sequence[str]) -> GateResult
     """Compare with an earlier run: nothing may be significantly worse."""
     try:
         answer = find_audit("compare").ask(baseline, run, attributes=tuple(attributes))
-    except RefusedError as error:
-        return _cannot("baseline", one_line(error.refusal.text, 300), 0.0)
     except VoxauditError as error:
-        return _cannot("baseline", one_line(error, 300), 0.0)
+        text = error.refusal.text if isinstance(error, RefusedError) else error
+        return _cannot("baseline", f"baseline cannot be judged: {one_line(text, 300)}", 0.0)
     finding = next(one for one in answer.findings if one.measure == "regressions")
-    if finding.verdict == "refused":
-        return _cannot("baseline", finding.sentence, 0.0, finding)
-    count = finding.estimate or 0.0
     sentence = f"Compared with {baseline.name}: {finding.sentence}"
+    if finding.verdict == "refused":
+        return _cannot("baseline", sentence, 0.0, finding)
+    count = finding.estimate or 0.0
     return GateResult("baseline", not count, sentence, 0.0, count, finding.id)

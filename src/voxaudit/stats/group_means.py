@@ -27,6 +27,7 @@ from voxaudit.stats.permutations import PERMUTATIONS, Shuffles, equal_tailed, ma
 from voxaudit.stats.power import smallest_gap, speakers_needed, whole_speakers
 from voxaudit.stats.speaker_means import combine, pooled_sigma, rest_of, summarize_groups, variance
 from voxaudit.stats.ttests import kish_freedom
+from voxaudit.stats.unseen import without_errors
 
 Order = Mapping[str, Sequence[str]]
 """Attributes and their groups, in the order they are shown."""
@@ -122,7 +123,8 @@ def determines(people: pl.DataFrame, other: str, name: str) -> bool:
 def describe_groups(speakers: pl.DataFrame, order: Order, gaps: Gaps, plan: Plan) -> pl.DataFrame:
     """Return every group of every attribute: its rates (Eq. 2 and 3), the relative error (Eq. 4) and what Eq. 1 says.
 
-    `wer` has the limits of a mean on the log scale, `err_rel` is in percent of the mean of all speakers.
+    `wer` has the limits of a mean on the log scale, or an upper one that comes from how much was heard where nobody met
+    an error; `err_rel` is in percent of the mean of all speakers.
     """
     from scipy.special import stdtrit
 
@@ -133,13 +135,15 @@ def describe_groups(speakers: pl.DataFrame, order: Order, gaps: Gaps, plan: Plan
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = stdtrit(n - 1.0, 0.5 + plan.confidence / 2.0) * np.sqrt(own / n) / mean
         relative = 100.0 * (mean - rest.overall) / rest.overall
+    utterances, squares = numbers(groups, "utterances", "squares")
+    silent = without_errors(utterances, squares, plan.confidence)
     asked = groups["recognizer"].replace_strict(list(gaps), list(gaps.values()), return_dtype=pl.Float64)
     sigma = groups.join(pooled_sigma(groups, KEYS), on=KEYS, how="left", maintain_order="left")
     return groups.select(*KEYS, "group", "speakers", "utterances", "words").with_columns(
         speakers_against=pl.Series(rest.n).cast(pl.Int64),
         wer=floats(mean),
-        wer_low=floats(mean * np.exp(-reach)),
-        wer_high=floats(mean * np.exp(reach)),
+        wer_low=floats(np.where(mean > 0.0, mean * np.exp(-reach), 0.0)),
+        wer_high=floats(np.where(mean > 0.0, mean * np.exp(reach), silent)),
         wer_utterance_mean=groups["wer_utterance_mean"],
         wer_pooled=groups["wer_pooled"],
         sd=floats(np.sqrt(own)),
@@ -155,6 +159,7 @@ def _summaries(speakers: pl.DataFrame, order: Order) -> pl.DataFrame:
         by = ["recognizer", f"@{name}"]
         counts = speakers.group_by(by).agg(
             utterances=pl.col("utterances").sum(),
+            squares=(pl.col("utterances") ** 2).sum(),
             words=pl.col("words").sum(),
             wer_utterance_mean=pl.col("rate_sum").sum() / pl.col("utterances").sum(),  # Eq. 2
             wer_pooled=pl.col("errors").sum() / pl.col("words").sum(),
@@ -170,6 +175,7 @@ def _summaries(speakers: pl.DataFrame, order: Order) -> pl.DataFrame:
                 "mean",
                 "m2",
                 pl.col("utterances", "words").round().cast(pl.Int64),
+                "squares",
                 "wer_utterance_mean",
                 "wer_pooled",
             )

@@ -19,6 +19,20 @@ def wilson(found: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray
     return low, np.where(found == count, 1.0, np.minimum(center + half, 1.0))
 
 
+def upper_shares(share: FloatArray, count: FloatArray, level: float = 0.95) -> FloatArray:
+    """Return upper limits of shares of `count` each (Clopper and Pearson) that hold for all together (Bonferroni).
+
+    >>> upper_shares(np.array([0.0]), np.array([10.0])).round(3).tolist()
+    [0.259]
+    """
+    from scipy.special import betaincinv
+
+    lost = share * count
+    with np.errstate(invalid="ignore"):
+        limits = betaincinv(lost + 1.0, count - lost, 1.0 - (1.0 - level) / max(len(share), 1))
+    return np.where(lost >= count, 1.0, limits)
+
+
 def wilson_of(found: int, count: int) -> tuple[float, float]:
     """Return the limits of the 95 % Wilson interval of one share."""
     low, high = wilson(np.array(float(found)), np.array(float(count)))

@@ -29,7 +29,7 @@ from voxaudit.perturb.describe import aside
 from voxaudit.score.table import SCORE_COLUMNS
 from voxaudit.stats.concentration import COLUMNS, concentration
 from voxaudit.stats.rates import lower_limits_together, rate_intervals
-from voxaudit.wording import counted, named, percent, percent_interval
+from voxaudit.wording import counted, listed, named, percent, percent_interval
 
 BY = ("recognizer", "scenario")
 SPEAKER = "_speaker"
@@ -90,7 +90,7 @@ def accuracy(
     names = shown_keys(scores, names)
     whole = by is None and scores.run is not None and recognizer is None and scenario is None and not where
     pooled = _pooled(scores, names)
-    findings = [*_rates(rates, names, pooled), *_worst(scores, rates, names, confidence)]
+    findings = [*_rates(rates, names, pooled, scores.on_whom), *_worst(scores, rates, names, confidence)]
     if whole:
         findings += _unheard(scores)
     tables = [_table(rates, names), _concentration_table(rates, names)]
@@ -175,8 +175,11 @@ def _pooled(scores: Scores, by: Sequence[str]) -> str:
     return f" over {' and '.join(said)}" if said else ""
 
 
-def _rates(rates: pl.DataFrame, by: Sequence[str], pooled: str) -> Iterator[Finding]:
-    """Yield a rate for every row; where the table is split by scenarios, of clean speech and the worst one only."""
+def _rates(rates: pl.DataFrame, by: Sequence[str], pooled: str, on_whom: str) -> Iterator[Finding]:
+    """Yield a rate for every row; where the table is split by scenarios, of clean speech and the worst one only.
+
+    `on_whom` says on how many speakers rates of all rest.
+    """
     attributes = [name for name in by if name not in BY]
     worst_of = {} if attributes else {name: _worst_row(rates, name) for name in _recognizers(rates)}
     for row in rates.iter_rows(named=True):
@@ -209,6 +212,7 @@ def _rates(rates: pl.DataFrame, by: Sequence[str], pooled: str) -> Iterator[Find
             sentence = f"{who} gets {rate} of the words wrong{on}{whom}"
         if not clean:
             sentence += f", its worst scenario{aside(scenario)}"
+        sentence += "" if attributes else on_whom
         sentence += one_utterance(row)
         yield Finding(
             id_,
@@ -303,6 +307,7 @@ def _unheard(scores: Scores) -> Iterator[Finding]:
     if run is None:
         raise ValueError("only a run knows what was not heard")
     clean = set(scores.clean.recognizers)
+    missing, total = run.corpus["text"].null_count(), run.corpus.height
     for name in run.config["recognizers"]:
         if name not in clean:
             sentence = f"{name}: no error rate on clean speech; it needs clean speech with reference texts."
@@ -315,13 +320,12 @@ def _unheard(scores: Scores) -> Iterator[Finding]:
                 code="no_references",
                 recognizer=name,
                 scenario=CLEAN,
-                headline=True,
+                headline=missing < total,
             )
-    missing, total = run.corpus["text"].null_count(), run.corpus.height
     if missing:
         one = missing == 1
         sentence = (
-            f"{missing} of {total} utterances {'has' if one else 'have'} no reference text:"
+            f"{missing} of {total} utterances {'has' if one else 'have'} no reference text{_textless(run.corpus)}:"
             f" {'it was' if one else 'they were'} heard but not scored."
         )
         yield Finding(
@@ -367,6 +371,17 @@ def _unheard(scores: Scores) -> Iterator[Finding]:
             code="stopped_early",
             headline=True,
         )
+
+
+def _textless(corpus: pl.DataFrame) -> str:
+    """Return which of several corpora have no text at all, in brackets."""
+    if "corpus" not in corpus.columns:
+        return ""
+    texts = corpus.group_by(pl.col("corpus").cast(pl.String), maintain_order=True).agg(pl.col("text").count())
+    none = texts.filter(pl.col("text") == 0)["corpus"].drop_nulls().to_list()
+    if not none or texts.height < 2:
+        return ""
+    return f" ({listed(none)} {'has' if len(none) == 1 else 'have'} none at all)"
 
 
 def _failures(scores: Scores) -> pl.DataFrame:

@@ -38,7 +38,7 @@ from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.speaker_permutations import Grid, SpeakerSums
-from voxaudit.wording import counted, in_points, listed, p_value, percent, points_interval
+from voxaudit.wording import counted, in_points, listed, not_excluded, p_value, percent, points_interval
 
 UNLIKE_CLEAN = 0.2
 """Groups whose clean distances differ by more than this are not counted without a word about it."""
@@ -347,8 +347,7 @@ def _findings(found: Differential) -> Iterator[Finding]:
         for row in _told(view.of("all")):
             yield _finding(found, row, "disagreement_growth", headline=not decided)
         for row in _told(view.of("clean")):
-            headline = row["verdict"] == "shown" and not decided
-            yield _finding(found, row, "clean_disagreement", headline=headline)
+            yield _finding(found, row, "clean_disagreement", headline=not decided)
     yield _violations(found)
 
 
@@ -386,10 +385,8 @@ def _sentence(found: Differential, row: Mapping[str, Any], measure: str, exclude
     gap = in_points(row["gap"], row["low"], row["high"])
     own = f"{100 * row['value']:.1f} against {100 * row['value_against']:.1f} points over all disturbances"
     if measure == "clean_disagreement":
-        subject = f"on clean speech {row['pair']} are"
-        claim, doubt = f"{subject} {gap} further apart", f"{subject} not shown to be further apart"
-        own = f"{percent(row['value'])} against {percent(row['value_against'])}"
-    elif truth:
+        return _disagreement(found, row, excludes)
+    if truth:
         claim = f"disturbed speech raises the word error rate by {gap} more"
         doubt = "disturbed speech is not shown to raise the word error rate more"
     else:
@@ -401,12 +398,26 @@ def _sentence(found: Differential, row: Mapping[str, Any], measure: str, exclude
     elif row["verdict"] == "refused":
         text = f"{claim}, but {_cannot_say(row, truth=truth)}."
     else:
-        most = "any size" if excludes is None else f"up to {in_points(excludes)}"
         text = (
-            f"{doubt} for one group of {found.attribute} than for another: a gap of {most} is not excluded"
+            f"{doubt} for one group of {found.attribute} than for another: {not_excluded(excludes)}"
             f" ({row['group']} over {row['against']}: {points_interval(row['gap'], row['low'], row['high'])})."
         )
     return text[0].upper() + text[1:] if truth else f"Without reference texts: {text}"
+
+
+def _disagreement(found: Differential, row: Mapping[str, Any], excludes: float | None) -> str:
+    """Say on how many words recognizers disagree for two groups, and whether that is shown to differ."""
+    sizes = found.speakers or {}
+    people = " and ".join(f"{sizes[row[end]]:,}" for end in ("group", "against"))
+    text = (
+        f"Without reference texts: on clean speech {row['pair']} disagree on {percent(row['value'])} of the words of"
+        f" {row['group']} speakers ({found.attribute}) and on {percent(row['value_against'])} of those of"
+        f" {row['against']} speakers ({people} speakers), {in_points(row['gap'], row['low'], row['high'])} more"
+    )
+    if row["verdict"] == "shown":
+        return f"{text}: a gap is shown, {p_value(row['p_adjusted'])} with everything asked taken together."
+    most = "any size" if excludes is None else f"up to {in_points(excludes)}"
+    return f"{text}: no gap is shown; one of {most} is not excluded."
 
 
 def _violations(found: Differential) -> Finding:
@@ -431,8 +442,8 @@ def _violations(found: Differential) -> Finding:
         better = "the group that starts better on clean speech"
         sentence = f"none {asked} can be claimed: {barred} would name {better} ({rule})."
     else:
-        most = in_points(each.select(_FARTHEST.max()).item())
-        sentence = f"none {asked} survives the test of everything asked; gaps up to {most} are not excluded ({rule})."
+        left = not_excluded(each.select(_FARTHEST.max()).item())
+        sentence = f"none {asked} survives the test of everything asked; {left} ({rule})."
     surest = (cells if cells.height else each).sort("p_adjusted", "p", nulls_last=True).head(1).to_dicts()
     return Finding(
         id=finding_id("differential", found.corpus or None, attribute, "violations"),

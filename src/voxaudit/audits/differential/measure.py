@@ -76,7 +76,7 @@ def measure_disagreement(source: Transcripts, attribute: str, rule: Normalizer) 
     people = _people(about)
     references = normalize_column(about["reference"], rule).to_list()
     names = trials.recognizers
-    axes = [tuple(f"{a}_{b}" for a, b in combinations(names, 2))]
+    axes = [tuple(f"{a} and {b}" for a, b in combinations(names, 2))]
     if any(text is not None for text in references):
         axes.append(names)
     rows = about.select("utterance").with_row_index("row")

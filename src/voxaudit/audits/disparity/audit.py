@@ -47,8 +47,6 @@ from voxaudit.wording import as_or_than, counted, listed, percent, ratio_interva
 INTERVALS = ("robust", "profile", "wald")
 MEASURE = "wer_ratio"
 TYPICAL = "typical_speaker_ratio"
-SAID = 3
-"""So many shown gaps of one attribute and recognizer are headlines."""
 UNLIKE = 1.25
 """Where the ratio of typical speakers is so many times as far from that of the rates, the answer says why."""
 LEAD = (
@@ -160,7 +158,8 @@ def disparity(
         raise RefusedError(refusals[0])
     gaps, changes = compare(parts, against=against, speakers=random, seed=seed, base=base)
     as_it_is, _ = compare(plain, against=against, speakers=random, seed=seed) if plain else ([], [])
-    if len(names) == 1 and all(gap.refusal for gap in gaps):
+    # Where several recognizers refuse, each has its own reason: findings say which.
+    if len(parts) == 1 and all(gap.refusal for gap in gaps):
         whys = (*(gap.refusal for gap in gaps), *(fit.refusal for fit in fits))
         first = next((why for why in whys if why is not None), None)
         if first is None:
@@ -346,6 +345,7 @@ def _answer(
         title=f"Errors by {attributes}" + (", what is said held fixed" if as_it_is else ""),
         findings=(
             *_gap_findings(gaps, fits),
+            *_refused_findings(refusals),
             *_change_findings(result.changes),
             *(one for fit in fits for one in _typical_findings(fit)),
             *_worst(gaps, fits, refusals),
@@ -442,13 +442,28 @@ def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]
             )
 
 
+def _refused_findings(refusals: Sequence[Refusal]) -> Iterator[Finding]:
+    """Yield the attributes that cannot be compared at all, where others can."""
+    for one in refusals:
+        sentence = f"No conclusion about gaps by {one.about}: {one.text.rstrip('.')}."
+        id_ = finding_id("disparity", one.about, MEASURE)
+        yield Finding(
+            id_, MEASURE, "refused", sentence, code=one.code, attribute=one.about, unit="ratio", headline=True
+        )
+
+
 def _headlines(gaps: Sequence[Gap]) -> set[int]:
-    """Return what is said first of every attribute and part: the widest gaps shown, else the widest one."""
+    """Return what is said first of every attribute and part: for each group that is shown to be served worse than
+    another, the widest gap; where no gap is shown, the widest one.
+    """
     said: set[int] = set()
     for own in _by(gaps).values():
         ranked = sorted(own, key=lambda gap: -_distance(gap))
-        shown = [gap for gap in ranked if gap.verdict == "shown"]
-        said |= {id(gap) for gap in shown[:SAID] or ranked[:1]}
+        worse: dict[str, Gap] = {}
+        for gap in ranked:
+            if gap.verdict == "shown" and gap.ratio is not None:
+                worse.setdefault((gap.group if gap.ratio > 1.0 else gap.against).group, gap)
+        said |= {id(gap) for gap in worse.values() or ranked[:1]}
     return said
 
 
@@ -483,10 +498,12 @@ def _sentence(gap: Gap) -> str:
     if nothing_excluded and gap.ratio is not None:
         many = f"{gap.ratio:.2f} times as many errors"
     held = f", {listed(gap.controls, 3)} held fixed" if gap.controls else ""
+    sizes = (gap.group.speakers, gap.against.speakers)
+    people = "; {:,} and {:,} speakers".format(*sizes) if all(sizes) else ""
     rates = (
         ""
         if gap.rate is None
-        else f" ({percent(gap.rate)} against {percent(gap.rate_against)} of the words{held})"
+        else f" ({percent(gap.rate)} against {percent(gap.rate_against)} of the words{held}{people})"
     )
     claim = (
         f"{_when(gap)} makes {many} per word for {gap.group.group} speakers"
@@ -496,10 +513,12 @@ def _sentence(gap: Gap) -> str:
         return f"{claim}: a gap is shown."
     if nothing_excluded:
         return f"{claim}: no gap is shown, and with so few speakers none is excluded."
+    together = ""
     if low is not None and high is not None and not low <= 1.0 <= high:
-        return f"{claim}: no gap is shown once all {counted(gap.family, 'comparison')} are allowed for."
+        together = f" once all {counted(gap.family, 'comparison')} are allowed for"
     limit = _farther(low, high)
-    return f"{claim}: no gap is shown" + (f"; {_excluded(limit)} is not excluded." if limit else ".")
+    open_ = _excluded(limit) if limit else "a gap of any size"
+    return f"{claim}: no gap is shown{together}; {open_} is not excluded."
 
 
 def _excluded(limit: float) -> str:
@@ -518,8 +537,9 @@ def _change_findings(changes: Sequence[Gap]) -> Iterator[Finding]:
         )
         limit = _farther(top.low, top.high)
         end = "a difference is shown" if top.verdict == "shown" else "no difference is shown"
-        if top.verdict != "shown" and limit:
-            end += f"; {max(limit, 1.0 / limit):.2f} times is not excluded"
+        if top.verdict != "shown":
+            size = f"{max(limit, 1.0 / limit):.2f} times" if limit else "one of any size"
+            end += f"; {size} is not excluded"
         yield Finding(
             _id(top, top.attribute, "interaction"),
             "interaction",

@@ -57,8 +57,9 @@ from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import IntArray
 from voxaudit.stats.multiplicity import benjamini_hochberg
+from voxaudit.stats.proportions import upper_shares
 from voxaudit.stats.word_tests import Between, Tally, together
-from voxaudit.wording import counted, listed
+from voxaudit.wording import counted, listed, percent
 
 OMEGA = 2.0
 """A word is called non-robust where its drop exceeds this. The paper uses 2 and 3, for four clips a group."""
@@ -462,7 +463,7 @@ def _finding(name: str, own: pl.DataFrame, found: Localization, attribute: str |
         sentence = (
             f"{name}: no word is shown to get lost more often {beside} when speech is disturbed ({asked})"
         )
-        sentence += f"{_not_excluded(tested) if test == 'p_group' else ''}."
+        sentence += f"{_not_excluded(tested) if test == 'p_group' else _lost_at_most(tested)}."
     else:
         groups = dict(shown.group_by("word").agg(pl.col("group").unique(maintain_order=True)).iter_rows())
         where = listed([word if test == "p" else f"{word} ({listed(groups[word])})" for word in words], 8)
@@ -493,6 +494,13 @@ def _not_excluded(tested: pl.DataFrame) -> str:
     row = tested.sort("gap_high", descending=True, maintain_order=True).row(0, named=True)
     most = min(100.0 * row["gap_high"], 100.0)
     return f"; up to {most:.0f} percentage points more ({row['word']}, {row['group']}) is not excluded"
+
+
+def _lost_at_most(tested: pl.DataFrame) -> str:
+    """Return the largest share of its occurrences that a word may lose, all words taken together."""
+    most = upper_shares(tested["lost_rate"].to_numpy(), tested["speakers"].to_numpy())
+    word, share = tested["word"][int(np.argmax(most))], percent(float(most.max()))
+    return f"; a word that gets lost in up to {share} of cases ({word}) is not excluded"
 
 
 def _tables(found: Localization, attribute: str | None, top: int) -> Iterator[Table]:

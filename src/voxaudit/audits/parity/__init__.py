@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SPEAKER_OPTIONS = {
     "gap": Option(
         "the gap between groups that matters: 0.1 is ten percentage points of word error rate (default: a quarter of"
-        " the recognizer's word error rate)",
+        " the word error rate, or 0.1 where none is known)",
         kind="number",
         metavar="GAP",
     ),

@@ -35,12 +35,12 @@ from voxaudit.audits.parity.compare import (
 )
 from voxaudit.audits.parity.regression import regressions
 from voxaudit.audits.parity.speakers import (
-    ASKED,
     MOST_BARS,
     UNNAMED,
     Settings,
     Speakers,
     Trials,
+    gap_note,
     gaps_asked,
     group_speakers,
     read_trials,
@@ -49,7 +49,16 @@ from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.stats.group_means import MOST_PAIRED, best_and_worst, describe_groups
 from voxaudit.stats.speaker_means import MEAN, OUTLIER_Z, summarize_groups
-from voxaudit.wording import counted, in_points, listed, p_value, percent, signed, signed_limits
+from voxaudit.wording import (
+    counted,
+    in_points,
+    listed,
+    not_excluded,
+    p_value,
+    percent,
+    signed,
+    signed_limits,
+)
 
 AUDIT, TITLE = "parity", "Parity between speakers"
 MOST_SHOWN = 12
@@ -185,7 +194,7 @@ def parity(
     tables = {id_: _own_first(table, speakers.recognizers) for id_, table in tables.items()}
     tables["checklist"] = checklist(trials, speakers, settings, asked, tables)
     refusals = (
-        *speakers.refusals,
+        *(scores.without_texts(one.about) or one for one in speakers.refusals),
         *untested(pairs, speakers.table),
         *fixed.refusals,
         *fits.refusals,
@@ -251,14 +260,7 @@ def _own_first(table: pl.DataFrame, recognizers: Sequence[str]) -> pl.DataFrame:
 def _notes(detail: Parity, scores: Scores, checks: pl.DataFrame) -> Iterable[Note]:
     speakers, asked = detail.speakers, detail.gaps_asked
     yield Note("estimand", ESTIMAND)
-    if detail.settings.gap is not None:
-        text = f"the gap asked about is {in_points(detail.settings.gap)}"
-    else:
-        own = [
-            f"{in_points(asked[name])}{'' if name == UNNAMED else f' ({name})'}" for name in speakers.single
-        ]
-        text = f"the gap asked about is {100 * ASKED:g} % of the word error rate: {listed(own)}"
-    yield Note("gap", text, {"gap": asked}, see=("gap",))
+    yield gap_note(speakers, asked, detail.settings)
     yield from (Note("selected", text) for text in scores.notes)
     yield from detail.trials.notes
     yield from speakers.notes
@@ -320,8 +322,7 @@ def _gap_finding(row: Mapping[str, Any], detail: Parity, pairs: pl.DataFrame, co
             alone = (
                 f" (by itself it would be, {p_value(row['p'])})" if row["p"] <= detail.settings.alpha else ""
             )
-            up_to = f"one of up to {in_points(excludes)}" if excludes is not None else "one of any size"
-            sentence += f"a gap is not shown{alone}, and {up_to} is not excluded"
+            sentence += f"a gap is not shown{alone}, and {not_excluded(excludes, 'one')}"
         sentence += f"{_held(row, detail)}."
     whose = _whose(name)
     return Finding(
@@ -365,30 +366,30 @@ def _held(row: Mapping[str, Any], detail: Parity) -> str:
 
 
 def _sum_up(findings: Sequence[Finding], pairs: pl.DataFrame, detail: Parity) -> Finding:
-    """Return in at most three sentences what many findings come to."""
+    """Return in one sentence what many findings come to."""
     own = pairs.filter(pl.col("recognizer") != MEAN, pl.col("p").is_not_null())
     shown = own.filter(pl.col("verdict") == "shown").sort(pl.col("estimate").abs(), descending=True)
     count = f"{shown.height} of {counted(own.height, 'comparison')}"
-    sentence = f"In {count} of two groups the mean of the speakers' word error rates is shown to differ."
+    sentence = f"In {count} of two groups the mean of the speakers' word error rates is shown to differ"
     if shown.height:
         top = shown.row(0, named=True)
         ends = ("group", "against") if top["estimate"] > 0.0 else ("against", "group")
         worse, better = (top[end] for end in ends)
-        whose = "" if top["recognizer"] == UNNAMED else f" with {top['recognizer']}"
+        whose = "" if top["recognizer"] == UNNAMED else f", {top['recognizer']}"
         sentence += (
-            f" The largest gap is {in_points(abs(top['estimate']))}, {worse} over {better}"
-            f" ({top['attribute']}){whose}."
+            f", by up to {in_points(abs(top['estimate']))} ({worse} over {better}, {top['attribute']}{whose})"
         )
     nowhere = [name for name in detail.speakers.order if name not in shown["attribute"].to_list()]
     if nowhere:
         left = [one.excludes for one in findings if one.attribute in nowhere and one.excludes is not None]
-        up_to = f"; gaps of up to {in_points(max(left))} are not excluded" if left else ""
-        sentence += f" None is shown for {listed(nowhere)}{up_to}."
+        sentence += (
+            f"; none is shown for {listed(nowhere)}, and {not_excluded(max(left, default=None), 'one')}"
+        )
     return Finding(
         id=finding_id(AUDIT, detail.trials.scenario, "gaps_shown"),
         measure="gaps_shown",
         verdict="shown" if shown.height else "not_shown",
-        sentence=sentence,
+        sentence=f"{sentence}.",
         estimate=shown.height,
         unit="count",
         p_adjusted=min(own["p_adjusted"].to_list(), default=None),
@@ -422,21 +423,21 @@ _COLUMNS = {
 }
 """Columns that have a heading of their own here."""
 _SHOWN = {
+    "conditional": (
+        "Pairs of groups with all other attributes held fixed",
+        "attribute group against speakers speakers_against difference p verdict",
+    ),
+    "intersectional": (
+        "Groups of all attributes at once against everybody else, the worst first",
+        "rank group speakers wer difference p verdict",
+    ),
     "groups": ("Groups", "attribute group speakers wer_interval wer_pooled"),
     "gaps": (
         "Worst against best group",
         "attribute worst best difference p verdict fixed fixed_p",
     ),
     "pairs": ("Pairs of groups", "attribute group against difference p verdict"),
-    "conditional": (
-        "Pairs of groups with all other attributes held fixed",
-        "attribute group against speakers speakers_against difference p verdict",
-    ),
     "checklist": ("What these data allow (Herron et al., section 3)", "practice status why"),
-    "intersectional": (
-        "Groups of all attributes at once against everybody else, the worst first",
-        "rank group speakers wer difference p verdict",
-    ),
     "strata": (
         "Groups within each combination of the other attributes",
         "attribute group stratum speakers speakers_against wer",
@@ -460,7 +461,7 @@ _SHOWN = {
     ),
     "outlying_speakers": (f"Speakers beyond |z| > {OUTLIER_Z:g}", "speaker groups wer z"),
 }
-"""Title and columns of each table, in the order they are shown."""
+"""Title and columns of each table, in the order they are shown: what holds with all else fixed before what does not."""
 _TABLE_NOTES = {
     "pairs": "All pairs and recognizers are one family: p holds for them together, an interval for its pair alone.",
     "gaps": "All pairs and recognizers are one family: p holds for them together, an interval for its pair alone.",
@@ -485,13 +486,7 @@ def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table
 
 
 def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable[Figure]:
-    y_title = "mean over speakers of the word error rate"
-    bars = speakers.bars(tables["groups"], y_title, "wer", "wer_low", "wer_high")
-    alt = "Bars of the mean word error rate over speakers by group and recognizer, with intervals."
-    yield Figure("groups", "Mean word error rate of the speakers of each group", alt, bars, "groups")
     fixed = tables["conditional"]
-    if fixed.is_empty():
-        return
     shown = [row for row in fixed.to_dicts() if row["recognizer"] != MEAN][:MOST_BARS]
     whose = len(speakers.single) > 1
     forest = Forest(
@@ -508,5 +503,10 @@ def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable
         no_difference=0.0,
         log=False,
     )
-    alt = "Differences of two groups' mean word error rates, all other attributes held fixed, with intervals."
-    yield Figure("conditional", "Two groups with all else held fixed", alt, forest, "conditional")
+    if shown:
+        alt = "Differences of two groups' mean word error rates, all other attributes held fixed, with intervals."
+        yield Figure("conditional", "Two groups with all else held fixed", alt, forest, "conditional")
+    y_title = "mean over speakers of the word error rate"
+    bars = speakers.bars(tables["groups"], y_title, "wer", "wer_low", "wer_high")
+    alt = "Bars of the mean word error rate over speakers by group and recognizer, with intervals."
+    yield Figure("groups", "Mean word error rate of the speakers of each group", alt, bars, "groups")

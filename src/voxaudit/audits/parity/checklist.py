@@ -13,15 +13,13 @@ from voxaudit.audits.parity.speakers import Settings, Speakers, Trials
 from voxaudit.corpus.bands import OTHER, middle_bands
 from voxaudit.score.measures import COMPLEXITY, MEASURE_NAMES, QUALITY, QUALITY_PART, TEXT_PART
 from voxaudit.stats.balance import balance_test
-from voxaudit.stats.group_means import Order
+from voxaudit.stats.group_means import FEWEST_CROSSED, Order
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.power import speakers_needed, whole_speakers
 from voxaudit.stats.speaker_means import OUTLIER_Z
 from voxaudit.wording import MISSING, counted, in_points, listed, p_value
 
 PASS, CAUTION, CANNOT = "pass", "caution", "cannot be checked"
-RARE = 10
-"""Groups of fewer speakers are rare."""
 
 
 # Are the groups alike in what they said and how they were recorded?
@@ -231,24 +229,33 @@ def _enough(facts: _Facts) -> tuple[str, str]:
             CANNOT,
             "speakers do not differ in their errors here, so nothing says how much they do elsewhere",
         )
-    short = groups.filter(~pl.col("enough_speakers"))
-    needed = max(groups["speakers_needed"].drop_nulls().to_list(), default=0)
-    asked = f"a gap of {in_points(facts.gap)} needs about {needed} speakers on each side (Eq. 1)"
-    if short.height:
-        names = [f"{row['attribute']} = {row['group']} ({row['speakers']})" for row in short.to_dicts()]
-        return CAUTION, f"{asked}; fewer, or against fewer, are: {listed(names)}"
-    return PASS, f"{asked}, and every group has them"
+    needed = dict(groups.drop_nulls("speakers_needed").select("attribute", "speakers_needed").iter_rows())
+    several = len(needed) > 1
+    said = listed(f"{count} ({name})" if several else str(count) for name, count in needed.items())
+    asked = f"a gap of {in_points(facts.gap)} needs about {said} speakers on each side (Eq. 1)"
+    # A gap that is shown needs no more speakers.
+    shown = facts.rows("pairs").filter(pl.col("verdict") == "shown")
+    found = {(row["attribute"], row[end]) for row in shown.to_dicts() for end in ("group", "against")}
+    short = [
+        f"{row['attribute']} = {row['group']} ({row['speakers']})"
+        for row in groups.filter(~pl.col("enough_speakers")).to_dicts()
+        if (row["attribute"], row["group"]) not in found
+    ]
+    if short:
+        return CAUTION, f"{asked}; fewer, or against fewer, are: {listed(short)}"
+    return PASS, f"{asked}, and every group has them{' or is in a gap that is shown' if found else ''}"
 
 
 def _rare(facts: _Facts) -> tuple[str, str]:
-    rare = facts.rows("groups").filter(pl.col("speakers") < RARE, ~pl.col("group").is_in([OTHER, MISSING]))
+    few = pl.col("speakers") < FEWEST_CROSSED
+    rare = facts.rows("groups").filter(few, ~pl.col("group").is_in([OTHER, MISSING]))
     # Merging two groups of two would leave nothing to compare.
     many = [name for name, groups in facts.speakers.order.items() if len(groups) > 2]
     crowded = rare.filter(pl.len().over("attribute") >= 2).filter(pl.col("attribute").is_in(many))
     if crowded.height:
         return CAUTION, (
-            f"groups of fewer than {RARE} speakers could be merged where that makes sense (`merge_below`):"
-            f" {listed(_names(crowded))}"
+            f"groups of fewer than the {FEWEST_CROSSED} speakers that a comparison needs could be merged where that"
+            f" makes sense (`merge_below`): {listed(_names(crowded))}"
         )
     merged = ", ".join(f"{len(groups)} of '{name}'" for name, groups in facts.speakers.merged.items())
     return PASS, f"merged into '{OTHER}': {merged}" if merged else "no attribute has several rare groups"

@@ -22,7 +22,7 @@ from voxaudit.score.measures import MEASURE_NAMES, Measured, measure
 from voxaudit.stats.group_means import Plan, Sample
 from voxaudit.stats.speaker_means import MEAN, SUMS, mean_of_recognizers, speaker_means
 from voxaudit.tables import require_columns
-from voxaudit.wording import MISSING, counted, listed
+from voxaudit.wording import MISSING, counted, in_points, listed
 
 MOST_BARS = 40
 ASKED = 0.25
@@ -385,6 +385,21 @@ def gaps_asked(speakers: pl.DataFrame, settings: Settings) -> dict[str, float]:
     """Return the gap that each recognizer is asked about: as set, else a quarter of its word error rate."""
     means = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("wer").mean())
     return {name: settings.gap or ASKED * wer for name, wer in means.iter_rows()}
+
+
+def gap_note(speakers: Speakers, asked: Mapping[str, float], settings: Settings) -> Note:
+    """Return which gap is asked about, said once."""
+    if settings.gap is not None:
+        text = f"the gap asked about is {in_points(settings.gap)}"
+    else:
+        own = [
+            f"{in_points(asked[name])}{'' if name == UNNAMED else f' ({name})'}"
+            if asked[name]
+            else f"none ({name})"
+            for name in speakers.single
+        ]
+        text = f"the gap asked about is {100 * ASKED:g} % of the word error rate: {listed(own)}"
+    return Note("gap", text, {"gap": dict(asked)}, see=("gap",))
 
 
 # Groups

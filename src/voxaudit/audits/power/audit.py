@@ -23,10 +23,12 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.parity.speakers import (
+    ASKED,
     UNNAMED,
     Settings,
     Speakers,
     Trials,
+    gap_note,
     gaps_asked,
     group_speakers,
     read_trials,
@@ -134,7 +136,7 @@ def power(
             "to simulate without a pilot, give the better group's word error rate", see=("base_wer",)
         )
     counts = _counts(speakers)
-    wanted = 0.1 if gap is None else gap
+    wanted = gap or (ASKED * base_wer if base_wer else 0.1)
     draws: dict[str, Any] = {"test": test, "confidence": confidence, "simulations": simulations, "seed": seed}
     parts: list[Answer] = []
     if sigma is not None:
@@ -284,7 +286,12 @@ def _of_pilot(scores: Scores, trials: Trials, settings: Settings, draws: Mapping
         findings=tuple(_pilot_findings(groups, trials.scenario, settings)),
         tables=Tables(tables),
         figures=(Figure("groups", "What the speakers at hand can show", alt, bars, "groups"),),
-        notes=(*(Note("selected", text) for text in scores.notes), *trials.notes, *people.notes),
+        notes=(
+            gap_note(people, asked, settings),
+            *(Note("selected", text) for text in scores.notes),
+            *trials.notes,
+            *people.notes,
+        ),
         refusals=tuple(refusals),
     )
 

@@ -61,7 +61,7 @@ from voxaudit.score.table import score_columns
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.sequential import ALIKE, EXHAUSTED, HOPELESS, NARROW, SHOWN, Goal, Walk, walk
 from voxaudit.tables import write_atomically
-from voxaudit.wording import counted, listed, percent_interval, signed, signed_limits
+from voxaudit.wording import counted, listed, not_excluded, percent_interval, signed, signed_limits
 
 NAME, TITLE = "sequential", "Stopped early"
 FAMILY = "cells"
@@ -586,22 +586,23 @@ def _finding(measure: str, one: Rate | Gap, found: Sequential, **more: Any) -> F
 
 def _gap_finding(gap: Gap, found: Sequential) -> Finding:
     limits = [limit for limit in (gap.low, gap.high) if limit is not None]
+    excludes = max(limits, key=abs) if gap.verdict == "not_shown" and limits else None
     return _finding(
         "wer_gap",
         gap,
         found,
         verdict=gap.verdict,
-        sentence=_gap_sentence(gap, found),
+        sentence=_gap_sentence(gap, found, excludes),
         estimate=gap.gap,
         family=FAMILY if found.goal.fdr else None,
         against=gap.against,
         speakers=gap.pairs,
         speakers_against=gap.pairs,
-        excludes=max(limits, key=abs) if gap.verdict == "not_shown" and limits else None,
+        excludes=excludes,
     )
 
 
-def _gap_sentence(gap: Gap, found: Sequential) -> str:
+def _gap_sentence(gap: Gap, found: Sequential, excludes: float | None) -> str:
     name, where = gap.recognizer, _where(gap.scenario)
     group, pairs = f"{gap.group} ({found.attribute})", f"{counted(gap.pairs, 'pair')} of speakers"
     if gap.gap is None:
@@ -616,7 +617,7 @@ def _gap_sentence(gap: Gap, found: Sequential) -> str:
         return f"{name} serves {group} and {gap.against} alike {where}, {within}: {size}."
     why = "a verdict is out of reach" if gap.stopped == HOPELESS else "nobody is left to hear"
     none = f"No gap between {group} and {gap.against} is shown for {name} {where}, nor that there is none"
-    return f"{none}: {size}; {why}."
+    return f"{none}: {size}; {not_excluded(excludes, 'one')}; {why}."
 
 
 def _where(scenario: str) -> str:

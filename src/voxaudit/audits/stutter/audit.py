@@ -64,7 +64,16 @@ from voxaudit.score.meaning import MINILM, Meaning, encoder
 from voxaudit.score.normalize import normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.multiplicity import holm
-from voxaudit.wording import counted, in_points, listed, p_value, percent, percent_interval, spoken
+from voxaudit.wording import (
+    counted,
+    in_points,
+    listed,
+    not_excluded,
+    p_value,
+    percent,
+    percent_interval,
+    spoken,
+)
 
 NAME, TITLE, ABOUT = "stutter", "People who stutter", "stuttered speech"
 ALL_KINDS = "all kinds"
@@ -312,9 +321,9 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
 
 def _sentence(row: Mapping[str, Any]) -> str:
     change, low, high, people = row["werd"], row["low"], row["high"], counted(row["speakers"], "speaker")
-    cases = counted(row["cases"], "made case")
+    cases = counted(row["cases"], "recording")
     said = (
-        f"When speech stutters, {row['recognizer']} gets {percent(row['wer'])} of the words wrong instead of"
+        f"On speech made to stutter, {row['recognizer']} gets {percent(row['wer'])} of the words wrong instead of"
         f" {percent(row['wer_original'])}"
     )
     if row["verdict"] == "refused":
@@ -327,9 +336,8 @@ def _sentence(row: Mapping[str, Any]) -> str:
     ends = sorted((low, high) if change >= 0 else (-low, -high))
     sure = ""
     if row["verdict"] == "not_shown":
-        sure = ", so no cost is shown"
-        if not low <= 0.0 <= high:
-            sure = f", but {p_value(row['p_adjusted'])} after Holm's correction, so no cost is shown"
+        but = "" if low <= 0.0 <= high else f", but {p_value(row['p_adjusted'])} after Holm's correction"
+        sure = f"{but}, so no cost is shown; {not_excluded(max(high, 0.0), 'one')}"
     return f"{said}: {in_points(abs(change), *ends)} {_more(change)}{sure} ({cases} of {people})."
 
 
@@ -344,7 +352,18 @@ def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:
     if rate["labeled"]:
         said = percent_interval(rate["rate"], rate["low"], rate["high"])
         sentence = f"Of {rate['labeled']} suspicious cases that people judged, {said} were no fault of the recognizer."
-        return [Finding(id_, measure, "measured", sentence, rate["rate"], rate["low"], rate["high"])]
+        return [
+            Finding(
+                id_,
+                measure,
+                "measured",
+                sentence,
+                estimate=rate["rate"],
+                low=rate["low"],
+                high=rate["high"],
+                headline=True,
+            )
+        ]
     if not found.suspicious:
         return []
     sentence = (

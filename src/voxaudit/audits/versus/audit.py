@@ -73,6 +73,8 @@ class Versus:
     """Scored trials of each recognizer that another one does not have."""
     alpha: float
     margin: float
+    worst: str | None = None
+    """The disturbed scenario in which all recognizers together make most errors, where several were heard."""
 
     @property
     def judged(self) -> int:
@@ -108,8 +110,9 @@ def versus(
     Trials are paired by utterance and scenario, speakers are the sample. A recognizer is shown to be better where its
     word error rate is lower by more than `margin` (a fraction of the words) beyond chance: the signs of whole speakers'
     differences are flipped (see `stats.sign_flips`). P-values hold for all pairs and slices together; all trials are
-    asked about first, with four fifths of `alpha`, then clean and disturbed speech, categories of scenarios and groups
-    of `attributes`. Recognizers that are not shown to differ share a rank; they are alike only within a `margin`.
+    asked about first, with four fifths of `alpha`, then clean and disturbed speech, the worst scenario, categories of
+    scenarios and groups of `attributes`. Recognizers that are not shown to differ share a rank; they are alike only
+    within a `margin`.
 
     The source is a run, a table of scores, or a table of transcripts with the columns utterance, speaker, reference,
     recognizer, text, and scenario where there are several; `normalizer` makes those texts alike.
@@ -139,8 +142,14 @@ def versus(
     names = _chosen(scores, first, second)
     groups, refusals = _groups(scores, attributes)
     trials, left_out = _common(scores, names, groups)
+    worst = _worst(trials)
     slices = judge_slices(
-        _pairs(trials, names), _ways(trials, list(groups)), alpha=alpha, margin=margin, ratios=True, seed=seed
+        _pairs(trials, names),
+        _ways(trials, list(groups), worst),
+        alpha=alpha,
+        margin=margin,
+        ratios=True,
+        seed=seed,
     )
     rates = _rates(trials, names, 1.0 - alpha)
     found = Versus(
@@ -152,12 +161,17 @@ def versus(
         left_out=left_out,
         alpha=alpha,
         margin=margin,
+        worst=worst,
     )
     notes = [_shared_note(found, names), *notes, *_more_notes(scores, found, names)]
     return Answer(
         audit="versus",
         title="Head to head: " + listed(names),
-        findings=(_best(found), *_wers(found), *(_finding(one, found) for one in _in_order(found))),
+        findings=(
+            _best(found, scores.on_whom),
+            *_wers(found),
+            *(_finding(one, found) for one in _in_order(found)),
+        ),
         tables=Tables([_ranking(found), _differences(found)]),
         figures=tuple(_figures(found)),
         notes=tuple(notes),
@@ -283,8 +297,22 @@ def _pairs(trials: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _ways(trials: pl.DataFrame, attributes: Sequence[str]) -> list[Way]:
-    """Return how each pair's trials are cut: all, clean and disturbed, categories of scenarios, groups."""
+def _worst(trials: pl.DataFrame) -> str | None:
+    """Return the disturbed scenario with the highest error rate of all recognizers together; None where it is the only
+    one. Flipping who made which errors leaves that sum as it is, so that the choice favors nobody.
+    """
+    rates = (
+        trials.filter(pl.col("scenario") != CLEAN)
+        .group_by("scenario", maintain_order=True)
+        .agg(wer=pl.sum_horizontal(pl.col("^errors_.*$").sum()) / pl.col("words").sum())
+        .filter(pl.col("wer").is_finite())
+        .sort("wer", descending=True, maintain_order=True)
+    )
+    return str(rates["scenario"][0]) if rates.height > 1 else None
+
+
+def _ways(trials: pl.DataFrame, attributes: Sequence[str], worst: str | None) -> list[Way]:
+    """Return how each pair's trials are cut: all, clean and disturbed, the worst, categories of scenarios, groups."""
     whole: Way = {"recognizer": pl.col("recognizer"), "against": pl.col("against")}
     ways = [whole]
     scenarios = trials["scenario"].unique().to_list()
@@ -295,6 +323,8 @@ def _ways(trials: pl.DataFrame, attributes: Sequence[str]) -> list[Way]:
             {**whole, "scenario": pl.when(clean).then(pl.lit(CLEAN))},
             {**whole, "scenario": pl.when(~clean).then(pl.lit(DISTURBED))},
         ]
+    if worst is not None and worst not in categories.values():
+        ways.append({**whole, "scenario": pl.when(pl.col("scenario") == worst).then(pl.lit(worst))})
     if len(set(categories.values())) > 1:
         category = pl.col("scenario").replace_strict(categories, default=None, return_dtype=pl.String)
         ways.append({**whole, "scenario": category})
@@ -365,7 +395,10 @@ def _scenario(one: Slice, found: Versus) -> str:
 def _on(scenario: str, found: Versus) -> str:
     if scenario == OVERALL and len(found.scenarios) > 1:
         return f"over {counted(len(found.scenarios), 'scenario')}"
-    return {CLEAN: "on clean speech", DISTURBED: "on disturbed speech"}.get(scenario, f"under {scenario}")
+    known = {CLEAN: "on clean speech", DISTURBED: "on disturbed speech"}
+    if found.worst is not None:
+        known[found.worst] = f"under {found.worst}, the worst scenario"
+    return known.get(scenario, f"under {scenario}")
 
 
 def _where(one: Slice, found: Versus) -> str:
@@ -472,7 +505,7 @@ def _rests(one: Slice) -> str:
     return f" It rests on {utterance}: without it a difference of {points(left)} is left, which is not shown."
 
 
-def _best(found: Versus) -> Finding:
+def _best(found: Versus, on_whom: str) -> Finding:
     """Return which recognizer makes the fewest errors over all trials, or which cannot be told apart there."""
     names, whole = list(found.ranks), found.whole
     first = [name for name, rank in found.ranks.items() if rank == 1]
@@ -496,9 +529,11 @@ def _best(found: Versus) -> Finding:
         about |= {"p": whole[0].p, "p_adjusted": whole[0].p_adjusted, "family": FAMILY}
         if whole[0].verdict == "shown":
             about |= {"recognizer": first[0], "against": _worse(whole[0])}
-        return Finding(verdict=whole[0].verdict, sentence=_of_two(whole[0], found), **about)
+        elif whole[0].verdict == "not_shown":
+            about["excludes"] = whole[0].excludes
+        return Finding(verdict=whole[0].verdict, sentence=_of_two(whole[0], found, on_whom), **about)
     wer = dict(found.rates.unique("recognizer", keep="first").select("recognizer", "wer").iter_rows())
-    where = _on(_whole_name(found.scenarios), found)
+    where = _on(_whole_name(found.scenarios), found) + on_whom
     behind = [f"{name} {percent(wer[name])}" for name in names if name not in first]
     if len(first) == 1:
         own = [one for one in whole if first[0] in (one.recognizer, one.against)]
@@ -523,10 +558,22 @@ def _best(found: Versus) -> Finding:
     return Finding(verdict="alike" if alike else "not_shown", sentence=sentence, **about)
 
 
-def _of_two(one: Slice, found: Versus) -> str:
-    """Return which of two recognizers to take, and in how many comparisons either is shown to be better."""
-    better, worse, where = _better(one), _worse(one), _where(one, found)
+def _of_two(one: Slice, found: Versus, on_whom: str) -> str:
+    """Return which of two recognizers to take: over all trials, then on parts of them, then in how many comparisons."""
+    better, worse = _better(one), _worse(one)
+    where = _where(one, found) + on_whom
     rates = sorted((one.wer_after or 0.0, one.wer_before or 0.0))
+    about = f"WER {percent(rates[0])} and {percent(rates[1])}, {p_value(one.p_adjusted)}"
+    if one.verdict == "shown":
+        first = f"{better} is better than {worse} {where}: {_how_much(one)}, {p_value(one.p_adjusted)}."
+        first += _rests(one)
+    elif one.verdict == "alike":
+        within = f"{100 * found.margin:g} percentage points"
+        first = f"{better} and {worse} are alike {where} within {within} ({about})."
+    elif one.low == one.high == 0.0:
+        return f"{better} and {worse} tie {where}: both make as many errors, for every speaker ({about})."
+    else:
+        first = f"{better} and {worse} tie {where}: {about}; {not_excluded([one], 'difference')}."
     wins = [_better(other) for other in found.slices if other.verdict == "shown"]
     counts = ""
     if found.judged > 1 and wins:
@@ -534,15 +581,28 @@ def _of_two(one: Slice, found: Versus) -> str:
         counts = f" {better} is shown to be better in {in_all}, {worse} in {wins.count(worse) or 'none'}."
     elif found.judged > 1:
         counts = f" Neither is shown to be better in any of {counted(found.judged, 'comparison')}."
-    about = f"WER {percent(rates[0])} and {percent(rates[1])}, {p_value(one.p_adjusted)}"
-    if one.verdict == "shown":
-        return f"{better} is better than {worse} {where} ({about}).{counts}{_rests(one)}"
-    if one.verdict == "alike":
-        within = f"{100 * found.margin:g} percentage points"
-        return f"{better} and {worse} are alike {where} within {within} ({about}).{counts}"
-    same = one.low == one.high == 0.0
-    largest = "" if same else f"; {not_excluded([one], 'difference')}"
-    return f"{better} and {worse} share the first place {where} ({about}{largest}).{counts}"
+    return f"{first}{_parts(found, better if one.verdict == 'shown' else '')}{counts}"
+
+
+def _parts(found: Versus, best: str) -> str:
+    """Return who is better on clean speech, on disturbed speech and in the worst scenario, where they were heard."""
+    sentences: dict[str, list[str]] = {}
+    for one in found.slices:
+        if one.attribute is not None or one.scenario not in (CLEAN, DISTURBED, found.worst) or one.whole:
+            continue
+        rates = sorted((one.wer_after or 0.0, one.wer_before or 0.0))
+        part = f"{_where(one, found)} ({percent(rates[0])} against {percent(rates[1])}"
+        if one.verdict == "shown":
+            claim = "It is also better" if _better(one) == best else f"{_better(one)} is better"
+            sentences.setdefault(claim, []).append(f"{part})")
+        elif one.verdict == "not_shown":
+            largest = not_excluded([one], "difference")
+            sentences.setdefault("No difference is shown", []).append(f"{part}; {largest})")
+    return "".join(f" {claim} {_joined(parts)}." for claim, parts in sentences.items())
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _wers(found: Versus) -> Iterator[Finding]:

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from voxaudit.answer import Finding, Verdict
-from voxaudit.render.document import Case, Chapter, Report, labels_of, sentence_of
+from voxaudit.answer import Verdict
+from voxaudit.render.document import Case, Chapter, Question, Report, labels_of, sentence_of
 from voxaudit.render.escape import Ids, asset, attribute, json_text, marked, prose, shorten, text, visible
-from voxaudit.render.figures.svg import TEXTURES, number, tag
-from voxaudit.render.html.parts import figure_list, note_list, refusal_list, table_list
+from voxaudit.render.figures.svg import TEXTURES
+from voxaudit.render.html.parts import figure_list, table_list
 from voxaudit.render.html.tables import stacked_table
 from voxaudit.render.html.verdicts import (
     badge,
-    estimate,
     finding_list,
     gate_badge,
     refused_html,
+    reviewed,
     sprite,
     verdict_badge,
     verdict_icon,
 )
-from voxaudit.render.numbers import MINUS, finite, shown
-from voxaudit.wording import in_points
+from voxaudit.render.numbers import shown
+from voxaudit.wording import counted
 
 WORDS = 400
 """Words of a diff in sight."""
 WORD = 80
 """Characters of a word in a diff."""
 _MEDIA = re.compile(r"audio/[a-z0-9.+-]{1,40}(;\s?codecs=[a-z0-9.]{1,20})?")
+
+Links = Mapping[str, tuple[str, str]]
+"""Where each chapter that is drawn stands on the page, and its title, by its id."""
 
 LEGEND = (
     '<p class="note legend-diff">Marks: <span class="d-del"><del>said, not heard</del></span>'
@@ -42,11 +44,9 @@ LEGEND = (
 
 
 def case_list(cases: Sequence[Case], scenarios: Mapping[str, str]) -> str:
-    """Return cards of cases, with the meaning of the marks first; `scenarios` are what they do, in words."""
-    if not cases:
-        return ""
+    """Return cards of cases; `scenarios` are what they do, in words."""
     cards = (_case_card(case, scenarios.get(case.scenario, "")) for case in cases)
-    return LEGEND + f'<div class="cases">{"".join(cards)}</div>'
+    return f'<div class="cases">{"".join(cards)}</div>'
 
 
 def _case_card(case: Case, does: str) -> str:
@@ -58,7 +58,7 @@ def _case_card(case: Case, does: str) -> str:
     )
     heard = diff_html(case.diff) if case.diff else _said(case.heard, "nothing was heard")
     return (
-        f'<article class="case"><header><h4>{text(case.scenario, 80)}</h4>{wer}'
+        f'<article class="case"><header><h3>{text(case.scenario, 80)}</h3>{wer}'
         f'<p class="muted utterance">{text(case.utterance, 90)}{_case_does(does)}</p></header>'
         f'<ul class="chips">{chips}</ul>'
         f"<dl><dt>Reference</dt><dd>{_said(case.reference, 'no reference')}</dd>"
@@ -122,24 +122,8 @@ def _player(name: str, data: bytes, case: Case) -> str:
     )
 
 
-CARDS = 12
-"""Recognizers with a card; the others are in the tables."""
-FIRST = 7
-"""Sentences of the summary in sight, under each question."""
-WHOM, OPEN = "Whom it serves worse", "What these data cannot tell"
-TOPICS = ("", "How well it hears", "What breaks it", WHOM, OPEN)
-"""The questions of a summary, in their order."""
-_TOPIC_OF = {
-    "accuracy": TOPICS[1],
-    "versus": TOPICS[1],
-    "robustness": TOPICS[2],
-    "attack": TOPICS[2],
-    "localize": TOPICS[2],
-    "disparity": WHOM,
-    "parity": WHOM,
-    "differential": WHOM,
-    "stutter": WHOM,
-}
+FIRST_CASES = 2
+"""Cases in sight; the others fold away."""
 BRACKETS = (
     "12.3 % (10.1 to 14.9): the estimate and its 95 % interval. Speakers are the sample: with other speakers of the"
     " same kind, the estimate would mostly lie in an interval like this."
@@ -151,21 +135,21 @@ MEANINGS: dict[Verdict, str] = {
     "refused": "The data lack what an answer needs; beside it stands what would help.",
     "measured": "An estimate without a claim, such as an error rate.",
 }
-_LOUDEST: tuple[Verdict, ...] = ("shown", "not_shown", "alike", "refused", "measured")
 
 
 def badges(report: Report) -> str:
     """Return the badges under the title: gates first, then how many findings of each verdict there are."""
     found = []
-    if report.gates:
-        failed = sum(not gate.passed for gate in report.gates)
-        count = len(report.gates)
-        if failed:
-            found.append(
-                badge("failed", "the gate failed" if count == 1 else f"{failed} of {count} gates failed")
-            )
-        else:
-            found.append(badge("passed", "the gate holds" if count == 1 else f"all {count} gates hold"))
+    outcomes, count = Counter(gate.outcome for gate in report.gates), len(report.gates)
+    if failed := outcomes["FAIL"]:
+        found.append(
+            badge("failed", "the gate failed" if count == 1 else f"{failed} of {count} gates failed")
+        )
+    elif passed := outcomes["pass"]:
+        some = f"{passed} of {count}" if passed < count else f"all {count}"
+        found.append(badge("passed", "the gate holds" if count == 1 else f"{some} gates hold"))
+    if left := outcomes["not judged"]:
+        found.append(badge("refused", "the gate is not judged" if count == 1 else f"{left} not judged"))
     counts = Counter(finding.verdict for finding in report.findings)
     refused = counts["refused"] + sum(len(chapter.all_refusals) for chapter in report.chapters)
     for verdict, count, words in (
@@ -177,44 +161,37 @@ def badges(report: Report) -> str:
     return f'<p class="badges">{"".join(found)}</p>' if found else ""
 
 
-def _reviewed(said: str) -> str:
-    return f' <span class="note">{marked(said, 500)}</span>' if said else ""
-
-
-def summary_html(report: Report) -> str:
-    """Return the summary sentences, under the questions they answer where they answer several."""
+def summary_html(report: Report, links: Links) -> str:
+    """Return the first screen: questions, their answers, and where more is said."""
     if not report.summary:
         return ""
-    topics: dict[str, list[Finding | str]] = {}
-    for item in report.summary:
-        topics.setdefault(_topic(item), []).append(item)
-    parts = []
-    for title in (topic for topic in TOPICS if topic in topics):
-        items = [
-            f"<li>{verdict_icon('measured' if isinstance(one, str) else one.verdict)}"
-            f"{marked(sentence_of(one), 3000)}{_reviewed(labels_of(one, report))}</li>"
-            for one in topics[title]
-        ]
-        head = f"<h3>{title}</h3>" if title and len(topics) > 1 else ""
-        parts.append(f"{head}<ul>{''.join(items[:FIRST])}</ul>")
-        if items[FIRST:]:
-            parts.append(
-                f'<details class="fold"><summary>{len(items) - FIRST} more</summary>'
-                f"<ul>{''.join(items[FIRST:])}</ul></details>"
-            )
     return (
         '<section id="summary" aria-labelledby="summary-h"><h2 id="summary-h">Summary</h2>'
-        f'<div class="summary">{"".join(parts)}</div>{_reading()}</section>'
+        f'<div class="summary">{"".join(_question(one, report, links) for one in report.summary)}</div>'
+        f"{_reading()}</section>"
     )
 
 
-def _topic(finding: Finding | str) -> str:
-    if isinstance(finding, str) or finding.audit not in _TOPIC_OF:
-        return ""
-    if finding.verdict == "refused":
-        return OPEN
-    by_group = finding.attribute is not None and finding.audit == "robustness"
-    return WHOM if by_group else _TOPIC_OF[finding.audit]
+def _question(question: Question, report: Report, links: Links) -> str:
+    items = [
+        f"<li>{verdict_icon('measured' if isinstance(one, str) else one.verdict)}"
+        f"{marked(sentence_of(one), 3000)}{reviewed(labels_of(one, report))}</li>"
+        for one in question.answers
+    ]
+    answers = f"<ul>{''.join(items[: question.first])}</ul>"
+    if more := items[len(items) if question.first is None else question.first :]:
+        answers += (
+            f'<details class="fold"><summary>{len(more):,} more</summary><ul>{"".join(more)}</ul></details>'
+        )
+    if not question.title:
+        return answers
+    there = [links[id_] for id_ in question.chapters if id_ in links]
+    more_in = ", ".join(f'<a href="#{id_}">{text(title, 60)}</a>' for id_, title in there)
+    return (
+        f'<div class="question"><div><h3>{text(question.title, 160)}</h3>'
+        + (f'<p class="note">{more_in}</p>' if more_in else "")
+        + f"</div><div>{answers}</div></div>"
+    )
 
 
 def _reading() -> str:
@@ -228,144 +205,13 @@ def _reading() -> str:
     )
 
 
-def glance_html(report: Report) -> str:
-    """Return a card for each recognizer that was measured."""
-    names = measured(report)
-    if not names:
-        return ""
-    own = {name: [one for one in report.findings if one.recognizer == name] for name in names[:CARDS]}
-    end = max([1.0, *(value for found in own.values() for one in _rates(found) for value in _reach(one))])
-    cards = "".join(_card(name, found, min(end, 2.0), report.scenarios) for name, found in own.items())
-    more = (
-        "" if len(names) <= CARDS else f'<p class="note">{len(names) - CARDS} more in the tables below.</p>'
-    )
-    return (
-        '<section id="glance" aria-labelledby="glance-h"><h2 id="glance-h">At a glance</h2>'
-        f'<div class="cards">{cards}</div>{more}</section>'
-    )
-
-
-def measured(report: Report) -> list[str]:
-    """Return the recognizers with a word error rate, which have a card; the summary says what else there is."""
-    names = dict.fromkeys(one.recognizer for one in report.findings if one.recognizer)
-    return [name for name in names if _rates([one for one in report.findings if one.recognizer == name])]
-
-
-def _rates(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the word error rates on clean speech and in the worst scenario, as far as they are there."""
-    rates = [
-        one
-        for one in findings
-        if one.measure == "wer"
-        and one.attribute is None
-        and one.estimate is not None
-        and one.scenario != "overall"  # a mean is no scenario
-    ]
-    clean = [one for one in rates if one.scenario in (None, "clean")][:1]
-    disturbed = [one for one in rates if one.scenario not in (None, "clean")]
-    return [*clean, *([max(disturbed, key=lambda one: one.estimate or 0.0)] if disturbed else [])]
-
-
-def _reach(finding: Finding) -> list[float]:
-    return [value for value in (finite(finding.estimate), finite(finding.high)) if value is not None]
-
-
-def _card(name: str, findings: Sequence[Finding], end: float, scenarios: Mapping[str, str]) -> str:
-    rates = _rates(findings)
-    clean = next((one for one in rates if one.scenario in (None, "clean")), None)
-    worst = next((one for one in rates if one is not clean), None)
-    cost = next((one for one in findings if one.measure == "werd" and one.scenario == "overall"), None)
-    # Which words get lost and which recognizer is better are questions of their own, also where asked by group.
-    gaps = [one for one in findings if one.attribute is not None and one.audit not in ("localize", "versus")]
-    gap = min(
-        gaps,
-        key=lambda one: (
-            one.verdict != "shown",
-            not one.headline,
-            _LOUDEST.index(one.verdict),
-            -_size(one),
-        ),
-        default=None,
-    )
-    big, rows = "", []
-    if clean is not None:
-        big = (
-            f'<p class="big">{_split(estimate(clean))}<span class="what">of the words wrong on clean speech'
-            " (word error rate, WER)</span></p>"
-        )
-    if worst is not None:
-        does = _what(scenarios.get(worst.scenario or "", ""))
-        rows.append(
-            f'<div class="row"><dt>Worst scenario</dt><dd class="pairing"><code>{text(worst.scenario, 60)}</code>'
-            f"<span>{_split(estimate(worst))}</span></dd>{does}{_meter(clean, worst, end)}</div>"
-        )
-    if cost is not None and cost.estimate is not None:
-        points = in_points(cost.estimate, cost.low, cost.high)
-        rows.append(
-            '<div class="row"><dt>What disturbances add on average</dt>'
-            f"<dd>{_split(points.replace('-', MINUS))}</dd></div>"
-        )
-    if gap is not None:
-        rows.append(
-            f'<div class="row"><dt>Groups of speakers</dt><dd>{verdict_badge(gap.verdict)}'
-            f" {marked(gap.sentence, 400)}</dd></div>"
-        )
-    return (
-        f'<article class="card"><h3>{text(name, 60)}</h3>{big}'
-        + (f"<dl>{''.join(rows)}</dl>" if rows else "")
-        + "</article>"
-    )
-
-
-def _what(words: str) -> str:
-    # The first sentence says what it does; three dots do not end one.
-    words = re.split(r"(?<!\.)\. ", words, maxsplit=1)[0].rstrip(".")
-    return f'<dd class="muted does">{text(words, 160)}</dd>' if words else ""
-
-
-def _meter(clean: Finding | None, worst: Finding, end: float) -> str:
-    """Return two bars, clean speech above the worst scenario, with their intervals; all cards share the scale."""
-    wide, thick = 300.0, 9.0
-    parts = []
-    for place, (one, kind) in enumerate(((clean, "m-clean"), (worst, "m-worst"))):
-        value = None if one is None else finite(one.estimate)
-        if one is None or value is None:
-            continue
-        top = place * (thick + 4)
-        ends = [value if (limit := finite(side)) is None else limit for side in (one.low, one.high)]
-        across = [wide * min(1.0, max(0.0, spot) / end) for spot in (value, *ends)]
-        parts.append(tag("rect", "m-ground", x=0, y=top, width=wide, height=thick, rx=4.5))
-        parts.append(tag("rect", kind, x=0, y=top, width=max(2.0, across[0]), height=thick, rx=4.5))
-        parts.append(
-            tag("line", "m-interval", x1=across[1], x2=across[2], y1=top + thick / 2, y2=top + thick / 2)
-        )
-    return (
-        f'<dd class="meter" aria-hidden="true"><svg viewBox="0 0 {number(wide)} 22" preserveAspectRatio="none">'
-        f"{''.join(parts)}</svg><span>clean</span><span>worst</span></dd>"
-    )
-
-
-def _size(finding: Finding) -> float:
-    """Return how far a finding is from no difference; a half is as far as a double."""
-    value = finite(finding.estimate)
-    if value is None:
-        return 0.0
-    return abs(math.log(value)) if finding.unit == "ratio" and value > 0 else abs(value)
-
-
-def _split(words: str) -> str:
-    """Return the estimate large and its interval small."""
-    value, bracket, interval = words.partition(" (")
-    return f'<b class="num">{value}</b>' + (f' <span class="ci-text">({interval}</span>' if bracket else "")
-
-
 def gates_html(report: Report) -> str:
-    """Return the gates as a table; one that could not be judged did not pass."""
+    """Return the gates as a table: what failed first, then what could not be judged."""
     if not report.gates:
         return ""
     rows = [
         (f"<code>{text(gate.name, 120)}</code>", gate_badge(gate), marked(gate.sentence))
-        for gate in sorted(report.gates, key=lambda gate: gate.passed)
+        for gate in sorted(report.gates, key=lambda gate: (gate.passed is not False, gate.judged))
     ]
     return (
         '<section id="gates" aria-labelledby="gates-h"><h2 id="gates-h">Gates</h2>'
@@ -388,13 +234,14 @@ def render_html(report: Report) -> str:
     """
     style, script = _style(), asset("page.js")
     ids = Ids()
-    named = [(ids.new("s", chapter.id), chapter) for chapter in report.chapters]
+    # A chapter that answers nothing is a line of what could not be concluded.
+    drawn = [(ids.new("s", one.id), one) for one in report.chapters if one.answers or one.tables or one.cases]
+    links = {chapter.id: (id_, chapter.title) for id_, chapter in drawn}
     main = [
-        glance_html(report),
-        summary_html(report),
+        summary_html(report, links),
         gates_html(report),
-        *(_chapter(id_, chapter, ids, report.scenarios) for id_, chapter in named),
-        _unanswered(named),
+        *(_chapter(id_, chapter, ids, report) for id_, chapter in drawn),
+        _unanswered(report, links),
         _appendix(report),
     ]
     title = attribute(shorten(report.title, 200))
@@ -411,7 +258,7 @@ def render_html(report: Report) -> str:
         f'<a class="skip" href="#main">Skip to the report</a>{sprite()}'
         f'<svg class="sprite" width="0" height="0" aria-hidden="true" focusable="false">{TEXTURES}</svg>'
         f"{_header(report)}"
-        f'<div class="layout">{_contents(report, named)}<main id="main" tabindex="-1">{"".join(main)}</main></div>'
+        f'<div class="layout">{_contents(report, links)}<main id="main" tabindex="-1">{"".join(main)}</main></div>'
         "<footer><p>Made by voxaudit. Intervals are 95 % unless said otherwise.</p></footer></body></html>\n"
     )
 
@@ -443,14 +290,12 @@ def _header(report: Report) -> str:
     )
 
 
-def _contents(report: Report, named: Sequence[tuple[str, Chapter]]) -> str:
-    links = [("glance", "At a glance")] if measured(report) else []
-    if report.summary:
-        links.append(("summary", "Summary"))
+def _contents(report: Report, chapters: Links) -> str:
+    links = [("summary", "Summary")] if report.summary else []
     if report.gates:
         links.append(("gates", "Gates"))
-    links += [(id_, chapter.title) for id_, chapter in named]
-    if any(chapter.all_refusals for _, chapter in named):
+    links += chapters.values()
+    if any(chapter.all_refusals for chapter in report.chapters):
         links.append(("unanswered", "What could not be concluded"))
     links.append(("appendix", "Appendix"))
     items = "".join(f'<li><a href="#{id_}">{text(title, 60)}</a></li>' for id_, title in links)
@@ -460,27 +305,55 @@ def _contents(report: Report, named: Sequence[tuple[str, Chapter]]) -> str:
     )
 
 
-def _chapter(id_: str, chapter: Chapter, ids: Ids, scenarios: Mapping[str, str]) -> str:
-    parts = [
-        f'<section id="{id_}" aria-labelledby="{id_}--h"><h2 id="{id_}--h">{text(chapter.title, 160)}</h2>',
-        *(f'<div class="lead">{marked(words)}</div>' for words in chapter.all_leads),
-        finding_list(chapter.findings),
-        figure_list(chapter.figures, ids),
-        table_list(chapter.all_tables, chapter.figures, ids),
-    ]
-    if chapter.cases:
-        parts.append(f"<h3>Cases to listen to</h3>{case_list(chapter.cases, scenarios)}")
-    parts += [note_list(chapter.all_notes), refusal_list(chapter.all_refusals), "</section>"]
-    return "".join(parts)
+def _chapter(id_: str, chapter: Chapter, ids: Ids, report: Report) -> str:
+    """Return a chapter: claims, a figure and a short table in sight, and behind folds how to read it and the rest."""
+    refused = len(chapter.all_refusals)
+    unanswered = (
+        f'<p class="note"><a href="#unanswered">{counted(refused, "question")} without an answer</a></p>'
+        if refused
+        else ""
+    )
+    return (
+        f'<section id="{id_}" aria-labelledby="{id_}--h"><h2 id="{id_}--h">{text(chapter.title, 160)}</h2>'
+        + finding_list(chapter.findings, 4, report.labels)
+        + figure_list(chapter.figures, ids, fold=True)
+        + table_list(chapter.all_tables, chapter.figures, ids, fold=True)
+        + _cases(chapter.cases, report.scenarios)
+        + _method(chapter)
+        + unanswered
+        + "</section>"
+    )
 
 
-def _unanswered(named: Sequence[tuple[str, Chapter]]) -> str:
-    """Return all refusals in one place, each with a link to where it belongs."""
-    rows = [
-        (text(one.about, 200), refused_html(one), f'<a href="#{id_}">{text(chapter.title, 60)}</a>')
-        for id_, chapter in named
-        for one in chapter.all_refusals
-    ]
+def _cases(cases: Sequence[Case], scenarios: Mapping[str, str]) -> str:
+    if not cases:
+        return ""
+    first, rest = (case_list(part, scenarios) for part in (cases[:FIRST_CASES], cases[FIRST_CASES:]))
+    more = counted(len(cases) - FIRST_CASES, "more case")
+    folded = f'<details class="fold"><summary>{more}</summary>{rest}</details>'
+    return LEGEND + first + (folded if len(cases) > FIRST_CASES else "")
+
+
+def _method(chapter: Chapter) -> str:
+    """Return how to read a chapter, folded away: its words and its notes."""
+    words = [f'<div class="lead">{marked(one)}</div>' for one in chapter.all_leads]
+    words += [f'<div class="note">{marked(str(note))}</div>' for note in chapter.all_notes]
+    if not words:
+        return ""
+    return f'<details class="fold"><summary>How to read this chapter</summary>{"".join(words)}</details>'
+
+
+def _unanswered(report: Report, links: Links) -> str:
+    """Return all refusals in one place, each once, with links to where it belongs."""
+    why: dict[tuple[str, str], str] = {}
+    where: dict[tuple[str, str], list[str]] = {}
+    for chapter in report.chapters:
+        id_, title = links.get(chapter.id, ("", chapter.title))
+        place = f'<a href="#{id_}">{text(title, 60)}</a>' if id_ else text(title, 60)
+        for one in chapter.all_refusals:
+            why.setdefault((one.about, one.text), refused_html(one))
+            where.setdefault((one.about, one.text), []).append(place)
+    rows = [(text(key[0], 200), said, ", ".join(where[key])) for key, said in why.items()]
     if not rows:
         return ""
     return (
@@ -500,13 +373,18 @@ def _appendix(report: Report) -> str:
     config = ""
     if report.config:
         dumped = visible(json_text(report.config, indent=2))
-        config = (
-            '<details class="fold numbers"><summary>Configuration of the run</summary><pre tabindex="0" role="region"'
-            f' aria-label="Configuration as JSON"><code>{text(dumped)}</code></pre></details>'
+        config = _folded(
+            "Configuration of the run",
+            '<pre tabindex="0" role="region" aria-label="Configuration as JSON">'
+            f"<code>{text(dumped)}</code></pre>",
         )
     return (
         '<section id="appendix" aria-labelledby="appendix-h"><h2 id="appendix-h">Appendix</h2>'
-        + (f'<dl class="facts">{facts}</dl>' if facts else "")
+        + (_folded("Facts about the run", f'<dl class="facts">{facts}</dl>') if facts else "")
         + config
         + "</section>"
     )
+
+
+def _folded(title: str, inside: str) -> str:
+    return f'<details class="fold numbers"><summary>{title}</summary>{inside}</details>'

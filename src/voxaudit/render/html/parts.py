@@ -14,7 +14,10 @@ from voxaudit.render.figures.heatmap import heat_limits, heatmap_html, is_narrow
 from voxaudit.render.figures.points import points_html
 from voxaudit.render.html.tables import FIRST_ROWS, OPEN_ROWS, folded_table, table_html
 from voxaudit.render.html.verdicts import refused_html
+from voxaudit.wording import counted
 
+SHORT_ROWS = 6
+"""Rows of a table that stands in sight where the others fold away."""
 OPEN_NOTES = 3
 """Notes of a chapter that all stand open."""
 
@@ -22,10 +25,11 @@ Drawn = Sequence[tuple[Figure, Table]]
 """Figures, each with the table that holds its numbers."""
 
 
-def figure_list(figures: Drawn, ids: Ids, script: bool = True) -> str:
+def figure_list(figures: Drawn, ids: Ids, script: bool = True, fold: bool = False) -> str:
     """Return the figures; heat maps that follow each other stand side by side where there is room.
 
-    A table that several figures show is under the first; the others lead there.
+    A table that several figures show is under the first; the others lead there. With `fold`, all but the first figure
+    (or pair of maps) fold away.
     """
     limits = heat_limits([figure for figure, _ in figures])
     places: dict[int, str] = {}
@@ -33,7 +37,10 @@ def figure_list(figures: Drawn, ids: Ids, script: bool = True) -> str:
     for heat, members in groupby(figures, key=lambda pair: _is_narrow_map(pair[0])):
         drawn = [_figure(figure, table, ids, limits, places, script) for figure, table in members]
         found += [f'<div class="pair">{"".join(drawn)}</div>'] if heat and len(drawn) > 1 else drawn
-    return "".join(found)
+    if not fold or len(found) < 2:
+        return "".join(found)
+    more = counted(len(found) - 1, "more figure")
+    return f'{found[0]}<details class="fold"><summary>{more}</summary>{"".join(found[1:])}</details>'
 
 
 def _figure(
@@ -73,10 +80,22 @@ def _drawing(figure: Figure, ids: Ids, limits: Mapping[str, float]) -> str:
             return points_html(figure, figure.drawing, ids)
 
 
-def table_list(tables: Sequence[Table], figures: Drawn, ids: Ids, script: bool = True) -> str:
-    """Return the tables that no figure holds; long ones fold away, the first only if it is very long."""
+def table_list(
+    tables: Sequence[Table], figures: Drawn, ids: Ids, script: bool = True, fold: bool = False
+) -> str:
+    """Return the tables that no figure holds; long ones fold away, the first only if it is very long.
+
+    With `fold` they fold away together, but for one short table where there is no figure to see.
+    """
     drawn = {id(table) for _, table in figures}
     left = [table for table in tables if id(table) not in drawn]
+    if fold:
+        short = (one for one in left if not one.folded and one.frame.height <= SHORT_ROWS)
+        first = None if figures else next(short, None)
+        rest = "".join(folded_table(one, ids, script) for one in left if one is not first)
+        count = counted(len(left) - (first is not None), "more table" if first or figures else "table")
+        folded = f'<details class="fold numbers"><summary>{count}</summary>{rest}</details>' if rest else ""
+        return (table_html(first, ids, script=script) if first is not None else "") + folded
     return "".join(
         folded_table(table, ids, script)
         if table.folded or table.frame.height > (OPEN_ROWS if place else FIRST_ROWS)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from voxaudit.answer import Cell, Finding, Kind, Refusal, Verdict
+from voxaudit.answer import Finding, Refusal, Verdict
 from voxaudit.errors import arguments_named
 from voxaudit.render.document import VERDICT_WORDS, GateResult
 from voxaudit.render.escape import attribute, marked, shorten, text
-from voxaudit.render.numbers import with_interval
 
-FIRST = 8
-"""Findings of a section in sight; the rest folds away."""
+FIRST = 10
+"""Findings in sight; the rest folds away."""
+NONE: Mapping[str, str] = {}
 
 # Shapes on a grid of 16: filled diamond, empty circle, equals sign, half circle, crossed circle, bar, tick, cross.
 _SHAPES = {
@@ -62,52 +62,44 @@ def verdict_icon(verdict: Verdict) -> str:
 
 def gate_badge(gate: GateResult) -> str:
     """Return the badge of a gate; one that could not be judged says so."""
-    if not gate.judged:
-        return badge("refused", "not judged")
-    return badge("passed", "passed") if gate.passed else badge("failed", "failed")
+    kinds = {"pass": "passed", "FAIL": "failed", "not judged": "refused"}
+    return badge(kinds[gate.outcome], gate.outcome)
 
 
-def kind_of(finding: Finding) -> Kind:
-    """Return how a finding's numbers are written."""
-    kinds: dict[str, Kind] = {"fraction": "percent", "ratio": "ratio", "count": "count"}
-    return kinds.get(finding.unit, "number")
+def finding_list(findings: Sequence[Finding], first: int = FIRST, labels: Mapping[str, str] = NONE) -> str:
+    """Return findings as a list: headlines and verdicts in sight, further ones folded away.
 
-
-def estimate(finding: Finding) -> str:
-    """Return a finding's estimate with its interval as plain text, empty where there is none."""
-    if finding.estimate is None:
-        return ""
-    cell = Cell(finding.estimate, finding.low, finding.high)
-    unit = "" if finding.unit in ("fraction", "ratio", "count") else f" {finding.unit}"
-    return with_interval(cell, kind_of(finding)) + unit
-
-
-def finding_list(findings: Sequence[Finding]) -> str:
-    """Return findings as a list: headlines and verdicts in sight, further measurements folded away.
-
-    Below it folds away how to ask for them again.
+    `labels` are what reviewers said, by the id of a finding. Below it folds away how to ask for them again.
     """
     if not findings:
         return ""
     ranked = (
         sorted(findings, key=lambda one: (not one.headline, one.verdict != "shown"))
-        if len(findings) > FIRST + 2
+        if len(findings) > first
         else findings
     )
     claims = [one for one in ranked if one.headline or one.verdict != "measured"]
-    first = claims[: FIRST + 2] or ranked[:FIRST]
-    rest = [one for one in ranked if not any(one is other for other in first)]
+    told = (claims or ranked)[:first]
+    rest = [one for one in ranked if not any(one is other for other in told)]
     more = "1 further finding" if len(rest) == 1 else f"{len(rest):,} further findings"
-    folded = f'<details class="fold"><summary>{more}</summary>{_items(rest)}</details>' if rest else ""
-    return _items(first) + folded + _commands(findings)
+    folded = (
+        f'<details class="fold"><summary>{more}</summary>{_items(rest, labels)}</details>' if rest else ""
+    )
+    return _items(told, labels) + folded + _commands(findings)
 
 
-def _items(findings: Sequence[Finding]) -> str:
+def _items(findings: Sequence[Finding], labels: Mapping[str, str]) -> str:
     items = "".join(
-        f'<li class="finding">{_finding_badge(finding)}<div>{marked(finding.sentence)}</div></li>'
+        f'<li class="finding">{_finding_badge(finding)}<div>{marked(finding.sentence)}'
+        f"{reviewed(labels.get(finding.id, ''))}</div></li>"
         for finding in findings
     )
     return f'<ul class="findings">{items}</ul>'
+
+
+def reviewed(said: str) -> str:
+    """Return what reviewers said, to stand behind the claim that they judged."""
+    return f' <span class="note">{marked(said, 500)}</span>' if said else ""
 
 
 def _finding_badge(finding: Finding) -> str:
