@@ -145,7 +145,7 @@ PAGES = {
 
 EXITS = {
     "0": "fine; for gates and comparisons: passed, nothing got worse",
-    "1": "a gate failed or could not be judged, a slice got worse, a recognizer failed its check",
+    "1": "a gate failed, a slice got worse, a recognizer failed its check",
     "2": "bad input or a missing part: one line on standard error says what, where and what to do",
     "70": "an error that nobody foresaw: a defect of voxaudit; one line says where it arose and how to report it",
     "130": "interrupted (Ctrl-C); what was finished is kept",
@@ -192,7 +192,8 @@ def reference() -> str:
         _table("setting", _settings()),
         "Gates (`[gates]` or `[gates.RECOGNIZER]`), and what of an estimate each is judged by, the usual one first:\n",
         _table("gate", {name: ", ".join(f"`{one}`" for one in bounds) for name, bounds in GATES.items()}),
-        "`baseline`: the folder of a run than which nothing may be significantly worse.\n",
+        "`baseline`: the folder of a run than which nothing may be significantly worse. `strict = true`: a gate that"
+        " cannot be judged fails.\n",
         "## The run folder\n",
         _table("file", FILES),
         "### corpus.parquet\n",
