@@ -177,7 +177,7 @@ def nodes_of(people: People, counted: Array, resample: Resample) -> list[tuple[d
             )
             for number, place in enumerate(order)
         ]
-        nodes = scenario_nodes(cells, {})
+        nodes = scenario_nodes(cells, {}, {})
         found.append((nodes, [node for *_, node in climb(nodes, settings, mean)]))
     return found
 
@@ -413,13 +413,19 @@ def _versus(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
 
 
 def versus_p(people: People, counted: Array, seed: int, flips: int = FLIPS) -> SignFlips:
-    """Return what flipping speakers' signs says of two recognizers: all trials, clean and disturbed speech, groups."""
+    """Return what flipping speakers' signs says of two recognizers.
+
+    Slices are all trials, clean and disturbed speech, groups, and the scenario in which both make most errors.
+    """
     clean, disturbed = counted[:, :1], counted[:, 1:].sum(axis=1, keepdims=True)
     errors, there, first = slices_of(people, np.concatenate([clean, disturbed], axis=1))
     width = len(first) // 2
-    change, there, first = errors[:, :width] - errors[:, width:], there[:, :width], first[:width]
-    # All scenarios, clean speech, the others, all scenarios of either group: so often each word was said.
-    times = np.array([len(BEFORE), 1, len(BEFORE) - 1, len(BEFORE), len(BEFORE)])
+    worst = 1 + int(counted[:, 1:].sum(axis=(0, 2)).argmax())
+    most = by_speaker(people, counted)[0][:, worst, by_name(people)]
+    change = np.column_stack([errors[:, :width] - errors[:, width:], most[0] - most[1]])
+    there, first = np.column_stack([there[:, :width], there[:, 1]]), np.append(first[:width], False)
+    # All scenarios, clean speech, the others, all scenarios of either group, the worst: so often was each word said.
+    times = np.array([len(BEFORE), 1, len(BEFORE) - 1, len(BEFORE), len(BEFORE), 1])
     words: Array = np.where(there > 0.0, there[:, [1]] * times, 0.0)
     return sign_flips(change, words, first=first, flips=flips, seed=seed)
 

@@ -29,8 +29,7 @@ from benchmarks.verdicts.world import (
 from voxaudit.audits.localize.audit import localize
 from voxaudit.score.lost_words import Clean, Heard, Sample, Sounds, sample, sounds_of, sums
 from voxaudit.stats.multiplicity import benjamini_hochberg
-from voxaudit.stats.permutations import Shuffles
-from voxaudit.stats.word_tests import Between, Tally, between_groups, together
+from voxaudit.stats.word_tests import Tally, together
 
 COST = 2.0
 WORD = 0
@@ -172,25 +171,10 @@ SHUFFLES = 499
 """In place of 1,999."""
 
 
-def compared(tally: Tally, shuffles: int) -> Between | None:
-    """Compare groups as `Tally.between` does, but for the number of shuffles: words that five speakers lose."""
-    part = tally.part
-    said, lost, _ = tally._pairs
-    losers = np.bincount(part.pair_word, lost > 0.0, world.SIZE)
-    chosen = np.argsort(-losers, kind="stable")
-    chosen = chosen[losers[chosen] >= FEWEST]
-    if not len(chosen):
-        return None
-    matrices = np.zeros((2, len(part.clean.group_of), world.SIZE))
-    matrices[:, part.pair_speaker, part.pair_word] = lost, said
-    shuffled = Shuffles(len(part.clean.group_of), shuffles)
-    return between_groups(matrices[0][:, chosen], matrices[1][:, chosen], part.clean.group_of, 2, shuffled)
-
-
 def word_p(found: Sequence[Tally], asked: str, shuffles: int = SHUFFLES) -> Array:
     """Return p over all words (or sounds, or groups and words) of all recognizers and perturbations."""
     if asked == "group":
-        parts = [one for tally in found if (one := compared(tally, shuffles)) is not None]
+        parts = [one[0] for tally in found if (one := tally.between(shuffles)) is not None]
         return together(parts)[-1] if parts else np.empty(0)
     tables = [tally.phonemes() if asked == "sound" else tally.losses() for tally in found]
     p_values = pl.concat(table.select("p") for table in tables)["p"].to_list()

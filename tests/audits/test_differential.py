@@ -77,7 +77,12 @@ def test_distances_are_pooled_over_the_longer_transcript() -> None:
     }
     assert counts(answer, "scenario") == {"hp:1": {"f": 2, "m": 0}}
     [first, _] = found.view.violations.to_dicts()
-    assert (first["group"], first["against"], first["pair"], first["scenario"]) == ("f", "m", "X_Y", "hp:1")
+    assert (first["group"], first["against"], first["pair"], first["scenario"]) == (
+        "f",
+        "m",
+        "X and Y",
+        "hp:1",
+    )
     assert first["gap"] == pytest.approx(2 / 3 - 1 / 6 - 1 / 6)
     assert first["p"] is None
     assert first["verdict"] == "refused"
@@ -316,7 +321,7 @@ def test_the_group_that_starts_better_is_not_named_when_it_starts_far_better() -
     wer, drift, clean, violations = answer.findings
     assert (clean.measure, clean.group, clean.verdict) == ("clean_disagreement", "h", "shown")
     assert clean.low < 0.55 < clean.high
-    assert clean.id == "differential/X_Y/gender/g/h/clean_disagreement"
+    assert clean.id == "differential/X and Y/gender/g/h/clean_disagreement"
     for finding in (wer, drift):
         assert (finding.group, finding.verdict, finding.code) == ("g", "refused", "unlike_clean")
         assert finding.low > 0.01

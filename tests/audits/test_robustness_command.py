@@ -67,7 +67,7 @@ def groups(people=12):
 
 def make_run(folder, scores, *, seed=0, **config):
     folder.mkdir(exist_ok=True)
-    about = {"corpus": {}, "recognizers": {}, "scenarios": []}
+    about = {"corpus": {"utterances": scores["utterance"].n_unique()}, "recognizers": {}, "scenarios": []}
     (folder / "run.json").write_text(json.dumps({"format": 1, "seed": seed, **about, **config}))
     scores.write_parquet(folder / "scores.parquet")
     scores.select("utterance", "scenario", "recognizer").write_parquet(folder / "transcripts.parquet")

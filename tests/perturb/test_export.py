@@ -114,7 +114,7 @@ def test_a_recording_that_cannot_be_disturbed_costs_itself(speech, capsys):
     assert main(["perturb", "m.csv", "out", "tempo_up:1", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["files"] == 1
-    assert "too low a sampling rate" in said["failures"]["b"]
+    assert "has 100 samples per second, under the limit of 1,000" in said["failures"]["b"]
 
 
 def test_a_missing_file_is_one_line_also_where_the_target_exists(speech, capsys):

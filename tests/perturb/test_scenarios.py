@@ -124,7 +124,7 @@ def test_ids_are_canonical(text, canonical):
         ("amp:theta=-1", "theta must be from 0 to 1e6"),
         ("gain:" + "1" * 5000, "write gain:1 to gain:4"),
         ("pgd:1", "scenario 'pgd:1' needs an attack"),
-        ("accented", "needs a corpus in that role: [corpora.accented]"),
+        ("accented", 'needs a corpus in that role: [[corpora]] with role = "accented"'),
         ("clean:1", "Unknown perturbation 'clean'"),
         ("", "Unknown perturbation ''"),
     ],

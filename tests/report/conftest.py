@@ -99,7 +99,7 @@ def make_run(tmp_path):
                 "corpora": {},
                 "seed": 0,
                 "versions": {"python": "3.11"},
-                "not_heard": {"accented": "a corpus in the role accented ([corpora.accented])"},
+                "not_heard": {"accented": "a corpus in the role accented"},
             },
         )
         score_run(Run(folder))

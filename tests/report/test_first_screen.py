@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 
 from voxaudit.answer import Finding
-from voxaudit.audits.parity.checklist import RARE
 from voxaudit.render.document import sentence_of
 from voxaudit.report.build import build_report, write_report
 from voxaudit.report.first_screen import MOST_OPEN, OPEN, first_screen
 from voxaudit.run.folder import Run
 from voxaudit.score.run import score_run
+from voxaudit.stats.group_means import FEWEST_CROSSED
 
 WORDS = ("turn", "the", "lamp", "off", "now")
 
@@ -162,7 +162,7 @@ def test_groups_of_36_and_26_speakers_are_not_rare(make_run):
     checks = report.table("checklist").frame
     (why,) = checks.filter(pl.col("practice").str.starts_with("rare groups"))["why"]
     assert "merged" not in why
-    small, _ = accents(make_run, sizes=(RARE - 1, RARE - 1, 20), name="small")
+    small, _ = accents(make_run, sizes=(FEWEST_CROSSED - 1, FEWEST_CROSSED - 1, 20), name="small")
     (why,) = small.table("checklist").frame.filter(pl.col("practice").str.starts_with("rare"))["why"]
     assert "could be merged" in why
     assert "accent = c" in why

@@ -89,7 +89,7 @@ def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys):
     run = make_run(drops, scenarios=scenarios, utterances=1)
     assert command(run.folder, "--attributes", "accent") == 0
     out = capsys.readouterr().out
-    assert "The first 60 of 66 rows; all are in the report." in out
+    assert "The first 24 of 66 rows; all are in the report." in out
     assert "two" in out
     assert not re.search(r"two +chorus:4", out)
 

@@ -49,7 +49,7 @@ COUNT = (pl.Int64, pl.Int32, pl.Int16, pl.Int8, pl.UInt64, pl.UInt32, pl.UInt16,
 NUMBER = (pl.Float64, pl.Float32, *COUNT)
 _TABLES: dict[str, dict[str, tuple[Any, ...]]] = {
     "corpus": {
-        **dict.fromkeys(("id", "audio?", "speaker", "text"), TEXT),
+        **dict.fromkeys(("id", "audio?", "speaker?", "text?"), TEXT),
         "start?": NUMBER,
         "duration?": NUMBER,
     },

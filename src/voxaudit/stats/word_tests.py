@@ -346,7 +346,7 @@ class Tally:
         p = excess_p(self._of_pair, self._all, self.part.pair_speaker, *self._pairs)
         return pl.Series(p[self._kept]).fill_nan(None)
 
-    def between(self) -> tuple[Between, IntArray] | None:
+    def between(self, permutations: int = PERMUTATIONS) -> tuple[Between, IntArray] | None:
         """Return the comparison of groups, and the places of its groups and words among the rows (-1: in none).
 
         Words that fewer than five speakers lose are not compared, nor, of very many, those that fewest lose: who loses
@@ -366,7 +366,7 @@ class Tally:
         lost, said = np.zeros((2, len(part.clean.group_of), len(chosen)))
         at = part.pair_speaker[own], column[part.pair_word[own]]
         lost[at], said[at] = self._pairs_lost[own], part.said[own] * len(self._settings)
-        shuffles = Shuffles(len(part.clean.group_of), PERMUTATIONS)
+        shuffles = Shuffles(len(part.clean.group_of), permutations)
         cell = np.arange(groups)[:, np.newaxis] * self._size + chosen
         row = np.minimum(np.searchsorted(self._cells, cell), len(self._cells) - 1)
         row = np.where(self._cells[row] == cell, row, -1)

@@ -283,7 +283,8 @@ def _measure(scores: Scores, recordings: int, dictionary: str | Path | None) -> 
     if scores.run is not None:
         heard = frame.select("utterance").unique()
         about = scores.run.corpus.rename({"id": "utterance"}).join(heard, on="utterance", how="semi")
-        on, text, segment = ["utterance"], "text", ["audio", "start", "duration"]
+        on, text = ["utterance"], "text" if "text" in about.columns else ""
+        segment = [name for name in ("audio", "start", "duration") if name in about.columns]
     else:
         text = next((name for name in ("reference", "text") if name in frame.columns), "")
         segment = ["audio"] if "audio" in frame.columns else []
