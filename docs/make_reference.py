@@ -121,6 +121,7 @@ FINDING = {
     "corpus": "of which corpus, where there are several",
     "language": "in which language, where there are several",
     "scenario": "in which scenario; null: not about one",
+    "category": "in which category of scenarios; null: not about one",
     "attribute": "of which attribute",
     "group": "of which group",
     "against": "what the group or recognizer is compared with",

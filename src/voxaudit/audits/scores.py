@@ -250,8 +250,6 @@ class Scores:
         if self.run is None or self.others or "speaker" not in self.frame.columns:
             return ""
         corpus = self.run.corpus.head(int(self.run.config["corpus"]["utterances"]))
-        if not {"speaker", "text"} <= set(corpus.columns):
-            return ""
         everybody = corpus["speaker"].drop_nulls().n_unique()
         with_texts = corpus.drop_nulls("text")["speaker"].drop_nulls().n_unique()
         scored = self.frame["speaker"].drop_nulls().n_unique()

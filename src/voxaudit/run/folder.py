@@ -85,7 +85,8 @@ class Run:
         if any(name in corpus.columns and corpus[name].has_nulls() for name in ("id", "audio")):
             raise VoxauditError(f"{path}: damaged: an utterance has no id or no audio")
         require_single(corpus["id"], path)
-        return corpus
+        absent = [name for name in ("speaker", "text") if name not in corpus.columns]
+        return corpus.with_columns(pl.lit(None, pl.String).alias(name) for name in absent)
 
     @cached_property
     def transcripts(self) -> pl.DataFrame:

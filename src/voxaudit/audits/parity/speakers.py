@@ -283,8 +283,9 @@ def _measure(scores: Scores, recordings: int, dictionary: str | Path | None) -> 
     if scores.run is not None:
         heard = frame.select("utterance").unique()
         about = scores.run.corpus.rename({"id": "utterance"}).join(heard, on="utterance", how="semi")
-        on, text = ["utterance"], "text" if "text" in about.columns else ""
-        segment = [name for name in ("audio", "start", "duration") if name in about.columns]
+        on, text, segment = ["utterance"], "text", ["audio", "start", "duration"]
+        if not set(segment) <= set(about.columns):
+            segment = []
     else:
         text = next((name for name in ("reference", "text") if name in frame.columns), "")
         segment = ["audio"] if "audio" in frame.columns else []
