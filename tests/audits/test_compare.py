@@ -128,6 +128,7 @@ def test_the_other_way_round_is_an_improvement():
     assert "asr got better on f (gender)" in answer.finding("compare/asr/gender/f/wer_difference").sentence
 
 
+@pytest.mark.slow
 def test_nothing_changed_is_called_worse_at_the_nominal_rate():
     rng = np.random.default_rng(7)
     table = pool()

@@ -58,6 +58,7 @@ def test_an_illness_that_looks_like_a_sex_difference():
     assert tests["illness"] < 0.01 < 0.05 < tests["sex"]
 
 
+@pytest.mark.slow
 def test_how_often_each_test_is_wrong():
     """Over 12 such corpora the univariate test nearly always cries wolf, the conditional one about once in twenty."""
     found = [parity(parkinson(seed), attributes=["sex", "illness"]) for seed in range(1, 13)]

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import soundfile
 from scipy.stats import t as student
+from whole_corpus import whole
 
 import voxaudit
 from voxaudit.answer import Bars, HeatMap
@@ -72,7 +73,7 @@ def make_run(folder, scores, *, seed=0, **config):
     scores.write_parquet(folder / "scores.parquet")
     scores.select("utterance", "scenario", "recognizer").write_parquet(folder / "transcripts.parquet")
     ids = scores["utterance"].unique(maintain_order=True)
-    pl.DataFrame({"id": ids, "speaker": ids}).write_parquet(folder / "corpus.parquet")
+    whole(pl.DataFrame({"id": ids, "speaker": ids})).write_parquet(folder / "corpus.parquet")
     return folder
 
 
@@ -258,7 +259,7 @@ def silent_run(folder, corpus):
         scenario=pl.lit("silence"), words=pl.lit(0, pl.Int64), errors=pl.lit(1, pl.Int64)
     )
     make_run(folder, pl.concat([heard, silent]))
-    corpus.write_parquet(folder / "corpus.parquet")
+    whole(corpus).write_parquet(folder / "corpus.parquet")
 
 
 def test_durations_of_silence_come_from_the_runs_corpus(tmp_path, capsys):
@@ -277,7 +278,7 @@ def test_rows_of_a_run_are_chosen_by_the_length_of_their_utterances(tmp_path):
     folder = make_run(tmp_path / "run", table())
     ids = pl.read_parquet(folder / "scores.parquet")["utterance"].unique().sort()
     lengths = [float(place) for place in range(len(ids))]
-    pl.DataFrame({"id": ids, "duration": lengths}).write_parquet(folder / "corpus.parquet")
+    whole(pl.DataFrame({"id": ids, "duration": lengths})).write_parquet(folder / "corpus.parquet")
     kept = Scores.of(folder, where=["duration>=2"]).frame
     assert set(kept["utterance"]) == set(ids[2:])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from whole_corpus import whole
 
 from voxaudit.audits.scores import KEYS, Scores, Transcripts
 from voxaudit.errors import VoxauditError
@@ -86,7 +87,7 @@ def test_what_is_known_of_utterances() -> None:
 
 def make_run(folder) -> None:
     known = {"id": ["007", "008"], "speaker": ["s1", "s2"], "text": ["one", None], "reference": ["r", "s"]}
-    pl.DataFrame({**known, "words": ["few", "many"]}).write_parquet(folder / "corpus.parquet")
+    whole(pl.DataFrame({**known, "words": ["few", "many"]})).write_parquet(folder / "corpus.parquet")
     TABLE.select(*KEYS, "failure", seconds=pl.lit(0.1)).write_parquet(folder / "transcripts.parquet")
     counts = {"utterance": ["007"], "scenario": ["clean"], "recognizer": ["a"], "words": [1]}
     pl.DataFrame(counts).write_parquet(folder / "scores.parquet")

@@ -139,7 +139,7 @@ class Scores:
                 source=pl.lit(str(run.folder)),
             )
             for run in self.runs
-            if (run.folder / "corpus.parquet").exists() and "duration" in run.corpus.columns
+            if (run.folder / "corpus.parquet").exists()
         ]
         if "duration" in frame.columns or not known:
             return self

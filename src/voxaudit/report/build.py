@@ -170,11 +170,7 @@ def _labels(run: Run, claims: Sequence[Finding]) -> dict[str, str]:
 
 def _roots(run: Run) -> list[Path]:
     """Return the folders that paths in a report are shown relative to: the run's, and those of its recordings."""
-    audio = (
-        run.corpus["audio"].drop_nulls().cast(pl.String).head(1).to_list()
-        if "audio" in run.corpus.columns
-        else []
-    )
+    audio = run.corpus["audio"].head(1).to_list()
     source = [str(run.config["corpus"].get("source") or "")]
     return [run.folder.resolve(), *(Path(path).parent for path in (*source, *audio) if path)]
 

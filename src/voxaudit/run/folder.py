@@ -49,9 +49,8 @@ COUNT = (pl.Int64, pl.Int32, pl.Int16, pl.Int8, pl.UInt64, pl.UInt32, pl.UInt16,
 NUMBER = (pl.Float64, pl.Float32, *COUNT)
 _TABLES: dict[str, dict[str, tuple[Any, ...]]] = {
     "corpus": {
-        **dict.fromkeys(("id", "audio?", "speaker?", "text?"), TEXT),
-        "start?": NUMBER,
-        "duration?": NUMBER,
+        **dict.fromkeys(("id", "audio", "speaker", "text"), TEXT),
+        **dict.fromkeys(("start", "duration"), NUMBER),
     },
     "transcripts": dict.fromkeys(("utterance", "scenario", "recognizer", "text", "failure"), TEXT),
     "scores": {
@@ -82,11 +81,10 @@ class Run:
     def corpus(self) -> pl.DataFrame:
         """The utterances: id, audio, speaker, text, start, duration, then the attributes."""
         corpus, path = self._table("corpus"), self.folder / "corpus.parquet"
-        if any(name in corpus.columns and corpus[name].has_nulls() for name in ("id", "audio")):
+        if any(corpus[name].has_nulls() for name in ("id", "audio")):
             raise VoxauditError(f"{path}: damaged: an utterance has no id or no audio")
         require_single(corpus["id"], path)
-        absent = [name for name in ("speaker", "text") if name not in corpus.columns]
-        return corpus.with_columns(pl.lit(None, pl.String).alias(name) for name in absent)
+        return corpus
 
     @cached_property
     def transcripts(self) -> pl.DataFrame:
