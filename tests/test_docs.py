@@ -217,8 +217,14 @@ def test_the_tutorial_says_what_its_commands_print(tmp_path, monkeypatch, capsys
     compared = re.compile(r"got worse|got significantly worse|(worse|better|not shown)\s+\d+$")
     claims = [line for line in shown_lines if not compared.search(line)]
     assert len(claims) > 9
-    for line in claims:
-        assert " ".join(line.split()) in printed, line
+    claims = [" ".join(line.split()) for line in claims]
+    if claims[0] not in printed:
+        # Moonshine hears a few words differently on other processors, as the page says: only figures may differ then.
+        claims, printed = (
+            [re.sub(r"\d+(\.\d+)?", "#", line) for line in lines] for lines in (claims, printed)
+        )
+    for claim in claims:
+        assert claim in printed, claim
 
 
 def test_python_of_the_walk_runs(work, capsys):
