@@ -19,7 +19,7 @@ from voxaudit.score.files import read_pairs
 from voxaudit.tables import read_table
 
 TRIES = settings(
-    max_examples=50,
+    max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
     derandomize=True,

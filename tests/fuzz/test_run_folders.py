@@ -219,7 +219,7 @@ def of_table(draw):
     return damage
 
 
-@tried(60)
+@tried(30)
 @example("report {run}", lambda run: (run / "run.json").write_text("[" * 200_000))
 @example(
     "report {run}", lambda run: (run / "run.json").write_text('{"format": 1, "seed": ' + "9" * 5000 + "}")
@@ -229,7 +229,7 @@ def test_tables_that_were_tampered_with(made, tmp_path, line, damage):
     attempt(made, tmp_path, line, damage)
 
 
-@tried(60)
+@tried(30)
 @given(
     line=st.sampled_from(COMMANDS),
     damage=st.builds(of_config, st.sampled_from(PLACES), JSON, st.booleans()),
