@@ -496,6 +496,7 @@ EXPERIMENTS = (
                 "LWERR; speakers shuffled, with a guard; all recognizers, asked before any part",
                 0.05,
                 "any",
+                known=(UNLIKE,),
                 beside=(WELCH,),
             ),
             Verdict(
@@ -504,6 +505,7 @@ EXPERIMENTS = (
                 "the same of the change of LWERR",
                 0.05,
                 "any",
+                known=(UNLIKE,),
                 beside=(CHANGE,),
             ),
         ),
@@ -519,13 +521,21 @@ EXPERIMENTS = (
         (
             Verdict("robustness.group_category", '"shown" in a category', PARTS, 0.05, "any"),
             Verdict("robustness.group_scenario", '"shown" in a scenario', PARTS, 0.05, "any"),
-            Verdict("robustness.group_any", '"shown" anywhere, overall included', PARTS, 0.05, "any"),
+            Verdict(
+                "robustness.group_any",
+                '"shown" anywhere, overall included',
+                PARTS,
+                0.05,
+                "any",
+                known=(UNLIKE,),
+            ),
             Verdict(
                 "robustness.group_change_any",
                 "the gap changes, anywhere",
                 f"{PARTS}, of changes",
                 0.05,
                 "any",
+                known=(UNLIKE,),
             ),
         ),
         DISTURBED,
