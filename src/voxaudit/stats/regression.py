@@ -22,6 +22,9 @@ class Settings:
     grow: bool = True
 
 
+DEFAULTS = Settings()
+
+
 @dataclass(frozen=True)
 class Regression:
     """A fitted model. `columns` are the estimable columns of the design; `estimates` covers all of them."""
@@ -61,7 +64,7 @@ class Regression:
         return float(self.fit.coefficients[place]), float(self.fit.standard_errors[place])
 
 
-def regress(cells: Cells, settings: Settings = Settings()) -> Regression:  # noqa: B008 (frozen)
+def regress(cells: Cells, settings: Settings = DEFAULTS) -> Regression:
     """Fit errors ~ Poisson(words exp(design @ beta [+ speaker])); column 0 of the design is the intercept.
 
     Columns that earlier ones determine are left out; cells without errors that the model predicts perfectly at an
