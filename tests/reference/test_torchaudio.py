@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,10 @@ def python() -> str:
 def speech_and_reference(request, python, shared_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("torchaudio")
     speech = audio.read(shared_data / request.param)
+    # Where a recording is silent to the last bit, phases are what a processor's rounding makes of nothing, and the
+    # vocoder adds them up: a noise nobody hears gives every bin a phase of its own.
+    noise = np.random.default_rng(0).normal(0.0, 1e-4, len(speech.samples)).astype(np.float32)
+    speech = replace(speech, samples=speech.samples + noise)
     np.savez(folder / "jobs.npz", samples=speech.samples, rate=speech.rate)
     subprocess.run([python, REFERENCE, folder / "jobs.npz", folder / "out.npz"], check=True)
     with np.load(folder / "out.npz") as arrays:
