@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -187,6 +189,10 @@ def test_a_name_in_the_hubs_cache(saved, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_other_number_formats_give_an_answer(saved, dtype):
+    # Some virtual processors promise instructions that they do not have: torch itself then dies of a linear layer.
+    layer = f"import torch; torch.nn.Linear(64, 64).to(torch.{dtype})(torch.ones(3, 64, dtype=torch.{dtype}))"
+    if subprocess.run([sys.executable, "-c", layer], check=False, capture_output=True).returncode < 0:
+        pytest.skip(f"torch cannot compute with {dtype} on this processor")
     assert all(isinstance(text, str) for text in texts(saved["layer"], clips(2), dtype=dtype))
 
 
