@@ -76,7 +76,7 @@ def load_digits(folder: Path) -> list[tuple[np.ndarray, str, str, int]]:
 
 
 def train(
-    clips: list[np.ndarray], texts: list[str], *, epochs: int = 30, channels: int = 64, seed: int = 0
+    clips: list[np.ndarray], texts: list[str], *, epochs: int = 45, channels: int = 64, seed: int = 0
 ) -> CtcModule:
     """Return a recognizer trained with changed levels, shifts and white noise at 15 to 40 dB."""
     torch.manual_seed(seed)
