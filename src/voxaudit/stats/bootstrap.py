@@ -6,6 +6,10 @@ change comes as often with either sign, as many of them lie below it as above, w
 outermost 2.5 % of the halves are the limits that flipping signs of speakers at random gives. They tell whether there
 is a change at all. How large it may be is another matter: few speakers are hurt most, and they may not be among those
 heard. So a limit on the far side allows for one who is not (`stats.unseen`).
+
+A mean over many disturbances against one clean hearing is no such change: what happens once in hundreds of utterances
+happened in some of the many and not in the one. So such a change must also be larger than what comes about where the
+clean hearing of each speaker might as well have been any of the others (`Resample.turned`).
 """
 
 from __future__ import annotations
@@ -26,6 +30,7 @@ BEYOND = 2.0
 """How far beyond the speaker with the largest change one may be that was not heard, in units of the distance of that
 one from the median speaker."""
 
+_RARE = 4.0  # what is so many times as far from a speaker's mean hearing as usual is rare
 _DRAWS = 4_000_000  # halves x speakers worked on at a time: bounds memory
 
 
@@ -90,14 +95,16 @@ class Resample:
     """Who is drawn, one row per draw; one set of draws serves all conditions, so that differences are paired.
 
     `weights` are how often each person is drawn with replacement; row 0 is everybody once, which gives the estimate.
-    `halves` says who is in a random half, `stranger` is the weight of the one not heard beside each half. What is
-    computed from draws (`values`) has a row for each of `weights`, then one for each of `halves`.
+    `halves` says who is in a random half, `stranger` is the weight of the one not heard beside each half, `which` (0 to
+    1) of a person's hearings stands for the clean one. What is computed from draws (`values`) has a row for each of
+    `weights`, then one for each of `halves`.
     """
 
     weights: NDArray[np.float64]
     confidence: float
     halves: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     stranger: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    which: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
 
     @classmethod
     def within(cls, strata: Sequence[str], resamples: int, seed: int, confidence: float) -> Resample:
@@ -108,7 +115,9 @@ class Resample:
             members = [person for person, own in enumerate(strata) if own == stratum]
             weights[1:, members] = speaker_weights(len(members), resamples, generator)
         halves = generator.random((resamples, len(strata)), dtype=np.float32) < 0.5
-        return cls(weights, confidence, halves, generator.standard_exponential(resamples))
+        stranger = generator.standard_exponential(resamples)
+        which = generator.random((resamples, len(strata)), dtype=np.float32)
+        return cls(weights, confidence, halves, stranger, which)
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums over people (rows) in every draw; those of a half twice, as there are two."""
@@ -124,6 +133,36 @@ class Resample:
         step = max(1, _DRAWS // max(self.halves.shape[1], 1))
         for first in range(0, len(self.halves), step):
             yield self.halves[first : first + step].astype(np.float64)
+
+    def turned(
+        self,
+        hearings: NDArray[np.float64],
+        quiet: NDArray[np.float64],
+        weights: NDArray[np.float64],
+        share: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Return by how much a mean of hearings exceeds the clean one where each person's clean one may be any of them.
+
+        `hearings` (people x hearings) and `quiet` (one column) are what people add to rates beyond them; `weights` are
+        those of the hearings in the mean, `share` is the share of the words that each person has. A hearing that takes
+        the place of the clean one varies as little as clean speech usually does, but what is rare and large stays.
+        """
+        used, there = weights > 0.0, share > 0.0
+        both = np.hstack([quiet, hearings[:, used]])[there]
+        size = share[there, None] / share.sum()
+        apart = both - both.mean(axis=1, keepdims=True)
+        usual = np.median(np.abs(apart / size), axis=0)
+        most = _RARE * usual * size
+        calmer = 1.0 - np.divide(usual[0], usual, out=np.ones_like(usual), where=usual > usual[0])
+        apart -= calmer * np.clip(apart, -most, most)
+        apart -= size * apart.sum(axis=0)
+        places = both.shape[1]
+        # A mean of n hearings against one varies (n + 1) / n times as much as any of them about the mean of all.
+        moved = (apart[:, :1] - apart) * weights.sum() * places / (places - 1)
+        own = moved + (both[:, 1:] @ weights[used] - weights.sum() * both[:, 0])[:, None]
+        pick = (self.which[:, there] * np.float32(places)).astype(np.intp)
+        drawn: NDArray[np.float64] = own[np.arange(len(own)), pick].sum(axis=1)
+        return drawn
 
     def limits(
         self, values: NDArray[np.float64], speakers: int, *, tests: int = 1
@@ -151,13 +190,17 @@ class Resample:
         share: NDArray[np.float64],
         said: NDArray[np.float64],
         speakers: int,
+        *,
+        turned: NDArray[np.float64] | None = None,
+        tests: int = 1,
     ) -> tuple[float | None, float | None]:
         """Return the limits of a change of rates, of its values in all draws.
 
         `deviation` is what each person adds to the change beyond it, `share` the share of the words each has, `said`
         the sum of these shares in all draws; `speakers` is the number of people on the smaller side. Limits that
-        exclude 0 are those of the halves, which decide whether there is a change; others allow for a person not
-        heard. None with fewer than five speakers or where too many draws have no value.
+        exclude 0 are those of the halves, which decide whether there is a change (with `turned`, where these exclude it
+        too); others allow for a person not heard. None with fewer than five speakers or where too many draws have no
+        value. `tests` is the number of intervals that have to hold at once (Bonferroni).
         """
         estimate, there = float(values[0]), share > 0.0
         if speakers < FEWEST_SPEAKERS or not math.isfinite(estimate) or not there.any():
@@ -170,17 +213,20 @@ class Resample:
             extreme, middle = np.max(sign * own), np.median(sign * own)
             farthest = extreme + BEYOND * (extreme - middle)
             # A half without anybody says nothing against any limit.
-            half = self._outermost(np.where(np.isnan(drawn), np.inf, sign * drawn))
+            half = self._outermost(np.where(np.isnan(drawn), np.inf, sign * drawn), tests)
+            if turned is not None and half < 0.0:
+                chance = self._outermost(sign * (estimate - turned), tests)
+                half = half if chance < 0.0 else chance
             beside = np.where(np.isnan(drawn), farthest, sign * drawn * heard + weight * farthest)
             beside = np.where(np.isnan(drawn), farthest, beside / (heard + weight))
-            beyond = self._outermost(beside)
+            beyond = self._outermost(beside, tests)
             end = half if half < 0.0 else max(half, beyond) if math.isfinite(half) else beyond
             ends.append(sign * max(end, sign * estimate))
         return ends[0], ends[1]
 
-    def _outermost(self, values: NDArray[np.float64]) -> float:
+    def _outermost(self, values: NDArray[np.float64], tests: int) -> float:
         """Return the value that so many are above as the confidence allows on one side; the largest with few draws."""
-        rank = max(int((1.0 - self.confidence) / 2.0 * (len(values) + 1)), 1)
+        rank = max(int((1.0 - self.confidence) / (2.0 * tests) * (len(values) + 1)), 1)
         return float(np.partition(values, len(values) - rank)[len(values) - rank])
 
     def standard_error(self, values: NDArray[np.float64]) -> float:

@@ -52,15 +52,17 @@ class Cell:
     said: FloatArray
     none: float
 
+    def moved(self, side: str) -> FloatArray:
+        """Return what people add to a rate, `wer` or `clean`, beyond it: a column."""
+        # A rate without errors has no pulls, and nobody moves it.
+        rate: FloatArray = getattr(self, side)
+        return np.asarray(np.nan_to_num(rate[0] * self.pulls[side].pull))
+
     @property
     def change(self) -> Pulls:
         """What people add to the difference of both rates, beyond it, and the shares that they have on either side."""
-        ours, theirs = self.pulls["wer"], self.pulls["clean"]
-        # A rate without errors has no pulls, and nobody moves it.
-        moved = [
-            np.nan_to_num(rate[0] * side.pull) for rate, side in ((self.wer, ours), (self.clean, theirs))
-        ]
-        return Pulls(moved[0] - moved[1], np.maximum(*(np.nan_to_num(side.share) for side in (ours, theirs))))
+        shares = (np.nan_to_num(self.pulls[side].share) for side in ("wer", "clean"))
+        return Pulls(self.moved("wer") - self.moved("clean"), np.maximum(*shares))
 
     def fixed(self) -> Cell:
         """Return the cell as if every draw had heard just this."""
@@ -179,7 +181,9 @@ class Node:
 
     Rates have `pulls` of the people, which give their intervals; differences of rates have `changes`, what people add
     to them. `none` is how high the rate may be if no error was made, in the units of each measure; `unit` is what a
-    rate is multiplied by in a measure. `ends` are the limits of rates, as `with_limits` adds them.
+    rate is multiplied by in a measure. `ends` are the limits of rates, as `with_limits` adds them. `hearings` is what
+    people add to the rate of each scenario whose recordings were also heard clean (people x scenarios), `quiet` what
+    they add to that of clean speech, `weights` how much each scenario counts in a difference.
     """
 
     level: str
@@ -195,11 +199,20 @@ class Node:
     none: Mapping[str, float] = field(default_factory=dict)
     unit: Mapping[str, float] = field(default_factory=dict)
     ends: Mapping[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    hearings: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    quiet: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    weights: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def fixed(self) -> Node:
         """Return the node as if every draw had heard just this."""
-        values = {name: _still(value) for name, value in self.values.items()}
-        return replace(self, values=values, pulls=_nobodys(self.pulls), changes=_nobodys(self.changes))
+        return replace(
+            self,
+            values={name: _still(value) for name, value in self.values.items()},
+            pulls=_nobodys(self.pulls),
+            changes=_nobodys(self.changes),
+            hearings=self.hearings[:, :0],
+            weights={name: weight[:0] for name, weight in self.weights.items()},
+        )
 
     def __getitem__(self, measure: str) -> FloatArray:
         return self.values[measure]
@@ -226,7 +239,14 @@ class Node:
         deviation, share = own.pull[:, 0], own.share[:, 0]
         if estimate == 0.0 and not deviation.any() and self.name != CLEAN:
             return number_or_none(-self.none[measure]), number_or_none(self.none[measure])
-        return resample.change_limits(self[measure], deviation, share, self["said"], self.speakers)
+        weight = self.weights[measure]
+        # With one scenario, turning hearings round is what halves of the speakers do already.
+        turned = (
+            resample.turned(self.hearings, self.quiet, weight, share) if (weight > 0.0).sum() > 1 else None
+        )
+        return resample.change_limits(
+            self[measure], deviation, share, self["said"], self.speakers, turned=turned
+        )
 
     def row(self, resample: Resample) -> dict[str, Any]:
         """Return the row of a table of levels."""
@@ -267,6 +287,13 @@ def scenario_nodes(
         each = [cell.change for cell in some]
         change = Pulls(*(np.mean([getattr(one, part) for one in each], axis=0) for part in ("pull", "share")))
         changes = {"werd": change if scenario != CLEAN else Pulls(0.0 * change.pull, change.share)}
+        same = [cell for cell in some if cell.paired and scenario != CLEAN]
+        hearings, quiet = (
+            np.sum([one.moved(side) for one in same], axis=0) / len(some) if same else 0.0 * change.pull
+            for side in ("wer", "clean")
+        )
+        hearings = hearings if same else hearings[:, :0]
+        weights = {"werd": np.ones(hearings.shape[1])}
         none = dict.fromkeys(("wer", "cer", "werd"), float(np.mean([cell.none for cell in some])))
         unit = {"wer": 1.0, "cer": 1.0}
         hard = difficulty.get(scenario)
@@ -278,6 +305,7 @@ def scenario_nodes(
                 drawn = np.where(again[scenario] > 0.0, again[scenario], np.nan)
                 values["nwerd"] = values["nwerd"] * (hard / drawn)
             changes["nwerd"] = Pulls(nwerd(changes["werd"].pull, hard), change.share)
+            weights["nwerd"] = nwerd(weights["werd"], hard)
             none |= dict.fromkeys(("nwer", "nwerd"), nwerd(none["wer"], hard))
             unit["nwer"] = nwerd(1.0, hard)
         nodes[scenario] = Node(
@@ -293,6 +321,9 @@ def scenario_nodes(
             changes=changes,
             none=none,
             unit=unit,
+            hearings=hearings,
+            quiet=quiet,
+            weights=weights,
         )
     return nodes
 
@@ -346,6 +377,11 @@ def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
         changes[measure] = Pulls(
             *(np.mean([getattr(one, what) for one in moved], axis=0) for what in ("pull", "share"))
         )
+    weights = {}
+    for measure in changes:
+        count = sum(measure in part.weights for part in parts)
+        counted = [part.weights.get(measure, np.zeros(part.hearings.shape[1])) for part in parts]
+        weights[measure] = np.concatenate(counted) / count
     for of, means in (("none", none), ("unit", unit)):
         known = [getattr(part, of) for part in parts]
         for measure in dict.fromkeys(name for one in known for name in one):
@@ -363,4 +399,7 @@ def mean(level: str, name: str, parts: Sequence[Node]) -> Node:
         changes=changes,
         none=none,
         unit=unit,
+        hearings=np.hstack([part.hearings for part in parts]),
+        quiet=np.mean([part.quiet for part in parts], axis=0),
+        weights=weights,
     )

@@ -468,20 +468,31 @@ def trend_row(
     `slope` is the least-squares slope of WER per step. `reversals` names the steps at which WER falls with an interval
     below zero, at the confidence divided by the number of steps.
     """
-    rates = np.stack([node["wer"] for node in curve])
     steps = np.arange(len(curve)) - (len(curve) - 1) / 2.0
-    slope = steps @ rates / float(steps @ steps)
-    speakers = min(node.speakers for node in curve)
-    low, high = resample.limits(slope, speakers)
+    slope, low, high = _along(curve, np.asarray(steps / float(steps @ steps)), resample)
     trend = FEW if low is None or high is None else GROWS if low > 0 else FALLS if high < 0 else FLAT
     reversals = []
     for mild, harsh in pairwise(curve):
-        _, top = resample.limits(harsh["wer"] - mild["wer"], speakers, tests=len(curve) - 1)
+        _, _, top = _along([mild, harsh], np.array([-1.0, 1.0]), resample, tests=len(curve) - 1)
         if top is not None and top < 0.0:
             reversals.append(f"{mild.name} to {harsh.name}")
     row = {"perturbation": settings[curve[0].name].perturbation, "steps": len(curve), "trend": trend}
-    row |= {"slope": number_or_none(slope[0]), "low": low, "high": high}
+    row |= {"slope": number_or_none(slope), "low": low, "high": high}
     return {**labels, **row, "reversals": reversals}
+
+
+def _along(
+    curve: Sequence[Node], weights: FloatArray, resample: Resample, *, tests: int = 1
+) -> tuple[float, float | None, float | None]:
+    """Return a weighted sum of the error rates of a curve, and its limits."""
+    values = weights @ np.stack([node["wer"] for node in curve])
+    moved = np.hstack([np.nan_to_num(node["wer"][0] * node.pulls["wer"].pull) for node in curve])
+    share = np.max([np.nan_to_num(node.pulls["wer"].share[:, 0]) for node in curve], axis=0)
+    said = np.mean([node["said"] for node in curve], axis=0)
+    speakers = min(node.speakers for node in curve)
+    return float(values[0]), *resample.change_limits(
+        values, moved @ weights, share, said, speakers, tests=tests
+    )
 
 
 # The ranking of recognizers: by what disturbed speech costs them, with ties where the data cannot tell.
