@@ -130,3 +130,57 @@ def test_one_difference_has_the_width_of_its_own_quantile():
     assert together[0] == pytest.approx(2.49 * 2.0, rel=0.03)  # four at once: 0.95 ** (1 / 4) of each
     assert resample.widths_together([draws, draws], 10**6) == pytest.approx([alone, alone])
     assert resample.widths_together([np.zeros(20_001)], 9) == [0.0]
+
+
+def hearings_of(generator, speakers, many, *, bursts=0.0, spread=1.0):
+    """What speakers add to the rates of one clean and `many` disturbed hearings, 500 words each, and these rates."""
+    sizes = np.array([1.0, *[spread] * many])
+    errors = 50.0 + 10.0 * sizes * generator.standard_normal((speakers, many + 1))
+    errors += 20.0 * generator.standard_normal((speakers, 1))
+    hit = generator.random(errors.shape) < bursts
+    errors += np.where(hit, generator.integers(200, 600, errors.shape), 0)
+    rates = errors / 500.0
+    return (rates - rates.mean(axis=0)) / speakers, rates.mean(axis=0)
+
+
+@pytest.mark.parametrize(("spread", "bound"), [(1.0, (0.9, 1.1)), (4.0, (0.4, 1.1))])
+def test_turned_hearings_vary_as_a_mean_against_one_does(spread, bound):
+    """Where disturbed speech varies more than clean speech, its spread must not be lent to the clean hearing."""
+    generator = np.random.Generator(np.random.PCG64(3))
+    resample = Resample.within(["all"] * 200, 2000, 1, 0.95)
+    apart, _ = hearings_of(generator, 200, 6, spread=spread)
+    drawn = resample.turned(apart[:, 1:], apart[:, :1], np.full(6, 1 / 6), np.full(200, 1 / 200))
+    true = 10.0 / 500.0 * np.sqrt((1.0 + spread**2 / 6.0) / 200)
+    assert bound[0] < drawn.std() / true < bound[1]
+    assert abs(drawn.mean()) < 0.1 * true
+
+
+def test_rare_bursts_that_clean_speech_was_spared_are_no_cost():
+    generator = np.random.Generator(np.random.PCG64(5))
+    resample = Resample.within(["all"] * 24, 799, 1, 0.95)
+    share, weights = np.full(24, 1 / 24), np.full(8, 1 / 8)
+    alarms = {"halves alone": 0, "with turned hearings": 0}
+    for _ in range(300):
+        apart, rates = hearings_of(generator, 24, 8, bursts=0.04)
+        change = rates[1:].mean() - rates[0]
+        moved = apart[:, 1:] @ weights - apart[:, 0]
+        values, said = change + resample.sums(moved[:, None])[:, 0], resample.sums(share[:, None])[:, 0]
+        turned = resample.turned(apart[:, 1:], apart[:, :1], weights, share)
+        for name, guard in zip(alarms, (None, turned), strict=True):
+            low, high = resample.change_limits(values, moved, share, said, 24, turned=guard)
+            alarms[name] += not low <= 0.0 <= high
+    assert alarms["halves alone"] > 36
+    assert alarms["with turned hearings"] < 22
+
+
+def test_a_cost_that_all_speakers_have_is_shown_in_spite_of_turned_hearings():
+    generator = np.random.Generator(np.random.PCG64(7))
+    resample = Resample.within(["all"] * 16, 799, 1, 0.95)
+    share, weights = np.full(16, 1 / 16), np.full(20, 1 / 20)
+    apart, rates = hearings_of(generator, 16, 20, spread=3.0)
+    moved = apart[:, 1:] @ weights - apart[:, 0]
+    change = rates[1:].mean() - rates[0] + 0.05
+    values, said = change + resample.sums(moved[:, None])[:, 0], resample.sums(share[:, None])[:, 0]
+    turned = resample.turned(apart[:, 1:], apart[:, :1], weights, share)
+    low, high = resample.change_limits(values, moved, share, said, 16, turned=turned)
+    assert 0.0 < low < 0.05 < high

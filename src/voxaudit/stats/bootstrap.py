@@ -152,9 +152,10 @@ class Resample:
         size = share[there, None] / share.sum()
         apart = both - both.mean(axis=1, keepdims=True)
         usual = np.median(np.abs(apart / size), axis=0)
-        most = _RARE * usual * size
-        calmer = 1.0 - np.divide(usual[0], usual, out=np.ones_like(usual), where=usual > usual[0])
-        apart -= calmer * np.clip(apart, -most, most)
+        harder = float(np.median(usual[1:]))
+        if harder > usual[0]:
+            most = _RARE * harder * size
+            apart[:, 1:] -= (1.0 - usual[0] / harder) * np.clip(apart[:, 1:], -most, most)
         apart -= size * apart.sum(axis=0)
         places = both.shape[1]
         # A mean of n hearings against one varies (n + 1) / n times as much as any of them about the mean of all.
