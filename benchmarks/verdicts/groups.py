@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 import numpy as np
+import polars as pl
 from benchmarks.verdicts.experiment import FIRST_SCREEN, Claims, Experiment, Known, Numbered, Verdict
 from benchmarks.verdicts.many import SHUFFLES, blocks, judge_ratios
 from benchmarks.verdicts.resampled import AS_THEY_ARE, KOENECKE
@@ -41,7 +42,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.perturb.settings import climb, describe
 from voxaudit.stats.group_ratios import CHANGE as RATIO_CHANGE
-from voxaudit.stats.group_ratios import RATE
+from voxaudit.stats.group_ratios import RATE, Rates, judge
 from voxaudit.stats.mean_rates import as_one_rate
 from voxaudit.stats.permutations import Shuffles
 from voxaudit.stats.sign_flips import fallback
@@ -114,6 +115,59 @@ def _gaps(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
                 "gate.group_ratio": _said(p),
                 f"disparity.gap | {WELCH}": _gap_beside(*made[place]),
             }
+    return claims
+
+
+SHARES = (0.5, 0.5, 0.25, 0.25, 0.5)
+"""Chances of a speaker to be in the second group of further attributes; the first of these follows the groups."""
+FEWEST_OF_A_GROUP = 5
+
+
+def _six(generator: np.random.Generator, where: Setting, ratio: float) -> tuple[People, Array, Array]:
+    """Draw people, errors on clean speech, and six attributes (speakers): the group, one akin to it, four by chance."""
+    people, counted = _clean(generator, where, ratio)
+    columns = [people.group == 1]
+    for number, share in enumerate(SHARES):
+        while True:
+            own = generator.random(len(people.group)) < share
+            if number == 0:
+                own = np.where(generator.random(len(own)) < 0.8, columns[0], own)
+            if FEWEST_OF_A_GROUP <= own.sum() <= len(own) - FEWEST_OF_A_GROUP:
+                break
+        columns.append(own)
+    return people, counted, np.array(columns)
+
+
+def _attributes(generator: np.random.Generator, where: Setting, ratio: float) -> Claims:
+    people, counted, second = _six(generator, where, ratio)
+    names = {f"attribute{n}": own for n, own in enumerate(second)}
+    of_speaker = pl.DataFrame({"speaker": [f"s{n}" for n in range(second.shape[1])], **names})
+    table = as_table(people, ["clean"], counted).join(of_speaker, on="speaker")
+    found = disparity(table, attribute=list(names)).detail.gaps
+    return {"disparity.six": [None if one.verdict == "refused" else one.verdict == "shown" for one in found]}
+
+
+def six_p(made: tuple[People, Array, Array], shuffles: Shuffles) -> Array:
+    """Return p, in the family of all six attributes and both recognizers, of the ratios of error rates."""
+    people, counted, second = made
+    errors, words = by_speaker(people, counted)
+    sums = np.stack([errors[:, 0].T, np.repeat(words[:, None], len(errors), axis=1)])
+    rates = []
+    for own in second:
+        sides = [sums * mark[None, :, None] for mark in (own, ~own)]
+        worse, better = sorted(sides, key=lambda side: -side[0].sum() / side[1].sum())
+        rates.append(Rates(worse, better, shuffles))
+    found = [one for cells in judge(rates, limits=False) for one in cells]
+    return np.array([np.nan if one.p_adjusted is None else one.p_adjusted for one in found])
+
+
+def _attributeses(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
+    claims: list[Claims] = [{}] * len(audits)
+    made = [_six(generator, where, ratio) for generator in audits.values()]
+    for block, places in blocks(list(audits)):
+        shuffles = Shuffles(where.people, SHUFFLES, block)
+        for place in places:
+            claims[place] = {"disparity.six": _said(six_p(made[place], shuffles))}
     return claims
 
 
@@ -467,6 +521,24 @@ EXPERIMENTS = (
         batch=_gaps,
         audits=FIRST_SCREEN,
         also=(*ALSO, (RACES, (1.0,))),
+    ),
+    Experiment(
+        "disparity, six attributes",
+        _attributes,
+        (
+            Verdict(
+                "disparity.six",
+                '"a gap is shown" where six attributes are asked at once',
+                "speakers shuffled, with a guard; all recognizers and attributes one family",
+                0.05,
+                "any",
+                known=(UNLIKE,),
+            ),
+        ),
+        SECOND,
+        RATIOS,
+        batch=_attributeses,
+        sizes=AT_THREE,
     ),
     Experiment(
         "disparity interaction",

@@ -8,6 +8,10 @@ MEANING: dict[str, str] = {
         " speakers. With about half an error per speaker it sees little. Do not trust it where groups differ in"
         " something that is not held fixed (rooms, microphones, texts)."
     ),
+    "disparity.six": (
+        "The same where gender, age, accent and three more are asked in one audit: any of the twelve gaps. Asking more"
+        " costs power, not false alarms."
+    ),
     "gate.group_ratio": (
         "The interval of one ratio leaves out 1, each recognizer by itself. The gate is more careful: its lower limit"
         " holds for all groups, recognizers and attributes together."

@@ -114,6 +114,23 @@ def test_gaps_of_many_audits_are_those_of_the_audit(world):
         assert [not one.low <= 1.0 <= one.high for one in found] == (p <= 0.05).tolist()
 
 
+def test_six_attributes_are_those_of_the_audit():
+    made = groups._six(np.random.default_rng([7, 1]), setting("zinb", SIZES), 1.7)
+    people, counted, second = made
+    names = [f"attribute{n}" for n in range(len(second))]
+    of_speaker = pl.DataFrame(
+        {"speaker": [f"s{n}" for n in range(20)], **dict(zip(names, second, strict=True))}
+    )
+    table = as_table(people, ["clean"], counted).join(of_speaker, on="speaker")
+    found = {
+        (one.attribute, one.by["recognizer"]): one.p_adjusted
+        for one in disparity(table, attribute=names).detail.gaps
+    }
+    expected = groups.six_p(made, Shuffles(20)).reshape(len(names), -1)
+    for name, row in zip(names, expected, strict=True):
+        assert [found[name, recognizer] for recognizer in groups.RECOGNIZERS] == row.tolist()
+
+
 def test_changes_of_many_audits_are_those_of_the_audit():
     where = setting("t3", SIZES)
     made = [groups._disturbed(np.random.default_rng([2, n]), where, 1.7, groups.TWO) for n in range(2)]
