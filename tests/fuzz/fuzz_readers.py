@@ -83,5 +83,7 @@ def read(data: bytes, folder: Path) -> None:
 
 if FUZZING:
     with tempfile.TemporaryDirectory() as home:
-        atheris.Setup(sys.argv, lambda data: read(data, Path(home)) if data else None)
+        inner = Path(home) / "inner"  # some readers look for recordings in the folder above
+        inner.mkdir()
+        atheris.Setup(sys.argv, lambda data: read(data, inner) if data else None)
         atheris.Fuzz()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import inspect
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +16,8 @@ import numpy as np
 import pytest
 
 from voxaudit.audio import Audio, read
-from voxaudit.recognize import Recognizer, make_recognizer
+from voxaudit.errors import VoxauditError
+from voxaudit.recognize import Recognizer, make_recognizer, require
 from voxaudit.recognize.check import check_recognizer
 from voxaudit.recognize.files import package_folder, sha256
 from voxaudit.recognize.moonshine import read_vocabulary
@@ -110,6 +112,41 @@ def test_the_fetched_whisper_is_openais():
     folder = fetched(KNOWN["whisper-tiny.en"])
     assert folder is not None
     assert sha256(folder / "tiny.en.pt") == whisper._MODELS["tiny.en"].split("/")[-2]
+
+
+def test_every_model_of_sherpa_has_its_kind_and_parts():
+    need("sherpa_onnx")
+    import sherpa_onnx
+
+    from voxaudit.recognize.sherpa_onnx import _ARGUMENTS, _TOLD, KINDS
+
+    for name in dir(sherpa_onnx.OfflineRecognizer):
+        kind = name.removeprefix("from_")
+        if kind == name:
+            continue
+        parameters = inspect.signature(getattr(sherpa_onnx.OfflineRecognizer, name)).parameters
+        needed = {key for key, value in parameters.items() if value.default is value.empty}
+        parts = {"paraformer" if kind == "paraformer" else _ARGUMENTS.get(part, part) for part in KINDS[kind]}
+        assert parts | (set() if "tokenizer" in parts else {"tokens"}) == needed
+        assert (kind in _TOLD) == bool({"language", "src_lang"} & set(parameters))
+
+
+def test_every_name_of_faster_whisper_is_resolved_as_the_library_does(tmp_path, monkeypatch):
+    need("faster_whisper")
+    import faster_whisper as library
+
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    for name in library.available_models():
+        if name != "base":  # a package carries it
+            with pytest.raises(
+                VoxauditError, match=rf"Get it with: hf download {library.utils._MODELS[name]}$"
+            ):
+                require(make_recognizer(f"faster_whisper:{name}"))
+    with pytest.raises(VoxauditError, match=r"no model of that name. Did you mean: large-v3-turbo"):
+        require(make_recognizer("faster_whisper:large-v3-turb"))
 
 
 def test_sherpa_hears_what_moonshine_hears(speech, tmp_path):

@@ -17,6 +17,7 @@ from voxaudit.recognize.files import package_version, require_packages, sha256
 from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.weights import KNOWN, weights_of
+from voxaudit.registry import suggest
 
 DECODING = 1
 """Raise when the same model and settings give other text than before: cached transcripts are then not used."""
@@ -80,11 +81,16 @@ class FasterWhisper:
         if self.model in own or Path(self.model).exists():
             folder = weights_of("faster_whisper", self.model)
             return folder, sha256(folder)
+        from faster_whisper.utils import _MODELS
+
         from voxaudit.recognize.weights.hub import model_folder
 
-        # As the library spells them: `small` is Systran/faster-whisper-small.
-        name = self.model if "/" in self.model else f"Systran/faster-whisper-{self.model}"
-        return model_folder("faster_whisper", name)
+        if "/" not in self.model and self.model not in _MODELS:
+            raise RecognizerError(
+                f"recognizer 'faster_whisper': no folder '{one_line(self.model, 120)}', and no model of that name."
+                f"{suggest(self.model, list(_MODELS))} Names: {', '.join(_MODELS)}"
+            )
+        return model_folder("faster_whisper", _MODELS.get(self.model, self.model))
 
 
 class _Model:

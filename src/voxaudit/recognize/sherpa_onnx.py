@@ -24,15 +24,20 @@ DECODING = 1
 RATE = 16_000
 SHORTEST = 3_200
 
+_CTC = (
+    "dolphin_ctc fire_red_asr_ctc medasr_ctc nemo_ctc omnilingual_asr_ctc paraformer sense_voice tdnn_ctc"
+    " telespeech_ctc wenet_ctc zipformer_ctc"
+)
 KINDS: dict[str, tuple[str, ...]] = {
     "transducer": ("encoder", "decoder", "joiner"),
-    "whisper": ("encoder", "decoder"),
     "moonshine": ("preprocess", "encode", "uncached_decode", "cached_decode"),
-    "moonshine_v2": ("encoder", "decoder"),
-    "paraformer": ("model",),
-    "nemo_ctc": ("model",),
-    "sense_voice": ("model",),
-    "zipformer_ctc": ("model",),
+    "qwen3_asr": ("conv_frontend", "encoder", "decoder", "tokenizer"),
+    "funasr_nano": ("encoder_adaptor", "llm", "embedding", "tokenizer"),
+    **dict.fromkeys(
+        ("whisper", "moonshine_v2", "fire_red_asr", "nemo_canary", "cohere_transcribe"),
+        ("encoder", "decoder"),
+    ),
+    **dict.fromkeys(_CTC.split(), ("model",)),
 }
 """The parts of each kind of model: a file's name holds the part's name, as in the releases of sherpa-onnx."""
 
@@ -42,6 +47,8 @@ _ARGUMENTS = {
     "uncached_decode": "uncached_decoder",
     "cached_decode": "cached_decoder",
 }
+_TOLD = ("whisper", "sense_voice", "nemo_canary", "cohere_transcribe", "funasr_nano")
+"""Kinds that can be told the language of the speech."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class SherpaOnnx:
     """The recognizer `sherpa_onnx`: its fields are its settings."""
 
     description: ClassVar[str] = (
-        "sherpa-onnx: transducer, paraformer, Whisper, Moonshine and CTC models from ONNX files, any CPU."
+        "sherpa-onnx: transducers, CTC, Whisper, Canary, Qwen3-ASR and more from ONNX files, any CPU."
     )
     extra: ClassVar[str] = "sherpa-onnx"
     requires: ClassVar[tuple[str, ...]] = ("sherpa_onnx",)
@@ -61,7 +68,7 @@ class SherpaOnnx:
     model: str = setting(help="folder of a model: its .onnx or .ort files and tokens.txt", path=True)
     kind: str = setting("transducer", help=", ".join(KINDS), choices=tuple(KINDS))
     int8: bool = setting(False, help="take the *.int8.onnx files where there are both")
-    language: str = setting("", help="whisper, sense_voice: language of the speech, such as en")
+    language: str = setting("", help="language of the speech, such as en: " + ", ".join(_TOLD))
     decoding_method: str = setting("greedy_search", help="or modified_beam_search, for transducers")
     longest: float = setting(
         30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
@@ -74,7 +81,7 @@ class SherpaOnnx:
     @property
     def takes_language(self) -> bool:
         """Whether models of this kind can be told what is spoken."""
-        return self.kind in ("whisper", "sense_voice")
+        return self.kind in _TOLD
 
     def require(self) -> None:
         """Raise one line if the package or a file is missing."""
@@ -103,9 +110,13 @@ class SherpaOnnx:
         files = {_ARGUMENTS.get(part, part): self._part(folder, part) for part in KINDS[self.kind]}
         if self.kind == "paraformer":
             files = {"paraformer": files["model"]}
-        return {**files, "tokens": _one(folder, sorted(folder.glob("*tokens.txt")), "tokens.txt")}
+        if "tokenizer" not in files:
+            files["tokens"] = _one(folder, sorted(folder.glob("*tokens.txt")), "tokens.txt")
+        return files
 
     def _part(self, folder: Path, part: str) -> Path:
+        if part == "tokenizer":  # a folder beside the models, as of a language model
+            return _one(folder, sorted({file.parent for file in folder.glob("*/vocab.json")}), "*/vocab.json")
         found = sorted(file for ending in ("onnx", "ort") for file in folder.glob(f"*{part}*.{ending}"))
         if part == "cached_decode":
             found = [file for file in found if "uncached_decode" not in file.name]
@@ -131,7 +142,9 @@ class _Model:
             "num_threads": settings.threads,
             "decoding_method": settings.decoding_method,
         }
-        if settings.language:
+        if settings.language and settings.kind == "nemo_canary":
+            options |= {"src_lang": settings.language, "tgt_lang": settings.language}
+        elif settings.language:
             options["language"] = settings.language
         unknown = [name for name in options if name not in inspect.signature(make).parameters]
         if unknown:
