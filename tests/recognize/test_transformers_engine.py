@@ -16,11 +16,13 @@ transformers = pytest.importorskip("transformers", reason="needs pip install 'vo
 from voxaudit.audio import Audio  # noqa: E402
 from voxaudit.recognize import RecognizerError, make_recognizer, require  # noqa: E402
 from voxaudit.recognize.check import check_recognizer  # noqa: E402
-from voxaudit.recognize.transformers import Transformers, is_ctc  # noqa: E402
+from voxaudit.recognize.transformers import Transformers, architecture  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the library's own
 
 KINDS = ["group", "layer", "whisper"]
+PARAKEET = hasattr(transformers, "ParakeetForTDT") and hasattr(transformers, "CanaryForConditionalGeneration")
+newer = pytest.mark.skipif(not PARAKEET, reason="needs a newer transformers: Parakeet TDT, Canary")
 
 
 def clips(count=5, seconds=0.5):
@@ -88,6 +90,129 @@ def save_whisper(folder):
     model.save_pretrained(folder)
     extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
     transformers.WhisperProcessor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+
+
+def make_tokenizer(*special):
+    from tokenizers import Tokenizer, decoders, models
+
+    vocabulary = {token: number for number, token in enumerate([*special, *"▁abcdefghijklmnopqrstuvwxyz"])}
+    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=special[0]))
+    made.decoder = decoders.Metaspace()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token=special[0], pad_token=special[1], eos_token=special[2]
+    )
+    tokenizer.add_special_tokens({"additional_special_tokens": list(special[3:])})
+    return tokenizer
+
+
+def make_encoder():
+    return transformers.ParakeetEncoderConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        num_mel_bins=16,
+        subsampling_conv_channels=8,
+        conv_kernel_size=5,
+        initializer_range=0.5,
+    )
+
+
+def save_transducer(folder, kind):
+    """Save a Parakeet that predicts tokens and durations (TDT), or tokens (RNNT)."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<blank>")
+    config = getattr(transformers, f"Parakeet{kind}Config")(
+        vocab_size=len(tokenizer),
+        decoder_hidden_size=16,
+        num_decoder_layers=1,
+        encoder_config=make_encoder(),
+        pad_token_id=1,
+        blank_token_id=3,
+        max_symbols_per_step=2,
+    )
+    model = getattr(transformers, f"ParakeetFor{kind}")(config)
+    for name, weight in model.named_parameters():
+        if not name.startswith("encoder") and weight.ndim > 1:
+            torch.nn.init.normal_(weight, std=1.0)
+    model.generation_config.decoder_start_token_id = 3
+    model.save_pretrained(folder)
+    extractor = transformers.ParakeetFeatureExtractor(feature_size=16)
+    transformers.ParakeetProcessor(extractor, tokenizer, decoder_type=kind.lower()).save_pretrained(folder)
+
+
+TEMPLATE = (
+    "{% for part in messages[0]['content'] %}{% if part['type'] == 'text' %}<start><{{ part['source_language'] }}>"
+    "{% endif %}{% endfor %}"
+)
+
+
+def save_canary(folder, rate):
+    """Save a Canary, which is asked in words and hears `rate` samples per second."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<start>", "<en>", "<de>")
+    decoder = transformers.CanaryDecoderConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=8,
+        initializer_range=0.9,
+        pad_token_id=1,
+        bos_token_id=3,
+        eos_token_id=2,
+    )
+    config = transformers.CanaryConfig(
+        encoder_config=make_encoder(),
+        decoder_config=decoder,
+        vocab_size=len(tokenizer),
+        pad_token_id=1,
+        bos_token_id=3,
+        eos_token_id=2,
+        decoder_start_token_id=3,
+        initializer_range=0.9,
+    )
+    model = transformers.CanaryForConditionalGeneration(config)
+    model.generation_config.max_length = 12
+    model.save_pretrained(folder)
+    extractor = transformers.ParakeetFeatureExtractor(feature_size=16, sampling_rate=rate)
+    transformers.CanaryProcessor(extractor, tokenizer, chat_template=TEMPLATE).save_pretrained(folder)
+
+
+@newer
+@pytest.mark.parametrize("kind", ["TDT", "RNNT"])
+def test_transducers_answer_as_the_library_does(tmp_path, kind):
+    torch.manual_seed(4)
+    save_transducer(tmp_path, kind)
+    processor = transformers.AutoProcessor.from_pretrained(tmp_path)
+    model = getattr(transformers, f"AutoModelFor{kind}").from_pretrained(tmp_path).eval()
+    expected = []
+    for audio in clips():
+        inputs = processor(audio.samples, sampling_rate=16_000, return_tensors="pt")
+        found = model.generate(**inputs, num_beams=1, do_sample=False)
+        expected.append(processor.batch_decode(found.sequences, skip_special_tokens=True)[0].strip())
+    assert texts(str(tmp_path), clips()) == expected
+    assert len(set(expected)) > 1
+    assert texts(str(tmp_path), clips(), batch=3) == expected
+
+
+@newer
+def test_models_that_are_asked_in_words_get_their_own_request(tmp_path):
+    torch.manual_seed(2)
+    save_canary(tmp_path, 24_000)
+    assert Transformers(str(tmp_path)).rate == 24_000
+    heard = [Audio(audio.samples, 24_000) for audio in clips()]
+    processor = transformers.AutoProcessor.from_pretrained(tmp_path)
+    model = transformers.CanaryForConditionalGeneration.from_pretrained(tmp_path).eval()
+    for language in ("en", "de"):
+        expected = []
+        for audio in heard:
+            inputs = processor.apply_transcription_request(audio=audio.samples, source_language=language)
+            found = model.generate(**inputs, num_beams=1, do_sample=False)
+            expected.append(processor.batch_decode(found, skip_special_tokens=True)[0].strip())
+        assert texts(str(tmp_path), heard, language=language) == expected
+        assert texts(str(tmp_path), heard, language=language, batch=3) == expected
+        assert any(expected)
 
 
 @pytest.fixture(scope="module")
@@ -197,11 +322,14 @@ def test_other_number_formats_give_an_answer(saved, dtype):
 
 
 def test_models_that_cannot_be_used_are_one_line(saved, tmp_path):
-    with pytest.raises(RecognizerError, match=r"no readable config.json"):
+    with pytest.raises(RecognizerError, match=r"no config.json"):
         Transformers(str(tmp_path)).load()
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(RecognizerError, match="names no architecture"):
-        is_ctc(tmp_path)
+        architecture(tmp_path)
+    (tmp_path / "config.json").write_text('{"architectures": ["ModelOfTomorrow"], "model_type": "morrow"}')
+    with pytest.raises(RecognizerError, match=r"is a ModelOfTomorrow, which transformers .* does not have"):
+        Transformers(str(tmp_path)).load()
     (tmp_path / "config.json").write_text('{"architectures": ["BertForMaskedLM"], "model_type": "bert"}')
     with pytest.raises(RecognizerError, match="cannot be loaded"):
         Transformers(str(tmp_path)).load()

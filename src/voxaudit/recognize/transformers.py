@@ -1,7 +1,13 @@
-"""Recognizers of the Hugging Face library transformers: CTC (wav2vec 2.0 ...) and encoder-decoder (Whisper ...)."""
+"""Recognizers of the Hugging Face library transformers.
+
+They are of four kinds: CTC (wav2vec 2.0, Parakeet CTC), transducers (Parakeet TDT and RNN-T), encoder-decoders
+(Whisper, Moonshine), and those that are asked in words (Voxtral, Qwen3-ASR, Canary), by a request that they make
+themselves.
+"""
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio, Samples
-from voxaudit.errors import one_line
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
 from voxaudit.recognize.files import package_version, require_packages
 from voxaudit.recognize.pcm import at_least
@@ -19,7 +25,7 @@ from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.split import split_at_pauses
 from voxaudit.recognize.weights.hub import model_folder
 
-DECODING = 1
+DECODING = 2
 """Raise when the same model and settings give other text than before: cached transcripts are then not used."""
 
 RATE = 16_000
@@ -32,20 +38,19 @@ class Transformers:
     """The recognizer `transformers`: its fields are its settings."""
 
     description: ClassVar[str] = (
-        "Hugging Face transformers: CTC and encoder-decoder recognizers from a folder or the hub's cache."
+        "Hugging Face transformers: every kind of recognizer it has, from a folder or the hub's cache."
     )
     extra: ClassVar[str] = "transformers"
     requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
     main: ClassVar[str] = "model"
-    rate: ClassVar[int] = RATE
 
     model: str = setting(help="a saved model's folder, or its name in the Hugging Face cache", path=True)
     revision: str = setting("", help="branch, tag or commit in the Hugging Face cache")
-    language: str = setting("", help="Whisper: language of the speech, such as en; empty: detected")
+    language: str = setting("", help="language of the speech, such as en; empty: the model decides")
     task: str = setting("", help="Whisper: transcribe or translate")
-    beams: int = setting(1, help="encoder-decoder: hypotheses searched at a time; 1 is greedy", least=1)
+    beams: int = setting(1, help="all but CTC: hypotheses searched at a time; 1 is greedy", least=1)
     max_new_tokens: int = setting(
-        0, help="encoder-decoder: longest answer; 0: the model's own limit", least=0
+        0, help="all but CTC: tokens of the longest answer; 0: the model's own limit", least=0
     )
     longest: float = setting(
         30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
@@ -66,9 +71,25 @@ class Transformers:
         return self.batch
 
     @property
+    def rate(self) -> int:
+        """Samples per second that the model hears: 16,000 unless its files say otherwise."""
+        try:
+            folder = self._source()[0]
+        except VoxauditError:  # said when it is needed
+            return RATE
+        documents = (
+            _document(folder / name) for name in ("processor_config.json", "preprocessor_config.json")
+        )
+        parts = [part for one in documents for part in (one, one.get("feature_extractor"))]
+        found = [
+            part["sampling_rate"] for part in parts if isinstance(part, dict) and "sampling_rate" in part
+        ]
+        return int(found[0]) if found else RATE
+
+    @property
     def takes_language(self) -> bool:
         """Whether the model has several languages and can be told which one is spoken."""
-        return is_multilingual(self._source()[0])
+        return _document(self._source()[0] / "generation_config.json").get("is_multilingual") is True
 
     def require(self) -> None:
         """Raise one line if a package or the model is missing."""
@@ -104,8 +125,14 @@ class _Model:
         torch.set_num_threads(settings.threads)
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
-        ctc = is_ctc(folder)
-        kind = transformers.AutoModelForCTC if ctc else transformers.AutoModelForSpeechSeq2Seq
+        name = architecture(folder)
+        kind: Any = getattr(transformers, name, None)
+        if kind is None:
+            version = package_version("transformers")
+            raise RecognizerError(
+                f"recognizer 'transformers': {settings.model} is a {one_line(name, 80)}, which transformers {version}"
+                " does not have"
+            )
         placed = {"device_map": settings.device} if settings.device == "auto" else {}
         try:
             self._processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
@@ -117,23 +144,25 @@ class _Model:
             raise RecognizerError(
                 f"recognizer 'transformers': {settings.model} cannot be loaded ({one_line(error)})"
             ) from error
-        self._extractor = getattr(self._processor, "feature_extractor", self._processor)
-        wanted = getattr(self._extractor, "sampling_rate", RATE)
-        if wanted != RATE:
-            raise RecognizerError(
-                f"recognizer 'transformers': {settings.model} hears {wanted} Hz, not {RATE} Hz"
-            )
-        self._torch, self._settings, self._ctc = torch, settings, ctc
+        extractor = getattr(self._processor, "feature_extractor", self._processor)
+        self._rate = int(getattr(extractor, "sampling_rate", RATE))
+        self._torch, self._settings = torch, settings
+        self._ctc = "ForCTC" in name
+        self._request: Any = getattr(self._processor, "apply_transcription_request", None)
         # Models normalized over time (wav2vec2-base) were trained without a mask: padding would change their answer.
-        # A path is cut where padding begins, for which the model must tell its frames.
-        masked = bool(getattr(self._extractor, "return_attention_mask", False))
-        self._masks = not ctc or (masked and hasattr(model, "_get_feat_extract_output_lengths"))
+        # A path is cut where padding begins, for which the model must tell its frames. Transducers go on in it, and
+        # requests of unlike length would have to be padded in front, which not every model bears.
+        masked = bool(getattr(extractor, "return_attention_mask", False))
+        if self._ctc:
+            self._masks = masked and hasattr(model, "_get_feat_extract_output_lengths")
+        else:
+            self._masks = self._request is None and not name.endswith(("ForTDT", "ForRNNT"))
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         pieces = [
             (number, np.ascontiguousarray(at_least(piece, SHORTEST), np.float32))
             for number, audio in enumerate(batch)
-            for piece in split_at_pauses(audio.samples, RATE, self._settings.longest)
+            for piece in split_at_pauses(audio.samples, self._rate, self._settings.longest)
         ]
         texts: list[list[str]] = [[] for _ in batch]
         for group in self._groups(pieces):
@@ -147,7 +176,7 @@ class _Model:
         """Yield what may be heard together, in order: of a model that knows no mask, only equal lengths."""
         group: list[tuple[int, Samples]] = []
         for piece in pieces:
-            alike = self._masks or not group or len(piece[1]) == len(group[0][1])
+            alike = self._masks or not group or (self._request is None and len(piece[1]) == len(group[0][1]))
             if group and (len(group) == self._settings.batch or not alike):
                 yield group
                 group = []
@@ -156,18 +185,39 @@ class _Model:
 
     def _hear(self, samples: list[Samples]) -> list[str]:
         whisper = self._model.config.model_type == "whisper"
-        inputs = self._processor(
-            samples,
-            sampling_rate=RATE,
-            return_tensors="pt",
-            padding="max_length" if whisper else True,  # Whisper hears 30 s, always
-            **({"return_attention_mask": True} if self._masks else {}),
+        inputs = (
+            self._processor(
+                samples,
+                sampling_rate=self._rate,
+                return_tensors="pt",
+                padding="max_length" if whisper else True,  # Whisper hears 30 s, always
+                **({"return_attention_mask": True} if self._masks else {}),
+            )
+            if self._request is None
+            else self._asked(samples)
         ).to(self._model.device)
         inputs = {
             name: value.to(self._model.dtype) if value.is_floating_point() else value
             for name, value in inputs.items()
         }
         return self._spell_ctc(inputs, samples) if self._ctc else self._spell(inputs)
+
+    def _asked(self, samples: list[Samples]) -> Any:
+        """Return the model's own request for a transcript, in the words it was trained with."""
+        language = self._settings.language
+        known: dict[str, Any] = {
+            "audio": samples,
+            "sampling_rate": self._rate,
+            "model_id": self._settings.model,
+            "format": ["wav"] * len(samples),
+        }
+        known |= {name: language for name in ("language", "source_language") if language}
+        taken = inspect.signature(self._request).parameters
+        if language and not {"language", "source_language"} & set(taken):
+            raise RecognizerError(
+                f"recognizer 'transformers': {self._settings.model} cannot be told the language"
+            )
+        return self._request(**{name: value for name, value in known.items() if name in taken})
 
     def _spell_ctc(self, inputs: dict[str, Any], samples: list[Samples]) -> list[str]:
         best = self._model(**inputs).logits.argmax(-1)
@@ -183,31 +233,36 @@ class _Model:
     def _spell(self, inputs: dict[str, Any]) -> list[str]:
         chosen = self._settings
         options: dict[str, Any] = {"num_beams": chosen.beams, "do_sample": False}
-        options |= {name: value for name in ("language", "task") if (value := getattr(chosen, name))}
+        if self._request is None:
+            options |= {name: value for name in ("language", "task") if (value := getattr(chosen, name))}
         if chosen.max_new_tokens:
             options["max_new_tokens"] = chosen.max_new_tokens
         try:
             tokens = self._model.generate(**inputs, **options)
         except ValueError as error:  # such as a language for a model that has only one
             raise RecognizerError(f"recognizer 'transformers': {one_line(error, 200)}") from error
-        return [str(text) for text in self._processor.batch_decode(tokens, skip_special_tokens=True)]
+        tokens = getattr(tokens, "sequences", tokens)
+        if "input_ids" in inputs:  # the request comes first
+            tokens = tokens[:, inputs["input_ids"].shape[1] :]
+        texts = self._processor.batch_decode(tokens, skip_special_tokens=True)
+        spoken = getattr(self._processor, "extract_transcription", list)
+        return [str(text) for text in spoken(texts)]
 
 
-def is_multilingual(folder: Path) -> bool:
-    """Say whether a saved model chooses among languages, by its `generation_config.json`."""
+def _document(path: Path) -> dict[str, Any]:
+    """Return a JSON object of a saved model; an empty one where there is none."""
     try:
-        document = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(document, dict) and document.get("is_multilingual") is True
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
-def is_ctc(folder: Path) -> bool:
-    """Say whether a saved model is a CTC recognizer, by the architecture in its `config.json`."""
-    try:
-        names = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("architectures") or []
-    except (OSError, ValueError, AttributeError) as error:
-        raise RecognizerError(f"{folder}: no readable config.json; that is no transformers model") from error
-    if not names:
+def architecture(folder: Path) -> str:
+    """Return the name of a saved model's class, such as `Wav2Vec2ForCTC`, from its `config.json`."""
+    names = _document(folder / "config.json").get("architectures")
+    if not (folder / "config.json").is_file():
+        raise RecognizerError(f"{folder}: no config.json; that is no transformers model")
+    if not isinstance(names, list) or not names:
         raise RecognizerError(f"{folder}: config.json names no architecture; not a saved recognizer")
-    return any("ForCTC" in str(name) for name in names)
+    return str(names[0])
