@@ -631,14 +631,6 @@ def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
 
 DISTURBED = "error rate under disturbance, times"
 SIDE = "one side of a 95 % interval, speakers are the sample"
-BURSTS = (
-    "A few utterances with a hundred made-up words decide: clean speech is heard once and mostly without one, disturbed"
-    " speech in many scenarios, of which some have one. The answer's concentration says where that is so."
-)
-RARE = (
-    "Half of the speakers meet no error at all, and few speakers are left to show how much the others differ."
-)
-NARROW = "The interval is a plain bootstrap of speakers: a little too narrow for few of them, or for very unequal ones."
 EXPERIMENTS = (
     Experiment(
         "robustness cost",
@@ -650,7 +642,6 @@ EXPERIMENTS = (
                 ALONE,
                 0.05,
                 "each",
-                known=(Known(("burst",), 0.23, BURSTS), Known(("zinb",), 0.06, RARE)),
                 beside=(PAIRED,),
             ),
             Verdict(
@@ -659,7 +650,6 @@ EXPERIMENTS = (
                 ALONE,
                 0.05,
                 "each",
-                known=(Known(("burst",), 0.12, BURSTS),),
             ),
             Verdict(
                 "robustness.trend",
@@ -667,7 +657,6 @@ EXPERIMENTS = (
                 "95 % interval of the slope leaves out 0, each by itself",
                 0.05,
                 "each",
-                known=(Known(("uneq", "burst"), 0.085, NARROW), Known(HARD, 0.063, NARROW)),
             ),
             Verdict(
                 "robustness.reversal",
@@ -675,7 +664,6 @@ EXPERIMENTS = (
                 "one side of a 95 % interval, Bonferroni over the steps of a curve",
                 0.025,
                 "each",
-                known=(Known(("uneq", "burst"), 0.05, NARROW), Known(HARD, 0.033, NARROW)),
             ),
         ),
         "error rate at the harshest of three steps, times",
