@@ -13,7 +13,6 @@ from benchmarks.verdicts.simple import PAIRED, below, paired
 from benchmarks.verdicts.world import (
     AS_ONE,
     FOR_TEXTS,
-    HARD,
     KIND,
     REACTION,
     RECOGNIZERS,
@@ -631,6 +630,7 @@ def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
 
 DISTURBED = "error rate under disturbance, times"
 SIDE = "one side of a 95 % interval, speakers are the sample"
+SPARED = "What was heard may have been spared the few utterances with a hundred made-up words, and then nothing tells of them."
 EXPERIMENTS = (
     Experiment(
         "robustness cost",
@@ -731,6 +731,7 @@ EXPERIMENTS = (
                 SIDE,
                 0.025,
                 "each",
+                known=(Known(("burst",), 0.07, SPARED),),
             ),
             Verdict(
                 "gate.worst_upper",
