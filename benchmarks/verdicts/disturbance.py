@@ -630,7 +630,7 @@ def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
 
 DISTURBED = "error rate under disturbance, times"
 SIDE = "one side of a 95 % interval, speakers are the sample"
-SPARED = "Clean speech may have been spared the few utterances with a hundred made-up words; nothing tells of them then."
+SPARED = "Clean speech may have been spared the few utterances with a hundred made-up words, and nothing tells of them."
 EXPERIMENTS = (
     Experiment(
         "robustness cost",
