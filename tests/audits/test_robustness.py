@@ -584,7 +584,7 @@ def test_model_facts():
     found = robustness(scores(rows), facts=facts)
     (slope,) = found.correlates.rows(named=True)
     assert slope["fact"] == "parameters"
-    assert slope["scale"] == "a factor of ten"
+    assert slope["scale"] == "factor of ten"
     assert slope["slope"] == pytest.approx(-0.05)
     assert slope["tau"] == pytest.approx(-1.0)
     assert slope["verdict"] == "shown"

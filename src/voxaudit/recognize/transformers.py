@@ -108,16 +108,16 @@ class _Model:
         kind = transformers.AutoModelForCTC if ctc else transformers.AutoModelForSpeechSeq2Seq
         placed = {"device_map": settings.device} if settings.device == "auto" else {}
         try:
-            self._processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+            self.processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
             model: Any = kind.from_pretrained(
                 folder, local_files_only=True, dtype=getattr(torch, settings.dtype), **placed
             )
-            self._model = model.eval() if placed else model.eval().to(settings.device)
+            self.model = model.eval() if placed else model.eval().to(settings.device)
         except Exception as error:
             raise RecognizerError(
                 f"recognizer 'transformers': {settings.model} cannot be loaded ({one_line(error)})"
             ) from error
-        self._extractor = getattr(self._processor, "feature_extractor", self._processor)
+        self._extractor = getattr(self.processor, "feature_extractor", self.processor)
         wanted = getattr(self._extractor, "sampling_rate", RATE)
         if wanted != RATE:
             raise RecognizerError(
@@ -155,29 +155,28 @@ class _Model:
         yield group
 
     def _hear(self, samples: list[Samples]) -> list[str]:
-        whisper = self._model.config.model_type == "whisper"
-        inputs = self._processor(
+        whisper = self.model.config.model_type == "whisper"
+        inputs = self.processor(
             samples,
             sampling_rate=RATE,
             return_tensors="pt",
             padding="max_length" if whisper else True,  # Whisper hears 30 s, always
             **({"return_attention_mask": True} if self._masks else {}),
-        ).to(self._model.device)
+        ).to(self.model.device)
         inputs = {
-            name: value.to(self._model.dtype) if value.is_floating_point() else value
+            name: value.to(self.model.dtype) if value.is_floating_point() else value
             for name, value in inputs.items()
         }
         return self._spell_ctc(inputs, samples) if self._ctc else self._spell(inputs)
 
     def _spell_ctc(self, inputs: dict[str, Any], samples: list[Samples]) -> list[str]:
-        best = self._model(**inputs).logits.argmax(-1)
+        best = self.model(**inputs).logits.argmax(-1)
         counts = [best.shape[1]] * len(samples)
         if len(samples) > 1 and self._masks:
             lengths = inputs["attention_mask"].sum(-1)
-            counts = self._model._get_feat_extract_output_lengths(lengths).tolist()
+            counts = self.model._get_feat_extract_output_lengths(lengths).tolist()
         return [
-            str(self._processor.tokenizer.decode(row[:count]))
-            for row, count in zip(best, counts, strict=True)
+            str(self.processor.tokenizer.decode(row[:count])) for row, count in zip(best, counts, strict=True)
         ]
 
     def _spell(self, inputs: dict[str, Any]) -> list[str]:
@@ -187,10 +186,10 @@ class _Model:
         if chosen.max_new_tokens:
             options["max_new_tokens"] = chosen.max_new_tokens
         try:
-            tokens = self._model.generate(**inputs, **options)
+            tokens = self.model.generate(**inputs, **options)
         except ValueError as error:  # such as a language for a model that has only one
             raise RecognizerError(f"recognizer 'transformers': {one_line(error, 200)}") from error
-        return [str(text) for text in self._processor.batch_decode(tokens, skip_special_tokens=True)]
+        return [str(text) for text in self.processor.batch_decode(tokens, skip_special_tokens=True)]
 
 
 def is_multilingual(folder: Path) -> bool:

@@ -223,13 +223,18 @@ def open_huggingface(folder: str | Path) -> Differentiable:
         extractor, tokenizer = processor.feature_extractor, processor.tokenizer
     except (OSError, ValueError, AttributeError, KeyError, ImportError) as error:
         raise AttackError(f"hf:{folder}: cannot be loaded ({reason(error)})") from error
-    takes = str(getattr(model, "main_input_name", ""))
-    if "CTC" in names and takes == "input_values":
+    return open_loaded(model, extractor, tokenizer, f"hf:{folder}")
+
+
+def open_loaded(model: Any, extractor: Any, tokenizer: Any, name: str) -> Differentiable:
+    """Return a Hugging Face model that was loaded already as one with gradients."""
+    takes, kind = str(getattr(model, "main_input_name", "")), type(model).__name__
+    if "CTC" in kind and takes == "input_values":
         return HuggingFaceCtc(model, extractor, tokenizer)
     if takes == "input_values" or hasattr(extractor, "mel_filters"):
         return HuggingFaceSeq2Seq(model, extractor, tokenizer)
     raise AttackError(
-        f"hf:{folder}: {names or type(model).__name__} takes features ({takes}) that are not made in torch here."
+        f"{name}: {kind} takes features ({takes}) that are not made in torch here."
         " Wrap it yourself as file.py:object with rate, loss and transcribe"
     )
 
@@ -424,15 +429,22 @@ class Victim:
     model: Differentiable | None = None
     recognizer: Recognizer | None = None
 
-    def differentiable(self, method: str) -> Differentiable:
-        """Return the model with gradients, or raise one line."""
-        if self.model is None:
+    def with_gradient(self, method: str) -> Victim:
+        """Return it with its model's gradient, loaded where its engine has one (`whisper`, `transformers`).
+
+        Any other engine raises one line.
+        """
+        from voxaudit.recognize.attack.engines import engine_with_gradient
+
+        model = self.model or (None if self.recognizer is None else engine_with_gradient(self.recognizer))
+        if model is None:
             raise AttackError(
                 f"recognizer '{self.name}' gives no gradient, so the method {method} cannot attack it."
-                " Use the method blackbox, or name a model with gradients (file.py:object, hf:FOLDER)",
+                " Use the method blackbox, or name a model with gradients (the engines whisper and transformers,"
+                " file.py:object, hf:FOLDER)",
                 see=("method",),
             )
-        return self.model
+        return replace(self, model=model)
 
 
 _NAMED = re.compile(r"(?P<name>[^:=,]+)=(?P<spec>[^=].*)", re.DOTALL)
