@@ -14,6 +14,7 @@ from voxaudit.corpus import Corpus, Utterance, base_language
 from voxaudit.files import RemoteError, stamp, url_of
 from voxaudit.options import Limits
 from voxaudit.perturb import CLEAN, Scenario
+from voxaudit.perturb.given import Given
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.store import Store
 from voxaudit.run.trial import Outcome, Trial, recognizer_digest, trial_key
@@ -73,11 +74,18 @@ class Plan:
     def parts_of(self, recognizer: str) -> list[tuple[Corpus, tuple[Scenario, ...]]]:
         """Return the corpora a recognizer hears, each with its scenarios; speech in a language it lacks is left out."""
         told = self.recognizers[recognizer]
-        clean = (_known_to(told, self.corpus), self.scenarios_of(recognizer))
+        corpus, scenarios = _known_to(told, self.corpus), self.scenarios_of(recognizer)
+        given = {one: one.perturbation for one in scenarios if isinstance(one.perturbation, Given)}
+        clean = (corpus, tuple(one for one in scenarios if one not in given))
         if isinstance(told, AnswersById):
             return [clean]
+        ids = pl.col("id")
+        made = [
+            (replace(corpus, table=corpus.table.filter(ids.is_in(list(by.source.files)))), (one,))
+            for one, by in given.items()
+        ]
         natural = ((_known_to(told, corpus), role) for role, corpus in self.natural.items())
-        return [clean, *((corpus, (Scenario(role, None),)) for corpus, role in natural)]
+        return [clean, *made, *((corpus, (Scenario(role, None),)) for corpus, role in natural)]
 
 
 def in_language(recognizer: Recognizer, language: str | None) -> Recognizer:

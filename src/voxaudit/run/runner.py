@@ -25,6 +25,7 @@ from voxaudit.options import RunOptions, takes_options
 from voxaudit.perturb import open_slots, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
+from voxaudit.perturb.sources.open import is_given
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.budget import Budget, Meter, is_remote
@@ -63,7 +64,8 @@ def run_trials(
     the folder `out` as they come: run the same again and only what is missing is heard. `corpora` are further corpora
     by role (`accented`, `far_field_ami`): each is a scenario of that name, heard as it is. `sources` are folders of
     noise or rooms by perturbation, in place of the built-in ones; crosstalk is other speakers of the corpus unless a
-    folder is given.
+    folder is given. Under a scenario's id (`pgd:1`) they are audio that somebody else made in place of it: a folder or
+    manifest, whose files have the utterances' ids or names.
 
     The options of `RunOptions` can be given together as `options`, and each by its name (`workers=2`). `timeout`
     (seconds) and `retries` are per trial; a trial that fails is recorded with its reason and, unless `retry_failed`,
@@ -121,6 +123,7 @@ def make_plan(
     """Return the grid of a run, and {scenario id: what it needs} of the slots that nothing fills."""
     corpus = labeled(corpus)
     natural = in_roles({role: labeled(one) for role, one in (corpora or {}).items()})
+    scenarios = [*scenarios, *(name for name in sources or {} if is_given(name) and name not in scenarios)]
     opened = open_sources(sources or {}, perturbation_names(scenarios), corpus)
     plan = Plan(corpus, named_recognizers(recognizers), parse_scenarios(scenarios, opened), seed, natural)
     not_heard = open_slots(scenarios, [*natural, *(scenario.id for scenario in plan.scenarios)])

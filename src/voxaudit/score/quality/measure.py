@@ -177,7 +177,7 @@ def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...
 
 def _without_slots(asked: Sequence[str], sources: Mapping[str, Source]) -> tuple[Scenario, ...]:
     """Return the scenarios asked for. A suite's slots are left out; one asked for by its own name raises one line."""
-    empty = open_slots(asked)
+    empty = open_slots(asked, sources)
     for id_ in asked:
         if id_ in empty:
             raise VoxauditError(f"scenario '{id_}' needs {empty[id_]}")
