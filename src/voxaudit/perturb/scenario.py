@@ -52,6 +52,7 @@ PERTURBATIONS = Registry(
         "highpass": "voxaudit.perturb.filter:Highpass",
         "amp": "voxaudit.perturb.level:Amp",
         "clipping": "voxaudit.perturb.level:Clipping",
+        "clipping_peak": "voxaudit.perturb.level:ClippingPeak",
         "drop": "voxaudit.perturb.dropout:Drop",
         "frame": "voxaudit.perturb.dropout:Frame",
         "hp": "voxaudit.perturb.filter:Hp",

@@ -40,6 +40,7 @@ _SHAPE = {
     "sources": {"*": {"description": str, "fingerprint": str, "folder": str}},
     "corpora": {"*": _CORPUS},
     "not_heard": _NAMED,
+    "unchanged": {"*": {"unchanged": int, "of": int}},
     "versions": _NAMED,
     "report": {"attributes": [str], "gates": dict},
 }

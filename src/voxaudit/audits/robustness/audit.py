@@ -40,7 +40,7 @@ from voxaudit.audits.robustness.trials import (
     read_trials,
     with_attacks,
 )
-from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.audits.scores import Names, Scores, Source, unchanged_notes
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
@@ -612,6 +612,7 @@ def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
     for name, texts in described.items():
         text = "; ".join(dict.fromkeys(texts))
         yield Note("sound_source", f"{name}: {text}", {"perturbation": name, "source": text})
+    yield from unchanged_notes(scores.runs, scores.scenarios)
     left = list(dict.fromkeys(id_ for run in scores.runs for id_ in run.config.get("not_heard", {})))
     if left:
         text = f"not heard: {listed(left, 4)}; run.json says what each needs"
