@@ -89,5 +89,5 @@ def test_given_audio_is_read_from_the_scenarios_section(two):
     (two / "audit.toml").write_text(
         '[corpus]\npath = "one"\n[recognizers.moonshine]\n[scenarios.given]\n"pgd:1" = 3\n'
     )
-    with pytest.raises(VoxauditError, match="scenarios.given"):
+    with pytest.raises(VoxauditError, match=r"scenarios\.given"):
         load_config(two / "audit.toml")
