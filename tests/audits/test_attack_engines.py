@@ -14,7 +14,15 @@ from voxaudit.audits.attack.result import mistakes  # noqa: E402
 from voxaudit.recognize import make_recognizer  # noqa: E402
 from voxaudit.recognize.attack.engines import engine_with_gradient, token_losses  # noqa: E402
 from voxaudit.recognize.attack.gradient import Pgd, measured, pgd  # noqa: E402
-from voxaudit.recognize.attack.models import gradient, open_victim, pad  # noqa: E402
+from voxaudit.recognize.attack.models import (  # noqa: E402
+    TransducerModule,
+    gradient,
+    normalized_log_mel,
+    open_loaded,
+    open_victim,
+    pad,
+    transducer_losses,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -91,3 +99,125 @@ def test_whisper_is_attacked_within_its_bound(whisper_file):
 
 def test_an_engine_without_torch_has_none():
     assert engine_with_gradient(make_recognizer("pocketsphinx")) is None
+
+
+def paths(frames, label):
+    """Every way through a transducer's lattice: in each frame some tokens, then a blank."""
+    if frames == 1:
+        yield [[*label]]
+        return
+    for first in range(len(label) + 1):
+        for rest in paths(frames - 1, label[first:]):
+            yield [[*label[:first]], *rest]
+
+
+@pytest.mark.parametrize(("frames", "label"), [(1, []), (1, [2]), (3, [1, 2]), (4, [2, 2, 1])])
+def test_the_transducer_loss_sums_over_all_paths(frames, label):
+    torch.manual_seed(1)
+    logits = torch.randn(1, frames, len(label) + 1, 4, dtype=torch.float64, requires_grad=True)
+    scores = logits[0].log_softmax(-1)
+    total = []
+    for path in paths(frames, label):
+        said, score = 0, torch.zeros((), dtype=torch.float64)
+        for frame, tokens in enumerate(path):
+            for token in tokens:
+                score = score + scores[frame, said, token]
+                said += 1
+            score = score + scores[frame, said, 0]
+        total.append(score)
+    expected = -torch.logsumexp(torch.stack(total), 0)
+    (found,) = transducer_losses(logits, torch.tensor([frames]), [label], 0)
+    assert float(found) == pytest.approx(float(expected), rel=1e-10)
+    ours, theirs = (torch.autograd.grad(one, logits, retain_graph=True)[0] for one in (found, expected))
+    assert torch.allclose(ours, theirs, atol=1e-10)
+
+
+def test_padding_of_frames_and_tokens_is_not_heard():
+    torch.manual_seed(2)
+    logits = torch.randn(2, 5, 4, 3)
+    alone = transducer_losses(logits[:1, :3, :2], torch.tensor([3]), [[1]], 0)
+    together = transducer_losses(logits, torch.tensor([3, 5]), [[1], [2, 1, 2]], 0)
+    assert float(together[0]) == pytest.approx(float(alone[0]), rel=1e-5)
+
+
+class Transducer(torch.nn.Module):
+    """An encoder of 20 samples, a memory of the last token, and their sum."""
+
+    def __init__(self):
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.hear = torch.nn.Parameter(3.0 * torch.randn(20, 4, generator=generator))
+        self.last = torch.nn.Parameter(torch.randn(4, 4, generator=generator))
+
+    def forward(self, waveforms, lengths, said):
+        frames = torch.nn.functional.pad(waveforms, (0, -waveforms.shape[1] % 20)).unfold(1, 20, 20)
+        return (frames @ self.hear)[:, :, None] + self.last[said][:, None], -(-lengths // 20)
+
+
+def test_a_transducer_of_any_toolkit_is_attacked():
+    model = TransducerModule(Transducer(), "abc", 8000)
+    clip = (0.3 * np.random.default_rng(0).standard_normal(200)).astype(np.float32)
+    waves, lengths = pad([clip, clip[:140]])
+    (text, short) = model.transcribe(waves, lengths)
+    assert text
+    assert short == model.transcribe(*pad([clip[:140]]))[0]
+    (found,) = pgd(model, [clip], [text], Pgd(10.0, steps=20), judge=mistakes)
+    assert found.failure is None
+    assert measured(clip, found.samples) >= 10.0 - 1e-6
+    assert mistakes(text, found.text).words > 0
+
+
+@pytest.fixture(scope="module")
+def parakeet(tmp_path_factory):
+    transformers = pytest.importorskip("transformers", reason="the adapters need transformers")
+    if not hasattr(transformers, "ParakeetForRNNT"):
+        pytest.skip("this version of transformers has no transducer")
+    torch.manual_seed(0)
+    config = transformers.ParakeetRNNTConfig(
+        vocab_size=12,
+        decoder_hidden_size=16,
+        num_decoder_layers=1,
+        blank_token_id=0,
+        pad_token_id=1,
+        encoder_config={
+            "hidden_size": 16,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "intermediate_size": 16,
+            "num_mel_bins": 80,
+            "subsampling_conv_channels": 8,
+            "conv_kernel_size": 9,
+        },
+    )
+    model = transformers.ParakeetForRNNT(config).eval()
+    model.generation_config.decoder_start_token_id = 0  # as saved models have it: the blank
+    return model, transformers.ParakeetFeatureExtractor()
+
+
+class Letters:
+    """A tokenizer of a few letters."""
+
+    def __call__(self, text):
+        from types import SimpleNamespace
+
+        return SimpleNamespace(input_ids=[2 + "abcdefghij".index(one) for one in text if one in "abcdefghij"])
+
+    def batch_decode(self, tokens, skip_special_tokens=True):
+        return ["".join("abcdefghij"[int(k) - 2] for k in row if int(k) > 1) for row in tokens]
+
+
+def test_parakeets_transducer_is_opened_with_random_weights(parakeet):
+    model, extractor = parakeet
+    victim = open_loaded(model.requires_grad_(False), extractor, Letters(), "random")
+    (clip, other) = clips()
+    theirs = extractor([clip], sampling_rate=16000, return_tensors="pt")
+    ours = normalized_log_mel(torch.from_numpy(clip), extractor)
+    count = int(theirs.attention_mask.sum())
+    assert torch.allclose(ours, theirs.input_features[:, :count], atol=1e-3)
+    waves, lengths = pad([clip, other])
+    losses, slope = gradient(victim, waves.requires_grad_(True), lengths, ["abc", "ba"], waves)
+    assert torch.isfinite(losses).all()
+    assert torch.all(slope.abs().sum(dim=1) > 0)
+    assert len(victim.transcribe(waves.detach(), lengths)) == 2
+    alone = victim.loss(*pad([clip]), ["abc"])
+    assert float(alone[0]) == pytest.approx(float(losses[0]), rel=1e-4)
