@@ -262,6 +262,8 @@ def _points(row: Mapping[str, Any], measure: str) -> str:
 
 def _overall(found: Robustness, on_whom: str) -> Iterator[Finding]:
     """Yield what disturbed speech costs each recognizer on average, and where it costs most."""
+    if len(found.labels) > 1:
+        on_whom = ""  # it counts the speakers of all languages
     attacks = {one.category for one in found.settings.values() if one.attack}
     known = found.levels.filter(
         pl.col("werd").is_not_null(), ~((pl.col("level") == "category") & pl.col("name").is_in(attacks))
