@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -198,9 +199,7 @@ class TransducerModule:
         texts = []
         for number, count in enumerate(lengths.tolist()):
             wave, length = waveforms[number : number + 1, :count], lengths[number : number + 1]
-            kept = _greedy_transducer(
-                lambda said, w=wave, n=length: self.module(w, n, said), waveforms.device
-            )
+            kept = _greedy_transducer(partial(self.module, wave, length), waveforms.device)
             texts.append(between.join(self.tokens[k - 1] for k in kept))
         return texts
 
