@@ -48,6 +48,7 @@ NOT_RUN = {
     r".*--plot": "needs matplotlib; tests/audits",
     r".*\b(distances|word_counts|matched_wer|comprehensibility|koenecke|ravdess16?)\.csv": "published data",
     r".*\bruns/accents\b": "recordings of 110 people, which are downloaded",
+    r".*\b(runs/srb|srb\.toml|runs/two|two\.toml)\b": "corpora, noise and models that are downloaded",
     r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",
     r"run .*--max-cost": "needs a service with a price; tests/run/test_budget.py",
     r"inspect (2025-03|prompts)": "made in a test of its own",

@@ -7,8 +7,10 @@ lexicon lacks is written about rather than used: "Can you spell ... for me?" fit
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count as counting
+from pathlib import Path
 
 import numpy as np
 
@@ -328,17 +330,53 @@ def part_of_speech(word: str) -> str:
     return PART_OF_SPEECH.get(_plain(word), MENTION)
 
 
-def sentences(word: str, count: int, *, avoid: Collection[str] = (), seed: int = 0) -> list[str]:
+Grammar = Mapping[str, Sequence[str]]
+"""Frames with a slot {word}, by the word they are for; `*` are those for any other word."""
+
+
+def read_grammar(path: str | Path) -> Grammar:
+    """Read a grammar of one's own: JSON, `{"wool": ["She bought {word} {time}."], "*": ["Say {word} again."]}`.
+
+    Frames may use the fillers of the built-in grammar ({name}, {friend}, {place}, {room}, {time}, {number}).
+    """
+    try:
+        document = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise VoxauditError(f"{path}: not a grammar ({one_line(error)})") from error
+    if not isinstance(document, dict) or not document:
+        raise VoxauditError(
+            f"{path}: a grammar is a mapping from words (or *) to lists of frames with {{word}}"
+        )
+    for word, frames in document.items():
+        wrong = not isinstance(frames, list) or not frames
+        for frame in [] if wrong else frames:
+            try:
+                said = str(frame).format(word="\0", **dict.fromkeys(FILLERS, ""))
+            except (LookupError, ValueError):
+                said = ""
+            wrong |= said.count("\0") != 1
+        if wrong:
+            raise VoxauditError(
+                f"{path}: the frames of '{one_line(word, 40)}' are sentences with {{word}} once, and other slots of"
+                f" {', '.join(FILLERS)}"
+            )
+    return {word if word == "*" else _plain(word): tuple(frames) for word, frames in document.items()}
+
+
+def sentences(
+    word: str, count: int, *, avoid: Collection[str] = (), seed: int = 0, grammar: Grammar | None = None
+) -> list[str]:
     """Return `count` different sentences with the word in each exactly once, and none of the words `avoid`.
 
-    The same arguments give the same sentences. Frames take turns, so that any few sentences are varied; raises
-    `VoxauditError` where the grammar cannot write so many.
+    With a `grammar` its frames are used in place of the built-in ones. The same arguments give the same sentences.
+    Frames take turns, so that any few sentences are varied; raises `VoxauditError` where the grammar cannot write so
+    many.
     """
     if not word or word.split() != [word]:
         raise VoxauditError(f"a sentence is written around one word, not '{one_line(word, 60)}'")
     unwanted = {_plain(other) for other in avoid} | {_plain(word)}
     written: dict[str, None] = {}
-    for sentence in _drawn(word, unwanted, seed):
+    for sentence in _drawn(word, unwanted, seed, _frames(word, grammar)):
         if len(written) == count:
             return list(written)
         if sentence is not None:
@@ -351,8 +389,16 @@ def sentences(word: str, count: int, *, avoid: Collection[str] = (), seed: int =
     )
 
 
-def _drawn(word: str, unwanted: set[str], seed: int) -> Iterator[str | None]:
-    frames = FRAMES[part_of_speech(word)]
+def _frames(word: str, grammar: Grammar | None) -> Sequence[str]:
+    if grammar is None:
+        return FRAMES[part_of_speech(word)]
+    frames = grammar.get(_plain(word), grammar.get("*", ()))
+    if not frames:
+        raise VoxauditError(f"the grammar has no frame for '{one_line(word, 40)}', and none for any word (*)")
+    return frames
+
+
+def _drawn(word: str, unwanted: set[str], seed: int, frames: Sequence[str]) -> Iterator[str | None]:
     digest = hashlib.sha256(f"{seed}\0{_plain(word)}".encode()).digest()
     generator = np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
     for number in counting():

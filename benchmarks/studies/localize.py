@@ -18,7 +18,14 @@ from typing import Any, Literal
 
 import numpy as np
 import polars as pl
-from benchmarks.studies.grammar import MENTION, glue_words, part_of_speech, sentences
+from benchmarks.studies.grammar import (
+    MENTION,
+    Grammar,
+    glue_words,
+    part_of_speech,
+    read_grammar,
+    sentences,
+)
 
 from voxaudit.audio import Audio, write
 from voxaudit.audits.localize.audit import Localization, localize
@@ -64,9 +71,19 @@ class ChosenWord:
 
 
 def choose_words(
-    found: Localization, recognizer: str, perturbation: str, *, by: By = "loss", count: int = 8
+    found: Localization,
+    recognizer: str,
+    perturbation: str,
+    *,
+    by: By = "loss",
+    count: int = 8,
+    omega: float | None = None,
+    grammar: Grammar | None = None,
 ) -> list[ChosenWord]:
     """Return a recognizer's `count` most and `count` least robust words under a perturbation, all groups pooled.
+
+    With `omega` the kinds are the paper's (Algorithm 2): non-robust words are those whose drop exceeds it, in all
+    groups together, and robust ones those whose drop does not; of each the clearest `count` are taken.
 
     By `loss`, the aligned losses at the worst setting, or by `drop`, Algorithm 2's, both as a share of the word's
     occurrences on clean speech. Few occurrences can all be lost by chance, so words are ranked by that end of the
@@ -89,7 +106,7 @@ def choose_words(
             f" There: {', '.join(names)}",
             see=("perturbation",),
         )
-    lost = "drop" if by == "drop" else "lost"
+    lost = "drop" if by == "drop" or omega is not None else "lost"
     if lost not in words.columns:
         raise VoxauditError("word counts have no aligned losses: choose by the drop", see=("by",))
     people = (
@@ -104,8 +121,10 @@ def choose_words(
     )
     if people:
         pooled = pooled.filter(pl.col("speakers") >= FEWEST_SPEAKERS)
+    known = None if grammar is None or "*" in grammar else set(grammar)
     usable = pooled["word"].map_elements(
-        lambda word: part_of_speech(word) != MENTION, return_dtype=pl.Boolean
+        lambda word: (part_of_speech(word) != MENTION) if grammar is None else known is None or word in known,
+        return_dtype=pl.Boolean,
     )
     pooled = pooled.filter(usable)
     low, high = wilson(pooled["lost"].to_numpy(), pooled["original"].to_numpy())
@@ -117,8 +136,16 @@ def choose_words(
             f"{recognizer}, {perturbation}: fewer than two usable words occur {FEWEST_OCCURRENCES} times;"
             " give more speech"
         )
-    worst = ranked.sort("low", "word", descending=[True, False])[:count]
-    best = ranked.sort("high", "word")[:count]
+    non_robust, robust = ranked, ranked
+    if omega is not None:
+        non_robust, robust = ranked.filter(pl.col("lost") > omega), ranked.filter(pl.col("lost") <= omega)
+        count = min(count, non_robust.height, robust.height)
+        if count < 1:
+            raise VoxauditError(
+                f"{recognizer}, {perturbation}: no word's drop is on the other side of omega {omega:g}"
+            )
+    worst = non_robust.sort("low", "word", descending=[True, False])[:count]
+    best = robust.sort("high", "word")[:count]
     best = best.filter(pl.col("rate") < worst["rate"].min(), ~pl.col("word").is_in(worst["word"].to_list()))
     if best.is_empty():
         raise VoxauditError(
@@ -190,6 +217,7 @@ def validate(
     *,
     out: str | Path,
     each: int = 6,
+    grammar: Grammar | None = None,
     voice: Voice | None = None,
     scenario: str = SCENARIO,
     rule: str | Normalizer = "basic",
@@ -207,7 +235,11 @@ def validate(
     folder = Path(out)
     glue = glue_words()
     avoid = [word.word for word in chosen if word.word not in glue]
-    texts = [(word, text) for word in chosen for text in sentences(word.word, each, avoid=avoid, seed=seed)]
+    texts = [
+        (word, text)
+        for word in chosen
+        for text in sentences(word.word, each, avoid=avoid, seed=seed, grammar=grammar)
+    ]
     manifest = _speak(folder / "corpus", voice, texts)
     run = run_trials(
         read_corpus(manifest),
@@ -358,16 +390,25 @@ def main() -> None:
     parser.add_argument("--perturbation", default="noise", help="words are chosen by it")
     parser.add_argument("--scenario", default=SCENARIO, help="words are heard in it")
     parser.add_argument("--by", choices=("loss", "drop"), help="default: loss; drop for word counts")
+    parser.add_argument(
+        "--omega", default=[], action="append", metavar="[NAME=]DROP", help="the paper's kinds, by recognizer"
+    )
+    parser.add_argument("--grammar", type=Path, help="sentences of your own: JSON of frames with {word}")
     parser.add_argument("--words", type=int, default=8, help="of each kind")
     parser.add_argument("--sentences", type=int, default=6, help="for each word")
     parser.add_argument("--voice", choices=("hibari", "pico"), default="hibari")
     parser.add_argument("--out", type=Path, default=Path("voxaudit-validation"))
     args = parser.parse_args()
     specs = dict(text.partition("=")[::2] for text in args.recognizer)
+    omegas = {name: float(drop) for name, _, drop in (text.rpartition("=") for text in args.omega)}
+    grammar = None if args.grammar is None else read_grammar(args.grammar)
     found: Localization = localize(args.source, reference_words=args.reference_words).detail
     for name in found.words["recognizer"].unique(maintain_order=True).to_list():
         by: By = args.by or ("loss" if found.normalizer else "drop")
-        chosen = choose_words(found, name, args.perturbation, by=by, count=args.words)
+        omega = omegas.get(name, omegas.get(""))
+        chosen = choose_words(
+            found, name, args.perturbation, by=by, count=args.words, omega=omega, grammar=grammar
+        )
         folder = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)
         result = validate(
             _recognizer(args.source, name, specs.get(name)),
@@ -375,6 +416,7 @@ def main() -> None:
             chosen,
             out=args.out / (folder or "recognizer"),
             each=args.sentences,
+            grammar=grammar,
             voice=Voice(args.voice),
             scenario=args.scenario,
             rule=found.normalizer or "basic",

@@ -368,6 +368,12 @@ class Points:
     y_title: str
     line: tuple[tuple[float, float], ...] = ()
     """A reference line through these points, such as the diagonal of a QQ plot."""
+    names: tuple[str, ...] = ()
+    """What each point is called."""
+    lines: tuple[tuple[str, tuple[tuple[float, float], ...]], ...] = ()
+    """Lines in the color of a group: (group, points)."""
+    log: bool = False
+    """True where x is drawn by its logarithm; x is positive then."""
 
 
 Drawing = HeatMap | Curves | Forest | Bars | Points

@@ -138,9 +138,15 @@ class AuditConfig:
     normalizer: str = option("basic", "how texts are made alike (`voxaudit list normalizers`)")
     corpora: tuple[CorpusConfig, ...] = ()
     sources: dict[str, Path] = field(default_factory=dict)
+    given: dict[str, str] = option({}, "audio made elsewhere: scenario id = folder or manifest")
     gates: Gates = Gates()
     stutter: StutterConfig | None = None
     folder: Path = Path()
+
+    @property
+    def heard_from(self) -> dict[str, Path]:
+        """The folders of sound: `sources` by perturbation, and audio made elsewhere (`given`) by scenario."""
+        return {**self.sources, **{id_: place(self.folder, path) for id_, path in self.given.items()}}
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -152,7 +158,7 @@ _AUDIT = options_of(AuditConfig)
 
 SECTIONS: dict[str, Mapping[str, Option]] = {
     "corpus": options_of(CorpusConfig),
-    "scenarios": {"use": _AUDIT["scenarios"]},
+    "scenarios": {"use": _AUDIT["scenarios"], "given": _AUDIT["given"]},
     "run": {
         "out": _AUDIT["out"],
         **{name: one for name, one in options_of(RunOptions).items() if "toml" in one.places},
@@ -214,6 +220,7 @@ def read_config(document: Mapping[str, Any], path: Path) -> AuditConfig:
         recognizers={name: dict(settings) for name, settings in recognizers.items()},
         scenarios=_scenarios(document, path),
         sources={name: path.parent / where for name, where in _sources(document, path).items()},
+        given=_values("scenarios", document.get("scenarios", {}), path).get("given", {}),
         gates=read_gates(document.get("gates", {}), path, list(recognizers)),
         stutter=(
             StutterConfig(**_values("stutter", document["stutter"], path)) if "stutter" in document else None

@@ -75,7 +75,7 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
         config.scenarios,
         out=config.out,
         corpora=inputs.corpora,
-        sources=config.sources,
+        sources=config.heard_from,
         options=options,
         publish=None,  # with the report, when that is written
     )
@@ -116,7 +116,7 @@ def run_sequential(config: AuditConfig, goal: Mapping[str, Any], **given: Any) -
         scenarios=config.scenarios,
         out=config.out,
         normalizer=config.normalizer,
-        sources=config.sources,
+        sources=config.heard_from,
         options=heard_with,
         **goal,
     )
@@ -140,7 +140,7 @@ def estimate_audit(config: AuditConfig, *, test_speed: bool = False, **given: An
         inputs.recognizers,
         config.scenarios,
         corpora=inputs.corpora,
-        sources=config.sources,
+        sources=config.heard_from,
         seed=options.seed,
     )
     return estimate(plan, config.out, options, test_speed=test_speed)

@@ -249,7 +249,7 @@ def test_what_cannot_be_attacked_is_said_at_once():
     with pytest.raises(
         AttackError, match=r"'pocketsphinx' gives no gradient, so the method pgd .*the method blackbox"
     ):
-        open_victim("pocketsphinx").differentiable("pgd")
+        open_victim("pocketsphinx").with_gradient("pgd")
     with pytest.raises(AttackError, match="norm must be one of l2, linf"):
         Pgd(10.0, "l1")
 

@@ -180,7 +180,7 @@ def test_whispers_features_and_loss_are_the_librarys(saved):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_loss_moves_as_asked_within_the_bound(saved, kind):
-    model = open_victim(f"hf:{saved[kind]}").differentiable("pgd")
+    model = open_victim(f"hf:{saved[kind]}").with_gradient("pgd").model
     heard = clips(2)
 
     def loss(samples):

@@ -8,10 +8,13 @@ import soundfile
 
 from voxaudit import run_trials
 from voxaudit.audio import Audio
+from voxaudit.audits.attack.audit import attack
+from voxaudit.audits.robustness.audit import robustness
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario, parse_scenarios
 from voxaudit.perturb.universal import open_universal, save_universal
+from voxaudit.score.run import score_run
 
 ENGINE = """
 def hear(samples, rate):
@@ -67,3 +70,44 @@ def test_the_suite_takes_it_where_it_is_given(folder):
         {scenario.id for scenario in parse_scenarios(["srb"], given)} for given in (None, source)
     )
     assert with_it - without == {f"universal:{severity}" for severity in (1, 2, 3, 4)}
+
+
+def test_attacks_join_the_run_whose_recognizers_they_attack(folder):
+    done = run(folder, ["gaussian_noise:4"])
+    engine = f"python:{folder / 'engine.py'}:hear,rate=none"
+    score_run(done)
+    asked = {"method": "blackbox", "queries": 2, "snr": [10], "progress": False}
+    with pytest.raises(VoxauditError, match="no recognizer 'other' was heard in this run"):
+        attack(done.folder, {"other": engine}, **asked)
+    answer = attack(done.folder, {"mine": engine}, **asked)
+    assert (done.folder / "attack" / "scores.parquet").is_file()
+    (scenario,) = {finding.scenario for finding in answer.findings}
+    again = attack(done.folder)
+    assert [one.estimate for one in again.findings] == [one.estimate for one in answer.findings]
+    told = robustness(done.folder, difficulty="none")
+    heard = told.tables["scenarios"]["scenario"].to_list()
+    assert sorted(heard) == sorted(["clean", "gaussian_noise:4", scenario])
+    werd = told.tables["scenarios"].filter(scenario=scenario)["werd"].item()
+    assert werd == pytest.approx(answer.findings[0].estimate)
+    # Given by its own path as well, it is no second draw.
+    twice = robustness([done.folder, done.folder / "attack"], difficulty="none")
+    assert twice.tables["scenarios"].filter(scenario=scenario)["werd"].item() == pytest.approx(werd)
+
+
+def test_where_chooses_what_is_attacked(folder):
+    engine = f"python:{folder / 'engine.py'}:hear,rate=none"
+    with pytest.raises(VoxauditError, match="none of 1 utterances meets: speaker=nobody"):
+        attack(
+            folder / "manifest.csv",
+            {"mine": engine},
+            where=["speaker=nobody"],
+            method="blackbox",
+            out=folder / "a",
+            progress=False,
+        )
+
+
+def test_what_knows_one_language_is_not_attacked_in_another(folder):
+    (folder / "manifest.csv").write_text("path,speaker,text,language\na.wav,s,hola,es\n")
+    with pytest.raises(VoxauditError, match="in one language that it knows"):
+        attack(folder / "manifest.csv", ["pocketsphinx"], method="blackbox", out=folder / "a", progress=False)

@@ -565,7 +565,7 @@ def test_facts_of_recognizers_without_a_measure_are_refused():
     facts = pl.DataFrame({"recognizer": ["r"], "parameters": [5]})
     tables, refusals = correlate(facts, {"r": math.nan}, {"r": 0.1}, "werd")
     assert [refusal.about for refusal in refusals] == ["correlate clean_wer", "correlate parameters"]
-    assert tables == {"correlates": [], "families": [], "pareto": []}
+    assert tables == {"correlates": [], "families": [], "within": [], "pareto": []}
 
 
 def test_model_facts():
@@ -584,7 +584,7 @@ def test_model_facts():
     found = robustness(scores(rows), facts=facts)
     (slope,) = found.correlates.rows(named=True)
     assert slope["fact"] == "parameters"
-    assert slope["scale"] == "a factor of ten"
+    assert slope["scale"] == "factor of ten"
     assert slope["slope"] == pytest.approx(-0.05)
     assert slope["tau"] == pytest.approx(-1.0)
     assert slope["verdict"] == "shown"
@@ -632,3 +632,23 @@ def test_random_draws_give_the_same_digits_in_every_process():
     first, *others = (subprocess.run(command, capture_output=True, check=True).stdout for _ in range(4))
     assert b"stability" in first
     assert all(other == first for other in others)
+
+
+def test_what_goes_with_robustness_under_attack_and_within_a_family():
+    names = [f"r{i}" for i in range(6)]
+    rows = [
+        row
+        for i, name in enumerate(names)
+        for row in heard(name, {"clean": 0.1, "echo:1": 0.15 + 0.05 * i, "pgd:1": 0.9 - 0.1 * i})
+    ]
+    sizes = [10.0**i for i in (6, 5, 4, 3, 2, 1)]
+    facts = pl.DataFrame(
+        {"recognizer": names, "parameters": sizes, "family": ["a", "a", "b", "b", "c", None]}
+    )
+    found = robustness(scores(rows), facts=facts)
+    slopes = dict(found.correlates.filter(fact="parameters").select("name", "slope").iter_rows())
+    assert slopes == pytest.approx({"all": -0.05, "attacks": 0.1})
+    within = found.within.filter(fact="parameters", name="all")
+    assert within["family"].to_list() == ["a", "b"]  # one recognizer makes no slope
+    assert within["slope"].to_list() == pytest.approx([-0.05, -0.05])
+    assert within["smallest"].to_list() == pytest.approx([1e5, 1e3])

@@ -10,6 +10,7 @@ from voxaudit.cli.main import main
 from voxaudit.config import load_config
 from voxaudit.corpus import labeled, merge_corpora, read_corpus
 from voxaudit.corpus.merge import names_of
+from voxaudit.errors import VoxauditError
 
 
 @pytest.fixture
@@ -75,3 +76,18 @@ def test_problems_of_several_corpora_are_said_with_their_names(two, capsys):
     assert "note: two: 1 audio file does not exist (row 3: 'gone.wav'" in said.err
     corpora = tomllib.loads((two / "audit.toml").read_text())["corpora"]
     assert [one["skip_bad_rows"] for one in corpora] == [True, True]
+
+
+def test_given_audio_is_read_from_the_scenarios_section(two):
+    (two / "audit.toml").write_text(
+        '[corpus]\npath = "one"\n[recognizers.moonshine]\n[scenarios]\nuse = ["echo:1"]\n'
+        '[scenarios.given]\n"pgd:1" = "made/pgd"\n[sources]\nmusic = "songs"\n'
+    )
+    config = load_config(two / "audit.toml")
+    assert config.scenarios == ("echo:1",)
+    assert config.heard_from == {"music": two / "songs", "pgd:1": two / "made" / "pgd"}
+    (two / "audit.toml").write_text(
+        '[corpus]\npath = "one"\n[recognizers.moonshine]\n[scenarios.given]\n"pgd:1" = 3\n'
+    )
+    with pytest.raises(VoxauditError, match=r"scenarios\.given"):
+        load_config(two / "audit.toml")

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voxaudit.audio import Audio
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.suites import SUITES
 
@@ -178,3 +180,50 @@ def test_nothing_else_moves_in_time(scenario):
     perturbation = parse_scenario(scenario).perturbation
     assert perturbation.map_time(1.25) == 1.25
     assert perturbation.length(12345, 16000) == 12345
+
+
+def test_clipping_at_a_share_of_the_peak_does_not_depend_on_the_level():
+    speech = np.sin(np.linspace(0.0, 60.0, 800)).astype(np.float32)
+    plain, own = parse_scenario("clipping:theta=0.05"), parse_scenario("clipping_peak:theta=0.05")
+    for level in (0.02, 0.5):
+        clip = Audio(np.float32(level) * speech, 8000)
+        peak = np.abs(clip.samples).max()
+        heard = own.apply(clip, seed=0, utterance="u").samples
+        assert np.abs(heard).max() == pytest.approx(0.05 * peak, rel=1e-5)
+        assert plain.perturbation.leaves(clip.samples, 8000) == (level < 0.05)
+    with pytest.raises(VoxauditError, match="theta must be above 0 and at most 1"):
+        parse_scenario("clipping_peak:theta=1.5")
+
+
+@pytest.mark.parametrize(("scenario", "passes"), [("lp:theta=900", 100.0), ("hp:theta=500", 2000.0)])
+def test_filters_without_a_delay_attenuate_twice_as_much_at_the_edge(scenario, passes):
+    """A Butterworth filter has -3 dB at its frequency; forward and backward -6 dB, and no delay."""
+    rate, time = 16000, np.arange(16000) / 16000
+    edge = float(scenario.partition("=")[2])
+    for frequency, once, twice in ((edge, -3.01, -6.02), (passes, 0.0, 0.0)):
+        clip = Audio((0.5 * np.sin(2 * np.pi * frequency * time)).astype(np.float32), rate)
+        for id_, expected in ((scenario, once), (f"{scenario},zero_phase=1", twice)):
+            heard = parse_scenario(id_).apply(clip, seed=0, utterance="u").samples
+            middle = slice(4000, 12000)
+            power = np.mean(heard[middle] ** 2) / np.mean(clip.samples[middle] ** 2)
+            assert 10 * np.log10(power) == pytest.approx(expected, abs=0.15), (id_, frequency)
+    delayed, straight = (
+        parse_scenario(id_).apply(clip, seed=0, utterance="u").samples[middle]
+        for id_ in (scenario, f"{scenario},zero_phase=1")
+    )
+    exact = clip.samples[middle]
+    assert np.abs(straight - exact).max() < np.abs(delayed - exact).max()
+    with pytest.raises(VoxauditError, match="zero_phase is 0"):
+        parse_scenario(f"{scenario},zero_phase=2")
+
+
+def test_drop_takes_share_and_length_of_chunks():
+    """Eq. 8: which share of the frames is lost, and how long a frame is, are free."""
+    clip = Audio(np.ones(8000, np.float32), 8000)
+    heard = parse_scenario("drop:theta=20,chunk=100").apply(clip, seed=1, utterance="u").samples
+    lost = heard.reshape(10, 800) == 0.0
+    assert lost.all(axis=1).sum() == lost.any(axis=1).sum() == 2
+    default = parse_scenario("drop:theta=5").apply(clip, seed=1, utterance="u").samples
+    same = parse_scenario("drop:theta=5,chunk=20").perturbation
+    assert same == parse_scenario("drop:theta=5").perturbation
+    assert (default == 0.0).sum() % 160 == 0

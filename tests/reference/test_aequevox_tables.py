@@ -119,3 +119,46 @@ def test_nothing_hangs_on_the_published_names(expected: dict[str, Any]) -> None:
     shuffled = renamed.sample(fraction=1.0, shuffle=True, seed=3)
     [found] = differential(shuffled, attribute="voice", exclude=["slow down:0.6", "SLOW DOWN:.5"]).detail
     assert found.view.totals() == {"Ж": 28, "0": 176}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "group", "more"), [("Accents", "English", 1.0902777), ("RAVDESS", "Male", 5.2857142)]
+)
+def test_the_headlines_are_findings(corpus: str, group: str, more: float) -> None:
+    """109 % more for speakers of other languages, 528.57 % more for women (abstract, RQ1)."""
+    found = command("--corpus", corpus, *EXCLUDED, "--reference", group)
+    [finding] = [one for one in found["findings"] if one["measure"] == "more_violations"]
+    assert finding["estimate"] == pytest.approx(more, abs=1e-6)
+    assert f"{100 * more:.1f} % more violations than {group}" in finding["sentence"]
+    own = {row["group"]: row["more"] for row in rows(found, "groups")}
+    assert own.pop(group) is None
+    assert sum(own.values()) / len(own) == pytest.approx(more, abs=1e-6)
+
+
+def test_the_sensitivity_analysis_and_the_ratings_are_drawn() -> None:
+    """Figures 7 to 9: violations with a comprehensibility of at least 7.2; Figure 5: the ratings themselves."""
+    answer = differential(
+        FOLDER / "distances.csv",
+        corpus="RAVDESS",
+        exclude=["Scale:0.6", "Scale:0.5"],
+        min_comprehensibility=7.2,
+    )
+    assert {figure.id for figure in answer.figures} == {
+        "tolerances",
+        "pairs",
+        "perturbations",
+        "comprehensibility",
+    }
+    counts = answer.tables["counts"].filter(by="tolerance", group="Female")["violations"].to_list()
+    drawn = {one.label: one.points for one in answer.figure("tolerances").drawing.series}
+    assert [cell.value for cell in drawn["Female"]] == counts
+    panels = {
+        title: (ticks, series) for title, ticks, series in answer.figure("comprehensibility").drawing.panels
+    }
+    ticks, (series,) = panels["scale"]
+    assert dict(zip(ticks, series.points, strict=True))["0.5"].value == pytest.approx(0.678, abs=0.001)
+
+
+def test_a_reference_that_is_no_group_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["differential", str(FOLDER / "distances.csv"), "--reference", "Males"]) == 2
+    assert "no group 'Males'. Did you mean: Male?" in capsys.readouterr().err

@@ -17,6 +17,7 @@ sys.path.insert(
     0, str(Path(__file__).resolve().parents[2])
 )  # the benchmarks are no part of the installed package
 
+from benchmarks.studies.grammar import read_grammar, sentences
 from benchmarks.studies.localize import (
     NON_ROBUST,
     ROBUST,
@@ -108,3 +109,24 @@ def test_the_experiment_for_real(tmp_path):
     manifest = pl.read_csv(tmp_path / "corpus" / "manifest.csv")
     assert all(word in text.lower() for word, text in manifest.select("word", "text").iter_rows())
     assert validate(make_recognizer("moonshine"), "moonshine", chosen, **options) == found
+
+
+def test_omega_decides_what_is_robust_and_a_grammar_writes_the_sentences(tmp_path):
+    found = localize(spoken()).detail
+    chosen = choose_words(found, "moonshine", "noise", omega=3, count=2)
+    kinds = {word.word: word.kind for word in chosen}
+    assert kinds == {"dog": NON_ROBUST, "house": NON_ROBUST, "door": ROBUST, "window": ROBUST}
+    with pytest.raises(VoxauditError, match="no word's drop is on the other side of omega 50"):
+        choose_words(found, "moonshine", "noise", omega=50)
+    file = tmp_path / "mine.json"
+    file.write_text('{"dog": ["Our {word} sleeps {time}."], "door": ["Open the {word} for {name}."]}')
+    grammar = read_grammar(file)
+    own = choose_words(found, "moonshine", "noise", omega=3, grammar=grammar)
+    assert {word.word for word in own} == {"dog", "door"}  # it has no sentence for the others
+    for text in sentences("dog", 3, grammar=grammar):
+        assert text.startswith("Our dog sleeps ")
+    with pytest.raises(VoxauditError, match="no frame for 'house'"):
+        sentences("house", 1, grammar=grammar)
+    file.write_text('{"*": ["No slot here."]}')
+    with pytest.raises(VoxauditError, match=r"are sentences with \{word\} once"):
+        read_grammar(file)

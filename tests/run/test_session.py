@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import soundfile
+from toy_recognizers import Polyglot
 
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError
@@ -102,3 +105,14 @@ def test_a_session_works_on_this_machine_like_a_run(tmp_path, monkeypatch):
     with pytest.raises(VoxauditError, match="s3://bucket/run: a run works in a folder on this machine"):
         Session("s3://bucket/run", {}, {}).__enter__()
     assert not list(tmp_path.iterdir())
+
+
+def test_a_recognizer_is_told_the_language_of_each_utterance(ask, tmp_path):
+    utterances, _, _ = ask
+    spoken = [
+        replace(one, attributes={"language": language})
+        for one, language in zip(utterances, ("es-MX", None, "en"), strict=True)
+    ]
+    with Session(tmp_path / "told", {"any": Polyglot()}, _lazy(), cache=False, workers=1) as listening:
+        heard = listening.hear([(one, "clean") for one in spoken])["any"]
+    assert [one.text for one in heard] == ["heard es", "heard something", "heard en"]

@@ -129,3 +129,18 @@ class Toy:
             "megabyte": [Transcript("word " * 200_000)],
             "surrogate": [Transcript("bad \ud800 text")],
         }[self.behavior]
+
+
+@dataclass(frozen=True)
+class Polyglot:
+    """Says which language it was told."""
+
+    language: str = ""
+    batch_size: int = 1
+    rate: int | None = None
+
+    def fingerprint(self):
+        return {"engine": "polyglot", "language": self.language}
+
+    def load(self):
+        return lambda batch: [Transcript(f"heard {self.language or 'something'}") for _ in batch]

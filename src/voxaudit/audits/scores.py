@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 import polars as pl
 
-from voxaudit.answer import Refusal, RefusedError, refuse
+from voxaudit.answer import Note, Refusal, RefusedError, refuse
 from voxaudit.corpus.describe import durations
 from voxaudit.corpus.select import choose_rows, condition, parse_clause
 from voxaudit.errors import VoxauditError, one_line
@@ -328,6 +328,21 @@ def require_comparable(groups: Sequence[str], attribute: str) -> None:
     if len(groups) > MOST_GROUPS:
         text = f"it has {len(groups):,} groups, more than the {MOST_GROUPS} that are compared one by one"
         raise refuse("too_many_groups", text, about=attribute, see=("attribute",), groups=len(groups))
+
+
+def unchanged_notes(runs: Iterable[Run], scenarios: Sequence[str]) -> list[Note]:
+    """Return how many recordings a scenario left as they are, where it did: clean speech under another name."""
+    return [
+        Note(
+            "unchanged",
+            f"{name} left {100 * counts['unchanged'] / counts['of']:.0f} % of the recordings as they are"
+            f" ({counts['unchanged']} of {counts['of']})",
+            {"scenario": name, **counts},
+        )
+        for run in runs
+        for name, counts in run.config.get("unchanged", {}).items()
+        if name in scenarios and counts["of"]
+    ]
 
 
 def is_run(path: object) -> bool:

@@ -21,7 +21,9 @@ SHARED: dict[str, Option] = {
     **OPTIONS,
     "json": Option("print one JSON document and nothing else", "flag"),
     "plot": Option(
-        "write the answer's figure (.svg or .png; NAME=FILE chooses one of several)", "file", "FILE"
+        "write the answer's figure (.svg or .png; NAME=FILE chooses one of several, NAME alone writes NAME.svg)",
+        "file",
+        "FILE",
     ),
     "export": Option("write it to a file", "file", "FILE"),
     "schema": Option("the JSON schema", "flag"),

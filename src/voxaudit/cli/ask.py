@@ -82,6 +82,8 @@ def show(answer: Answer, args: argparse.Namespace) -> None:
 
     if getattr(args, "plot", None):
         id_, _, path = args.plot.rpartition("=")
+        if not id_ and any(path == figure.id for figure in answer.figures):
+            id_, path = path, f"{path}.svg"
         answer.plot(id_ or None, path)
         note(f"Figure written to {path}")
     if args.json:

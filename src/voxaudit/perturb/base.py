@@ -47,6 +47,10 @@ class Perturbation(ABC):
         """Return how many samples come out where `samples` go in, at the same rate in Hz."""
         return samples
 
+    def leaves(self, samples: Samples, rate: int) -> bool:
+        """Say whether a recording comes out as it went in, as quiet speech that is clipped can."""
+        return False
+
     def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
         """Return what was measured of the disturbance, by name with its unit, such as `{"snr_db": 20.0}`.
 

@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import Perturbation
 
-DROP_CHUNK = 0.020
-"""Length of the chunks that Drop silences, in seconds."""
-
 FRAME_SHARE = 0.10
 """Share of all chunks that Frame silences."""
 
@@ -24,26 +21,29 @@ PACKET = 0.020
 
 @dataclass(frozen=True)
 class Drop(Perturbation):
-    """Silence `theta` % of all 20 ms chunks, never two neighbors (AequeVox)."""
+    """Silence `theta` % of all chunks of `chunk` ms (20), never two neighbors (AequeVox, Eq. 8)."""
 
     name: ClassVar[str] = "drop"
     family: ClassVar[str] = "dropout"
-    does: ClassVar[str] = "Silence {theta:g} % of all 20 ms chunks, never two neighbors: lost packets"
+    does: ClassVar[str] = "Silence {theta:g} % of all {chunk:g} ms chunks, never two neighbors: lost packets"
     paper: ClassVar[str] = "AequeVox"
-    units: ClassVar[Mapping[str, str]] = {"theta": "%"}
+    units: ClassVar[Mapping[str, str]] = {"theta": "%", "chunk": "ms"}
     random: ClassVar[bool] = True
 
     theta: float
+    chunk: float = 20.0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.theta <= 50.0:
             raise ValueError(
                 "theta must be from 0 to 50 (percent of all chunks, of which every second may go)"
             )
+        if self.chunk <= 0.0:
+            raise ValueError("chunk must be above 0 (its length in ms)")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with some chunks set to zero."""
-        return silence_chunks(samples, DROP_CHUNK * rate, self.theta / 100.0, generator)
+        return silence_chunks(samples, self.chunk / 1000.0 * rate, self.theta / 100.0, generator)
 
 
 @dataclass(frozen=True)

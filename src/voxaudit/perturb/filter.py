@@ -219,13 +219,21 @@ def _convolve(samples: Samples, cutoff: float, *, low: bool) -> Samples:
 
 @dataclass(frozen=True)
 class _Butterworth(Perturbation):
+    """A filter of order 2; with `zero_phase=1` it is run forward and then backward, as AequeVox's script does.
+
+    Both runs together attenuate twice as many decibels (6 instead of 3 at `theta`) and delay nothing.
+    """
+
     family: ClassVar[str] = "filter"
 
     theta: float
+    zero_phase: float = 0.0
 
     def __post_init__(self) -> None:
         if self.theta <= 0.0:
             raise ValueError("theta must be above 0 (a frequency in Hz)")
+        if self.zero_phase not in (0.0, 1.0):
+            raise ValueError("zero_phase is 0 (filtered once) or 1 (forward and backward)")
 
 
 @dataclass(frozen=True)
@@ -241,7 +249,7 @@ class Hp(_Butterworth):
         """Return what lies above `theta` Hz: nothing where that is beyond half the rate."""
         if self.theta >= rate / 2:
             return np.zeros_like(samples)
-        return _butterworth(samples, self.theta, rate, "highpass")
+        return _butterworth(samples, self.theta, rate, "highpass", self.zero_phase > 0)
 
 
 @dataclass(frozen=True)
@@ -255,15 +263,21 @@ class Lp(_Butterworth):
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies below `theta` Hz: everything where that is beyond half the rate."""
-        if self.theta >= rate / 2:
+        if self.leaves(samples, rate):
             return samples.copy()
-        return _butterworth(samples, self.theta, rate, "lowpass")
+        return _butterworth(samples, self.theta, rate, "lowpass", self.zero_phase > 0)
+
+    def leaves(self, samples: Samples, rate: int) -> bool:
+        """Say whether nothing lies above `theta` Hz at this rate."""
+        return self.theta >= rate / 2
 
 
-def _butterworth(samples: Samples, frequency: float, rate: int, kind: str) -> Samples:
-    from scipy.signal import butter, sosfilt
+def _butterworth(samples: Samples, frequency: float, rate: int, kind: str, twice: bool) -> Samples:
+    from scipy.signal import butter, sosfilt, sosfiltfilt
 
     sections = butter(2, frequency, kind, fs=rate, output="sos")
-    filtered = sosfilt(sections, samples.astype(np.float64))
+    wide = samples.astype(np.float64)
+    # The other direction pads by a few samples, which so short a clip does not have.
+    filtered = sosfiltfilt(sections, wide, padlen=min(9, len(wide) - 1)) if twice else sosfilt(sections, wide)
     limited: Samples = np.clip(filtered, -1.0, 1.0).astype(np.float32)
     return limited

@@ -80,6 +80,32 @@ class Clipping(Perturbation):
         limit = np.float32(self.theta)
         return np.clip(samples, -limit, limit)
 
+    def leaves(self, samples: Samples, rate: int) -> bool:
+        """Say whether the recording never reaches the limit."""
+        return bool(np.abs(samples).max(initial=0.0) <= self.theta)
+
+
+@dataclass(frozen=True)
+class ClippingPeak(Perturbation):
+    """Limit samples to [-theta, theta] of the recording's own peak: quiet ones are clipped as much as loud ones."""
+
+    name: ClassVar[str] = "clipping_peak"
+    family: ClassVar[str] = "level"
+    does: ClassVar[str] = (
+        "Limit samples to [-{theta:g}, {theta:g}] of the recording's peak: an overdriven input, however quiet the file"
+    )
+
+    theta: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.theta <= 1.0:
+            raise ValueError("theta must be above 0 and at most 1 (a share of the peak)")
+
+    def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
+        """Return the samples limited to [-theta, theta] of their peak."""
+        limit = np.float32(self.theta) * np.abs(samples).max(initial=np.float32(0.0))
+        return np.clip(samples, -limit, limit)
+
 
 @dataclass(frozen=True)
 class FarField(Perturbation):

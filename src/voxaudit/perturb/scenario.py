@@ -52,6 +52,7 @@ PERTURBATIONS = Registry(
         "highpass": "voxaudit.perturb.filter:Highpass",
         "amp": "voxaudit.perturb.level:Amp",
         "clipping": "voxaudit.perturb.level:Clipping",
+        "clipping_peak": "voxaudit.perturb.level:ClippingPeak",
         "drop": "voxaudit.perturb.dropout:Drop",
         "frame": "voxaudit.perturb.dropout:Frame",
         "hp": "voxaudit.perturb.filter:Hp",
@@ -112,12 +113,17 @@ class Scenario:
 def parse_scenario(text: str, sources: Mapping[str, Source] | None = None) -> Scenario:
     """Return the scenario that a string names; an unknown name or setting, or a slot, raises one line.
 
-    `sources` says by perturbation where noise or rooms come from; without, they are built in.
+    `sources` says by perturbation where noise or rooms come from; without, they are built in. By a scenario's id it
+    says where its audio is that somebody else made (`GivenAudio`).
     """
     text = text.strip()
     name, colon, setting = text.partition(":")
     if name == CLEAN and not colon:
         return Scenario(CLEAN, None)
+    if sources and text in sources and (colon or text in SLOTS):
+        from voxaudit.perturb.given import Given
+
+        return Scenario(text, Given(sources[text]))  # type: ignore[arg-type]
     if text in SLOTS and name not in (sources or {}):
         raise VoxauditError(f"scenario '{text}' needs {SLOTS[text]}")
     text = one_line(text, 120)
@@ -150,7 +156,7 @@ def parse_scenarios(
     """
     chosen = {CLEAN: Scenario(CLEAN, None)}
     for id_ in written_out(texts):
-        if id_ in SLOTS and id_.partition(":")[0] not in (sources or {}):
+        if id_ in SLOTS and not {id_, id_.partition(":")[0]} & set(sources or {}):
             continue
         _check_name(id_.strip())
         scenario = parse_scenario(id_, sources)

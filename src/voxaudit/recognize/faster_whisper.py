@@ -54,6 +54,11 @@ class FasterWhisper:
     def __post_init__(self) -> None:
         check_settings(self, "faster_whisper")
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English of the models for English alone, whose names end in `.en`; empty (any) of the others."""
+        return ("en",) if self.model.removesuffix(".pt").endswith(".en") else ()
+
     def require(self) -> None:
         """Raise one line if the package or the model is missing."""
         self._source()

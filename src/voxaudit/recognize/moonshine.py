@@ -62,6 +62,11 @@ class Moonshine:
                 f"recognizer 'moonshine': tokens_per_second must be above 0, not {self.tokens_per_second:g}"
             )
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English of the models that are known here; empty (any) of a folder."""
+        return ("en",) if self.model in ("tiny-en", "base") else ()
+
     def require(self) -> None:
         """Raise one line if the packages or the model are missing."""
         self._files()

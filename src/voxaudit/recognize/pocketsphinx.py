@@ -48,6 +48,11 @@ class PocketSphinx:
     def __post_init__(self) -> None:
         check_settings(self, "pocketsphinx")
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English of the model inside the package; empty (any) of another."""
+        return () if self.hmm else ("en",)
+
     def require(self) -> None:
         """Raise one line if the package or a model file is missing."""
         self._files()

@@ -80,19 +80,19 @@ class _Model:
         self._torch = torch
         try:
             # No savedir: files are read where they lie, nothing is linked or copied into the current folder.
-            self._model: Any = getattr(ASR, settings.kind).from_hparams(
+            self.model: Any = getattr(ASR, settings.kind).from_hparams(
                 source=str(folder.resolve()), savedir=None, run_opts={"device": settings.device}
             )
         except Exception as error:
             raise RecognizerError(
                 f"{folder}: SpeechBrain cannot load this as {settings.kind} ({one_line(error)})"
             ) from error
-        missing = set(self._model.MODULES_NEEDED) - set(self._model.mods.keys())
+        missing = set(self.model.MODULES_NEEDED) - set(self.model.mods.keys())
         if missing:  # the toolkit itself notices only when it hears
             raise RecognizerError(
                 f"{folder}: SpeechBrain cannot load this as {settings.kind} (no {', '.join(sorted(missing))} in it)"
             )
-        self._model.eval()
+        self.model.eval()
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         return [self._hear(audio) for audio in batch]
@@ -101,7 +101,7 @@ class _Model:
         torch = self._torch
         samples = np.ascontiguousarray(at_least(audio.samples, SHORTEST), np.float32)
         with torch.inference_mode():
-            texts, _ = self._model.transcribe_batch(
+            texts, _ = self.model.transcribe_batch(
                 torch.from_numpy(samples.copy())[None], torch.tensor([1.0])
             )
         return Transcript(texts[0] if isinstance(texts[0], str) else " ".join(texts[0]))

@@ -135,20 +135,20 @@ class _Model:
             )
         placed = {"device_map": settings.device} if settings.device == "auto" else {}
         try:
-            self._processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+            self.processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
             model: Any = kind.from_pretrained(
                 folder, local_files_only=True, dtype=getattr(torch, settings.dtype), **placed
             )
-            self._model = model.eval() if placed else model.eval().to(settings.device)
+            self.model = model.eval() if placed else model.eval().to(settings.device)
         except Exception as error:
             raise RecognizerError(
                 f"recognizer 'transformers': {settings.model} cannot be loaded ({one_line(error)})"
             ) from error
-        extractor = getattr(self._processor, "feature_extractor", self._processor)
+        extractor = getattr(self.processor, "feature_extractor", self.processor)
         self._rate = int(getattr(extractor, "sampling_rate", RATE))
         self._torch, self._settings = torch, settings
         self._ctc = "ForCTC" in name
-        self._request: Any = getattr(self._processor, "apply_transcription_request", None)
+        self._request: Any = getattr(self.processor, "apply_transcription_request", None)
         # Models normalized over time (wav2vec2-base) were trained without a mask: padding would change their answer.
         # A path is cut where padding begins, for which the model must tell its frames. Transducers go on in it, and
         # requests of unlike length would have to be padded in front, which not every model bears.
@@ -184,9 +184,9 @@ class _Model:
         yield group
 
     def _hear(self, samples: list[Samples]) -> list[str]:
-        whisper = self._model.config.model_type == "whisper"
+        whisper = self.model.config.model_type == "whisper"
         inputs = (
-            self._processor(
+            self.processor(
                 samples,
                 sampling_rate=self._rate,
                 return_tensors="pt",
@@ -195,9 +195,9 @@ class _Model:
             )
             if self._request is None
             else self._asked(samples)
-        ).to(self._model.device)
+        ).to(self.model.device)
         inputs = {
-            name: value.to(self._model.dtype) if value.is_floating_point() else value
+            name: value.to(self.model.dtype) if value.is_floating_point() else value
             for name, value in inputs.items()
         }
         return self._spell_ctc(inputs, samples) if self._ctc else self._spell(inputs)
@@ -220,14 +220,13 @@ class _Model:
         return self._request(**{name: value for name, value in known.items() if name in taken})
 
     def _spell_ctc(self, inputs: dict[str, Any], samples: list[Samples]) -> list[str]:
-        best = self._model(**inputs).logits.argmax(-1)
+        best = self.model(**inputs).logits.argmax(-1)
         counts = [best.shape[1]] * len(samples)
         if len(samples) > 1 and self._masks:
             lengths = inputs["attention_mask"].sum(-1)
-            counts = self._model._get_feat_extract_output_lengths(lengths).tolist()
+            counts = self.model._get_feat_extract_output_lengths(lengths).tolist()
         return [
-            str(self._processor.tokenizer.decode(row[:count]))
-            for row, count in zip(best, counts, strict=True)
+            str(self.processor.tokenizer.decode(row[:count])) for row, count in zip(best, counts, strict=True)
         ]
 
     def _spell(self, inputs: dict[str, Any]) -> list[str]:
@@ -238,14 +237,14 @@ class _Model:
         if chosen.max_new_tokens:
             options["max_new_tokens"] = chosen.max_new_tokens
         try:
-            tokens = self._model.generate(**inputs, **options)
+            tokens = self.model.generate(**inputs, **options)
         except ValueError as error:  # such as a language for a model that has only one
             raise RecognizerError(f"recognizer 'transformers': {one_line(error, 200)}") from error
         tokens = getattr(tokens, "sequences", tokens)
         if "input_ids" in inputs:  # the request comes first
             tokens = tokens[:, inputs["input_ids"].shape[1] :]
-        texts = self._processor.batch_decode(tokens, skip_special_tokens=True)
-        spoken = getattr(self._processor, "extract_transcription", list)
+        texts = self.processor.batch_decode(tokens, skip_special_tokens=True)
+        spoken = getattr(self.processor, "extract_transcription", list)
         return [str(text) for text in spoken(texts)]
 
 

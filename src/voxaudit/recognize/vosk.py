@@ -40,6 +40,11 @@ class Vosk:
 
     model: str = setting("small-en-us", help="fetched model, or the folder of another", path=True)
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English of the model that is known here; empty (any) of a folder."""
+        return ("en",) if self.model == "small-en-us" else ()
+
     def require(self) -> None:
         """Raise one line if the package or the model is missing."""
         self._folder()

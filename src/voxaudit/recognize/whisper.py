@@ -50,6 +50,11 @@ class Whisper:
     def __post_init__(self) -> None:
         check_settings(self, "whisper")
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """English of the models for English alone, whose names end in `.en`; empty (any) of the others."""
+        return ("en",) if self.model.removesuffix(".pt").endswith(".en") else ()
+
     def require(self) -> None:
         """Raise one line if the package or the model is missing."""
         self._file()
@@ -88,7 +93,7 @@ class _Model:
 
         torch.set_num_threads(settings.threads)
         try:
-            self._model: Any = whisper.load_model(str(file), device=settings.device)
+            self.model: Any = whisper.load_model(str(file), device=settings.device)
         except Exception as error:
             raise RecognizerError(f"{file}: whisper cannot load this model ({one_line(error)})") from error
         self._options: dict[str, Any] = {
@@ -107,7 +112,7 @@ class _Model:
 
     def _hear(self, audio: Audio) -> Transcript:
         samples = np.ascontiguousarray(at_least(audio.samples, SHORTEST), np.float32)
-        answer = self._model.transcribe(samples, **self._options)
+        answer = self.model.transcribe(samples, **self._options)
         segments = answer["segments"]
         words = tuple(
             Word(word["word"].strip(), float(word["start"]), float(word["end"]), float(word["probability"]))

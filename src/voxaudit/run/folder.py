@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from voxaudit.corpus.base import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import url_of
 from voxaudit.tables import (
@@ -39,6 +40,7 @@ _SHAPE = {
     "sources": {"*": {"description": str, "fingerprint": str, "folder": str}},
     "corpora": {"*": _CORPUS},
     "not_heard": _NAMED,
+    "unchanged": {"*": {"unchanged": int, "of": int}},
     "versions": _NAMED,
     "report": {"attributes": [str], "gates": dict},
 }
@@ -117,6 +119,12 @@ class Run:
         table = read_table(path)
         require_types(table.schema, _TABLES[name], path)
         return table
+
+
+def clean_corpus(run: Run) -> Corpus:
+    """Return the clean speech of a run, which stands first in its table: the corpus that scenarios are made of."""
+    about = run.config["corpus"]
+    return Corpus(about["name"], "run", run.corpus.head(int(about["utterances"])), source=str(run.folder))
 
 
 PUBLISHED = (

@@ -14,6 +14,7 @@ from voxaudit.corpus import Corpus, Utterance, base_language
 from voxaudit.files import RemoteError, stamp, url_of
 from voxaudit.options import Limits
 from voxaudit.perturb import CLEAN, Scenario
+from voxaudit.perturb.given import Given
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.store import Store
 from voxaudit.run.trial import Outcome, Trial, recognizer_digest, trial_key
@@ -71,11 +72,20 @@ class Plan:
         return sum(len(corpus) * len(scenarios) for corpus, scenarios in self.parts_of(recognizer))
 
     def parts_of(self, recognizer: str) -> list[tuple[Corpus, tuple[Scenario, ...]]]:
-        """Return the corpora a recognizer hears, each with its scenarios."""
-        clean = (self.corpus, self.scenarios_of(recognizer))
-        if isinstance(self.recognizers[recognizer], AnswersById):
+        """Return the corpora a recognizer hears, each with its scenarios; speech in a language it lacks is left out."""
+        told = self.recognizers[recognizer]
+        corpus, scenarios = _known_to(told, self.corpus), self.scenarios_of(recognizer)
+        given = {one: one.perturbation for one in scenarios if isinstance(one.perturbation, Given)}
+        clean = (corpus, tuple(one for one in scenarios if one not in given))
+        if isinstance(told, AnswersById):
             return [clean]
-        return [clean, *((corpus, (Scenario(role, None),)) for role, corpus in self.natural.items())]
+        ids = pl.col("id")
+        made = [
+            (replace(corpus, table=corpus.table.filter(ids.is_in(list(by.source.files)))), (one,))
+            for one, by in given.items()
+        ]
+        natural = ((_known_to(told, corpus), role) for role, corpus in self.natural.items())
+        return [clean, *made, *((corpus, (Scenario(role, None),)) for corpus, role in natural)]
 
 
 def in_language(recognizer: Recognizer, language: str | None) -> Recognizer:
@@ -92,6 +102,28 @@ def in_language(recognizer: Recognizer, language: str | None) -> Recognizer:
         return recognizer
     told: Recognizer = replace(recognizer, language=base_language(language))  # type: ignore[type-var]
     return told
+
+
+def languages_of(recognizer: Recognizer) -> tuple[str, ...]:
+    """Return the only languages that a recognizer knows (its attribute `languages`); empty where it may know any.
+
+    >>> from voxaudit.recognize import make_recognizer
+    >>> languages_of(make_recognizer("pocketsphinx")), languages_of(make_recognizer("openai"))
+    (('en',), ())
+    """
+    return tuple(getattr(recognizer, "languages", ()))
+
+
+def _known_to(recognizer: Recognizer, corpus: Corpus) -> Corpus:
+    """Return the utterances in a language that a recognizer knows, and those whose language is not known."""
+    known = languages_of(recognizer)
+    if not known or "language" not in corpus.table.columns:
+        return corpus
+    spoken = corpus.table["language"]
+    foreign = [one for one in spoken.drop_nulls().unique().to_list() if base_language(one) not in known]
+    if not foreign:
+        return corpus
+    return replace(corpus, table=corpus.table.filter(spoken.is_null() | ~spoken.is_in(foreign)))
 
 
 def _speaking(corpus: Corpus, language: str | None) -> Corpus:

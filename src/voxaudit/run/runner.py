@@ -7,15 +7,17 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from voxaudit import __version__
+from voxaudit.audio import AudioError, read
 from voxaudit.corpus import Corpus, labeled
 from voxaudit.corpus.roles import in_roles, join_tables
 from voxaudit.errors import VoxauditError, one_line
@@ -23,8 +25,10 @@ from voxaudit.files import publish
 from voxaudit.files import require as require_url
 from voxaudit.options import RunOptions, takes_options
 from voxaudit.perturb import open_slots, parse_scenarios
+from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, describe_sources, open_sources
+from voxaudit.perturb.sources.open import is_given
 from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require, settings_of
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.budget import Budget, Meter, is_remote
@@ -63,7 +67,8 @@ def run_trials(
     the folder `out` as they come: run the same again and only what is missing is heard. `corpora` are further corpora
     by role (`accented`, `far_field_ami`): each is a scenario of that name, heard as it is. `sources` are folders of
     noise or rooms by perturbation, in place of the built-in ones; crosstalk is other speakers of the corpus unless a
-    folder is given.
+    folder is given. Under a scenario's id (`pgd:1`) they are audio that somebody else made in place of it: a folder or
+    manifest, whose files have the utterances' ids or names.
 
     The options of `RunOptions` can be given together as `options`, and each by its name (`workers=2`). `timeout`
     (seconds) and `retries` are per trial; a trial that fails is recorded with its reason and, unless `retry_failed`,
@@ -121,6 +126,7 @@ def make_plan(
     """Return the grid of a run, and {scenario id: what it needs} of the slots that nothing fills."""
     corpus = labeled(corpus)
     natural = in_roles({role: labeled(one) for role, one in (corpora or {}).items()})
+    scenarios = [*scenarios, *(name for name in sources or {} if is_given(name) and name not in scenarios)]
     opened = open_sources(sources or {}, perturbation_names(scenarios), corpus)
     plan = Plan(corpus, named_recognizers(recognizers), parse_scenarios(scenarios, opened), seed, natural)
     not_heard = open_slots(scenarios, [*natural, *(scenario.id for scenario in plan.scenarios)])
@@ -265,7 +271,7 @@ def _named_error(name: str, error: RecognizerError) -> RecognizerError:
 
 def prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> None:
     """Write what the run is asked, after checking that the folder does not hold another run."""
-    config = {**_config(plan), "not_heard": dict(not_heard)}
+    config = {**_config(plan), "not_heard": dict(not_heard), "unchanged": _unchanged(plan)}
     if (folder / "run.json").exists():
         before = read_config(folder)
         for what, old, new in (
@@ -317,6 +323,33 @@ def _config(plan: Plan) -> dict[str, Any]:
             **{package: metadata.version(package) for package in packages},
         },
     }
+
+
+LOOKED_AT = 200
+"""Recordings that are looked at to say how many a scenario leaves as they are."""
+
+
+def _unchanged(plan: Plan) -> dict[str, dict[str, int]]:
+    """Return, by scenario, how many of some recordings come out as they went in, where that can be.
+
+    Who clips quiet speech at a share of full scale hears clean speech again, and would call it robustness.
+    """
+    asked = {
+        one.id: one.perturbation
+        for one in plan.scenarios
+        if one.perturbation is not None and type(one.perturbation).leaves is not Perturbation.leaves
+    }
+    counts = dict.fromkeys(asked, 0)
+    seen = 0
+    if asked:
+        step = max(1, len(plan.corpus) // LOOKED_AT)
+        for utterance in islice(islice(plan.corpus, 0, None, step), LOOKED_AT):
+            with suppress(AudioError):
+                clip = read(utterance.audio, start=utterance.start, duration=utterance.duration)
+                seen += 1
+                for name, perturbation in asked.items():
+                    counts[name] += perturbation.leaves(clip.samples, clip.rate)
+    return {name: {"unchanged": count, "of": seen} for name, count in counts.items() if count}
 
 
 def _transcripts(plan: Plan, store: Store) -> Iterator[pl.DataFrame]:

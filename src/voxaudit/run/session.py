@@ -17,7 +17,7 @@ from voxaudit.run.cache import opened_cache
 from voxaudit.run.folder import make_folder
 from voxaudit.run.local import Pool
 from voxaudit.run.lock import hold
-from voxaudit.run.plan import UNREADABLE, hash_recordings, trial_of
+from voxaudit.run.plan import UNREADABLE, hash_recordings, in_language, trial_of
 from voxaudit.run.store import Store
 from voxaudit.run.trial import Outcome, recognizer_digest
 from voxaudit.run.worker import Job
@@ -31,7 +31,8 @@ class Session:
 
     What was heard before, in this session or an earlier one, is not heard again. `scenarios` maps ids to scenarios; it
     may make them on the way. It travels to the workers, so it must be picklable. Use it as a context manager. Of the
-    options of a run it keeps those that need no whole grid, and refuses the others; each can be given by name too.
+    options of a run it keeps those that need no whole grid, and refuses the others; each can be given by name too. A
+    recognizer that can be told the language is told that of the utterance (attribute `language`), as in a run.
     """
 
     def __init__(
@@ -56,13 +57,8 @@ class Session:
             self._stack.enter_context(hold(make_folder(self.folder)))
             self._store = self._stack.enter_context(closing(Store(self.folder / "trials.sqlite")))
             self._cache = self._stack.enter_context(opened_cache(self._options.cache))
-            self._digests, self._known, self._pools = {}, {}, {}
-            for name, recognizer in self._recognizers.items():
-                self._digests[name] = recognizer_digest(recognizer.fingerprint())
-                self._known[name] = self._store.outcomes(name)
-                job = Job(recognizer, self._scenarios, self._options.seed, self._options.limits)
-                pool = Pool(job, self._options, self.folder / "workers.log")
-                self._pools[name] = self._stack.enter_context(pool)
+            self._known = {name: self._store.outcomes(name) for name in self._recognizers}
+            self._listeners: dict[tuple[str, str | None], tuple[str, Pool]] = {}
         except OSError as error:
             self._stack.close()
             where = error.filename or self.folder
@@ -87,14 +83,43 @@ class Session:
         return {name: self._hear(name, asked, hashes) for name in recognizers or self._recognizers}
 
     def _hear(self, name: str, asked: Sequence[Asked], hashes: Mapping[str, str]) -> list[Outcome]:
+        spoken = [utterance.attributes.get("language") for utterance, _ in asked]
+        languages = list(dict.fromkeys(spoken))
+        parts = {
+            language: iter(
+                self._hear_in(
+                    name,
+                    language,
+                    [one for one, own in zip(asked, spoken, strict=True) if own == language],
+                    hashes,
+                )
+            )
+            for language in languages
+        }
+        return [next(parts[language]) for language in spoken]
+
+    def _listener(self, name: str, language: str | None) -> tuple[str, Pool]:
+        """Return the digest and the workers of a recognizer that was told a language."""
+        told = in_language(self._recognizers[name], language)
+        key = (name, getattr(told, "language", None))
+        if key not in self._listeners:
+            job = Job(told, self._scenarios, self._options.seed, self._options.limits)
+            pool = self._stack.enter_context(Pool(job, self._options, self.folder / "workers.log"))
+            self._listeners[key] = (recognizer_digest(told.fingerprint()), pool)
+        return self._listeners[key]
+
+    def _hear_in(
+        self, name: str, language: str | None, asked: Sequence[Asked], hashes: Mapping[str, str]
+    ) -> list[Outcome]:
         known = self._known[name]
+        digest, pool = self._listener(name, language)
         trials = [
             trial_of(
                 utterance,
                 self._scenarios[scenario],
                 hashes[str(utterance.audio)],
                 self._options.seed,
-                self._digests[name],
+                digest,
             )
             for utterance, scenario in asked
         ]
@@ -111,7 +136,7 @@ class Session:
             found = self._cache.find(list(missing))
             self._record(name, (Outcome(missing.pop(key), *answer) for key, answer in found.items()))
         try:
-            for outcomes in self._pools[name].hear(iter(list(missing.values()))):
+            for outcomes in pool.hear(iter(list(missing.values()))):
                 self._record(name, outcomes)
                 self.heard += len(outcomes)
                 if self._cache is not None:

@@ -14,46 +14,61 @@ from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.speak import made
 from voxaudit.speak.base import Voice, speak
 
-VERSION = 1
+VERSION = 2
 """Raise it when the same texts and voices would give other samples."""
 
 RATE = 16_000
 MOST_CLIPS = 400
 
-VOICES = (
-    Voice(language="en-US"),
-    Voice(language="en-GB"),
-    Voice(language="en-US", pitch=0.75, tract=1.12),
-    Voice(language="en-GB", pitch=0.75, tract=1.12),
+PICO = {"en": ("en-US", "en-GB"), "de": ("de-DE",), "es": ("es-ES",), "fr": ("fr-FR",), "it": ("it-IT",)}
+"""The languages that have voices, and which."""
+SPEAKERS = 12
+"""Speakers of a language: its voices in turn, each time set otherwise."""
+# (pitch, tract, speed): low and long to high and short, as grown people differ. The first is the voice as it is.
+_SETTINGS = (
+    (1.0, 1.0, 1.0),
+    (0.75, 1.12, 1.0),
+    (1.2, 0.95, 1.05),
+    (0.85, 1.05, 1.1),
+    (1.1, 1.0, 0.92),
+    (0.7, 1.15, 0.95),
+    (1.3, 0.92, 1.0),
+    (0.9, 1.08, 0.9),
+    (1.05, 0.97, 1.15),
+    (0.8, 1.1, 1.08),
+    (1.25, 0.98, 0.95),
+    (0.95, 1.03, 1.05),
 )
-"""Four native voices, two of them low."""
-OTHERS = {"de": "de-DE", "es": "es-ES", "fr": "fr-FR", "it": "it-IT"}
-"""The languages besides English that have a voice."""
 
 
 def voices_of(language: str | None) -> tuple[Voice, ...]:
-    """Return four voices of a language, English where none is named; a language without any raises one line.
+    """Return twelve speakers of a language, English where none is named; a language without any raises one line.
 
-    >>> [voice.language for voice in voices_of("es-MX")]
-    ['es-ES', 'es-ES', 'es-ES', 'es-ES']
+    They are the language's voices at several pitches, vocal tracts and speeds, so they differ less than twelve people.
+
+    >>> len(voices_of("es-MX")), {voice.language for voice in voices_of("es-MX")}
+    (12, {'es-ES'})
+    >>> [str(voice) for voice in voices_of("en")[1:3]]
+    ['pico en-GB pitch=1 speed=1 tract=1', 'pico en-US pitch=0.75 speed=1 tract=1.12']
     """
-    base = base_language(language or "en")
-    if base == "en":
-        return VOICES
-    if base not in OTHERS:
+    own = PICO.get(base_language(language or "en"))
+    if own is None:
         raise VoxauditError(
-            f"no synthetic voice speaks '{one_line(str(language), 40)}': there are voices for en,"
-            f" {', '.join(OTHERS)}. Give recordings (`path`) in the role synthetic"
+            f"no synthetic voice speaks '{one_line(str(language), 40)}': there are voices for {', '.join(PICO)}."
+            " Give recordings (`path`) in the role synthetic"
         )
-    kinds = ((1.0, 1.0), (0.75, 1.12), (1.2, 0.95), (0.85, 1.05))
-    return tuple(Voice(language=OTHERS[base], pitch=pitch, tract=tract) for pitch, tract in kinds)
+    every = ((name, setting) for setting in _SETTINGS for name in own)
+    return tuple(
+        Voice(language=name, pitch=pitch, tract=tract, speed=speed)
+        for name, (pitch, tract, speed) in islice(every, SPEAKERS)
+    )
 
 
-def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Voice] = VOICES) -> Path:
+def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Voice]) -> Path:
     """Read every distinct text aloud and return the `manifest.csv` of `folder`; made once, it is not made again.
 
     Every voice reads every text as long as that is at most 400 clips, else each text is read by the next voice.
-    16-bit WAV at 16 kHz; columns id, audio, speaker (the voice), text, voice.
+    16-bit WAV at 16 kHz; columns id, audio, speaker (the voice's language and number), text, voice (how it is set).
     """
     said = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
     if not said:
@@ -77,7 +92,7 @@ def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Vo
             {
                 "id": f"{number:04d}",
                 "audio": name,
-                "speaker": f"voice{voice + 1}",
+                "speaker": f"{voices[voice].language}-{voice + 1}",
                 "text": text,
                 "voice": str(voices[voice]),
             }

@@ -27,6 +27,8 @@ class Slope:
     p: float
     by_decade: bool
     """True where the slope is per factor of ten of x."""
+    intercept: float = 0.0
+    """The median of y less the slope times the median of x (of its logarithm)."""
 
 
 def theil_sen(x: FloatArray, y: FloatArray) -> Slope:
@@ -40,7 +42,8 @@ def theil_sen(x: FloatArray, y: FloatArray) -> Slope:
     by_decade = bool(x.min() > 0 and x.max() / x.min() >= _DECADE)
     line, rank = theilslopes(y, np.log10(x) if by_decade else x), kendalltau(x, y)
     slope, low, high = map(float, (line.slope, line.low_slope, line.high_slope))
-    return Slope(slope, low, high, float(rank.statistic), float(rank.pvalue), by_decade)
+    tau, p = float(rank.statistic), float(rank.pvalue)
+    return Slope(slope, low, high, tau, p, by_decade, float(line.intercept))
 
 
 def pareto_front(x: FloatArray, y: FloatArray) -> NDArray[np.bool_]:

@@ -33,13 +33,14 @@ AUDIT = Audit(
         {"recognizers": "hf:models/wav2vec2", "method": "pgd", "snr": (30, 20), "out": "runs/attack"},
     ),
     source="CORPUS",
-    source_help="a corpus with reference texts; or the folder of a finished attack, or of a run with one, to read it"
-    " again",
+    source_help="a corpus with reference texts; a run, of which RECOGNIZERS are attacked; or the folder of a finished"
+    " attack, or of a run with one, to read it again",
     options={
         "recognizers": OPTIONS["recognizers"].noting(
             "what is attacked: file.py:object or module:object with gradients, hf:FOLDER; by blackbox, any engine;"
-            " NAME=hf:FOLDER is called as in a run"
+            " NAME=whisper:tiny.en is called as in a run"
         ),
+        "where": OPTIONS["where"].noting("such as language=en"),
         "method": Option(
             "noise for each utterance by gradient, one noise for all, or by transcripts alone",
             choices=("pgd", "universal", "blackbox"),

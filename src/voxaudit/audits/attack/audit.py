@@ -36,12 +36,17 @@ from voxaudit.audits.attack.campaign import Campaign, Plan
 from voxaudit.audits.attack.result import Row, transcript_rows
 from voxaudit.audits.audit import asks
 from voxaudit.audits.hearing import as_written, corpus_to_hear, finished, left_out, reading
-from voxaudit.corpus import Corpus, Utterance, labeled
-from voxaudit.errors import VoxauditError
+from voxaudit.audits.scores import is_run
+from voxaudit.corpus import Corpus, Utterance, base_language, labeled, read_corpus
+from voxaudit.corpus.merge import LANGUAGE
+from voxaudit.corpus.select import select
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.recognize.attack.gradient import Norm, Pgd, UniversalSettings
-from voxaudit.recognize.attack.models import AttackError, VictimLike, open_victims
-from voxaudit.run.folder import make_folder
+from voxaudit.recognize.attack.models import AttackError, Victim, VictimLike, open_victims
+from voxaudit.registry import suggest
+from voxaudit.run.folder import Run, clean_corpus, make_folder
+from voxaudit.run.plan import in_language, languages_of
 from voxaudit.run.progress import Progress
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score import normalizer, score_transcripts
@@ -72,6 +77,7 @@ def attack(
     target: str | None = None,
     transfer: Sequence[VictimLike] | Mapping[str, VictimLike] = (),
     utterances: int | None = None,
+    where: Sequence[str] = (),
     attributes: Sequence[str] = (),
     norm: Norm = "l2",
     steps: int = 50,
@@ -93,27 +99,32 @@ def attack(
     ratio `snr` (dB), and the other ones and those of `transfer` hear the result. The folder `out` gets the adversarial
     audio with a manifest, the universal perturbations, `transcripts.parquet`, `scores.parquet` (with SRB's scenario
     ids, so that the robustness audit reads it) and `attack.json`. A finished attack's folder, or a run with one in its
-    folder `attack`, is read again and nothing is heard.
+    folder `attack`, is read again and nothing is heard. A run and `recognizers`, under the names they have in it,
+    attack the run's clean speech: what is found stays in its folder `attack` and stands in its report and its
+    robustness.
 
     `method` is `pgd` (noise for each utterance by gradient, SRB Eq. 1 to 3: `steps`, `restarts`, a bound in `norm`;
     an utterance is done at a word error rate of `enough`, with 0 never before the last step, as in the paper; `target`
     is a text it shall hear), `universal` (one noise for all, Algorithm 1: found in `epochs` passes over `dev`,
     without one on half of the speakers) or `blackbox` (by `queries` transcripts per utterance; any recognizer).
-    `recognizers` are names (`hf:FOLDER`, `file.py:object`, an engine; `NAME=hf:FOLDER` gives it the name it has in a
-    run), models with gradients (`Differentiable`) or
-    recognizers. `utterances` attacks only so many, of as many speakers and groups of the `attributes` as possible;
-    `batch` are taken at a time. The options of `RunOptions` can be given together as `options`, and some by their
-    names (`workers=2`).
+    `recognizers` are names (`whisper:tiny.en`, `hf:FOLDER`, `file.py:object`, an engine; `NAME=hf:FOLDER` gives it the
+    name it has in a run), models with gradients (`Differentiable`) or recognizers. `where` are clauses that choose
+    utterances (`language=en`); `utterances` attacks only so many, of as many speakers and groups of the `attributes` as
+    possible; `batch` are taken at a time. The options of `RunOptions` can be given together as `options`, and some by
+    their names (`workers=2`).
 
     The harm is the change of the pooled word error rate; its interval resamples speakers, or utterances where fewer
     than five speakers are known, and it is shown where the interval leaves out 0.
     """
     plan = Plan(method, tuple(dict.fromkeys(map(float, snr))), target, queries=queries)
     folder = finished(source, NAME, FOUND)
-    if folder is not None:
-        if out is not None or recognizers or utterances is not None or plan != Plan():
+    run = None if folder is None or not is_run(folder.parent) else Run(folder.parent)
+    if folder is not None and (run is None or not recognizers):
+        if out is not None or recognizers or utterances is not None or where or plan != Plan():
             raise VoxauditError(
-                "a finished attack is read again, nothing is heard: give a corpus to make one", see=("out",)
+                "a finished attack is read again, nothing is heard: give a corpus to make one, or a run and what is"
+                " attacked",
+                see=("out", "recognizers"),
             )
         return _answer(folder)
     options = RunOptions.of(options, **given)
@@ -127,23 +138,20 @@ def attack(
     )
     if not recognizers:
         raise VoxauditError("name what is attacked", see=("recognizers",))
+    victims = open_victims(recognizers)
+    if run is not None:
+        source, out = clean_corpus(run), out or folder
+        _require_heard([victim.name for victim in victims], run)
     if out is None:
         raise VoxauditError("name a folder for what is found", see=("out",))
-    corpus = labeled(
-        corpus_to_hear(
-            source,
-            format=format,
-            columns=columns,
-            skip_bad_rows=skip_bad_rows,
-            utterances=utterances,
-            attributes=attributes,
-            seed=options.seed,
-        )
-    )
-    victims = open_victims(recognizers)
+    if isinstance(source, str | Path):
+        source = read_corpus(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
+    if where and isinstance(source, Corpus):
+        source = select(source, where)
+    corpus = labeled(corpus_to_hear(source, utterances=utterances, attributes=attributes, seed=options.seed))
+    victims = [_told(victim, corpus) for victim in victims]
     if method != "blackbox":
-        for victim in victims:
-            victim.differentiable(method)
+        victims = [victim.with_gradient(method) for victim in victims]
     spoken, without = _with_reference(corpus, target)
     listeners = open_victims(transfer)
     everyone = [*victims, *(one for one in listeners if one.name not in {v.name for v in victims})]
@@ -164,6 +172,34 @@ def attack(
     _write(Attack(tuple(rows), without, tuple(notes)), heard, corpus, folder)
     said = f"audio, transcripts.parquet, scores.parquet (for the audit `robustness`), {FOUND}"
     return as_written(_answer(folder), folder, said)
+
+
+def _require_heard(names: Sequence[str], run: Run) -> None:
+    """Raise one line where something is attacked that the run has not heard: it would have nothing to stand beside."""
+    known = list(run.config["recognizers"])
+    for name in names:
+        if name not in known:
+            raise VoxauditError(
+                f"{run.folder}: no recognizer '{one_line(name, 60)}' was heard in this run.{suggest(name, known)} Give"
+                f" what is attacked the name it has there, NAME=..., which is one of: {', '.join(known)}",
+                see=("recognizers",),
+            )
+
+
+def _told(victim: Victim, corpus: Corpus) -> Victim:
+    """Return what is attacked, told which language is spoken where it can be; several languages raise one line."""
+    if victim.recognizer is None:
+        return victim
+    spoken = corpus.table[LANGUAGE].drop_nulls().unique().to_list() if LANGUAGE in corpus.attributes else []
+    languages = sorted({base_language(one) for one in spoken})
+    known = languages_of(victim.recognizer)
+    if len(languages) > 1 or any(known and one not in known for one in languages):
+        raise VoxauditError(
+            f"the utterances are in {', '.join(languages)}: attack '{victim.name}' in one language that it knows"
+            f" (where language={(*known, *languages)[0]})",
+            see=("where",),
+        )
+    return replace(victim, recognizer=in_language(victim.recognizer, next(iter(languages), None)))
 
 
 def _with_reference(corpus: Corpus, target: str | None) -> tuple[list[Utterance], dict[str, int]]:

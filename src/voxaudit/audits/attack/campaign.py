@@ -131,7 +131,8 @@ class Campaign:
         return kept, clips
 
     def _pgd(self) -> Iterator[_Made]:
-        model = self.victim.differentiable("pgd")
+        model = self.victim.model
+        assert model is not None
         utterances, audio = self._clips(self.utterances, model.rate)
         clips = [one.samples for one in audio]
         texts = [one.text or "" for one in utterances]
@@ -158,7 +159,8 @@ class Campaign:
             yield _Made(scenario, snr, utterances, tried, after, queries, seconds, shown)
 
     def _universal(self) -> Iterator[_Made]:
-        model = self.victim.differentiable("universal")
+        model = self.victim.model
+        assert model is not None
         dev, test = self._halves()
         dev, dev_audio = self._clips(dev, model.rate)
         test, audio = self._clips(test, model.rate)

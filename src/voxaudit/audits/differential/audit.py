@@ -14,13 +14,16 @@ import polars as pl
 
 from voxaudit.answer import (
     Answer,
+    Bars,
     Cell,
+    Curves,
     Figure,
     Finding,
     Forest,
     ForestRow,
     Note,
     Refusal,
+    Series,
     Table,
     Tables,
     Verdict,
@@ -31,9 +34,11 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.differential.measure import Disagreement, is_distances, measure_disagreement, read_grids
 from voxaudit.audits.differential.views import CELL, TAUS, Agreement, View, agree, ask, view_of
-from voxaudit.audits.scores import Names, Source, Transcripts
-from voxaudit.errors import VoxauditError
+from voxaudit.audits.scores import Names, Source, Transcripts, unchanged_notes
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.comprehensibility import Ratings, published_ratings, read_ratings, select
+from voxaudit.perturb.scenario_id import show_setting
+from voxaudit.registry import suggest
 from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
@@ -95,6 +100,7 @@ def differential(
     exclude: Sequence[str] = (),
     min_comprehensibility: float | None = None,
     ratings: str | Path | Ratings | None = None,
+    reference: str | None = None,
     normalizer: str = "basic",
     full: bool = False,
     confidence: float = 0.95,
@@ -115,6 +121,8 @@ def differential(
 
     `scenario` chooses disturbed scenarios, `exclude` leaves some out (`scale:0.6`, or a whole perturbation), and
     `min_comprehensibility` keeps those that people rated so (1 to 10; published ratings unless `ratings` are given).
+    With a `reference` group the others' violations by the plain rule are also given relative to its own, as the paper's
+    headline is (109 % more for speakers of other languages than for native ones).
     `detail` holds a `Differential` per corpus.
 
     >>> import polars as pl
@@ -151,7 +159,18 @@ def differential(
     else:
         found = [_from_transcripts(read, attribute, asked)]
     notes = [Note("selected", text) for text in read.notes]
-    return _answer(found, attribute, notes, full)
+    if read.run is not None:
+        heard = [one.id for part in found for one in part.view.scenarios]
+        notes += unchanged_notes([read.run], heard)
+    if reference is not None:
+        known = list(dict.fromkeys(group for one in found for group in one.view.groups))
+        if reference not in known:
+            raise VoxauditError(
+                f"{attribute}: no group '{one_line(reference, 60)}'.{suggest(reference, known)} There:"
+                f" {', '.join(known)}",
+                see=("reference",),
+            )
+    return _answer(found, attribute, notes, full, reference, asked.ratings)
 
 
 @dataclass(frozen=True)
@@ -315,7 +334,14 @@ def _little_room(view: View) -> Iterator[Note]:
 # The words
 
 
-def _answer(found: Sequence[Differential], attribute: str, notes: list[Note], full: bool) -> Answer:
+def _answer(
+    found: Sequence[Differential],
+    attribute: str,
+    notes: list[Note],
+    full: bool,
+    reference: str | None,
+    ratings: Ratings | None,
+) -> Answer:
     for one in found:
         notes += one.notes
         notes += [
@@ -327,9 +353,9 @@ def _answer(found: Sequence[Differential], attribute: str, notes: list[Note], fu
         audit="differential",
         title=f"Groups of {attribute} under disturbance",
         question={"attribute": attribute, "tau": list(taus)},
-        findings=tuple(finding for one in found for finding in _findings(one)),
-        tables=Tables(_tables(found, full)),
-        figures=tuple(_figures(found)),
+        findings=tuple(finding for one in found for finding in (*_findings(one), *_more(one, reference))),
+        tables=Tables((*_tables(found, full, reference), *_rating_table(ratings))),
+        figures=(*_figures(found), *_count_figures(found), *_rating_figure(ratings)),
         notes=tuple(notes),
         refusals=tuple(refusal for one in found for refusal in one.refusals),
         lead=LEAD,
@@ -463,6 +489,37 @@ def _violations(found: Differential) -> Finding:
     )
 
 
+def _relative(view: View, reference: str | None) -> dict[str, float]:
+    """Return by how many times its own the other groups' violations exceed those of the reference (0.5: half more)."""
+    totals = view.totals()
+    own = totals.pop(reference or "", 0)
+    return {group: count / own - 1.0 for group, count in totals.items()} if own else {}
+
+
+def _more(found: Differential, reference: str | None) -> Iterator[Finding]:
+    """Yield the paper's headline: how many more violations the other groups have on average, by the plain rule."""
+    more = _relative(found.view, reference)
+    if not more:
+        return
+    mean = sum(more.values()) / len(more)
+    others = next(iter(more)) if len(more) == 1 else f"the other {len(more)} groups"
+    average = "" if len(more) == 1 else " on average"
+    yield Finding(
+        id=finding_id("differential", found.corpus or None, found.attribute, "more_violations"),
+        measure="more_violations",
+        verdict="measured",
+        sentence=f"By the plain rule {others} ({found.attribute}) {'has' if len(more) == 1 else 'have'}{average}"
+        f" {100 * abs(mean):.1f} % {'more' if mean >= 0 else 'fewer'} violations than {reference}"
+        f" ({found.view.totals()[str(reference)]}). The rule counts violations by chance, too.",
+        estimate=mean,
+        unit="fraction",
+        corpus=found.corpus or None,
+        attribute=found.attribute,
+        group=next(iter(more)) if len(more) == 1 else None,
+        against=reference,
+    )
+
+
 FAMILY = "everything asked"
 _FARTHEST = pl.max_horizontal(pl.col("low").abs(), pl.col("high").abs())
 PLAIN = ("violations", "violations (plain rule)", "count")
@@ -474,10 +531,10 @@ TAU = ("tau", "beyond tau", "number")
 CORRECTED = ("p_adjusted", "p, corrected", "p")
 
 
-def _tables(found: Sequence[Differential], full: bool) -> Iterator[Table]:
+def _tables(found: Sequence[Differential], full: bool, reference: str | None) -> Iterator[Table]:
     first = found[0]
     names = ["corpus"] if len(found) > 1 else []
-    yield _groups(found, names)
+    yield _groups(found, names, reference)
     views = [("distances", first.view), *([] if first.wer is None else [("error rates", first.wer)])]
     every = pl.concat(view.comparisons.select(pl.lit(by).alias("by"), pl.all()) for by, view in views)
     tests = [GAP, "p", CORRECTED, "verdict"]
@@ -557,9 +614,10 @@ def _stacked(found: Sequence[Differential], frames: Sequence[pl.DataFrame]) -> p
     return pl.concat(frame.select(name, pl.all()) for name, frame in zip(corpora, frames, strict=True))
 
 
-def _groups(found: Sequence[Differential], names: Sequence[str]) -> Table:
+def _groups(found: Sequence[Differential], names: Sequence[str], reference: str | None) -> Table:
     rows = []
     for one in found:
+        more = _relative(one.view, reference)
         survived, of_wer = one.view.totals("surviving"), one.wer.totals() if one.wer else {}
         for group, violations in one.view.totals().items():
             chance = None if one.view.chance is None else one.view.chance[group]
@@ -570,6 +628,7 @@ def _groups(found: Sequence[Differential], names: Sequence[str]) -> Table:
                     "group": group,
                     "speakers": one.speakers and one.speakers[group],
                     "violations": violations,
+                    "more": more.get(group),
                     "by_chance": chance and chance.mean,
                     "by_chance_high": chance and chance.upper,
                     "p": chance and chance.p,
@@ -589,7 +648,16 @@ def _groups(found: Sequence[Differential], names: Sequence[str]) -> Table:
             " most, everything asked taken together."
         )
     high = ("by_chance_high", "by chance: 95th percentile", "number")
-    columns = [*names, "group", "speakers", PLAIN, ("by_chance", "by chance: mean", "number"), high]
+    compared = [("more", f"more than {reference}", "percent")] if reference is not None else []
+    columns = [
+        *names,
+        "group",
+        "speakers",
+        PLAIN,
+        *compared,
+        ("by_chance", "by chance: mean", "number"),
+        high,
+    ]
     columns += [("p", "p of the total", "p"), SURVIVING]
     columns += [("wer_violations", "by error rates", "count")] if found[0].wer else []
     return tabulate("groups", f"Violations by {found[0].attribute}", rows, columns, note=note)
@@ -639,3 +707,56 @@ def _figures(found: Sequence[Differential]) -> Iterator[Figure]:
             Forest(tuple(rows), "further apart than for the other group", no_difference=0.0, log=False),
             "surviving",
         )
+
+
+COUNTED = {"tolerance": "tolerances", "pair": "pairs", "perturbation": "perturbations"}
+"""The figures of the paper's sensitivity analysis (7 to 9), by what violations are counted by."""
+
+
+def _count_figures(found: Sequence[Differential]) -> Iterator[Figure]:
+    """Yield the violations of every group by tolerance, by pair of recognizers and by perturbation."""
+    for one in found:
+        counts = one.view.counts()
+        for by, id_ in COUNTED.items():
+            rows = counts.filter(pl.col("by") == by)
+            values = rows["value"].unique(maintain_order=True).to_list()
+            if len(values) < 2 or not rows["violations"].sum():
+                continue
+            series = tuple(
+                Series(group, tuple(Cell(float(count)) for count in rows.filter(group=group)["violations"]))
+                for group in one.view.groups
+            )
+            after = f"-{one.corpus}" if len(found) > 1 else ""
+            where = f" ({one.corpus})" if len(found) > 1 else ""
+            title = f"Violations by the plain rule, by {by}{where}"
+            alt = f"Bars of the violations that the plain rule counts for every group of {one.attribute}, by {by}."
+            yield Figure(
+                id_ + after, title, alt, Bars(tuple(values), series, "violations", "count"), "counts"
+            )
+
+
+def _rating_table(ratings: Ratings | None) -> Iterator[Table]:
+    if ratings is not None:
+        rows = [
+            {"perturbation": perturbation, "setting": show_setting(setting), "rating": rating}
+            for (perturbation, setting), rating in ratings.means.items()
+        ]
+        columns = ["perturbation", "setting", ("rating", "rated", "number")]
+        note = "1: nothing is understood, 10: as well as the original."
+        yield tabulate("ratings", "How comprehensible people found it", rows, columns, note=note, folded=True)
+
+
+def _rating_figure(ratings: Ratings | None) -> Iterator[Figure]:
+    """Yield the mean ratings of every perturbation, in the order of the table (the paper's Figure 5)."""
+    if ratings is None:
+        return
+    panels: dict[str, list[tuple[str, Cell]]] = {}
+    for (perturbation, setting), rating in ratings.means.items():
+        panels.setdefault(perturbation, []).append((show_setting(setting), Cell(rating / 10.0)))
+    drawn = tuple(
+        (name, tuple(tick for tick, _ in cells), (Series("rating", tuple(cell for _, cell in cells)),))
+        for name, cells in panels.items()
+    )
+    alt = "How comprehensible people found speech under every perturbation, as a share of the highest rating."
+    curves = Curves(drawn, "mean rating, of 10", "setting")
+    yield Figure("comprehensibility", "How comprehensible people found it", alt, curves, "ratings")

@@ -41,6 +41,7 @@ AUDIT = Audit(
             "file",
             "FILE",
         ),
+        "published": Option("put the models that Speech Robust Bench published beside, never ranked", "flag"),
     },
     questions=questions,
 )

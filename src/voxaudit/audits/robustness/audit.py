@@ -10,15 +10,9 @@ import polars as pl
 
 from voxaudit.answer import (
     Answer,
-    Bars,
-    Cell,
     Column,
-    Curves,
-    Figure,
     Finding,
-    HeatMap,
     Note,
-    Series,
     Table,
     finding_id,
     number_or_none,
@@ -27,18 +21,30 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.concentrated import COLUMNS_SHOWN, concentration_notes
-from voxaudit.audits.robustness.measure import FALLS, FEW, FLAT, GROWS, Robustness, measure_robustness
+from voxaudit.audits.robustness.figures import LABELS, MEASURES, OVERALL, WEIGHED, draw_figures
+from voxaudit.audits.robustness.measure import (
+    FALLS,
+    FEW,
+    FLAT,
+    GROWS,
+    MEASURED,
+    PUBLISHED,
+    Robustness,
+    measure_robustness,
+)
 from voxaudit.audits.robustness.trials import (
     PLACES,
     check_difficulty,
+    published_models,
     read_facts,
     read_trials,
+    with_attacks,
 )
-from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.audits.scores import Names, Scores, Source, unchanged_notes
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
-from voxaudit.perturb.settings import ALL, ATTACKED, CATEGORIES, Setting, in_steps
+from voxaudit.perturb.settings import ALL, ATTACKED, CATEGORIES
 from voxaudit.registry import suggest
 from voxaudit.score.quality.difficulty import choose_difficulties, quality_of
 from voxaudit.stats.multiplicity import farther_together
@@ -58,15 +64,7 @@ from voxaudit.wording import (
 AUDIT = "robustness"
 WORST = 5
 """Scenarios of a recognizer that are listed as its worst."""
-MOST_SERIES = 6
-"""Groups that are drawn in one panel; those with most speakers are."""
-MOST_BARS = 40
-ONE_SETTING = "one setting"
-MEASURES = {"wer": "WER", "werd": "WERD", "nwerd": "NWERD"}
-OVERALL = {ALL: "all disturbances", ATTACKED: "all attacks"}
-WEIGHED = {"werd": "", "nwerd": ", weighed by their difficulty"}
 FAMILY = "pairs of recognizers"
-LABELS = ("recognizer", *PLACES)
 ABOUT = (*LABELS, "attribute", "group", "against", "speakers", "utterances", "p", "p_adjusted")
 """What rows say of themselves under the names that findings have for it."""
 
@@ -91,6 +89,7 @@ def robustness(
     table: str | None = None,
     difficulty: Any = None,
     facts: Any = None,
+    published: bool = False,
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
@@ -112,7 +111,9 @@ def robustness(
     several clean corpora has one. Languages are then set apart, other scenarios are compared with clean speech of their
     own corpus, and averages are over corpora first. `reference` names the group that others are divided by
     (`{"gender": "male"}`). `table` is the one that is shown: `1` is the paper's Table 1. `facts`, a file or a table,
-    says of each recognizer what may go with its robustness. Intervals of differences come from `resamples` draws of
+    says of each recognizer what may go with its robustness (`parameters`, `hours`, `architecture` and `family` are also
+    drawn). `published` puts the models of Speech Robust Bench beside, as its authors published them: they are never
+    ranked, for they heard other speech. Intervals of differences come from `resamples` draws of
     speakers; groups are compared by shuffling speakers between them. `detail` (`Robustness`) has everything that was
     measured.
 
@@ -133,14 +134,12 @@ def robustness(
         raise VoxauditError(f"resamples must be at least 100, not {resamples}", see=("resamples",))
     if seed < 0:
         raise VoxauditError(f"seed must be at least 0, not {seed}", see=("seed",))
-    scores = Scores.of(
-        source,
+    scores = with_attacks(Scores.of(source, columns=columns)).select(
         recognizer=recognizer,
         scenario=_with_clean(scenario),
         corpus=corpus,
         language=language,
         where=where,
-        columns=columns,
     )
     if baseline is None:
         baseline = {key: name for run in scores.runs for key, name in run.config.get("baseline", {}).items()}
@@ -157,6 +156,7 @@ def robustness(
         quality=quality_of(origin, folders),
         reference=_checked(reference, trials.groups),
         facts=None if facts is None else read_facts(facts, trials.recognizers),
+        published=published_models() if published else None,
         confidence=confidence,
         resamples=resamples,
         seed=seed,
@@ -169,7 +169,7 @@ def robustness(
             replace(one, level=confidence) for one in _findings(found, confidence, scores.on_whom)
         ),
         tables=tables if table is None else _first(table, tables),  # type: ignore[arg-type]
-        figures=tuple(_figures(found, trials.groups)),
+        figures=tuple(draw_figures(found, trials.groups)),
         notes=(
             *_notes(scores, found),
             *found.notes,
@@ -262,6 +262,8 @@ def _points(row: Mapping[str, Any], measure: str) -> str:
 
 def _overall(found: Robustness, on_whom: str) -> Iterator[Finding]:
     """Yield what disturbed speech costs each recognizer on average, and where it costs most."""
+    if len(found.labels) > 1:
+        on_whom = ""  # it counts the speakers of all languages
     attacks = {one.category for one in found.settings.values() if one.attack}
     known = found.levels.filter(
         pl.col("werd").is_not_null(), ~((pl.col("level") == "category") & pl.col("name").is_in(attacks))
@@ -544,21 +546,26 @@ def _not_excluded(low: float | None, high: float | None, up_to: str, asked: int)
 
 
 def _slopes(found: Robustness) -> Iterator[Finding]:
-    """Yield what goes with robustness over recognizers."""
-    name = MEASURES[found.measure]
+    """Yield what goes with robustness over recognizers: under disturbance, and under attack."""
     for row in found.correlates.iter_rows(named=True):
-        fact, language = row["fact"], row.get("language")
+        fact, language, attacked = row["fact"], row.get("language"), row["name"] == ATTACKED
+        name = MEASURES[row["measure"]] + (" under attack" if attacked else "")
         says, left, excludes = f"No relation of {fact} and {name} is shown", "", None
         if row["verdict"] == "shown":
             says = f"More {fact} goes with {'higher' if row['slope'] > 0 else 'lower'} {name}"
         else:
             excludes = None if row["low"] is None else max(row["low"], row["high"], key=abs)
             left = f"; {not_excluded(excludes, 'one')}"
-        over = f"{row['recognizers']} recognizers" + ("" if language is None else f" ({language})")
+        there = "" if language is None else f" ({language})"
+        over = f"{row['recognizers']} recognizers{there}"
+        parts = (["attacks"] if attacked else []) + [fact]
+        if row["origin"] == PUBLISHED:
+            over = f"{row['recognizers']} models that Speech Robust Bench published{there}"
+            parts = [PUBLISHED, *parts]
         value = in_points(row["slope"], row["low"], row["high"])
         yield _finding(
             row,
-            fact,
+            *parts,
             measure="slope",
             verdict=row["verdict"],
             sentence=f"{says} over {over}: {value} per {row['scale']}{left}.",
@@ -587,6 +594,8 @@ def _lead(found: Robustness) -> str:
 
 def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
     yield from (Note("selected", text) for text in scores.notes)
+    if found.published.height:
+        yield Note("published", BESIDE)
     if found.measure == "nwerd":
         yield Note("difficulty", f"difficulties: {found.difficulty_source}", see=("difficulty",))
     single = found.groups.filter(pl.col("level") == "scenario")
@@ -605,6 +614,7 @@ def _notes(scores: Scores, found: Robustness) -> Iterator[Note]:
     for name, texts in described.items():
         text = "; ".join(dict.fromkeys(texts))
         yield Note("sound_source", f"{name}: {text}", {"perturbation": name, "source": text})
+    yield from unchanged_notes(scores.runs, scores.scenarios)
     left = list(dict.fromkeys(id_ for run in scores.runs for id_ in run.config.get("not_heard", {})))
     if left:
         text = f"not heard: {listed(left, 4)}; run.json says what each needs"
@@ -746,6 +756,18 @@ SHORT = {
 }
 """The columns of SRB's Table 1, in its order: NWERD, of attacks WERD."""
 TABLE_1 = "table_1"
+BESIDE = (
+    "Published are the models of Speech Robust Bench as its authors measured them, on other speech: no rank compares"
+    " them with the others."
+)
+
+
+ENDS = ("", "_low", "_high")
+
+
+def _with_ends(name: str, row: Mapping[str, Any], measure: str) -> dict[str, Any]:
+    """Return a measure of a row of `levels` and its limits, under another name."""
+    return {f"{name}{end}": row.get(f"{measure}{end}") for end in ENDS}
 
 
 def _table_1(found: Robustness) -> Table:
@@ -754,25 +776,31 @@ def _table_1(found: Robustness) -> Table:
     rows = []
     for key, part in found.levels.group_by(found.labels, maintain_order=True):
         own = {(row["level"], row["name"]): row for row in part.iter_rows(named=True)}
-        row = dict(zip(found.labels, key, strict=True))
-        row["clean"] = own.get(("scenario", CLEAN), {}).get("wer")
+        row = dict(zip(found.labels, key, strict=True)) | {"origin": MEASURED}
+        row |= _with_ends("clean", own.get(("scenario", CLEAN), {}), "wer")
         for name, short in SHORT.items():
             level = "overall" if name in (ALL, ATTACKED) else "category"
-            row[short] = own.get((level, name), {}).get("werd" if name in attacks else "nwerd")
+            row |= _with_ends(short, own.get((level, name), {}), "werd" if name in attacks else "nwerd")
         rows.append(row)
-    schema = {
-        **dict.fromkeys(found.labels, pl.String),
-        **dict.fromkeys(("clean", *SHORT.values()), pl.Float64),
-    }
+    rates = [f"{short}{end}" for short in ("clean", *SHORT.values()) for end in ENDS]
+    schema = {**dict.fromkeys((*found.labels, "origin"), pl.String), **dict.fromkeys(rates, pl.Float64)}
     frame = pl.DataFrame(rows, schema=schema)
+    if found.published.height:
+        known = [name for name in schema if name in found.published.columns or name == "origin"]
+        beside = found.published.with_columns(origin=pl.lit(PUBLISHED)).drop_nulls("AVG").select(known)
+        frame = pl.concat([frame, beside], how="diagonal")
     heard = [short for short in SHORT.values() if frame[short].count()]
     order = [*found.labels[1:], "AVG", "clean"]
     return _table(
         TABLE_1,
         "Table 1 of Speech Robust Bench",
         frame.sort(order, nulls_last=True, maintain_order=True) if heard else frame.clear(),
+        *(["origin"] if found.published.height else []),
         ("clean", "clean WER", "percent"),
-        *((short, short, "points") for short in heard),
+        *(
+            (short, short, "points", *((f"{short}_low", f"{short}_high") if short == "AVG" else ()))
+            for short in heard
+        ),
         note="NWERD by category of disturbance, and WERD under attack (Adv): less is better.",
         folded=True,
     )
@@ -812,7 +840,6 @@ def _group_tables(found: Robustness) -> Iterator[Table]:
 
 
 def _other_tables(found: Robustness) -> Iterator[Table]:
-    name = MEASURES[found.measure]
     columns = "perturbation step scenario value wer[low,high]"
     yield _table("curves", "From mild to harsh", found.curves, columns, folded=True)
     yield _table(
@@ -835,171 +862,41 @@ def _other_tables(found: Robustness) -> Iterator[Table]:
         ("draw_sd", "over draws", "percent"),
         ("sampling_sd", "over speakers", "percent"),
     )
+    over = pl.col("name").replace(OVERALL).alias("over")
+    several = ("over " if found.pareto["name"].n_unique() > 1 else "") + (
+        "origin " if found.published.height else ""
+    )
     yield _table(
         "correlates",
-        f"What goes with {name} over recognizers",
-        found.correlates,
-        "fact recognizers",
+        "What goes with robustness over recognizers",
+        found.correlates.with_columns(over),
+        f"{several}fact recognizers measure",
         ("slope", "slope (Theil-Sen)", "points", "low", "high"),
         ("scale", "per"),
         ("tau", "", "ratio"),
         "p p_adjusted verdict",
     )
+    yield _table(
+        "within",
+        "Within a family of recognizers",
+        found.within.with_columns(over),
+        f"{several}family fact recognizers",
+        ("smallest", "smallest", "number"),
+        ("largest", "largest", "number"),
+        ("slope", "slope (Theil-Sen)", "points"),
+        ("scale", "per"),
+        note="A description: so few recognizers make no test.",
+    )
     values = ("level", "value")
-    title = f"{name} by kind of recognizer"
-    yield _table("families", title, found.families, "fact", values, "recognizers median best worst")
+    title = "Robustness by kind of recognizer"
+    families = found.families.with_columns(over)
+    yield _table("families", title, families, f"{several}fact", values, "recognizers median best worst")
     yield _table(
         "pareto",
-        f"Recognizers that none beats in both a fact and {name}",
-        found.pareto,
-        "fact recognizer value",
-        ("estimate", name, "percent"),
+        "Recognizers that none beats in both a fact and robustness",
+        found.pareto.with_columns(over),
+        f"{several}fact recognizer value measure",
+        ("estimate", "errors added", "percent"),
         ("optimal", "beaten by none"),
         note="Less is better in both.",
     )
-
-
-# The figures
-
-
-def _figures(found: Robustness, groups: Mapping[str, list[str]]) -> Iterator[Figure]:
-    yield from _category_bars(found)
-    scenarios = found.levels.filter(pl.col("level") == "scenario")
-    disturbed = scenarios.filter(pl.col("name") != CLEAN)
-    steps = in_steps(found.settings[name] for name in disturbed["name"].unique(maintain_order=True))
-    if steps and all(len(settings) == 1 for settings in steps.values()) and len(steps) <= MOST_BARS:
-        # A map of severities would be empty but for one cell in each row.
-        names = scenarios["name"].unique(maintain_order=True).to_list()
-        names.sort(key=lambda name: name != CLEAN)
-        alt = "Bars of the word error rate on clean speech and in every scenario, by recognizer."
-        bars = Bars(tuple(names), _series(scenarios, found.labels, names, "wer"), "word error rate")
-        yield Figure("scenarios", "Every disturbance", alt, bars, "scenarios")
-    else:
-        yield from (_heat_map(who, rows, steps) for who, rows in _parts(disturbed, found.labels).items())
-    drawn = set(found.curves["perturbation"])  # one recognizer at least heard several of its settings
-    several = {name: settings for name, settings in steps.items() if name in drawn}
-    if not several:
-        return
-    lines = {who: _by(rows, "scenario") for who, rows in _parts(found.curves, found.labels).items()}
-    yield _curves("curves", "From mild to harsh", several, lines, "curves")
-    for attribute, names in groups.items():
-        own = found.group_rates.filter(pl.col("attribute") == attribute)
-        for who, rows in _parts(own, [name for name in LABELS if name in own.columns]).items():
-            lines = {
-                group: _by(rows.filter(pl.col("group") == group), "scenario") for group in names[:MOST_SERIES]
-            }
-            title = f"{who}: from mild to harsh, by {attribute}"
-            yield _curves(f"curves-{attribute}-{who}", title, several, lines, "group_rates")
-
-
-def _parts(frame: pl.DataFrame, labels: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Return the rows of each recognizer (and place), by what they are called."""
-    return {", ".join(map(str, key)): part for key, part in frame.group_by(labels, maintain_order=True)}
-
-
-def _by(frame: pl.DataFrame, column: str) -> dict[str, dict[str, Any]]:
-    return {row[column]: row for row in frame.iter_rows(named=True)}
-
-
-def _cell(row: Mapping[str, Any] | None, measure: str, ends: str = "") -> Cell | None:
-    """Return a measure with its limits, whose columns start with `ends`."""
-    if row is None or row[measure] is None:
-        return None
-    return Cell(row[measure], row[f"{ends}low"], row[f"{ends}high"])
-
-
-def _series(
-    frame: pl.DataFrame, labels: Sequence[str], names: Sequence[str], measure: str
-) -> tuple[Series, ...]:
-    parts = {who: _by(rows, "name") for who, rows in _parts(frame, labels).items()}
-    return tuple(
-        Series(who, tuple(_cell(rows.get(name), measure, f"{measure}_") for name in names))
-        for who, rows in parts.items()
-    )
-
-
-def _category_bars(found: Robustness) -> Iterator[Figure]:
-    """Yield one set of bars: what each category costs each recognizer."""
-    table = found.levels.filter(pl.col("level") == "category")
-    if table.is_empty():
-        return
-    names = table["name"].unique(maintain_order=True).to_list()
-    # A category that cannot be normalized would miss among the others: then all are shown as they are.
-    measure = found.measure if table[found.measure].null_count() == 0 else "werd"
-    series = _series(table, found.labels, names, measure)
-    yield Figure(
-        "categories",
-        f"What each category of disturbance adds ({MEASURES[measure]})",
-        f"Bars of the percentage points that disturbances add to the word error rate{WEIGHED[measure]}, by category of"
-        " disturbance and recognizer, with intervals.",
-        Bars(tuple(map(spoken, names)), series, f"{MEASURES[measure]}, percentage points", "points"),
-        "categories",
-    )
-
-
-def _heat_map(who: str, levels: pl.DataFrame, steps: Mapping[str, list[Setting]]) -> Figure:
-    rows = _by(levels, "name")
-    names = [name for name in steps if any(setting.scenario in rows for setting in steps[name])]
-    names.sort(key=lambda name: steps[name][0].category)
-    cells: dict[tuple[str, str], dict[str, Any]] = {}
-    for name in names:
-        for step, setting in enumerate(steps[name], start=1):
-            if setting.scenario in rows:
-                numbered = step if len(steps[name]) > 1 else ONE_SETTING
-                column = numbered if setting.severity is None else setting.severity
-                cells[name, str(column)] = rows[setting.scenario]
-    used = {column for _, column in cells}
-    columns = [*sorted(used - {ONE_SETTING}, key=int), *sorted(used & {ONE_SETTING})]
-    titles = {"wer": "WER", "werd": "added (WERD)", "nwerd": "weighed (NWERD)"}
-    known = {m: title for m, title in titles.items() if any(row[m] is not None for row in rows.values())}
-    worst = max(rows.values(), key=lambda row: row["wer"] or 0.0)
-    highest = ""
-    if worst["wer"] is not None:
-        highest = f"; the highest, {100 * worst['wer']:.0f} %, under {worst['name']}"
-    values = {
-        measure: tuple(
-            tuple(_cell(cells.get((name, column)), measure, f"{measure}_") for column in columns)
-            for name in names
-        )
-        for measure in known
-    }
-    categories = tuple(spoken(steps[name][0].category) for name in names)
-    return Figure(
-        f"heat-map-{who}",
-        f"{who}: every disturbance",
-        f"Error rates of {who} by perturbation and severity{highest}.",
-        HeatMap(tuple(names), categories, tuple(columns), known, values),
-        "scenarios",
-    )
-
-
-def _curves(
-    id_: str,
-    title: str,
-    several: Mapping[str, list[Setting]],
-    lines: Mapping[str, Mapping[str, Mapping[str, Any]]],
-    table: str,
-) -> Figure:
-    """Return a panel for every perturbation, a line for each of `lines`: {label: {scenario: row}}."""
-    panels = []
-    for name, settings in several.items():
-        scenarios = [CLEAN, *(setting.scenario for setting in settings)]
-        ticks = (CLEAN, *(_tick(setting, index) for index, setting in enumerate(settings)))
-        points = {
-            label: tuple(_cell(rows.get(one), "wer") for one in scenarios) for label, rows in lines.items()
-        }
-        series = tuple(Series(label, some) for label, some in points.items() if any(some))
-        by_value = all(setting.severity is None and setting.parameter for setting in settings)
-        unit = settings[0].unit or settings[0].parameter
-        panels.append((f"{name}, {unit}" if by_value else name, ticks, series))
-    alt = (
-        f"Word error rate from clean speech to the harshest setting of {counted(len(panels), 'perturbation')}, a line"
-        f" for each of: {listed(lines, 12)}."
-    )
-    return Figure(id_, title, alt, Curves(tuple(panels), "word error rate"), table)
-
-
-def _tick(setting: Setting, index: int) -> str:
-    if setting.severity is not None:
-        return str(setting.severity)
-    return f"{setting.value:g}" if setting.value is not None else str(index + 1)

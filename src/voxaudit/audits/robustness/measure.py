@@ -24,8 +24,9 @@ from voxaudit.audits.robustness.levels import (
     with_limits,
 )
 from voxaudit.audits.robustness.trials import Trials, by_people, inserted_words
+from voxaudit.corpus import base_language
 from voxaudit.perturb import CLEAN
-from voxaudit.perturb.settings import ALL, Setting, by_harshness, climb, group_scenarios
+from voxaudit.perturb.settings import ALL, ATTACKED, Setting, by_harshness, climb, group_scenarios
 from voxaudit.score.quality.difficulty import average, difficulties_drawn
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
 from voxaudit.stats.cells import FloatArray, IntArray
@@ -35,13 +36,19 @@ from voxaudit.stats.mean_rates import as_one_rate
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.stats.sign_flips import fallback
-from voxaudit.stats.theil_sen import pareto_front, theil_sen
+from voxaudit.stats.theil_sen import Slope, pareto_front, theil_sen
 from voxaudit.wording import counted, listed
 
 GROWS, FALLS, FLAT, FEW = "grows", "falls", "no trend shown", "too few speakers"
 """What the error rate does from mild to harsh. These are not corrected for the number of perturbations."""
 REST = "the rest"
 CLEAN_WER = "clean_wer"
+FAMILY = "family"
+"""The fact that tells families of recognizers apart, within which other facts are compared."""
+DECADE, UNIT = "factor of ten", "unit"
+MEASURED, PUBLISHED = "measured", "published"
+"""Where a row comes from: these scores, or the tables of Speech Robust Bench."""
+PUBLISHED_FACTS = ("parameters", "hours", "architecture", FAMILY)
 FEWEST_RECOGNIZERS = 6
 """With fewer, a line through them is drawn by chance more often than not."""
 
@@ -62,15 +69,16 @@ COLUMNS = {
     "groups": "attribute group against level name speakers wer wer_against lwerr lwerr_low lwerr_high p p_adjusted"
     " verdict change change_low change_high change_p change_p_adjusted change_verdict",
     "stability": "level name draws wer wer_min wer_max draw_sd sampling_sd",
-    "correlates": "fact measure recognizers scale slope low high tau p p_adjusted verdict",
-    "families": "fact level measure recognizers median best worst",
-    "pareto": "fact recognizer value measure estimate optimal",
+    "correlates": "name origin fact measure recognizers scale slope intercept low high tau p p_adjusted verdict",
+    "families": "name origin fact level measure recognizers median best worst",
+    "within": "name origin family fact measure recognizers scale slope smallest largest",
+    "pareto": "name origin fact recognizer family value measure estimate optimal",
 }
 """Columns after the labels (recognizer, language, corpus), by table."""
 
 _TEXT = (
     "recognizer language corpus level name category perturbation scenario parameter verdict trend measure against"
-    " attribute group fact scale change_verdict"
+    " attribute group fact scale change_verdict origin family"
 )
 _WHOLE = "scenarios normalized utterances speakers step steps severity rank rank_worst draws recognizers"
 _TYPES: dict[str, Any] = {
@@ -111,7 +119,11 @@ class Robustness:
     correlates: pl.DataFrame
     families: pl.DataFrame
     """Robustness by the values of categorical facts about recognizers."""
+    within: pl.DataFrame
+    """Slopes of robustness on a fact within a family of recognizers: a description, without a verdict."""
     pareto: pl.DataFrame
+    published: pl.DataFrame
+    """The models of Speech Robust Bench in the languages of the scores, where they were asked for."""
     difficulty: dict[str, dict[str, float]]
     """By language, which is empty where results are not set apart by it, and scenario."""
     difficulty_source: str
@@ -130,6 +142,7 @@ def measure_robustness(
     quality: Sequence[pl.DataFrame] = (),
     reference: Mapping[str, str] | None = None,
     facts: pl.DataFrame | None,
+    published: pl.DataFrame | None = None,
     confidence: float,
     resamples: int,
     seed: int,
@@ -140,6 +153,7 @@ def measure_robustness(
     all recognizers; those of rates need none (`stats.rates`). Groups are compared by shuffling speakers
     (`stats.group_ratios`).
     `quality` are the tables that difficulties were measured on: then they are measured again in every draw.
+    `published` are the models of Speech Robust Bench (`published_models`), which are shown beside and never ranked.
     """
     resample = Resample.within(trials.people["stratum"].to_list(), resamples, seed, confidence)
     again = average([_measured_again(table, trials, resample, seed) for table in quality])
@@ -148,18 +162,21 @@ def measure_robustness(
     for recognizer in trials.recognizers:
         found.add(recognizer, build_cells(trials, recognizer, resample))
     measure = found.rank()
-    unrelated = [] if facts is None else found.correlate(facts, measure)
+    # What is published of all models is WERD: beside it, WERD is what is related.
+    unrelated = found.correlate(facts, measure if published is None else "werd", published is not None)
+    beside = found.stand_beside(published)
     inserted, unfit = inserted_words(trials, confidence=confidence)
     found.rows["groups"], refused = group_rows(trials, reference or {}, confidence=confidence, seed=seed)
     found.refusals += refused
     labels = {**dict.fromkeys(COLUMNS, found.labels), **dict.fromkeys(("corpora", "groups"), trials.unit)}
-    labels |= dict.fromkeys(("correlates", "families", "pareto"), found.labels[1:])
+    labels |= dict.fromkeys(("correlates", "families", "within", "pareto"), found.labels[1:])
     return Robustness(
         measure=measure,
         **{name: _frame(name, labels[name], rows) for name, rows in found.rows.items()},
         group_rates=group_rates(trials, confidence=confidence),
         concentration=where_errors_are(trials, found.labels),
         inserted=inserted,
+        published=beside,
         difficulty=hard,
         difficulty_source=difficulty_source,
         settings=trials.settings,
@@ -318,19 +335,47 @@ class _Collected:
             self.rows["comparisons"] += compared
         return measure
 
-    def correlate(self, facts: pl.DataFrame, measure: str) -> list[Refusal]:
-        """Relate the facts to the overall measure, a language at a time; return what is refused."""
-        refusals = []
+    def correlate(self, facts: pl.DataFrame | None, measure: str, beside: bool) -> list[Refusal]:
+        """Relate facts to the overall measure, and to WERD under attack, a language at a time; return what is refused.
+
+        Without facts, and nothing to stand `beside`, nothing is related.
+        """
+        refusals: list[Refusal] = []
+        if facts is None and not beside:
+            return refusals
+        known = pl.DataFrame(schema={"recognizer": pl.String}) if facts is None else facts
         for (language, name), nodes in sorted(self.ranked.items()):
-            if name == ALL:
-                robust = {recognizer: float(node[measure][0]) for recognizer, node in nodes.items()}
-                clean = {recognizer: self.clean[language, recognizer] for recognizer in nodes}
-                labels = {"language": language} if language else {}
-                tables, refused = correlate(facts, robust, clean, measure, **labels)
-                refusals += refused
-                for table, rows in tables.items():
-                    self.rows[table] += rows
+            own = measure if name == ALL else "werd"
+            robust = {recognizer: float(node[own][0]) for recognizer, node in nodes.items()}
+            clean = {recognizer: self.clean[language, recognizer] for recognizer in nodes}
+            labels = ({"language": language} if language else {}) | {"name": name, "origin": MEASURED}
+            tables, refused = correlate(known, robust, clean, own, **labels)
+            # A relation that nobody asked about is not refused.
+            refusals += [] if facts is None or name != ALL else refused
+            self._take(tables)
         return refusals
+
+    def stand_beside(self, published: pl.DataFrame | None) -> pl.DataFrame:
+        """Relate the facts of published models to their published robustness; return those in our languages."""
+        if published is None:
+            return pl.DataFrame()
+        parts = []
+        for label, language in self.trials.languages.items():
+            labels = {"language": label} if label else {}
+            own = published.filter(pl.col("language") == base_language(language or "en")).drop("language")
+            parts.append(own.with_columns(pl.lit(value).alias(name) for name, value in labels.items()))
+            clean = dict(own.select("recognizer", CLEAN).iter_rows())
+            facts = own.select("recognizer", *PUBLISHED_FACTS)
+            for name, column in ((ALL, "WERD"), (ATTACKED, "WERD (Adv)")):
+                robust = dict(own.drop_nulls(column).select("recognizer", column).iter_rows())
+                if robust:
+                    about = {**labels, "name": name, "origin": PUBLISHED}
+                    self._take(correlate(facts, robust, clean, "werd", **about)[0])
+        return pl.concat(parts, how="diagonal_relaxed")
+
+    def _take(self, tables: Mapping[str, Rows]) -> None:
+        for table, rows in tables.items():
+            self.rows[table] += rows
 
     def _language(self, cell: Cell) -> str:
         return cell.place[0] if "language" in self.trials.places else ""
@@ -882,11 +927,12 @@ def correlate(
     """Relate facts of recognizers to their overall measure (smaller is better): rows of tables, and refusals.
 
     `correlates`: numeric facts, with Theil and Sen's slope and the p-value of Kendall's tau, adjusted by Holm.
-    `families`: the others, with the median of each value. `pareto`: the recognizers that none beats on both counts. The
+    `families`: the others, with the median of each value. `within`: the slopes within each value of the fact `family`
+    that several recognizers have. `pareto`: the recognizers that none beats on both counts. The
     recognizers are taken for a sample; their own sampling error is not added. Accuracy on clean speech is always among
     the facts.
     """
-    found: dict[str, Rows] = {"correlates": [], "families": [], "pareto": []}
+    found: dict[str, Rows] = {"correlates": [], "families": [], "within": [], "pareto": []}
     refusals = []
     names = [name for name in robust if np.isfinite(robust[name])]
     own = pl.DataFrame(
@@ -903,11 +949,16 @@ def correlate(
         about = {**labels, "fact": fact, "measure": measure}
         if numeric:
             x = some[fact].cast(pl.Float64).to_numpy()
-            front = zip(some["recognizer"], x.tolist(), y.tolist(), pareto_front(x, y).tolist(), strict=True)
+            kinds = some[FAMILY].cast(pl.String).to_list() if FAMILY in some.columns else [None] * len(x)
+            front = zip(
+                some["recognizer"], x.tolist(), y.tolist(), pareto_front(x, y).tolist(), kinds, strict=True
+            )
             found["pareto"] += [
-                {**about, "recognizer": name, "value": value, "estimate": estimate, "optimal": optimal}
-                for name, value, estimate, optimal in sorted(front, key=lambda row: row[1:3])
+                {**about, "recognizer": n, "value": v, "estimate": e, "optimal": optimal, FAMILY: kind}
+                for n, v, e, optimal, kind in sorted(front, key=lambda row: row[1:3])
             ]
+            if fact != CLEAN_WER:
+                found["within"] += [{**about, **row} for row in _within(kinds, x, y)]
         if some.height < FEWEST_RECOGNIZERS:
             text = f"{some.height} recognizers with this fact; at least {FEWEST_RECOGNIZERS} are needed"
             more = "let more recognizers hear the same, and say this of each"
@@ -917,9 +968,9 @@ def correlate(
             refusals.append(Refusal("undefined", f"correlate {fact}", text))
         elif numeric:
             line = theil_sen(x, y)
-            row = {name: number_or_none(getattr(line, name)) for name in ("slope", "low", "high", "tau", "p")}
-            scale = "a factor of ten" if line.by_decade else "a unit"
-            found["correlates"].append({**about, "recognizers": len(x), "scale": scale, **row})
+            names_ = ("slope", "intercept", "low", "high", "tau", "p")
+            row = {name: number_or_none(getattr(line, name)) for name in names_}
+            found["correlates"].append({**about, "recognizers": len(x), "scale": _scale(line), **row})
         else:
             values = some[fact].cast(pl.String).to_list()
             for level in sorted(set(values)):
@@ -932,3 +983,26 @@ def correlate(
                 found["families"].append({**about, "level": level, "recognizers": len(mine), **row})
     _adjust(found["correlates"])
     return found, refusals
+
+
+def _within(kinds: Sequence[str | None], x: FloatArray, y: FloatArray) -> Rows:
+    """Return the slope of y on x within each family of several recognizers that differ in x (SRB's Figure 4).
+
+    So few recognizers make no test: it is said which way they go, and how far.
+    """
+    rows = []
+    for kind in sorted({one for one in kinds if one is not None}):
+        mine = np.array([one == kind for one in kinds])
+        if len(np.unique(x[mine])) < 2:
+            continue
+        # By factors of ten, however few of them a family spans: families are compared with each other.
+        decades = bool(x[mine].min() > 0)
+        line = theil_sen(np.log10(x[mine]) if decades else x[mine], y[mine])
+        row = {FAMILY: kind, "recognizers": int(mine.sum()), "scale": DECADE if decades else UNIT}
+        row |= {"slope": number_or_none(line.slope)}
+        rows.append({**row, "smallest": float(x[mine].min()), "largest": float(x[mine].max())})
+    return rows
+
+
+def _scale(line: Slope) -> str:
+    return DECADE if line.by_decade else UNIT

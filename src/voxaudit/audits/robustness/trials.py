@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -360,6 +361,32 @@ def _with_durations(scores: Scores) -> pl.DataFrame:
     return scores.frame if speech else scores.with_durations().frame
 
 
+def with_attacks(scores: Scores) -> Scores:
+    """Return scores with those of the attacks in their runs' folders, which were made on the same recognizers.
+
+    Of an attack only its own scenarios count: clean speech is that of the run.
+    """
+    frames = [scores.frame]
+    for run in scores.runs:
+        path = run.folder / "attack" / "scores.parquet"
+        given = "source" in scores.frame.columns and str(path.parent) in scores.frame["source"].cast(
+            pl.String
+        )
+        if given or not path.is_file():
+            continue
+        found = read_table(path)
+        require_columns(found, ["utterance", "scenario", "recognizer"], path)
+        settings = describe_all(found["scenario"].cast(pl.String).unique().to_list())
+        attacks = [name for name, one in settings.items() if one.attack]
+        own = pl.col("scenario").is_in(attacks) & pl.col("recognizer").is_in(scores.recognizers)
+        found = found.with_columns(pl.col("scenario", "recognizer").cast(pl.String)).filter(own)
+        if "source" in scores.frame.columns:  # several runs
+            draw = str(run.config.get("seed", ""))
+            found = found.with_columns(source=pl.lit(str(run.folder)), draw=pl.lit(draw))
+        frames.append(found)
+    return scores if len(frames) == 1 else replace(scores, frame=pl.concat(frames, how="diagonal_relaxed"))
+
+
 # Difficulties of scenarios, which are divided by, and facts about recognizers.
 
 
@@ -413,3 +440,20 @@ def read_facts(facts: Any, recognizers: tuple[str, ...]) -> pl.DataFrame:
             f"{where}: none of its recognizers is in the scores, which have {one_line(', '.join(recognizers), 120)}"
         )
     return table
+
+
+def published_models() -> pl.DataFrame:
+    """Return the models that Speech Robust Bench evaluated, in English and in Spanish, as its authors published them.
+
+    Columns: language, recognizer, model, family, architecture (section 4.3), parameters, hours (of training) and clean
+    (WER), of Table 5; what Table 1 has, under its names, of the models in it; WERD and WERD (Adv), the averages of
+    Table 7 on LibriSpeech and on the Spanish part of Multilingual LibriSpeech. Rates are fractions.
+
+    >>> models = published_models()
+    >>> models.filter(recognizer="wsp-lg", language="en").select("parameters", "AVG").row(0)
+    (1550000000.0, 0.13)
+    """
+    source = files("voxaudit.audits.robustness").joinpath("srb_models.csv")
+    table = pl.read_csv(source.read_bytes())
+    rates = [name for name, kind in table.schema.items() if kind == pl.Float64 and name != "parameters"]
+    return table.with_columns(pl.col(rates) / 100.0, parameters=pl.col("parameters") * 1e6)

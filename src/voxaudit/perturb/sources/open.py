@@ -13,7 +13,9 @@ import numpy as np
 
 from voxaudit import audio
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.given import Given, open_given
 from voxaudit.perturb.scenario import PERTURBATIONS, Scenario, source_of, takes_source
+from voxaudit.perturb.slots import SLOTS
 from voxaudit.perturb.sources import folder
 from voxaudit.perturb.sources.base import NoiseSource, Signal, Source, digest
 from voxaudit.perturb.sources.builtin import TALKERS
@@ -49,14 +51,22 @@ def open_sources(
 ) -> dict[str, Source]:
     """Return the sources of the perturbations in `used` that are not built in.
 
-    Folders that no scenario uses are looked for but not read. Crosstalk comes from the corpus unless given.
+    Folders that no scenario uses are looked for but not read. Crosstalk comes from the corpus unless given. Under the
+    id of a scenario (`pgd:1`) stands audio that somebody else made in place of it.
     """
     wanted = set(used)
     sources: dict[str, Source] = {}
     for name, source in given.items():
-        _check(name)
+        if not is_given(name):
+            _check(name)
         if isinstance(source, Source):
             sources[name] = source
+        elif is_given(name):
+            if corpus is None:
+                raise VoxauditError(
+                    f"the audio of '{name}' is given for the utterances of a corpus, and there is none"
+                )
+            sources[name] = open_given(name, source, corpus)
         elif name in wanted:
             sources[name] = open_source(name, source)
         elif not Path(source).is_dir() and not (name == "universal" and Path(source).is_file()):
@@ -69,7 +79,7 @@ def open_sources(
 def describe_sources(scenarios: Iterable[Scenario]) -> dict[str, dict[str, str]]:
     """Return, by perturbation, its source's description, fingerprint and folder, for `run.json` and the report."""
     return {
-        scenario.perturbation.name: {
+        (scenario.id if scenario.perturbation.name == Given.name else scenario.perturbation.name): {
             "description": source.describe(),
             "fingerprint": source.fingerprint(),
             "folder": source.folder,
@@ -93,6 +103,15 @@ def reopen_sources(recorded: Mapping[str, Mapping[str, str]], corpus: Corpus | N
                 " put them back, or run again"
             )
     return sources
+
+
+def is_given(name: str) -> bool:
+    """Say whether a source is all of a scenario's audio: it then stands under the scenario's id.
+
+    >>> is_given("gaussian_noise:1"), is_given("synthetic"), is_given("music")
+    (True, True, False)
+    """
+    return ":" in name or name in SLOTS
 
 
 def _check(name: str) -> None:

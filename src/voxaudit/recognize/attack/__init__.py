@@ -6,6 +6,7 @@ __getattr__ = lazy_attributes(
     __name__,
     {
         "CtcModule": "voxaudit.recognize.attack.models",
+        "TransducerModule": "voxaudit.recognize.attack.models",
         "Differentiable": "voxaudit.recognize.attack.models",
     },
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -164,6 +165,84 @@ class CtcModule:
         return [known[part] for part in (cased.split() if self.words else cased) if part in known]
 
 
+MOST_SYMBOLS = 10
+"""Tokens that a transducer may say in one frame."""
+
+
+@dataclass(frozen=True)
+class TransducerModule:
+    """A transducer (RNN-T): a module `(waveforms, lengths, said) -> (logits, frames)` whose class 0 is the blank.
+
+    `said` are the tokens said so far, utterances x tokens, each row beginning with 0; `logits` are utterances x frames
+    x tokens said x (1 + tokens), `frames` how many of them belong to each utterance. `tokens` and `words` are as for
+    `CtcModule`. Any toolkit's encoder, prediction and joint networks fit, as long as features are made in torch.
+    """
+
+    module: Any
+    tokens: Sequence[str]
+    rate: int
+    words: bool = False
+    device: str = "cpu"
+
+    def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
+        """Return the transducer loss of each utterance, -log P(text)."""
+        torch = need_torch()
+        labels = [CtcModule.encode(self, text) for text in texts]  # type: ignore[arg-type]
+        longest = max(map(len, labels))
+        said = torch.tensor([[BLANK, *own, *[BLANK] * (longest - len(own))] for own in labels])
+        logits, frames = self.module(waveforms, lengths, said.to(waveforms.device))
+        return transducer_losses(logits, frames, labels, BLANK)
+
+    def transcribe(self, waveforms: Tensor, lengths: Tensor) -> list[str]:
+        """Return the greedy transcript of each utterance, one at a time."""
+        between = " " if self.words else ""
+        texts = []
+        for number, count in enumerate(lengths.tolist()):
+            wave, length = waveforms[number : number + 1, :count], lengths[number : number + 1]
+            kept = _greedy_transducer(partial(self.module, wave, length), waveforms.device)
+            texts.append(between.join(self.tokens[k - 1] for k in kept))
+        return texts
+
+
+def _greedy_transducer(step: Callable[[Tensor], tuple[Tensor, Tensor]], device: Any) -> list[int]:
+    """Return the tokens that a transducer says: in each frame the best ones up to a blank."""
+    torch = need_torch()
+    said = [BLANK]
+    logits, frames = step(torch.tensor([said], device=device))
+    for frame in range(int(frames[0])):
+        for _ in range(MOST_SYMBOLS):
+            best = int(logits[0, frame, len(said) - 1].argmax())
+            if best == BLANK:
+                break
+            said.append(best)
+            logits, _ = step(torch.tensor([said], device=device))
+    return said[1:]
+
+
+def transducer_losses(logits: Tensor, frames: Tensor, labels: Sequence[Sequence[int]], blank: int) -> Tensor:
+    """Return -log P(labels) of each utterance, over all paths through frames and tokens (Graves 2012, Eq. 16 to 18).
+
+    `logits` are utterances x frames x (1 + tokens) x classes. Written out in torch, because what toolkits bring along
+    needs builds of their own: a row of the lattice at a time, so that the gradient is that of autograd.
+    """
+    torch = need_torch()
+    scores = logits.log_softmax(dim=-1)
+    losses = []
+    for own, count, label in zip(scores, frames.tolist(), labels, strict=True):
+        rows = len(label) + 1
+        stay = own[:count, :rows, blank]
+        wanted = torch.tensor(list(label), dtype=torch.long, device=logits.device)
+        say = own[:count, : rows - 1].gather(2, wanted[None, :, None].expand(count, -1, 1)).squeeze(2)
+        # Within a frame: alpha(t, u) = logsumexp over where this frame was entered of what was said since.
+        before = torch.cat([say.new_zeros(count, 1), say.cumsum(dim=1)], dim=1)
+        alpha = before[0]
+        for frame in range(1, count):
+            entered = alpha + stay[frame - 1]
+            alpha = torch.logcumsumexp(entered - before[frame], dim=0) + before[frame]
+        losses.append(-(alpha[rows - 1] + stay[count - 1, rows - 1]))
+    return torch.stack(losses)
+
+
 def in_case(text: str, tokens: Iterable[str]) -> str:
     """Return a text in the case that all tokens have, if it is one: vocabularies of letters often have only one."""
     joined = "".join(tokens)
@@ -201,8 +280,8 @@ def greedy(logits: Tensor, frames: Tensor, spell: Callable[[list[int]], str], bl
 def open_huggingface(folder: str | Path) -> Differentiable:
     """Return a model saved with `save_pretrained`, with its processor, from a folder. Nothing is downloaded.
 
-    CTC models that take waveforms (Wav2Vec2, HuBERT, WavLM, data2vec, MMS), Whisper, and other encoder-decoder
-    models that take waveforms (Moonshine).
+    CTC models that take waveforms (Wav2Vec2, HuBERT, WavLM, data2vec, MMS), Whisper, other encoder-decoder models
+    that take waveforms (Moonshine), and transducers (Parakeet RNN-T).
     """
     need_torch()
     folder = Path(folder)
@@ -218,18 +297,27 @@ def open_huggingface(folder: str | Path) -> Differentiable:
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         names = " ".join(getattr(config, "architectures", None) or ())
         kind = transformers.AutoModelForCTC if "CTC" in names else transformers.AutoModelForSpeechSeq2Seq
+        if "ForRNNT" in names:
+            kind = transformers.AutoModelForRNNT
         model = kind.from_pretrained(folder, local_files_only=True).eval().requires_grad_(False)
         processor = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
         extractor, tokenizer = processor.feature_extractor, processor.tokenizer
     except (OSError, ValueError, AttributeError, KeyError, ImportError) as error:
         raise AttackError(f"hf:{folder}: cannot be loaded ({reason(error)})") from error
-    takes = str(getattr(model, "main_input_name", ""))
-    if "CTC" in names and takes == "input_values":
+    return open_loaded(model, extractor, tokenizer, f"hf:{folder}")
+
+
+def open_loaded(model: Any, extractor: Any, tokenizer: Any, name: str) -> Differentiable:
+    """Return a Hugging Face model that was loaded already as one with gradients."""
+    takes, kind = str(getattr(model, "main_input_name", "")), type(model).__name__
+    if "CTC" in kind and takes == "input_values":
         return HuggingFaceCtc(model, extractor, tokenizer)
-    if takes == "input_values" or hasattr(extractor, "mel_filters"):
+    if "ForRNNT" in kind and hasattr(extractor, "preemphasis"):
+        return HuggingFaceTransducer(model, extractor, tokenizer)
+    if takes == "input_values" or (hasattr(extractor, "mel_filters") and hasattr(extractor, "n_samples")):
         return HuggingFaceSeq2Seq(model, extractor, tokenizer)
     raise AttackError(
-        f"hf:{folder}: {names or type(model).__name__} takes features ({takes}) that are not made in torch here."
+        f"{name}: {kind} takes features ({takes}) that are not made in torch here."
         " Wrap it yourself as file.py:object with rate, loss and transcribe"
     )
 
@@ -356,6 +444,60 @@ class HuggingFaceSeq2Seq(_Loaded):
         return {"input_values": values} if mask is None else {"input_values": values, "attention_mask": mask}
 
 
+@dataclass(frozen=True)
+class HuggingFaceTransducer(_Loaded):
+    """A transducer whose log-mel features are made in torch (Parakeet RNN-T), one utterance at a time."""
+
+    def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
+        """Return the transducer loss of each utterance."""
+        torch = need_torch()
+        blank = int(self.model.config.blank_token_id)
+        losses = []
+        for wave, count, text in zip(waveforms, lengths.tolist(), texts, strict=True):
+            label = [token for token in self.tokenizer(text).input_ids if token != blank]
+            said = torch.tensor([[blank, *label]], device=waveforms.device)
+            found = self.model(**self._inputs(wave[:count]), decoder_input_ids=said)
+            logits = found.logits if found.logits.dim() == 4 else found.logits[:, :, None]
+            frames = torch.tensor([logits.shape[1]], device=waveforms.device)
+            losses.append(transducer_losses(logits, frames, [label], blank))
+        return torch.cat(losses)
+
+    def transcribe(self, waveforms: Tensor, lengths: Tensor) -> list[str]:
+        """Return what the model generates for each utterance."""
+        texts = []
+        for wave, count in zip(waveforms, lengths.tolist(), strict=True):
+            made = self.model.generate(**self._inputs(wave[:count]))
+            tokens = getattr(made, "sequences", made)
+            texts += [text.strip() for text in self.tokenizer.batch_decode(tokens, skip_special_tokens=True)]
+        return texts
+
+    def _inputs(self, wave: Tensor) -> dict[str, Tensor]:
+        torch = need_torch()
+        features = normalized_log_mel(wave, self.extractor).to(next(self.model.parameters()).dtype)
+        mask = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
+        return {"input_features": features, "attention_mask": mask}
+
+
+def normalized_log_mel(wave: Tensor, extractor: Any) -> Tensor:
+    """Return Parakeet's features of one waveform, 1 x frames x mels, equal to its extractor's but differentiable."""
+    torch = need_torch()
+    emphasized = torch.cat([wave[:1], wave[1:] - extractor.preemphasis * wave[:-1]])
+    window = torch.hann_window(extractor.win_length, periodic=False, device=wave.device)
+    spectrum = torch.stft(
+        emphasized[None],
+        extractor.n_fft,
+        extractor.hop_length,
+        extractor.win_length,
+        window,
+        return_complex=True,
+        pad_mode="constant",
+    )
+    power = spectrum.real**2 + spectrum.imag**2
+    mel = (extractor.mel_filters.to(wave.device) @ power + 2.0**-24).log().transpose(1, 2)
+    mel = mel[:, : len(wave) // extractor.hop_length]
+    return (mel - mel.mean(dim=1, keepdim=True)) / (mel.std(dim=1, keepdim=True) + 1e-5)
+
+
 def log_mel(waveforms: Tensor, lengths: Tensor, extractor: Any) -> Tensor:
     """Return Whisper's log-mel features, utterances x mels x frames, equal to its extractor's but differentiable.
 
@@ -424,15 +566,22 @@ class Victim:
     model: Differentiable | None = None
     recognizer: Recognizer | None = None
 
-    def differentiable(self, method: str) -> Differentiable:
-        """Return the model with gradients, or raise one line."""
-        if self.model is None:
+    def with_gradient(self, method: str) -> Victim:
+        """Return it with its model's gradient, loaded where its engine has one (`whisper`, `transformers`).
+
+        Any other engine raises one line.
+        """
+        from voxaudit.recognize.attack.engines import engine_with_gradient
+
+        model = self.model or (None if self.recognizer is None else engine_with_gradient(self.recognizer))
+        if model is None:
             raise AttackError(
                 f"recognizer '{self.name}' gives no gradient, so the method {method} cannot attack it."
-                " Use the method blackbox, or name a model with gradients (file.py:object, hf:FOLDER)",
+                " Use the method blackbox, or name a model with gradients (the engines whisper and transformers,"
+                " file.py:object, hf:FOLDER)",
                 see=("method",),
             )
-        return self.model
+        return replace(self, model=model)
 
 
 _NAMED = re.compile(r"(?P<name>[^:=,]+)=(?P<spec>[^=].*)", re.DOTALL)

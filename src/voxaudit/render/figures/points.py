@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from voxaudit.answer import Figure, Points
-from voxaudit.render.escape import Ids, attribute
+from voxaudit.render.escape import Ids, attribute, visible
 from voxaudit.render.figures.svg import (
+    SERIES,
     Picture,
     fit,
     keys_of,
     label,
     legend,
+    log_ticks,
     marker,
     nice_ticks,
+    number,
     on_page,
     picture,
     tag,
@@ -46,15 +51,20 @@ def points_alone(points: Points) -> Picture:
 def points_picture(points: Points, size: tuple[float, float, int]) -> Picture:
     """Return a scatter plot in one of two sizes."""
     width, height, count = size
-    known, line = _known(points), _line(points)
-    xs = [x for x, _, _ in known] + [x for x, _ in line]
-    ys = [y for _, y, _ in known] + [y for _, y in line]
-    x_ticks, y_ticks = nice_ticks(min(xs), max(xs), count), nice_ticks(min(ys), max(ys), count)
+    known, line = _known(points), _finite(points.line)
+    lines = [(group, _finite(some)) for group, some in points.lines]
+    ends = [*line, *(end for _, some in lines for end in some)]
+    xs = [x for x, *_ in known] + [x for x, _ in ends]
+    ys = [y for _, y, *_ in known] + [y for _, y in ends]
+    y_ticks = nice_ticks(min(ys), max(ys), count)
+    x_ticks = log_ticks(*_widened(min(xs), max(xs))) if points.log else nice_ticks(min(xs), max(xs), count)
+    first, last = _widened(min(xs), max(xs)) if points.log else (x_ticks[0], x_ticks[-1])
     left = 14 + max(width_of(tick_text(tick, False), 11) for tick in y_ticks)
     right, bottom = width - RIGHT, height - BOTTOM
 
     def across(x: float) -> float:
-        return left + (x - x_ticks[0]) / (x_ticks[-1] - x_ticks[0]) * (right - left)
+        share = math.log(x / first) / math.log(last / first) if points.log else (x - first) / (last - first)
+        return left + share * (right - left)
 
     def up(y: float) -> float:
         return bottom - (y - y_ticks[0]) / (y_ticks[-1] - y_ticks[0]) * (bottom - TOP)
@@ -72,31 +82,52 @@ def points_picture(points: Points, size: tuple[float, float, int]) -> Picture:
         tag("line", "none", x1=across(x), y1=up(y), x2=across(x2), y2=up(y2))
         for (x, y), (x2, y2) in pairwise(line)
     ]
-    names = {name: place for place, name in enumerate(_groups(points))}
+    order = {name: place for place, name in enumerate(_groups(points))}
+    for group, some in lines:
+        path = "L".join(f"{number(across(x))} {number(up(y))}" for x, y in some)
+        if group in order and len(some) > 1:
+            body.append(f'<path class="line s{order[group] % SERIES} d{order[group] % 4}" d="M{path}"/>')
     small = 3.2 if len(known) <= 200 else 2.2
-    for x, y, group in known:
-        mark = marker(names[group], across(x), up(y), size=small)
+    taken = [(across(x) - small, up(y), 2 * small) for x, y, *_ in known]
+    for x, y, group, name in known:
+        mark = marker(order[group], across(x), up(y), size=small)
         if len(known) <= MOST_TIPS:
             where = f"{x:.4g}, {y:.4g}".replace("-", MINUS)
-            mark = f"<g>{mark}<title>{attribute(f'{group}: {where}' if group else where)}</title></g>"
+            whole = ", ".join(filter(None, (name, group)))
+            mark = f"<g>{mark}<title>{attribute(f'{whole}: {where}' if whole else where)}</title></g>"
         body.append(mark)
+        wide = width_of(visible(name)[:24], 11)
+        spot = (across(x) + 6, up(y) - 1, wide)
+        # A name that would lie on another, or run off, is left to the tip and the table.
+        clear = all(abs(spot[1] - b) > 9 or spot[0] > a + w or a > spot[0] + wide for a, b, w in taken)
+        if name and clear and spot[0] + wide < width:
+            body.append(label(fit(name, wide + 8, 1, 11), spot[0], spot[1], "tick", "start", name))
+            taken.append(spot)
     return picture(width, height, body)
 
 
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of a logarithmic axis, a little beyond the points."""
+    wide = max(high / low, 1.2) ** 0.06
+    return low / wide, high * wide
+
+
 def _groups(points: Points) -> list[str]:
-    return list(dict.fromkeys(group for _, _, group in _known(points)))
+    return list(dict.fromkeys(group for _, _, group, _ in _known(points)))
 
 
-def _known(points: Points) -> list[tuple[float, float, str]]:
-    """Return the points that can be drawn; those without a group share the empty one."""
-    groups = [*points.groups, *[""] * len(points.x)]
+def _known(points: Points) -> list[tuple[float, float, str, str]]:
+    """Return the points that can be drawn, (x, y, group, name); those without a group share the empty one."""
+    groups, names = ([*some, *[""] * len(points.x)] for some in (points.groups, points.names))
     found = []
-    for x, y, group in zip(points.x, points.y, groups, strict=False):
+    for x, y, group, name in zip(points.x, points.y, groups, names, strict=False):
         across, up = finite(x), finite(y)
-        if across is not None and up is not None and max(abs(across), abs(up)) < 1e100:
-            found.append((across, up, group))
+        if across is None or up is None or max(abs(across), abs(up)) >= 1e100:
+            continue
+        if not points.log or across > 0:
+            found.append((across, up, group, name))
     return found
 
 
-def _line(points: Points) -> list[tuple[float, float]]:
-    return [(x, y) for x, y in points.line if finite(x) is not None and finite(y) is not None]
+def _finite(line: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in line if finite(x) is not None and finite(y) is not None]

@@ -24,7 +24,7 @@ from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.sources import Source, open_sources, reopen_sources
 from voxaudit.recognize.files import installed
 from voxaudit.run.database import Database, marks
-from voxaudit.run.folder import Run
+from voxaudit.run.folder import Run, clean_corpus
 from voxaudit.run.progress import Progress
 from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS, QUALITY, difficulties
 from voxaudit.score.quality.dnsmos import load_dnsmos
@@ -161,7 +161,7 @@ def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...
     wanted = config["scenarios"] if scenarios is None else scenarios
     asked = [id_ for id_ in wanted if id_ not in roles]
     size = int(config["corpus"]["utterances"])
-    corpus = _corpus(config["corpus"]["name"], run.corpus.head(size))
+    corpus = clean_corpus(run)
     recorded = config.get("sources", {})
     sources = reopen_sources(recorded, corpus)
     if scenarios is not None:
@@ -177,7 +177,7 @@ def _parts_of_run(run: Run, scenarios: Sequence[str] | None) -> tuple[_Part, ...
 
 def _without_slots(asked: Sequence[str], sources: Mapping[str, Source]) -> tuple[Scenario, ...]:
     """Return the scenarios asked for. A suite's slots are left out; one asked for by its own name raises one line."""
-    empty = open_slots(asked)
+    empty = open_slots(asked, sources)
     for id_ in asked:
         if id_ in empty:
             raise VoxauditError(f"scenario '{id_}' needs {empty[id_]}")

@@ -1,0 +1,124 @@
+"""Engines with gradients: the loss of the model inside, and the transcripts of the engine itself.
+
+What is judged under attack is then what a run judges: the same decoding, the same settings, the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+from voxaudit.audio import Audio
+from voxaudit.recognize import Recognizer
+from voxaudit.recognize.attack.models import (
+    Differentiable,
+    Tensor,
+    log_mel,
+    need_torch,
+    open_loaded,
+)
+from voxaudit.recognize.base import Transcriber, as_transcripts
+
+Losses = Callable[[Tensor, Tensor, Sequence[str]], Tensor]
+"""(waveforms, lengths, texts) to one loss per utterance."""
+
+
+@dataclass(frozen=True)
+class EngineWithGradient:
+    """A loaded engine (`hear`) and the losses of the model inside it."""
+
+    rate: int
+    hear: Transcriber
+    losses: Losses
+    device: str = "cpu"
+
+    def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
+        """Return the loss of each utterance against its text."""
+        return self.losses(waveforms, lengths, texts)
+
+    def transcribe(self, waveforms: Tensor, lengths: Tensor) -> list[str]:
+        """Return what the engine hears in each utterance, one at a time, as in a run."""
+        clips = [
+            Audio(one[:count].detach().cpu().numpy(), self.rate)
+            for one, count in zip(waveforms, lengths.tolist(), strict=True)
+        ]
+        return [as_transcripts(self.hear([clip]), 1)[0].text for clip in clips]
+
+
+def engine_with_gradient(recognizer: Recognizer) -> Differentiable | None:
+    """Return a recognizer's model with its gradient, loaded; None where the engine has none.
+
+    Those are `whisper` (OpenAI's, in torch) and `transformers` (the models that `hf:FOLDER` takes).
+    """
+    make = _LOSSES.get(f"{type(recognizer).__module__}:{type(recognizer).__name__}")
+    if make is None:
+        return None
+    need_torch()
+    loaded: Any = recognizer.load()
+    device = str(getattr(recognizer, "device", "cpu"))
+    return EngineWithGradient(int(recognizer.rate or 16_000), loaded, make(loaded, recognizer), device)
+
+
+def _whisper(loaded: Any, settings: Any) -> Losses:
+    """Return the losses of OpenAI's Whisper: of the text's tokens and the end, after the start and the language."""
+    audio, tokenizers = (import_module(f"whisper.{name}") for name in ("audio", "tokenizer"))
+    model = loaded.model.requires_grad_(False)
+    tokenizer: Any = tokenizers.get_tokenizer(
+        model.is_multilingual,
+        num_languages=model.num_languages,
+        language=settings.language or "en",
+        task=settings.task,
+    )
+    shape = SimpleNamespace(
+        n_samples=audio.N_SAMPLES,
+        sampling_rate=audio.SAMPLE_RATE,
+        n_fft=audio.N_FFT,
+        hop_length=audio.HOP_LENGTH,
+        mel_filters=audio.mel_filters(model.device, model.dims.n_mels).T,
+    )
+    start = list(tokenizer.sot_sequence_including_notimestamps)
+
+    def losses(waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
+        heard = model.encoder(log_mel(waveforms, lengths, shape))
+        said = [[*tokenizer.encode(f" {text.strip()}"), tokenizer.eot] for text in texts]
+        return token_losses(start, said, lambda given: model.decoder(given, heard), heard.device)
+
+    return losses
+
+
+def _transformers(loaded: Any, settings: Any) -> Losses:
+    model, processor = loaded.model.requires_grad_(False), loaded.processor
+    extractor, tokenizer = getattr(processor, "feature_extractor", processor), processor.tokenizer
+    return open_loaded(model, extractor, tokenizer, f"transformers:{settings.model}").loss
+
+
+def token_losses(
+    start: Sequence[int], said: Sequence[Sequence[int]], logits_of: Callable[[Tensor], Tensor], device: Any
+) -> Tensor:
+    """Return the mean cross-entropy of each utterance's tokens, `said`, each given those before it.
+
+    `logits_of` maps tokens (utterances x tokens, beginning with `start`) to logits of the ones that follow.
+    """
+    torch = need_torch()
+    longest = max(map(len, said))
+    # What fills up a short text is never looked at: a decoder sees only what came before.
+    filled = [[*start, *own, *[own[-1]] * (longest - len(own))] for own in said]
+    given = torch.tensor(filled, device=device)
+    wanted = given[:, 1:].clone()
+    wanted[:, : len(start) - 1] = -100
+    for row, own in zip(wanted, said, strict=True):
+        row[len(start) - 1 + len(own) :] = -100
+    losses = torch.nn.functional.cross_entropy(
+        logits_of(given[:, :-1]).transpose(1, 2), wanted, ignore_index=-100, reduction="none"
+    )
+    return losses.sum(dim=1) / (wanted != -100).sum(dim=1)
+
+
+_LOSSES: dict[str, Callable[[Any, Any], Losses]] = {
+    "voxaudit.recognize.whisper:Whisper": _whisper,
+    "voxaudit.recognize.transformers:Transformers": _transformers,
+}
+"""By the class of the settings: (loaded engine, settings) to losses."""
