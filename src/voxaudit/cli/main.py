@@ -163,6 +163,9 @@ def _dispatch(arguments: list[str]) -> int:
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
     if chosen is not None:
         _require_command(chosen)
+    if arguments[:2] == ["stutter", "replay"] and len(arguments) > 2 and not arguments[2].startswith("-"):
+        # A finished audit with --out is a replay: the word is there for people.
+        del arguments[1]
     parser = _parser(chosen)
     parsed = parser.parse_args(arguments)
     if parsed.command is None:
