@@ -368,7 +368,7 @@ def test_settings_are_checked(wrong):
 def manifest(material, tmp_path):
     lines = [
         "id,path,text,speaker",
-        *(f"u{n},{n}.wav,{'' if n == 1 else 'Table top.'},s{n}" for n in range(4)),
+        *(f"u{n},{n}.wav,{'' if n == 1 else 'Sable top.'},s{n}" for n in range(4)),
     ]
     (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
     return read_corpus(tmp_path / "manifest.csv"), {"exact": material[1]["exact"]}

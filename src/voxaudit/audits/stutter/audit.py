@@ -577,7 +577,7 @@ def _dose_figure(points: Sequence[DosePoint]) -> list[Figure]:
     if len(rates) < 2:
         return []
     labels = {point.rate: point.severity for point in points}
-    ticks = tuple("original" if rate == 0 else labels[rate] for rate in rates)
+    ticks = tuple(labels[rate] for rate in rates)
 
     def panel(title: str, part: Sequence[DosePoint], key: str) -> tuple[str, tuple[str, ...], tuple[Series, ...]]:
         at = {(getattr(one, key), one.rate): Cell(one.wer, one.low, one.high) for one in part}
