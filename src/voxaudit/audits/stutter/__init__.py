@@ -33,7 +33,7 @@ AUDIT = Audit(
     ),
     source="CORPUS",
     source_help="a corpus to hear; or the folder of a finished stutter audit, or of a run with one, to read it again;"
-    " with --out its cases are replayed to --recognizers (`voxaudit stutter replay FOLDER` says the same)",
+    " with another folder to write to, its cases are replayed to the recognizers (`voxaudit stutter replay FOLDER`)",
     options={
         "budget": replace(OPTIONS["budget"].noting("new cases per utterance"), at_most=10_000),
         "kinds": Option(

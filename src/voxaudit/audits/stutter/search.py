@@ -467,7 +467,10 @@ class _Pool:
         before = Chain.parse(parent.chain)
         realistic = self._settings.mode == "realistic"
         taken = [operation.target for operation in before.operations] if realistic else []
+        same = int(generator.integers(1 << 31))
         for _ in range(TRIES if realistic else 1):
+            # What is drawn anew is the place: lengths that fail more often must not become rarer.
+            lengths = np.random.Generator(np.random.PCG64(same)) if realistic else None
             try:
                 operation = sample_operation(
                     kind,
@@ -478,6 +481,7 @@ class _Pool:
                     clips=self._clips,
                     avoid=taken,
                     pitch=self._pitch,
+                    lengths=lengths,
                 )
                 if realistic and operation.target in taken:
                     return None  # at most one event per word, and no word is left

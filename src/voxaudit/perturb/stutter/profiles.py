@@ -73,12 +73,16 @@ def draw_event(
     avoid: Collection[int] = (),
     word: int | None = None,
     pitch: float | None = None,
+    lengths: np.random.Generator | None = None,
 ) -> Operation:
     """Return an event of a kind at a word drawn by its weight, as long as real ones are.
 
     `severity` 1 to 4 draws lengths from that quarter of the real ones. Words in `avoid` are taken only where there is
     no other; `word` names it instead. `pitch` is the speaker's, in Hz: a filler in another voice is brought to it.
+    Lengths, gaps and iterations come from `lengths` where it is given: an event that failed a check can be drawn anew at
+    another place with the same ones, so that checks do not make events shorter than real ones.
     """
+    drawn = lengths or generator
     places = weights(kind, timings, clips)
     if word is not None:
         places = {number: weight for number, weight in places.items() if number == word}
@@ -91,13 +95,13 @@ def draw_event(
     target = timings.words[timings.intended[number]]
 
     def length(name: str, least: float = 0.0) -> float:
-        level = float(generator.random())
+        level = float(drawn.random())
         if severity is not None:
             level = (severity - 1 + level) / 4
         return max(measured.LENGTHS[name].at(level), least)
 
     def gaps(name: str, count: int) -> str:
-        return written_gaps([measured.LENGTHS[name].draw(generator) for _ in range(count)])
+        return written_gaps([measured.LENGTHS[name].draw(drawn) for _ in range(count)])
 
     def ms(name: str, least: float = 0.0) -> float:
         return float(round(1000 * length(name, least)))
@@ -114,9 +118,9 @@ def draw_event(
         own = 0.0 if found is None else found.first.end - found.first.start
         return HeldOnset(number, ms("prolongation", own + 0.06), seed)
     if kind == "sound_repetition":
-        return _sound_repetition(number, target, ms("fragment"), gaps, generator, seed, severity)
+        return _sound_repetition(number, target, ms("fragment"), gaps, generator, drawn, seed, severity)
     if kind == "word_repetition":
-        copies = _iterations("word_iterations", generator, severity)
+        copies = _iterations("word_iterations", drawn, severity)
         ratio = min(max(float(np.exp(generator.normal(*measured.FIRST_COPY))), 0.7), 2.2)
         return WordSaidAgain(number, copies, gaps("word_gap", copies), round(ratio, 2), seed)
     wanted = "um" if generator.random() < measured.UM_SHARE else "uh"
@@ -137,12 +141,13 @@ def _sound_repetition(
     ms: float,
     gaps: object,
     generator: np.random.Generator,
+    drawn: np.random.Generator,
     seed: int,
     severity: int | None,
 ) -> Operation:
     found = onset_of(target)
     assert found is not None and callable(gaps)
-    copies = _iterations("fragment_iterations", generator, severity)
+    copies = _iterations("fragment_iterations", drawn, severity)
     cluster = len(found.consonants)
     consonants = cluster if cluster > 1 and generator.random() < 0.5 else 1
     share = measured.FRAGMENT_WITH_VOWEL["plosive" if manner(found.first.name) == "plosive" else "other"]

@@ -87,12 +87,14 @@ def sample_operation(
     clips: Sequence[Clip] = (),
     avoid: Collection[int] = (),
     pitch: float | None = None,
+    lengths: np.random.Generator | None = None,
 ) -> Operation:
     """Return a random operation of a kind that the recording has a place for.
 
     `severity` 1 to 4 draws from that quarter of the paper's range, or of real lengths, None from all of it. Words in
     `avoid` are taken only where there is no other. `clips` are fillers: in the mode `aster` used where (and only where)
-    the recording has none, in `realistic` those of the speaker, or of others brought to the `pitch` (Hz).
+    the recording has none, in `realistic` those of the speaker, or of others brought to the `pitch` (Hz). `lengths` is a
+    generator of its own for lengths (see `draw_event`).
     """
     check_kinds([kind])
     check_mode(mode)
@@ -100,7 +102,14 @@ def sample_operation(
         raise StutterError(f"severity must be from 1 to {len(SEVERITIES)}, not {severity}")
     if mode == "realistic":
         return draw_event(
-            kind, timings, generator, severity=severity, clips=clips, avoid=avoid, pitch=pitch
+            kind,
+            timings,
+            generator,
+            severity=severity,
+            clips=clips,
+            avoid=avoid,
+            pitch=pitch,
+            lengths=lengths,
         )
     places = _targets(kind, timings, clips)
     if not places:
