@@ -197,3 +197,33 @@ def realism(edits: Sequence[Edit], words: int, loss: float = 0.0) -> float:
     rate = 100 * len(edits) / max(words, 1)
     dose = -math.log10(max(1 - measured.RATES.under(rate), LEAST_TAIL))
     return total / len(edits) + dose + loss / SCORE_SCALE
+
+
+def describe_event(kind: str, edit: Edit) -> str:
+    """Return what an event is and how it compares with real ones, for a page that plays it.
+
+    >>> edit = Edit(0, 0, np.zeros(1, np.float32), Timings((), 0.0), (("block", 1.24),))
+    >>> describe_event("block", edit)
+    'block, 1.24 s: longer than 75 % of real ones'
+    """
+    said = kind.replace("_", " ")
+    lengths = [(name, value) for name, value in edit.measures if name in _LENGTHS_OF.get(kind, ())]
+    iterations = [(name, value) for name, value in edit.measures if name in measured.ITERATIONS]
+    if iterations:
+        name, value = iterations[0]
+        share = measured.ITERATIONS[name].below(value - 1)
+        said += f", {value:.0f} times"
+        if not lengths:
+            return f"{said}: more than in {100 * share:.0f} % of real ones"
+    if not lengths:
+        return said
+    name, value = max(lengths, key=lambda one: one[1])
+    return f"{said}, {value:.2f} s: longer than {100 * measured.LENGTHS[name].under(value):.0f} % of real ones"
+
+
+_LENGTHS_OF = {
+    "block": ("block",),
+    "prolongation": ("prolongation",),
+    "sound_repetition": ("fragment",),
+    "interjection": ("um", "uh"),
+}
