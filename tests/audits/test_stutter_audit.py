@@ -225,7 +225,9 @@ def test_what_says_what_is_meant_is_never_suspicious():
     assert said.suspicious(0.8) == ()
     other = replace(said, transcripts={"mine": "how is"}, similarity_intended={"mine": 0.5})
     assert other.suspicious(0.8) == ("mine",)
-    near = replace(other, similarity_intended={"mine": 0.9})  # like what is meant, unlike its own fluent answer
+    near = replace(
+        other, similarity_intended={"mine": 0.9}
+    )  # like what is meant, unlike its own fluent answer
     assert near.suspicious(0.8) == ()
 
 

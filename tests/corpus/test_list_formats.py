@@ -244,10 +244,18 @@ def test_chat_tells_what_is_meant_from_what_can_be_heard(wavs):
         ("it 0is gone .", "it gone", "it gone", "none"),
         ("ice+cream", "icecream", "icecream", "none"),
         # Awkward nestings.
-        ("<the ↫d-d↫dog &-um> [/] the dog", "the dog", "the d- d- dog um the dog",
-         "sound_repetition:2 interjection:1 phrase_repetition:1"),
-        ("<I <want to> [/] want to> [//] I need", "I need", "I want to want to I need",
-         "phrase_repetition:1 revision:1"),
+        (
+            "<the ↫d-d↫dog &-um> [/] the dog",
+            "the dog",
+            "the d- d- dog um the dog",
+            "sound_repetition:2 interjection:1 phrase_repetition:1",
+        ),
+        (
+            "<I <want to> [/] want to> [//] I need",
+            "I need",
+            "I want to want to I need",
+            "phrase_repetition:1 revision:1",
+        ),
         ("↫s-s↫s:nake", "snake", "s- s- snake", "sound_repetition:2 prolongation:1"),
         ("^↫b-b↫but", "but", "b- b- but", "sound_repetition:2 block:1"),
         ("&-um [/] &-um no", "no", "um um no", "interjection:1 interjection:1"),

@@ -15,7 +15,13 @@ from voxaudit.perturb.stutter import Chain, Clip, StutterError, applicable, samp
 from voxaudit.perturb.stutter import measured as real
 from voxaudit.perturb.stutter.checks import likeness, realism, sound_checks
 from voxaudit.perturb.stutter.profiles import draw_events, shares_at, weights
-from voxaudit.perturb.stutter.realistic import HeldOnset, OnsetBlock, OnsetRepetition, SaidFiller, WordSaidAgain
+from voxaudit.perturb.stutter.realistic import (
+    HeldOnset,
+    OnsetBlock,
+    OnsetRepetition,
+    SaidFiller,
+    WordSaidAgain,
+)
 from voxaudit.perturb.stutter.sounds import pitch_of, release, room_tone
 
 RATE = 16_000

@@ -24,12 +24,12 @@ ONSETS = frozenset(
 """The consonants that may begin an English syllable; NG may not."""
 
 
-_FRICATIVES = frozenset("F TH S SH HH".split())
-_VOICED = frozenset("V DH Z ZH M N NG L R W Y".split())
+_FRICATIVES = frozenset(["F", "TH", "S", "SH", "HH"])
+_VOICED = frozenset(["V", "DH", "Z", "ZH", "M", "N", "NG", "L", "R", "W", "Y"])
 # First letters of phones in the International Phonetic Alphabet, as other aligners write them.
-_IPA_STOPS = frozenset("pbtdkgcqʔɟʈɖɢɡ")
+_IPA_STOPS = frozenset("pbtdkgcqʔɟʈɖɢɡ")  # noqa: RUF001
 _IPA_FRICATIVES = frozenset("fθsʃʂçxχħhɸɕ")
-_IPA_VOWELS = frozenset("iyɨʉɯuɪʏʊeøɘɵɤoəɛœɜɞʌɔæɐaɶɑɒɚɝ")
+_IPA_VOWELS = frozenset("iyɨʉɯuɪʏʊeøɘɵɤoəɛœɜɞʌɔæɐaɶɑɒɚɝ")  # noqa: RUF001
 
 
 def manner(phone: str) -> str:

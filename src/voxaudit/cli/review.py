@@ -21,7 +21,9 @@ _OWN = {
         "flag",
     ),
     "listen": Option(
-        "write a page that plays ten stuttered cases, of every kind, to judge how plausible they are", "file", "FILE"
+        "write a page that plays ten stuttered cases, of every kind, to judge how plausible they are",
+        "file",
+        "FILE",
     ),
     "browser": Option("open the browser", "flag", off="print the link only"),
 }
@@ -50,7 +52,9 @@ def _listen(args: argparse.Namespace) -> int:
 
     folder = queue_folder(args.folder)
     if folder is None:
-        raise VoxauditError(f"{args.folder}: no stutter audit in this folder: there is nothing generated to hear")
+        raise VoxauditError(
+            f"{args.folder}: no stutter audit in this folder: there is nothing generated to hear"
+        )
     count = write_listen(folder, Path(args.listen))
     note(f"{count} cases to hear in {args.listen}: open it in a browser")
     return 0

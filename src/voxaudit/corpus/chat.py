@@ -18,7 +18,7 @@ _BULLET = re.compile("\x15_?(\\d+)_(\\d+)_?\x15")
 _UNCLEAR = re.compile(r"\b(?:xxx|yyy|www)\b")
 _TOKEN = re.compile(r"\[[^\]]{0,500}\]|[<>]|[^\s<>\[\]]+")
 _PAUSE = re.compile(r"\((?:\.+|\d[\d:.]*)\)")
-_MARKS = re.compile(r"[‡„⌈⌉⌊⌋↑↓→∙∬ʔ‹›⁎]")
+_MARKS = re.compile("[‡„⌈⌉⌊⌋↑↓→∙∬\\u2039\\u203a\\u204e]")
 _CODED = re.compile(r"↫|≠|(?<!\S)\^\w|\w\^\w|[^\W\d_]:+[^\W\d_]")
 """Marks that only a coder of stuttering makes: a file without any may hold stuttering all the same."""
 _FIELDS = ("language", "corpus", "code", "age", "sex", "group", "status", "role")
@@ -222,7 +222,7 @@ def _word(token: str) -> _Part | None:
 
 def _plain(token: str) -> str:
     """Return the letters of a word: no marks, no kind of word (@), what was left out filled in."""
-    word = re.sub(r"[≠^↫:()+]|(?<=\w)\$\w+", "", token.split("@")[0]).replace("_", " ").strip(".,?!;\"“”")
+    word = re.sub(r"[≠^↫:()+]|(?<=\w)\$\w+", "", token.split("@")[0]).replace("_", " ").strip('.,?!;"“”')
     return word if re.search(r"\w", word) else ""
 
 

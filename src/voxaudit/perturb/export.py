@@ -95,53 +95,6 @@ def export_stuttered(
             )
     source, target = Path(source), _other_file(source, target)
     audio = read(source)
-    perturbed = scenario.apply(audio, seed=seed, utterance=source.stem)
-    _write(target, perturbed, subtype)
-    return scenario.achieved(audio, seed=seed, utterance=source.stem)
-
-
-@dataclass(frozen=True)
-class MadeToStutter:
-    """A recording that was made to stutter: how (its chain), what is meant, what can be heard, and how long it is."""
-
-    chain: str
-    intended: str
-    surface: str
-    seconds_before: float
-    seconds: float
-
-
-def export_stuttered(
-    source: str | Path,
-    target: str | Path,
-    text: str,
-    scenario: str,
-    *,
-    seed: int = 0,
-    subtype: str = "PCM_16",
-) -> MadeToStutter:
-    """Write one recording with moments of stuttering put in, at places that the seed draws.
-
-    `text` is what is said in it: its words are found by forced alignment. `scenario` names the kinds, in order, and
-    perhaps how strong they are and how they are made: `stutter:block,word_repetition,severity=2,mode=aster`.
-    """
-    from voxaudit.align import PocketSphinxAligner
-    from voxaudit.perturb.base import trial_generator
-    from voxaudit.perturb.stutter import MODES, Chain, check_kinds, sample_operation
-
-    parts = [part.strip() for part in scenario.partition(":")[2].split(",") if part.strip()]
-    kinds = [part for part in parts if "=" not in part]
-    check_kinds(kinds)
-    severity = None
-    for setting in (part for part in parts if "=" in part):
-        name, _, value = setting.partition("=")
-        if name != "severity" or not value.isdecimal():
-            raise VoxauditError(
-                f"scenario '{one_line(scenario, 80)}': severity=1 to severity=4 is the only setting"
-            )
-        severity = int(value)
-    source, target = Path(source), _other_file(source, target)
-    audio = read(source)
     timings = PocketSphinxAligner().align(audio, text)
     generator = trial_generator(seed, "stutter-make", source.stem)
     chain = Chain()

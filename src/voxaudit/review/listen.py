@@ -23,7 +23,8 @@ AROUND = 1.5
 _STYLE = """
 body{font:16px/1.5 system-ui,sans-serif;max-width:52rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
 article{border-top:1px solid #ccc;padding:1rem 0}h2{font-size:1rem;margin:0}.said{margin:.2rem 0}audio{width:100%}
-.bar{position:relative;height:10px;background:#eee;margin:.3rem 0}.bar span{position:absolute;top:0;height:10px;background:#b5470b}
+.bar{position:relative;height:10px;background:#eee;margin:.3rem 0}
+.bar span{position:absolute;top:0;height:10px;background:#b5470b}
 fieldset{border:0;padding:0;margin:.3rem 0}label{margin-right:1.2rem}output{font-weight:600}
 @media(prefers-color-scheme:dark){body{color:#eee;background:#161616}.bar{background:#333}article{border-color:#444}}
 """

@@ -75,7 +75,8 @@ _TELLING = ("word_repetition", "syllable_repetition", "word_omission", "incorrec
 SEVERITIES = ("unusable", "meaning_changed", "words_lost", "words_added", "none")
 """How bad an answer is, the worst first: a command that cannot be carried out, one that says something else, one that
 lacks a small word, one with words too many, and one without a fault."""
-_NEGATIONS = frozenset("no not never none nothing nobody cannot without on off up down".split())
+_TURNING = "no not never none nothing nobody cannot without on off up down"
+_NEGATIONS = frozenset(_TURNING.split())
 
 
 def fault_severity(intended: str, heard: str, small_words: Collection[str] = ()) -> str:

@@ -26,11 +26,13 @@ AUDIT = Audit(
     example=("runs/fluencybank", {"beside": "runs/stutter"}),
     options={
         "beside": Option(
-            "the folder of a stutter audit: do its generated cases fail as the real ones do?", "file", "FOLDER"
+            "the folder of a stutter audit: do its generated cases fail as the real ones do?",
+            "file",
+            "FOLDER",
         ),
         "normalizer": OPTIONS["normalizer"].noting("default: keep-fillers"),
     },
-    source_help="a run on a corpus with the columns surface and events (chat, fluencybank_timestamped ...), or a table of"
-    " transcripts with them",
+    source_help="a run on a corpus with the columns surface and events (chat, fluencybank_timestamped ...), or a"
+    " table of transcripts with them",
     questions=questions,
 )

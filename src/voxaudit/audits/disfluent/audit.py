@@ -12,7 +12,7 @@ import polars as pl
 
 from voxaudit.answer import Answer, Finding, Note, Table, Tables, finding_id, refuse, tabulate
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import Transcripts
+from voxaudit.audits.scores import Names, Transcripts
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, read_events
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import is_original
@@ -25,7 +25,14 @@ from voxaudit.tables import read_table, require_columns
 from voxaudit.wording import counted, percent_interval, spoken
 
 NAME, TITLE = "disfluent", "Real disfluent speech"
-STUTTERING = ("block", "prolongation", "sound_repetition", "word_repetition", "phrase_repetition", "broken_word")
+STUTTERING = (
+    "block",
+    "prolongation",
+    "sound_repetition",
+    "word_repetition",
+    "phrase_repetition",
+    "broken_word",
+)
 """Events that are counted for the rate of stuttering; fillers, fragments and revisions are everybody's."""
 BANDS = ((0.0, "none"), (5.0, "under 5"), (20.0, "5 to 20"), (float("inf"), "over 20"))
 """Stuttered events per 100 intended words, up to each limit."""
@@ -39,10 +46,10 @@ def disfluent(
     *,
     beside: str | Path | None = None,
     normalizer: str = "keep-fillers",
-    recognizer: Sequence[str] | None = None,
-    corpus: Sequence[str] | None = None,
-    language: Sequence[str] | None = None,
-    where: Sequence[str] | None = None,
+    recognizer: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
 ) -> Answer:
     """Say how recorded disfluent speech is heard: error rates by kind and by rate of events.
@@ -52,16 +59,20 @@ def disfluent(
     pooled over utterances, against what is meant (`reference`) and against what can be heard; intervals (95 %) resample
     speakers. Utterances that nobody coded for stuttering are a row of their own, never fluent ones.
 
-    `beside` is the folder of a stutter audit: for each kind, utterances with stuttering of that kind only are set beside
-    its generated cases with one event of that kind. Their agreement is the overlap of the two distributions of faults
-    (the five kinds and none), from 0 to 1; its interval resamples speakers on both sides.
+    `beside` is the folder of a stutter audit: for each kind, utterances with stuttering of that kind only are set
+    beside its generated cases with one event of that kind. Their agreement is the overlap of the two distributions of
+    faults (the five kinds and none), from 0 to 1; its interval resamples speakers on both sides.
     """
     trials = Transcripts.of(
         source, columns=columns, recognizer=recognizer, corpus=corpus, language=language, where=where
     ).require("reference", SURFACE, EVENT_LIST)
     table = _table(trials, normalizer)
     if table.is_empty():
-        raise refuse("no_references", "no utterance has a text of what is meant and an answer", about="disfluent speech")
+        raise refuse(
+            "no_references",
+            "no utterance has a text of what is meant and an answer",
+            about="disfluent speech",
+        )
     rows = _rates(table)
     compared = _beside(table, Path(beside), normalizer) if beside is not None else []
     uncoded = table.filter(pl.col("row") == UNCODED)["utterance"].n_unique()
@@ -149,7 +160,10 @@ def _rates(table: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _rate(part: pl.DataFrame) -> dict[str, Any]:
-    found: dict[str, Any] = {"utterances": part["utterance"].n_unique(), "speakers": part["speaker"].n_unique()}
+    found: dict[str, Any] = {
+        "utterances": part["utterance"].n_unique(),
+        "speakers": part["speaker"].n_unique(),
+    }
     for against in ("intended", "surface"):
         counts = part.select(
             pl.col(f"{against}_{name}").alias(name)
@@ -162,7 +176,11 @@ def _rate(part: pl.DataFrame) -> dict[str, Any]:
         ).with_columns(part["speaker"], of=pl.lit("all"))
         limits = rate_intervals(ready, ["of"]).row(0, named=True)
         suffix = "" if against == "intended" else "_surface"
-        found |= {f"wer{suffix}": sums.wer, f"low{suffix}": limits["ci_low"], f"high{suffix}": limits["ci_high"]}
+        found |= {
+            f"wer{suffix}": sums.wer,
+            f"low{suffix}": limits["ci_low"],
+            f"high{suffix}": limits["ci_high"],
+        }
         if not suffix:
             found |= {"mer": sums.mer, "wil": sums.wil, "words": int(ready["words"].sum())}
     return found
@@ -219,7 +237,9 @@ def _rate_table(rows: list[dict[str, Any]]) -> Table:
 def _beside(table: pl.DataFrame, folder: Path, rule: str) -> list[dict[str, Any]]:
     path = folder / "cases.parquet"
     if not path.is_file():
-        raise VoxauditError(f"{folder}: not the folder of a stutter audit (no cases.parquet)", see=("beside",))
+        raise VoxauditError(
+            f"{folder}: not the folder of a stutter audit (no cases.parquet)", see=("beside",)
+        )
     cases = read_table(path)
     require_columns(cases, ("utterance", "speaker", "recognizer", "chain", "kind", "intended", "heard"), path)
     # One event each: a chain of several has a semicolon.
@@ -234,7 +254,9 @@ def _beside(table: pl.DataFrame, folder: Path, rule: str) -> list[dict[str, Any]
             own = made.filter(pl.col("kind") == kind)
             if alone.is_empty() or own.is_empty():
                 continue
-            texts = [own[name].map_elements(normalize, return_dtype=pl.String) for name in ("intended", "heard")]
+            texts = [
+                own[name].map_elements(normalize, return_dtype=pl.String) for name in ("intended", "heard")
+            ]
             sides = (
                 _faults(alone["speaker"], alone["said"], alone["heard"]),
                 _faults(own["speaker"], *texts),
@@ -312,7 +334,7 @@ def _agreement_table(rows: list[dict[str, Any]]) -> list[Table]:
                 ("cases", "generated cases", "count"),
                 ("speakers", "real speakers", "count"),
             ],
-            note="100 %: the kinds of fault, and no fault, are as frequent in both. Real utterances stutter in this kind"
-            " only; generated ones have one event.",
+            note="100 %: the kinds of fault, and no fault, are as frequent in both. Real utterances stutter in this"
+            " kind only; generated ones have one event.",
         )
     ]

@@ -50,8 +50,8 @@ AUDIT = Audit(
             choices=("realistic", "aster"),
         ),
         "selection": Option(
-            "seeds of further cases: the Pareto front (moo), all of them (random), or as many as the front has, drawn from"
-            " the original and all cases (random_subset)",
+            "seeds of further cases: the Pareto front (moo), all of them (random), or as many as the front has, drawn"
+            " from the original and all cases (random_subset)",
             choices=("moo", "random", "random_subset"),
         ),
         "seeds": Option("repeat the search with these seeds, such as 0-9", metavar="N-N"),

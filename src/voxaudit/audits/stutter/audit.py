@@ -133,19 +133,20 @@ def stutter(
     `stutter.json`; the same call again hears nothing twice. A finished audit's folder, or a run with one in its folder
     `stutter`, is read again and nothing is heard; with `out`, its cases are replayed to the `recognizers` instead.
 
-    `mode` is how speech stutters: `realistic`, as real stuttering was measured (`perturb.stutter.measured`), or `aster`,
-    as Liu et al. 2023 publish it. Of each of the `utterances` (all of them; else so many, of as many speakers and groups
-    of the `attributes` as possible), `budget` new cases are made by their Algorithm 1, for each of the `seeds` (numbers,
-    or "0-9"), with the `kinds` of stuttering at the `severity` 1 to 4 (None: the whole range). `selection` keeps as seeds
-    of further cases the Pareto front (`moo`), everything (`random`), or as many as the front has, drawn from the original
-    and all cases (`random_subset`). A transcript less similar than `threshold` (0 to 1) both to what the recognizer said
-    of the original and to what is meant is suspicious. `profiles` (mild, moderate, severe) and `dose` are rates of
-    stuttering (moments per 100 words) to measure the error rate at, for all and by the groups of `attributes`, with the
-    kinds in the shares of `mixture`; in the `style` conversation with fillers too. Recordings without a reference text are
-    aligned with what the first recognizer heard; `timings` are those of another aligner, by utterance id or by the name
-    of a whole recording's file, or the path of its files. `clips` are fillers for speakers who say none of their own,
-    besides those of a synthetic voice (`filler_voice`). `only_agreed` takes only recordings that all recognizers hear as
-    their text, as the paper does. `labels` is a review queue that people labeled (default: the one in the folder).
+    `mode` is how speech stutters: `realistic`, as real stuttering was measured (`perturb.stutter.measured`), or
+    `aster`, as Liu et al. 2023 publish it. Of each of the `utterances` (all of them; else so many, of as many
+    speakers and groups of the `attributes` as possible), `budget` new cases are made by their Algorithm 1, for each
+    of the `seeds` (numbers, or "0-9"), with the `kinds` of stuttering at the `severity` 1 to 4 (None: the whole
+    range). `selection` keeps as seeds of further cases the Pareto front (`moo`), everything (`random`), or as many as
+    the front has, drawn from the original and all cases (`random_subset`). A transcript less similar than `threshold`
+    (0 to 1) both to what the recognizer said of the original and to what is meant is suspicious. `profiles` (mild,
+    moderate, severe) and `dose` are rates of stuttering (moments per 100 words) to measure the error rate at, for all
+    and by the groups of `attributes`, with the kinds in the shares of `mixture`; in the `style` conversation with
+    fillers too. Recordings without a reference text are aligned with what the first recognizer heard; `timings` are
+    those of another aligner, by utterance id or by the name of a whole recording's file, or the path of its files.
+    `clips` are fillers for speakers who say none of their own, besides those of a synthetic voice (`filler_voice`).
+    `only_agreed` takes only recordings that all recognizers hear as their text, as the paper does. `labels` is a
+    review queue that people labeled (default: the one in the folder).
 
     The cost of a recognizer is the change of its pooled word error rate against what the person means, recordings
     paired with their own originals; the interval resamples speakers, the p-value flips the signs of whole speakers, and
@@ -311,15 +312,15 @@ def _hear(
     write_found(folder, recordings, found, {**skipped, **found.skipped}, settings, points, clips)
 
 
-def _replay(
-    folder: Path, recognizers: Mapping[str, Recognizer], out: Path, options: RunOptions
-) -> None:
+def _replay(folder: Path, recognizers: Mapping[str, Recognizer], out: Path, options: RunOptions) -> None:
     """Let recognizers hear the cases of a finished audit, bit for bit, and leave what was found in another folder."""
     if out.absolute() == folder.absolute():
         raise VoxauditError("name another folder for the replay than the audit's own", see=("out",))
     before, stored = read_found(folder), read_recordings(folder)
     if stored is None:
-        raise VoxauditError(f"{folder}: there is no recordings.parquet to make the audio of its cases again from")
+        raise VoxauditError(
+            f"{folder}: there is no recordings.parquet to make the audio of its cases again from"
+        )
     cases = read_cases(folder)
     cases = cases.filter(pl.col("utterance").is_in(list(stored.recordings)))
     recordings = [stored.recordings[id_] for id_ in cases["utterance"].unique(maintain_order=True)]
@@ -393,8 +394,8 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
             "mixture": points[0].mixture if points else None,
         },
         lead=f"{counted(found.utterances, 'utterance')} were made to stutter {how}, {counted(cases, 'case')} in all"
-        f" ({listed([spoken(kind) for kind in found.settings.kinds])}). Errors are counted against what the person means"
-        " to say.",
+        f" ({listed([spoken(kind) for kind in found.settings.kinds])}). Errors are counted against what the person"
+        " means to say.",
         findings=(*_findings(rows), *_oracle(found, labels)),
         tables=Tables(
             (
@@ -579,7 +580,9 @@ def _dose_figure(points: Sequence[DosePoint]) -> list[Figure]:
     labels = {point.rate: point.severity for point in points}
     ticks = tuple(labels[rate] for rate in rates)
 
-    def panel(title: str, part: Sequence[DosePoint], key: str) -> tuple[str, tuple[str, ...], tuple[Series, ...]]:
+    def panel(
+        title: str, part: Sequence[DosePoint], key: str
+    ) -> tuple[str, tuple[str, ...], tuple[Series, ...]]:
         at = {(getattr(one, key), one.rate): Cell(one.wer, one.low, one.high) for one in part}
         lines = dict.fromkeys(getattr(one, key) for one in part)
         return title, ticks, tuple(Series(n, tuple(at.get((n, rate)) for rate in rates)) for n in lines)
@@ -624,8 +627,8 @@ def _comparison_table(found: Stutter) -> list[Table]:
                 "speakers",
             ],
             note="Kinds: cases with one event each. Selections: the cases kept against as many drawn at random from all"
-            " cases and the original. p is adjusted (Holm) for all rows of one family and recognizer; p_runs in the JSON is"
-            " the paper's test over the runs, for comparison with it.",
+            " cases and the original. p is adjusted (Holm) for all rows of one family and recognizer; p_runs in the JSON"
+            " is the paper's test over the runs, for comparison with it.",
             folded=True,
         )
     ]

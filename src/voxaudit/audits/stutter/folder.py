@@ -110,7 +110,16 @@ def fault_counts(found: Iterable[Suspicious]) -> dict[str, int]:
 
 _CASE = ("utterance", "recognizer", "chain", "intended", "surface")
 _JUDGED = ("similarity", "similarity_intended", "fault", "severity", "span")
-_QUEUED = (*_CASE, "original", "transcript", "similarity", "similarity_intended", "fault", "faults", "severity")
+_QUEUED = (
+    *_CASE,
+    "original",
+    "transcript",
+    "similarity",
+    "similarity_intended",
+    "fault",
+    "faults",
+    "severity",
+)
 
 
 def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
@@ -294,7 +303,12 @@ def against_real(
     total_ = inside + places["sound"]
     if total_:
         rows.append(
-            {"measure": "share that is not word-initial", "events": total_, "distance": inside / total_, "by_chance": None}
+            {
+                "measure": "share that is not word-initial",
+                "events": total_,
+                "distance": inside / total_,
+                "by_chance": None,
+            }
         )
     return rows
 
@@ -357,7 +371,7 @@ def _cost(document: Mapping[str, Any]) -> Cost:
 
 
 def read_cases(folder: Path) -> pl.DataFrame:
-    """Return the distinct cases of a finished audit, for another recognizer to hear: utterance, chain, kind, seed ..."""
+    """Return the distinct cases of a finished audit, for another recognizer to hear."""
     path = folder / CASES
     table = read_table(path)
     columns = ("utterance", "chain", "kind", "kept", "surface", "seed", "m2", "r")

@@ -170,8 +170,8 @@ def by_kind(table: pl.DataFrame, kinds: Sequence[str]) -> dict[str, pl.DataFrame
 class Comparison:
     """Two kinds, recognizers or selections on the same recordings: how much higher the error rate of `one` is.
 
-    `difference`, `low`, `high` and `p` are as those of a `Change`, recordings paired and speakers the sample. `p_runs` is
-    the paper's Mann-Whitney test over the `runs` (one per seed), for comparison with it.
+    `difference`, `low`, `high` and `p` are as those of a `Change`, recordings paired and speakers the sample.
+    `p_runs` is the paper's Mann-Whitney test over the `runs` (one per seed), for comparison with it.
     """
 
     family: str
@@ -247,7 +247,9 @@ def _compared(
     rows, wer, runs = [], [], []
     for after, (_, part) in enumerate((other, one)):
         counts = _errors(_counts(part, "intended", "kept"))
-        weight = part["weight"] if "weight" in part.columns else pl.Series([1.0]).new_from_index(0, part.height)
+        weight = (
+            part["weight"] if "weight" in part.columns else pl.Series([1.0]).new_from_index(0, part.height)
+        )
         rows.append(
             part.select("utterance", "speaker", "seed").with_columns(
                 after=pl.lit(bool(after)), errors=counts["errors"] * weight, words=counts["words"] * weight
@@ -378,9 +380,7 @@ def dose_response(
     points = _dose_points(counted, mixture, None, None)
     known = {r.utterance.id: r.utterance.attributes for r in recordings}
     for attribute in attributes:
-        groups = counted["utterance"].map_elements(
-            lambda id_, key=attribute: str(known[id_].get(key) or ""), return_dtype=pl.String
-        )
+        groups = pl.Series([str(known[id_].get(attribute) or "") for id_ in counted["utterance"]])
         for group in sorted(set(groups.to_list()) - {""}):
             points += _dose_points(counted.filter(groups == group), mixture, attribute, group)
     return tuple(points)
@@ -401,7 +401,7 @@ def _dose_points(
                 str(name),
                 float(str(rate)),
                 100 * int(part["events"].sum()) / words if words else 0.0,
-                sums.wer if words else float("nan"),
+                float("nan") if sums.wer is None else sums.wer,
                 found["low"],
                 found["high"],
                 words,

@@ -52,13 +52,14 @@ NORMALIZER = "keep-fillers"
 class Settings:
     """How the search goes (after Liu et al. 2023, Algorithm 1).
 
-    `budget` is the number of new cases per utterance and seed, `kinds` are those of stuttering (the paper's mutators).
-    `mode` is how they are made: `realistic`, as measured, or `aster`, as published. `selection` keeps as seeds of further
-    cases the Pareto front (`moo`), everything (`random`), or a random draw from the original and all cases, as many as the
-    front has (`random_subset`, the paper's comparison). The front is that of M1 and R under weak dominance in the
-    mode `realistic`, of M1 and M2 under strict dominance (Eq. 4) in `aster`. Each of `seeds` is a search of its own. A
-    transcript less similar than `threshold` both to what the recognizer said of the original and to what is meant is
-    suspicious; `severity` 1 to 4 limits how strong a moment of stuttering is (None: the whole range).
+    `budget` is the number of new cases per utterance and seed, `kinds` are those of stuttering (the paper's
+    mutators). `mode` is how they are made: `realistic`, as measured, or `aster`, as published. `selection` keeps as
+    seeds of further cases the Pareto front (`moo`), everything (`random`), or a random draw from the original and all
+    cases, as many as the front has (`random_subset`, the paper's comparison). The front is that of M1 and R under
+    weak dominance in the mode `realistic`, of M1 and M2 under strict dominance (Eq. 4) in `aster`. Each of `seeds` is
+    a search of its own. A transcript less similar than `threshold` both to what the recognizer said of the original
+    and to what is meant is suspicious; `severity` 1 to 4 limits how strong a moment of stuttering is (None: the whole
+    range).
     """
 
     budget: int = 50
@@ -79,7 +80,8 @@ class Settings:
             raise VoxauditError("seeds must be whole numbers from 0 on", see=("seeds",))
         if self.selection not in SELECTIONS:
             raise VoxauditError(
-                f"unknown selection '{self.selection}'. Choose moo, random or random_subset", see=("selection",)
+                f"unknown selection '{self.selection}'. Choose moo, random or random_subset",
+                see=("selection",),
             )
         if self.severity is not None and self.severity not in SEVERITIES:
             raise VoxauditError(f"severity must be from 1 to {len(SEVERITIES)}, not {self.severity}")
@@ -225,7 +227,9 @@ def speakers_fillers(recordings: Sequence[Recording]) -> list[Clip]:
 
 def clips_for(recording: Recording, clips: Sequence[Clip]) -> tuple[Clip, ...]:
     """Return the fillers for a recording: its speaker's own where there are any, else those of no person."""
-    own = tuple(clip for clip in clips if clip.speaker is not None and clip.speaker == recording.utterance.speaker)
+    own = tuple(
+        clip for clip in clips if clip.speaker is not None and clip.speaker == recording.utterance.speaker
+    )
     return own or tuple(clip for clip in clips if clip.speaker is None)
 
 
@@ -272,7 +276,18 @@ def search(
     cases: list[Case] = []
     for seed in settings.seeds:
         pools = [
-            _Pool(recording, kinds, said, normalize(recording.text), meaning, own, settings, seed, place, counter)
+            _Pool(
+                recording,
+                kinds,
+                said,
+                normalize(recording.text),
+                meaning,
+                own,
+                settings,
+                seed,
+                place,
+                counter,
+            )
             for recording, kinds, said, own in usable
         ]
         made = _one_search(pools, session, settings, seed, normalize, progress)

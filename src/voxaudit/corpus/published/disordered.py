@@ -84,7 +84,9 @@ _UASPEECH_FILE = re.compile(r"(C?)([FM])(\d\d)_(B\d)_([A-Z]+\d*)_(M\d)")
 
 def _detect_uaspeech(path: Path) -> bool:
     return path.is_dir() and any(
-        _UASPEECH_FILE.fullmatch(wav.stem) for deep in ("*/*", "*/*/*", "*/*/*/*") for wav in _some(path, f"{deep}.wav")
+        _UASPEECH_FILE.fullmatch(wav.stem)
+        for deep in ("*/*", "*/*/*", "*/*/*/*")
+        for wav in _some(path, f"{deep}.wav")
     )
 
 
@@ -132,12 +134,14 @@ def _words(path: Path) -> dict[str, str]:
     file = next((table for table in tables if table.is_file()), None)
     if file is None:
         raise CorpusError(
-            f"{path}: no {WORDLIST}.csv: open {WORDLIST}.xls, save its sheet Word_filename as CSV under that name beside"
-            " the audio"
+            f"{path}: no {WORDLIST}.csv: open {WORDLIST}.xls, save its sheet Word_filename as CSV under that name"
+            " beside the audio"
         )
     names = {name.strip().upper(): name for name in delimited_header(file)}
     if not {"WORD", "FILE NAME"} <= set(names):
-        raise CorpusError(f"{file}: the columns WORD and FILE NAME are missing: is it the sheet Word_filename?")
+        raise CorpusError(
+            f"{file}: the columns WORD and FILE NAME are missing: is it the sheet Word_filename?"
+        )
     table = read_delimited(file).table
     pairs = zip(table[names["FILE NAME"]], table[names["WORD"]], strict=True)
     return {str(key).strip(): str(word).strip() for key, word in pairs if key and word}
@@ -194,7 +198,7 @@ TORGO = Reader(
 )
 UASPEECH = Reader(
     name="uaspeech",
-    description="UASpeech: audio/F02/F02_B1_C1_M2.wav with the word list as speaker_wordlist.csv; intelligibility is known",
+    description="UASpeech: audio/F02/F02_B1_C1_M2.wav with speaker_wordlist.csv; intelligibility is known",
     example="UASpeech with audio/ and speaker_wordlist.csv",
     detect=_detect_uaspeech,
     rows=_uaspeech,

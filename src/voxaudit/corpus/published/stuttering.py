@@ -168,7 +168,7 @@ def _uclass_text(file: Path) -> Mapping[str, object]:
 
 SEP28K = Reader(
     name="sep28k",
-    description="SEP-28k: 3 s clips of podcasts with people who stutter, events that two of three listeners heard; no text",
+    description="SEP-28k: 3 s clips of people who stutter, with the events that two of three listeners heard; no text",
     example="SEP-28k with SEP-28k_labels.csv and clips/*.wav",
     detect=_detect_sep28k,
     rows=_sep28k,

@@ -44,4 +44,6 @@ class Block(Operation):
         length = max(1, round(self.ms * rate / 1000))
         silence = spliced(samples, at, np.zeros(length, dtype=np.float32), rate)
         after = timings.opened(syllable.start, at / rate, length / rate)
-        return Edit(at, at, silence, after, (("block", length / rate),), "later" if self.syllable else "sound")
+        return Edit(
+            at, at, silence, after, (("block", length / rate),), "later" if self.syllable else "sound"
+        )

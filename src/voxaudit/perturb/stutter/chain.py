@@ -61,7 +61,9 @@ class Chain:
     @property
     def version(self) -> str:
         """What, besides the text of the chain, decides the samples: the version of each kind in it."""
-        return ",".join(f"{name}={OPERATIONS[name].version}" for name in sorted({o.name() for o in self.operations}))
+        return ",".join(
+            f"{name}={OPERATIONS[name].version}" for name in sorted({o.name() for o in self.operations})
+        )
 
     @classmethod
     def parse(cls, text: str) -> Chain:

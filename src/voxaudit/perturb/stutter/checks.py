@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -46,7 +47,7 @@ def sound_checks(samples: Samples, rate: int, edit: Edit, step: float | None = N
     if _longest_zeros(row) > limit >= _longest_zeros(samples):
         failed.append("zeros")
     spans = edit.copies
-    pairs = zip(spans, spans[1:], strict=False)
+    pairs = pairwise(spans)
     if any(likeness(row[a:b], row[c:d], rate) >= ALIKE for (a, b), (c, d) in pairs):
         failed.append("copies")
     return failed
@@ -174,7 +175,12 @@ def _places(stretch: _Stretch, spans: Sequence[tuple[float, float]]) -> list[tup
 
 
 LEAST_TAIL = 1e-4
-NOT_FIRST = {"sound": 1.0, "between": 1.0, "syllable": 1 - measured.FIRST_SOUND, "later": 1 - measured.FIRST_SYLLABLE}
+NOT_FIRST = {
+    "sound": 1.0,
+    "between": 1.0,
+    "syllable": 1 - measured.FIRST_SOUND,
+    "later": 1 - measured.FIRST_SYLLABLE,
+}
 """How rare it is that an event begins there or later in a word."""
 SCORE_SCALE = 10.0
 """A loss of so much in the alignment's score per frame counts like an event that one real one in ten is (G)."""
@@ -212,13 +218,18 @@ def describe_event(kind: str, edit: Edit) -> str:
     if iterations:
         name, value = iterations[0]
         share = measured.ITERATIONS[name].below(value - 1)
-        said += f", {value:.0f} times"
-        if not lengths:
-            return f"{said}: more than in {100 * share:.0f} % of real ones"
+        often = (
+            f"{value:.0f} times, more than {100 * share:.0f} % of real ones"
+            if value > 1
+            else "once, as most are"
+        )
+        said += f", repeated {often}"
     if not lengths:
         return said
     name, value = max(lengths, key=lambda one: one[1])
-    return f"{said}, {value:.2f} s: longer than {100 * measured.LENGTHS[name].under(value):.0f} % of real ones"
+    return (
+        f"{said}, {value:.2f} s: longer than {100 * measured.LENGTHS[name].under(value):.0f} % of real ones"
+    )
 
 
 _LENGTHS_OF = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -79,8 +79,8 @@ def draw_event(
 
     `severity` 1 to 4 draws lengths from that quarter of the real ones. Words in `avoid` are taken only where there is
     no other; `word` names it instead. `pitch` is the speaker's, in Hz: a filler in another voice is brought to it.
-    Lengths, gaps and iterations come from `lengths` where it is given: an event that failed a check can be drawn anew at
-    another place with the same ones, so that checks do not make events shorter than real ones.
+    Lengths, gaps and iterations come from `lengths` where it is given: an event that failed a check can be drawn anew
+    at another place with the same ones, so that checks do not make events shorter than real ones.
     """
     drawn = lengths or generator
     places = weights(kind, timings, clips)
@@ -139,14 +139,15 @@ def _sound_repetition(
     number: int,
     target: Word,
     ms: float,
-    gaps: object,
+    gaps: Callable[[str, int], str],
     generator: np.random.Generator,
     drawn: np.random.Generator,
     seed: int,
     severity: int | None,
 ) -> Operation:
     found = onset_of(target)
-    assert found is not None and callable(gaps)
+    if found is None:
+        raise StutterError(nowhere("sound_repetition"))
     copies = _iterations("fragment_iterations", drawn, severity)
     cluster = len(found.consonants)
     consonants = cluster if cluster > 1 and generator.random() < 0.5 else 1
@@ -238,8 +239,7 @@ def draw_events(
             # The sound is repeated before it is held, and a block that is put in last stands before both.
             events[-1:] = sorted((event, other), key=lambda one: one.kind != "sound_repetition")
     extra = int(np.floor(fillers * size / 100 + generator.random())) if clips else 0
-    for _ in range(extra):
-        events.append(draw_event("interjection", timings, generator, clips=clips, pitch=pitch))
+    events += [draw_event("interjection", timings, generator, clips=clips, pitch=pitch) for _ in range(extra)]
     return events
 
 

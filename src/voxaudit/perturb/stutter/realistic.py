@@ -70,9 +70,11 @@ def can_hold(word: Word) -> bool:
 
 
 def can_repeat_sound(word: Word) -> bool:
-    """Say whether a word has a first sound that is not the whole word."""
+    """Say whether a word has a first sound that is not the whole word, and is a stop or long enough."""
     found = onset_of(word)
-    return found is not None and len(found.phones) > 1 and manner(found.first.name) != ""
+    if found is None or len(found.phones) < 2 or manner(found.first.name) == "":
+        return False
+    return manner(found.first.name) == "plosive" or found.first.end - found.first.start >= SHORTEST_HELD
 
 
 def gaps_of(text: str) -> list[float]:
@@ -101,7 +103,9 @@ def _checked(kind: str, ms: float, copies: int, gaps: str) -> None:
     if not 1 <= copies <= 20:
         raise StutterError(f"{kind}: copies must be from 1 to 20, not {copies}")
     if gaps and len(gaps_of(gaps)) != copies:
-        raise StutterError(f"{kind}: {copies} copies need {copies} gaps, as in gaps={'+'.join(['70'] * copies)}")
+        raise StutterError(
+            f"{kind}: {copies} copies need {copies} gaps, as in gaps={'+'.join(['70'] * copies)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -233,16 +237,20 @@ class OnsetRepetition(Operation):
         at = word_position(timings, self.word, self.kind)
         word = timings.words[at]
         if not can_repeat_sound(word):
-            raise StutterError(f"sound_repetition: '{word.text}' has no first sound that is not the whole word")
+            raise StutterError(
+                f"sound_repetition: '{word.text}' has no first sound that is not the whole word"
+            )
         found = _onset(word, self.kind)
         generator = np.random.Generator(np.random.PCG64(self.seed))
         gaps = gaps_of(self.gaps) or [0.0] * self.copies
         lengths = [round(self.ms / 1000 * generator.uniform(0.8, 1.15) * rate) for _ in gaps]
         sounds = [self._fragment(samples, rate, found, length, generator) for length in lengths]
         starts, spans, end = [], [], 0
+        stop = manner(found.first.name) == "plosive"
         for length, gap, sound in zip(lengths, gaps, sounds, strict=True):
-            starts.append(end + max(0, length - len(sound)))  # a stop's closure, on room tone
-            spans.append((end, end + max(length, len(sound))))
+            closure = max(0, length - len(sound)) if stop else 0  # on room tone
+            starts.append(end + closure)
+            spans.append((end, starts[-1] + len(sound)))
             end = spans[-1][1] + round(gap * rate)
         bed = room_tone(samples, rate, end, generator)
         for start, sound in zip(starts, sounds, strict=True):
@@ -251,9 +259,7 @@ class OnsetRepetition(Operation):
         row = spliced(samples, cut, bed.astype(np.float32), rate)
         after = timings.opened(word.start, cut / rate, end / rate)
         text = fragment_text(word, found, self.consonants, self.vowel > 0)
-        said = tuple(
-            Syllable(text, (cut + a) / rate, (cut + b) / rate, (), self.kind) for a, b in spans
-        )
+        said = tuple(Syllable(text, (cut + a) / rate, (cut + b) / rate, (), self.kind) for a, b in spans)
         moved = after.words[at]
         moved = replace(moved, start=min(moved.start, said[0].start), syllables=said + moved.syllables)
         measures = [("fragment_iterations", float(self.copies))]
@@ -283,8 +289,8 @@ class OnsetRepetition(Operation):
         longest = first.end - first.start >= SHORTEST_HELD and not stop
         if longest and length > len(sound) + round(0.03 * rate):
             a, b, more = held(samples, rate, first, length - len(sound), generator)
-            if begin <= a <= b <= last:
-                sound = np.concatenate([sound[: a - begin], more, sound[b - begin :]])
+            if begin <= a:
+                sound = np.concatenate([samples[begin:a], more, samples[b : max(b, last)]])
         sound = shifted(sound, float(generator.uniform(0.97, 1.03)))
         room = round(0.03 * rate) if stop else 0
         sound = sound[: max(length - room, round(0.02 * rate))]
@@ -294,7 +300,9 @@ class OnsetRepetition(Operation):
 def fragment_text(word: Word, found: Onset, consonants: int, vowel: bool) -> str:
     """Return the letters of a repeated sound, for showing: `w` of weather, `wea` with its vowel, `st` of stop."""
     letters = word.text
-    count = next((i for i, letter in enumerate(letters.lower()) if letter in "aeiouyáéíóúäöüàèìòùâêîôûå"), len(letters))
+    count = next(
+        (i for i, letter in enumerate(letters.lower()) if letter in "aeiouyáéíóúäöüàèìòùâêîôûå"), len(letters)
+    )
     if not found.consonants or count == 0:
         return letters[: max(1, next((i for i, c in enumerate(letters.lower()) if c not in "aeiou"), 1))]
     if len(found.consonants) > consonants and not vowel:
@@ -418,7 +426,9 @@ class SaidFiller(Operation):
         if clip is None:
             raise StutterError(f"interjection: the filler clip '{self.clip}' was not given")
         sound = _trimmed(resample(clip.audio, rate).samples, rate)
-        sound = as_loud(shifted(sound.astype(np.float64), self.pitch).astype(np.float32), samples, rate, timings)
+        sound = as_loud(
+            shifted(sound.astype(np.float64), self.pitch).astype(np.float32), samples, rate, timings
+        )
         wanted = min(max(self.ms / 1000 * rate, 0.5 * len(sound)), 3.0 * len(sound))
         sound = stretched(sound, 0, len(sound), round(wanted) - len(sound), rate)
         before, after = gaps_of(self.gaps) or [0.0, 0.0]

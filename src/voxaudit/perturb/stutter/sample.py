@@ -92,9 +92,9 @@ def sample_operation(
     """Return a random operation of a kind that the recording has a place for.
 
     `severity` 1 to 4 draws from that quarter of the paper's range, or of real lengths, None from all of it. Words in
-    `avoid` are taken only where there is no other. `clips` are fillers: in the mode `aster` used where (and only where)
-    the recording has none, in `realistic` those of the speaker, or of others brought to the `pitch` (Hz). `lengths` is a
-    generator of its own for lengths (see `draw_event`).
+    `avoid` are taken only where there is no other. `clips` are fillers: in the mode `aster` used where (and only
+    where) the recording has none, in `realistic` those of the speaker, or of others brought to the `pitch` (Hz).
+    `lengths` is a generator of its own for lengths (see `draw_event`).
     """
     check_kinds([kind])
     check_mode(mode)
@@ -146,10 +146,10 @@ def sample_chain(
 ) -> Chain:
     """Return a chain with `rate` events per 100 intended words, on as many different words as there are.
 
-    `mixture` is a name of `MIXTURES`, `profile` (the shares measured at the rate; mode `realistic`), or weights by kind;
-    kinds that the recording has no place for are left out and the others share their weight. The number of events is
-    rounded up or down at random, so that its mean over recordings is the rate; for a short recording it may be none.
-    `fillers` per 100 words come on top (mode `realistic`).
+    `mixture` is a name of `MIXTURES`, `profile` (the shares measured at the rate; mode `realistic`), or weights by
+    kind; kinds that the recording has no place for are left out and the others share their weight. The number of
+    events is rounded up or down at random, so that its mean over recordings is the rate; for a short recording it may
+    be none. `fillers` per 100 words come on top (mode `realistic`).
     """
     check_mode(mode)
     if not 0 <= rate <= 500:

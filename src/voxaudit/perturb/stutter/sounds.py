@@ -28,15 +28,16 @@ def room_tone(samples: Samples, rate: int, length: int, generator: np.random.Gen
     frames = samples[: len(samples) // size * size].reshape(-1, size)
     power = np.einsum("ij,ij->i", frames, frames)
     sounding = np.flatnonzero(power > size * LEAST_LEVEL**2)
-    if not len(sounding):
+    # Where pauses are digital silence, what is quiet and no silence is the fading of words.
+    if len(sounding) <= 0.95 * len(power):
         return generator.standard_normal(length) * LEAST_LEVEL
-    count = min(QUIETEST, len(sounding))
+    count = min(QUIETEST, max(3, len(sounding) // 20))
     quiet = sounding[np.argpartition(power[sounding], count - 1)[:count]]
     return noise_like(frames[quiet].astype(np.float64), length, generator)
 
 
 def noise_like(frames: Floats, length: int, generator: np.random.Generator) -> Floats:
-    """Return noise with the mean spectrum and the mean power of frames (one per row): a hiss that never repeats itself."""
+    """Return noise with the mean spectrum and the mean power of frames (one per row): a hiss that never repeats."""
     if length <= 0:
         return np.zeros(0)
     shape = np.hanning(frames.shape[1] + 2)[1:-1]
@@ -55,7 +56,16 @@ def steady(samples: Samples, rate: int, phone: Phone) -> tuple[int, int]:
     """Return the steady middle of a phone (first sample, one past the last): its transitions stay outside."""
     start, stop = round(phone.start * rate), min(round(phone.end * rate), len(samples))
     margin = (stop - start) // 5
-    return start + margin, stop - margin
+    start, stop = start + margin, stop - margin
+    # A boundary can lie in the sound beside it: only what is nearly as loud as the loudest 10 ms is held.
+    size = max(1, round(0.005 * rate))
+    power = np.add.reduceat(
+        samples[start:stop].astype(np.float64) ** 2, np.arange(0, max(stop - start, 1), size)
+    )
+    loud = np.flatnonzero(power[:-1] > 0.25 * power.max()) if len(power) > 4 else np.zeros(0, np.int64)
+    if len(loud) and (loud[-1] + 1 - loud[0]) * size >= 0.02 * rate:
+        return start + int(loud[0]) * size, start + int(loud[-1] + 1) * size
+    return start, stop
 
 
 def held(
@@ -94,7 +104,20 @@ def held(
     aim = max(first, last - max(wanted - made, hop))
     frame, read = _joined(samples, read, aim, hop, reach)
     pieces += [frame, window(samples, read, max(read, last))]
-    return first, max(read, last), np.concatenate(pieces)
+    return first, max(read, last), _level(np.concatenate(pieces), rate)
+
+
+def _level(sound: Floats, rate: int) -> Floats:
+    """Return a held voice at an even level: frames of different loudness in turn would be heard as a flutter."""
+    size = round(0.025 * rate)
+    if len(sound) < 4 * size:
+        return sound
+    total = np.concatenate([[0.0], np.cumsum(np.pad(sound, size // 2, mode="reflect") ** 2)])
+    level = np.sqrt(np.maximum((total[size:] - total[:-size])[: len(sound)], 1e-12))
+    gain = np.clip(float(np.median(level)) / level, 0.5, 2.0)
+    taper = np.minimum(1.0, np.minimum(np.arange(len(sound)), np.arange(len(sound))[::-1]) / size)
+    leveled: Floats = sound * (1 + taper * (gain - 1))
+    return leveled
 
 
 def _joined(samples: Samples, read: int, aim: int, hop: int, reach: int) -> tuple[Floats, int]:
