@@ -115,7 +115,7 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
         kinds: Counter[str] = Counter()
         words = 0
         for number, recording in enumerate(recordings):
-            for repeat in range(max(repeats, 10)):
+            for repeat in range(DRAWS // len(recordings)):
                 generator = np.random.default_rng([number, repeat, 7])
                 chain = sample_chain(recording.timings, "profile", profile.rate, None, generator)
                 kinds.update(one.kind for one in chain.operations)
@@ -151,6 +151,8 @@ def draw(recordings: list[Recording], target: Path) -> None:
     print(f"{target}: {', '.join(order)}, from top to bottom; 4 kHz, {SECONDS:g} s each")
 
 
+DRAWS = 4_000
+"""How often a recording is drawn for a profile: shares of rare kinds need many events."""
 SECONDS = 2.4
 """How much of a recording a picture shows."""
 

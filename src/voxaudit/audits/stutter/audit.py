@@ -627,8 +627,8 @@ def _comparison_table(found: Stutter) -> list[Table]:
                 "speakers",
             ],
             note="Kinds: cases with one event each. Selections: the cases kept against as many drawn at random from all"
-            " cases and the original. p is adjusted (Holm) for all rows of one family and recognizer; p_runs in the JSON"
-            " is the paper's test over the runs, for comparison with it.",
+            " cases and the original. p is adjusted (Holm) for all rows of one family and recognizer; p_runs in the"
+            " JSON is the paper's test over the runs, for comparison with it.",
             folded=True,
         )
     ]
