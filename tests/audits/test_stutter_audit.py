@@ -85,7 +85,7 @@ def material(tmp_path):
     recordings = []
     for number in range(6):
         tone = 0.2 * np.sin(2 * np.pi * (150 + 20 * number) * np.arange(RATE) / RATE)
-        samples = (tone + 0.01 * generator.standard_normal(RATE)).astype(np.float32)
+        samples = (tone + 0.05 * generator.standard_normal(RATE)).astype(np.float32)
         path = tmp_path / f"{number}.wav"
         soundfile.write(path, samples, RATE, subtype="FLOAT")
         utterance = Utterance(f"u{number}", path, speaker=f"s{number}", text="sable top")
