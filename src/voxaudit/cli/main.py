@@ -163,9 +163,6 @@ def _dispatch(arguments: list[str]) -> int:
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
     if chosen is not None:
         _require_command(chosen)
-    if arguments[:2] == ["stutter", "replay"] and len(arguments) > 2 and not arguments[2].startswith("-"):
-        # A finished audit with --out is a replay: the word is there for people.
-        del arguments[1]
     parser = _parser(chosen)
     parsed = parser.parse_args(arguments)
     if parsed.command is None:
@@ -214,7 +211,10 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = list(args or ())
-        parsed, unknown = super().parse_known_args(args, namespace)
+        # A finished stutter audit with a folder to write to is replayed: the word is there for people.
+        if self._given[:2] == ["stutter", "replay"] and not "".join(self._given[2:3]).startswith("-"):
+            del self._given[1]
+        parsed, unknown = super().parse_known_args(self._given, namespace)
         if unknown:  # said by the innermost parser: it knows the flags that were meant
             raise self._has_no(next((one for one in unknown if one.startswith("-")), unknown[0]))
         return parsed, unknown
