@@ -111,16 +111,16 @@ class StutterConfig:
         at_least=0,
         at_most=500,
     )
-    mode: str = option(
-        "realistic",
-        "how speech stutters: as real stuttering was measured (realistic), or as ASTER publishes it (aster)",
-        choices=("realistic", "aster"),
-    )
     threshold: float = option(
         0.8,
         "an answer less similar than this (0 to 1) to the one without stuttering is suspicious",
         at_least=0.01,
         at_most=1,
+    )
+    mode: str = option(
+        "realistic",
+        "how speech stutters: as real stuttering was measured (realistic), or as ASTER publishes it (aster)",
+        choices=("realistic", "aster"),
     )
 
 
