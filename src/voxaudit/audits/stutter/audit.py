@@ -64,8 +64,8 @@ from voxaudit.audits.stutter.search import (
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
-from voxaudit.perturb.stutter import KINDS, MIXTURE_NAMES, PROFILE, Clip
-from voxaudit.perturb.stutter.checks import CHECKS, PlaceCheck
+from voxaudit.perturb.stutter import KINDS, MIXTURE_NAMES, PROFILE, Chain, Clip
+from voxaudit.perturb.stutter.checks import CHECKS, PlaceCheck, describe_chain
 from voxaudit.perturb.stutter.measured import PROFILES, STYLES
 from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
@@ -693,6 +693,7 @@ def _case_tables(found: Stutter) -> list[Table]:
             **{key: value for key, value in asdict(one).items() if key not in ("faults", "span")},
             "fault": spoken(one.fault or "none"),
             "severity": spoken(one.severity or "none"),
+            "put_in": describe_chain(Chain.parse(one.chain).operations),
         }
         for one in sorted(found.suspicious, key=lambda one: one.similarity)
     ]
@@ -719,6 +720,7 @@ def _case_tables(found: Stutter) -> list[Table]:
                 "recognizer",
                 ("intended", "meant"),
                 ("surface", "said"),
+                ("put_in", "what was put in"),
                 ("original", "heard in the original"),
                 ("transcript", "heard stuttered"),
                 ("similarity", "similarity (1: the same)", "number"),

@@ -232,6 +232,33 @@ def describe_event(kind: str, edit: Edit) -> str:
     )
 
 
+def describe_chain(operations: Sequence[Operation]) -> str:
+    """Return what was put into a recording, from the operations alone: for a table that plays nothing.
+
+    >>> from voxaudit.perturb.stutter.realistic import OnsetBlock
+    >>> describe_chain([OnsetBlock(2, 1240.0)])
+    'block, 1.24 s: longer than 75 % of real ones'
+    """
+    said = []
+    for operation in operations:
+        kind = operation.kind
+        seconds = getattr(operation, "ms", 0.0) / 1000
+        names = _LENGTHS_OF.get(kind, ())
+        name = (
+            names[-1]
+            if kind == "interjection" and not str(getattr(operation, "clip", "")).startswith("um")
+            else ""
+        )
+        measures = ((name or names[0], seconds),) if seconds and names else ()
+        copies = getattr(operation, "copies", 0)
+        if copies and kind.endswith("_repetition"):
+            measures += (
+                (f"{'fragment' if kind == 'sound_repetition' else 'word'}_iterations", float(copies)),
+            )
+        said.append(describe_event(kind, Edit(0, 0, np.zeros(0, np.float32), Timings((), 0.0), measures)))
+    return "; ".join(said)
+
+
 _LENGTHS_OF = {
     "block": ("block",),
     "prolongation": ("prolongation",),
