@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.breaking.audit import breaking as breaking
     from voxaudit.audits.compare.audit import compare as compare
     from voxaudit.audits.differential.audit import differential as differential
+    from voxaudit.audits.disfluent.audit import disfluent as disfluent
     from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.localize.audit import localize as localize
     from voxaudit.audits.parity.audit import parity as parity
@@ -58,6 +59,7 @@ _HOMES = {
     "compare": "voxaudit.audits.compare.audit",
     "count_words": "voxaudit.score",
     "differential": "voxaudit.audits.differential.audit",
+    "disfluent": "voxaudit.audits.disfluent.audit",
     "disparity": "voxaudit.audits.disparity.audit",
     "load_config": "voxaudit.config",
     "localize": "voxaudit.audits.localize.audit",

@@ -117,6 +117,11 @@ class StutterConfig:
         at_least=0.01,
         at_most=1,
     )
+    mode: str = option(
+        "realistic",
+        "how speech stutters: as real stuttering was measured (realistic), or as ASTER publishes it (aster)",
+        choices=("realistic", "aster"),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,6 +169,7 @@ def _stuttered(config: AuditConfig, asked: StutterConfig, inputs: Inputs, option
             attributes=config.attributes,
             budget=asked.budget,
             dose=asked.dose,
+            mode=asked.mode,
             threshold=asked.threshold,
             options=options.on_demand(),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 
+import numpy as np
 import pytest
 
 from voxaudit.align import AlignmentError, read_alignments, read_ctm, read_lhotse, read_textgrid
@@ -168,3 +169,22 @@ def test_ctm_and_other_files_by_ending(tmp_path):
     ):
         with pytest.raises(AlignmentError, match=message):
             read_alignments(tmp_path / name)
+
+
+def test_phones_of_other_languages_are_timed_and_can_stutter(tmp_path):
+    """German, as the Montreal Forced Aligner writes it: IPA, a long vowel, an affricate."""
+    from voxaudit.perturb.stutter import applicable, sample_operation
+
+    words = [(0.0, 0.2, ""), (0.2, 0.6, "schöne"), (0.6, 1.0, "zeit"), (1.0, 1.2, "")]
+    phones = [(0.2, 0.3, "ʃ"), (0.3, 0.45, "øː"), (0.45, 0.5, "n"), (0.5, 0.6, "ə")]
+    phones += [(0.6, 0.72, "ts"), (0.72, 0.9, "aj"), (0.9, 1.0, "t")]
+    (tmp_path / "a.TextGrid").write_text(long_grid({"words": words, "phones": phones}), encoding="utf-8")
+    timings = read_textgrid(tmp_path / "a.TextGrid")
+    assert [len(word.phones) for word in timings.words] == [4, 3]
+    assert timings.words[0].phones[1].start == pytest.approx(0.3)
+    assert {"block", "prolongation", "sound_repetition", "word_repetition"} == set(applicable(timings))
+    generator = np.random.default_rng(0)
+    samples = (0.1 * generator.standard_normal(19_200)).astype(np.float32)
+    held = sample_operation("prolongation", timings, generator)
+    assert held.target == 0  # the affricate is a stop, and cannot be held
+    assert held(samples, 16_000, timings)[1].text == "schöne zeit"

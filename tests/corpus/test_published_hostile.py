@@ -88,6 +88,27 @@ MINIATURES = {
     },
     "chime6": {"transcriptions/dev/S1.json": json.dumps([SEGMENT]), "audio/dev/S1_P1.wav": None},
     "ravdess": {"Actor_01/03-01-01-01-01-01-01.wav": None},
+    "sep28k": {
+        "SEP-28k_labels.csv": "Show,EpId,ClipId,Start,Stop,Block,SoundRep\na,1,2,0,1,3,0\n",
+        "a_1_2.wav": None,
+    },
+    "fluencybank_timestamped": {
+        "metadata.csv": "segid,segstart,segend,verbatim,intended\na_1,0,1,hi,hi\n",
+        "csvs/a_1.csv": "wordstart,wordend,word,fp,rp,rv,pw\n0,1,hi,0,0,0,0\n",
+        "wavs/a_1.wav": None,
+    },
+    "uclass": {"M_0078_16y5m_1.wav": None, "M_0078_16y5m_1.orth": "hi\n"},
+    "torgo": {"F01/Session1/prompts/0001.txt": "hi\n", "F01/Session1/wav_headMic/0001.wav": None},
+    "uaspeech": {
+        "audio/F02/F02_B1_C1_M2.wav": None,
+        "speaker_wordlist.csv": "WORD,FILE NAME\nhi,C1\n",
+    },
+    "speech_accessibility": {
+        "p1/p1.json": json.dumps(
+            {"Etiology": "ALS", "Files": [{"Filename": "a.wav", "Prompt": {"Transcript": "hi"}}]}
+        ),
+        "p1/a.wav": None,
+    },
     "chat": {"a.cha": "@ID:\teng|c|PAR|20;|male|\n*PAR:\thi . \x150_100\x15\n", "a.wav": None},
     "stm": {"a.stm": "a 1 s 0 1 hi\n", "a.wav": None},
     "ctm": {"a.ctm": "a 1 0 1 hi\n", "a.wav": None},

@@ -1,6 +1,8 @@
-"""Stutter operations on made-up sound: lengths, seams, timings, text, serialization, sampling."""
+"""Stutter operations as ASTER has them, on made-up sound: lengths, seams, timings, text, serialization, sampling."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,16 +23,19 @@ from voxaudit.perturb.stutter import (
     SoundRepetition,
     StutterError,
     WordRepetition,
-    applicable,
     fillers,
     parse_operation,
-    sample_chain,
-    sample_operation,
 )
+from voxaudit.perturb.stutter import applicable as _applicable
+from voxaudit.perturb.stutter import sample_chain as _sample_chain
+from voxaudit.perturb.stutter import sample_operation as _sample_operation
 from voxaudit.perturb.stutter.prolongation import continuant
 from voxaudit.perturb.stutter.splice import cut_near
 
 RATE = 16_000
+applicable = partial(_applicable, mode="aster")
+sample_chain = partial(_sample_chain, mode="aster")
+sample_operation = partial(_sample_operation, mode="aster")
 
 
 def syllable(text, start, *phones):
@@ -42,7 +47,7 @@ def word(text, *parts):
     return Word(text, parts[0].start, parts[-1].end, parts)
 
 
-HOW = word("a", syllable("a", 0.2, "AH"))
+HOW = word("uh", syllable("uh", 0.2, "AH"))
 THE = word("the", syllable("the", 0.4, "DH", "AH"))
 WEATHER = word("weather", syllable("wea", 0.6, "W", "EH"), syllable("ther", 0.8, "DH", "ER"))
 TIMINGS = Timings((HOW, THE, WEATHER), 1.2)
@@ -61,21 +66,21 @@ UM = Clip("um", Audio(hum(0.2, 100.0) * np.float32(3), 8_000))
 @pytest.mark.parametrize(
     ("operation", "surface"),
     [
-        (Block(2, 1, 120.0), "a the weather"),
-        (Prolongation(2, 0, 2.5), "a the weather"),
-        (SoundRepetition(2, 0, 2), "a the wea- wea- weather"),
-        (SoundRepetition(2, 1, 2), "a the wea-ther-ther-ther"),
-        (WordRepetition(1, 1), "a the the weather"),
-        (WordRepetition(2, 3), "a the weather weather weather weather"),
-        (Interjection(2, 0, 0, 2), "a the uh uh weather"),
-        (Interjection(3, 0, 0, 1), "a the weather uh"),
-        (Interjection(1, clip=UM.key), "a um the weather"),
+        (Block(2, 1, 120.0), "uh the weather"),
+        (Prolongation(2, 0, 2.5), "uh the weather"),
+        (SoundRepetition(2, 0, 2), "uh the wea- wea- weather"),
+        (SoundRepetition(2, 1, 2), "uh the wea-ther-ther-ther"),
+        (WordRepetition(1, 1), "uh the the weather"),
+        (WordRepetition(2, 3), "uh the weather weather weather weather"),
+        (Interjection(2, 0, 0, 2), "uh the uh uh weather"),
+        (Interjection(3, 0, 0, 1), "uh the weather uh"),
+        (Interjection(1, clip=UM.key), "uh um the weather"),
     ],
 )
 def test_text_length_and_everything_outside_the_edit(operation, surface):
     edit = operation.edit(SAMPLES, RATE, TIMINGS, [UM])
     samples, timings = operation(SAMPLES, RATE, TIMINGS, [UM])
-    assert timings.text == "a the weather"
+    assert timings.text == "uh the weather"
     assert timings.surface == surface
     assert len(samples) == len(SAMPLES) + edit.growth
     assert timings.duration == pytest.approx(len(samples) / RATE)
@@ -155,7 +160,7 @@ def test_chains_replay_bit_for_bit_and_keep_numbers_of_words():
     second, same = Chain.parse(text)(SAMPLES, RATE, TIMINGS)
     np.testing.assert_array_equal(first, second)
     assert timings == same
-    assert timings.surface == "a the the the uh wea- wea- weather"
+    assert timings.surface == "uh the the the uh wea- wea- weather"
     assert len(first) == len(SAMPLES) + sum(edit.growth for edit in chain.edits(SAMPLES, RATE, TIMINGS))
     assert chain.version == "block=1,interjection=1,prolongation=1,sound_repetition=1,word_repetition=1"
 
@@ -211,7 +216,8 @@ def test_a_recording_without_a_filler_says_so_and_takes_a_clip():
 
 
 def test_one_word_of_one_syllable():
-    assert applicable(ONE) == ("prolongation", "sound_repetition", "word_repetition")
+    # A sound repetition would be the repetition of the word.
+    assert applicable(ONE) == ("prolongation", "word_repetition")
     for kind in applicable(ONE):
         samples, timings = sample_operation(kind, ONE, np.random.default_rng(1))(SAMPLES[:8000], RATE, ONE)
         assert len(samples) / RATE == pytest.approx(timings.duration)
@@ -237,7 +243,13 @@ def test_severity_quarters_the_ranges_of_the_paper(severity):
         assert 50 + 150 * low - 0.5 <= ms <= 50 + 150 * high + 0.5
         factor = sample_operation("prolongation", TIMINGS, generator, severity).factor
         assert 2 + 2 * low - 0.01 <= factor <= 2 + 2 * high + 0.01
-        assert 2 <= sample_operation("sound_repetition", TIMINGS, generator, severity).copies <= 4
+        copies = [
+            sample_operation(f"{what}_repetition", TIMINGS, np.random.default_rng(seed), severity).copies
+            for seed in range(3)
+            for what in ("sound", "word")
+        ]
+        assert copies[::2] == copies[1::2]  # kinds that are compared do not differ in count
+        assert set(copies) <= {2, 3, 4}
     with pytest.raises(StutterError, match="severity"):
         sample_operation("block", TIMINGS, generator, 5)
 
@@ -263,7 +275,7 @@ def test_mixtures_weigh_the_kinds_and_leave_out_what_has_no_place():
     share = kinds.count("interjection") / len(kinds)
     assert share == pytest.approx(weights["interjection"] / sum(weights.values()), abs=0.05)
     alone = sample_chain(ONE, "sep28k", 300, None, generator)
-    assert {o.kind for o in alone.operations} <= {"prolongation", "sound_repetition", "word_repetition"}
+    assert {o.kind for o in alone.operations} <= {"prolongation", "word_repetition"}
     for mixture in ("sep29k", {"block": 1.0}, {"blok": 1.0}, {"block": -1.0}, {}):
         with pytest.raises(StutterError):
             sample_chain(ONE, mixture, 100, None, generator)

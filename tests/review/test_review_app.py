@@ -213,7 +213,9 @@ def test_a_stuttered_case_sounds_as_the_recognizer_heard_it(app, folder):
     assert np.array_equal(samples, pcm16(heard.samples))
     wave = get(app, "/api/wave", **query)
     assert wave["duration"] > 1.0
-    assert [what for *_, what in wave["edits"]] == ["word_repetition", "word_repetition"]
+    said = [what for *_, what in wave["edits"]]
+    assert len(said) == 2
+    assert all(what.startswith("word repetition, repeated ") for what in said)
     # The word at 0.4 s comes again right after itself, and moves the last word's repetition on.
     (first, last, _), (later, *_) = wave["edits"]
     assert 0.35 < first < last < 1.0

@@ -259,6 +259,27 @@ def test_who_always_finds_the_real_one_is_right_whatever_the_order(paired, servi
     assert found.inattentive == ()
 
 
+def test_practice_comes_first_and_does_not_count(tmp_path, serving):
+    real, made = make_corpus(tmp_path / "real"), make_corpus(tmp_path / "made", pitch=500.0)
+    study = create_realism(real, made, out=tmp_path / "study", pairs=2, practice=2)
+    assert (len(study.questions), len(study.practice), study.each) == (2, 2, 2)
+    asked = {item.utterance for item in study.questions}
+    assert not asked & {item.utterance for item in study.practice}
+    for number in range(3):
+        order = study.order_for(number)
+        assert tuple(order[:2]) == study.practice
+        assert len(order) == 2 + 2 + len(study.checks)
+    server, people = serving(study, 1)
+    browser = Browser(server, people[0].token)
+    while (state := browser.state())["item"]:
+        item = next(each for each in study.items if each.id == state["item"])
+        right = item.real ^ study.swapped(0, item)
+        wrong = item in study.practice  # mistakes in practice cost nothing
+        assert browser.answer(item=item.id, choice=right ^ wrong, confidence=4)[0] == 200
+    found = analyze_study(study)
+    assert (found.result.accuracy, found.inattentive, found.finished) == (1.0, (), 1)
+
+
 def test_who_fails_two_checks_is_left_out_unless_asked(rated):
     with open_answers(rated.folder) as store:
         for item in rated.items:

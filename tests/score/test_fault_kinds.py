@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.score.align import count_words
-from voxaudit.score.faults import KINDS, find_faults, main_kind
+from voxaudit.score.faults import KINDS, SEVERITIES, fault_severity, find_faults, main_kind
 
 TABLE_V = [
     ("we can convert a type", "we can convert i a type", "word_injection", (3, 4)),
@@ -85,3 +85,22 @@ def test_agreement_with_hand_labels():
         agreed[row["part"]][1] += 1
     assert agreed["development"] == [57, 64]
     assert agreed["held-out"] == [39, 47]
+
+
+@pytest.mark.parametrize(
+    ("heard", "severity"),
+    [
+        ("turn on the light", "none"),
+        ("turn turn on the light", "words_added"),
+        ("turn on light", "words_lost"),
+        ("turn off the light", "meaning_changed"),
+        ("turn on the night", "meaning_changed"),
+        ("turn not on the light", "meaning_changed"),
+        ("the", "unusable"),
+        ("", "unusable"),
+    ],
+)
+def test_how_bad_an_answer_is_for_the_person(heard, severity):
+    small = {"the", "on", "off", "a"}
+    assert fault_severity("turn on the light", heard, small) == severity
+    assert severity in SEVERITIES

@@ -16,7 +16,7 @@ from typing import Any
 
 from voxaudit.align.base import AlignmentError
 from voxaudit.align.build import word_alone, word_from_phones
-from voxaudit.align.syllables import VOWELS, without_stress
+from voxaudit.align.syllables import manner
 from voxaudit.align.timings import Phone, Timings, Word
 from voxaudit.errors import one_line
 
@@ -275,15 +275,16 @@ def timings_from_intervals(
 ) -> Timings:
     """Return timings from words and phones in time order; labels of silence and noise are left out.
 
-    A phone belongs to the word that contains its middle. Phones that are not ARPABET (a stress digit may follow)
-    and words without phones fall back on the dictionary's syllables, sharing the word's time evenly.
+    A phone belongs to the word that contains its middle. Phones are ARPABET (a stress digit may follow) or, for
+    other languages, IPA; words without a vowel among them fall back on the dictionary's syllables, sharing the word's
+    time evenly.
     `where` names the source in errors.
     """
     spoken = [word for word in words if not _SILENCES.fullmatch(word.label.strip())]
     if not spoken:
         raise AlignmentError(f"{where}: no word in this alignment")
     sounds = [phone for phone in phones if not _SILENCES.fullmatch(phone.label.strip())]
-    usable = any(without_stress(phone.label) in VOWELS for phone in sounds)
+    usable = any(manner(phone.label) == "vowel" for phone in sounds)
     try:
         built, at = [], 0
         for word in spoken:
@@ -309,7 +310,7 @@ def _middle(interval: Interval) -> float:
 
 def _word(word: Interval, inside: Sequence[Interval]) -> Word:
     label = word.label.strip()
-    if not any(without_stress(phone.label) in VOWELS for phone in inside):
+    if not any(manner(phone.label) == "vowel" for phone in inside):
         return word_alone(label, word.start, word.end)
     return word_from_phones(
         label,

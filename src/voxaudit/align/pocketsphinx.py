@@ -87,6 +87,31 @@ class PocketSphinxAligner:
         timings = Timings(tuple(_joined(wanted, found, audio.duration)), audio.duration)
         return snapped(timings, audio) if self.snap else timings
 
+    def place(
+        self, audio: Audio, words: Sequence[Sequence[str]]
+    ) -> tuple[list[tuple[float, float]], float] | None:
+        """Return when words given as phones are spoken (start and end in seconds) and the score per frame; None if not.
+
+        For sounds that no dictionary has, such as the repeated beginning of a word.
+        """
+        hmm, dictionary = self._files()
+        samples = resample(audio, RATE).samples
+        with _decoder(str(hmm), str(dictionary)) as decoder:
+            keys = []
+            for phones in words:
+                keys.append("said-" + "-".join(phones).lower())
+                if decoder.lookup_word(keys[-1]) is None:
+                    decoder.add_word(keys[-1], " ".join(phones), True)
+            found = _force(decoder, pcm16(samples).tobytes(), keys)
+        if found is None:
+            return None
+        frames = sum(phone.duration for word in found for phone in word.phones)
+        spans = [
+            (word.phones[0].start * FRAME, (word.phones[-1].start + word.phones[-1].duration) * FRAME)
+            for word in found
+        ]
+        return spans, sum(word.score for word in found) / max(frames, 1)
+
     def _files(self) -> tuple[Path, Path]:
         spec = util.find_spec("pocketsphinx")
         inside = dictionary_path()

@@ -24,6 +24,38 @@ ONSETS = frozenset(
 """The consonants that may begin an English syllable; NG may not."""
 
 
+_FRICATIVES = frozenset(["F", "TH", "S", "SH", "HH"])
+_VOICED = frozenset(["V", "DH", "Z", "ZH", "M", "N", "NG", "L", "R", "W", "Y"])
+# First letters of phones in the International Phonetic Alphabet, as other aligners write them.
+_IPA_STOPS = frozenset("pbtdkgcqʔɟʈɖɢɡ")  # noqa: RUF001
+_IPA_FRICATIVES = frozenset("fθsʃʂçxχħhɸɕ")
+_IPA_VOWELS = frozenset("iyɨʉɯuɪʏʊeøɘɵɤoəɛœɜɞʌɔæɐaɶɑɒɚɝ")  # noqa: RUF001
+
+
+def manner(phone: str) -> str:
+    """Return how a phone is made: plosive (and affricate), fricative (without voice), voiced, vowel; "" if unknown.
+
+    ARPABET and, for other languages, the International Phonetic Alphabet.
+
+    >>> [manner(phone) for phone in ("T", "S", "M", "AH", "t͡s", "ʃ", "ø")]
+    ['plosive', 'fricative', 'voiced', 'vowel', 'plosive', 'fricative', 'vowel']
+    """
+    name = without_stress(phone)
+    for kind, known in (
+        ("vowel", VOWELS),
+        ("plosive", STOPS),
+        ("fricative", _FRICATIVES),
+        ("voiced", _VOICED),
+    ):
+        if name in known:
+            return kind
+    first = phone.lower().lstrip("ˈˌ'\"")[:1]
+    for kind, known in (("plosive", _IPA_STOPS), ("fricative", _IPA_FRICATIVES), ("vowel", _IPA_VOWELS)):
+        if first in known:
+            return kind
+    return "voiced" if first.isalpha() else ""
+
+
 def without_stress(phone: str) -> str:
     """Return an ARPABET phone in capitals without its stress digit: `AH0` is `AH`."""
     return phone.upper().rstrip("012")
@@ -36,7 +68,7 @@ def syllabify(phones: Sequence[str]) -> list[tuple[int, int]]:
     without a vowel (`hm`) is one syllable.
     """
     names = [without_stress(phone) for phone in phones]
-    nuclei = [i for i, name in enumerate(names) if name in VOWELS]
+    nuclei = [i for i, name in enumerate(names) if manner(name) == "vowel"]
     starts = [0]
     for left, right in itertools.pairwise(nuclei):
         cut = right

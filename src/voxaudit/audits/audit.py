@@ -151,6 +151,7 @@ _BUILT_IN = (
     "differential",
     "localize",
     "stutter",
+    "disfluent",
     "attack",
     "breaking",
     "sequential",

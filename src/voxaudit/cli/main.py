@@ -212,7 +212,10 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self._given = list(args or ())
-        parsed, unknown = super().parse_known_args(args, namespace)
+        # A finished stutter audit with a folder to write to is replayed: the word is there for people.
+        if self._given[:2] == ["stutter", "replay"] and not "".join(self._given[2:3]).startswith("-"):
+            del self._given[1]
+        parsed, unknown = super().parse_known_args(self._given, namespace)
         if unknown:  # said by the innermost parser: it knows the flags that were meant
             raise self._has_no(next((one for one in unknown if one.startswith("-")), unknown[0]))
         return parsed, unknown

@@ -20,6 +20,11 @@ _OWN = {
         "write the decided labels into suspicious.jsonl and review.json (done at the end of a session too)",
         "flag",
     ),
+    "listen": Option(
+        "write a page that plays ten stuttered cases, of every kind, to judge how plausible they are",
+        "file",
+        "FILE",
+    ),
     "browser": Option("open the browser", "flag", off="print the link only"),
 }
 
@@ -27,7 +32,7 @@ _OWN = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("folder", type=Path, metavar="RUN", help="the folder of a run or of a stutter audit")
-    flags = "reviewer export agreement apply port host allow_remote browser json"
+    flags = "reviewer export agreement apply listen port host allow_remote browser json"
     take(parser, flags, _OWN, reviewer="", port=0, host="127.0.0.1", browser=True)
 
 
@@ -35,8 +40,24 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     if not args.folder.is_dir():
         raise VoxauditError(f"{args.folder}: no such folder")
+    if args.listen is not None:
+        return _listen(args)
     asked = args.export is not None or args.apply or args.agreement
     return _labels(args) if asked else _serve(args)
+
+
+def _listen(args: argparse.Namespace) -> int:
+    from voxaudit.review.app import queue_folder
+    from voxaudit.review.listen import write_listen
+
+    folder = queue_folder(args.folder)
+    if folder is None:
+        raise VoxauditError(
+            f"{args.folder}: no stutter audit in this folder: there is nothing generated to hear"
+        )
+    count = write_listen(folder, Path(args.listen))
+    note(f"{count} cases to hear in {args.listen}: open it in a browser")
+    return 0
 
 
 def _labels(args: argparse.Namespace) -> int:

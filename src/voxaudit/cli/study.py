@@ -13,7 +13,7 @@ from voxaudit.options import Option
 
 EXAMPLE = "voxaudit study create manifest.csv --scenarios aequevox --out studies/first"
 MORE = """
-  voxaudit study create --kind realism --real stuttered/ --generated made/ --pairs 10 --out studies/real
+  voxaudit study create --kind realism --real stuttered/ --generated made/ --pairs 10 --practice 2 --out studies/real
   voxaudit study serve studies/first --participants 20
   voxaudit study analyze studies/first --export ratings.csv"""
 _OWN = {
@@ -25,6 +25,9 @@ _OWN = {
     "real": Option("for realism: real recordings", "file", "CORPUS"),
     "generated": Option("for realism: generated recordings", "file", "CORPUS"),
     "pairs": Option("for realism: pairs of a real and a generated recording", "count", "N", at_least=1),
+    "practice": Option(
+        "for realism: pairs that everybody starts with and that do not count", "count", "N", at_least=0
+    ),
     "questions": Option("questions for one participant (default: all)", "count", "N"),
     "out": SHARED["out"].noting("a new one for the study"),
     "participants": Option("links to give out", "count", "N", at_least=1, at_most=10_000),
@@ -43,8 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     create = actions.add_parser("create", help="choose recordings and make the study")
     create.add_argument("corpus", nargs="?", metavar="CORPUS", help="for comprehensibility: what people hear")
-    flags = f"kind scenarios utterances real generated pairs questions seed out! {CORPUS}"
-    usual = {"kind": "comprehensibility", "scenarios": ("quick",), "utterances": 1, "pairs": 10, "seed": 0}
+    flags = f"kind scenarios utterances real generated pairs practice questions seed out! {CORPUS}"
+    usual = {
+        "kind": "comprehensibility",
+        "scenarios": ("quick",),
+        "utterances": 1,
+        "pairs": 10,
+        "practice": 0,
+        "seed": 0,
+    }
     take(create, flags, _OWN, **usual)
     serve = actions.add_parser("serve", help="let people take part in their browsers")
     serve.add_argument("study", metavar="STUDY", help="the study's folder")
@@ -77,8 +87,9 @@ def _create(args: argparse.Namespace) -> int:
         if args.corpus is not None or not args.real or not args.generated:
             raise VoxauditError("a study of realism needs --real CORPUS and --generated CORPUS")
         real, generated = (read_corpus_as_asked(path, args) for path in (args.real, args.generated))
-        study = create_realism(real, generated, pairs=args.pairs, **settings)
-    asked = f"{study.each} questions and {len(study.checks)} attention checks each"
+        study = create_realism(real, generated, pairs=args.pairs, practice=args.practice, **settings)
+    first = f"{len(study.practice)} practice pairs, " if study.practice else ""
+    asked = f"{first}{study.each} questions and {len(study.checks)} attention checks each"
     print(f"{study.folder}: {len(study.questions)} questions; a participant gets {asked}")
     note(f"next: voxaudit study serve {study.folder} --participants 20")
     return 0

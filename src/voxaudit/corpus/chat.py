@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, Said, written_events
 from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.recordings import audio_by_name
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
@@ -14,14 +16,11 @@ from voxaudit.corpus.text_files import read_lines
 
 _BULLET = re.compile("\x15_?(\\d+)_(\\d+)_?\x15")
 _UNCLEAR = re.compile(r"\b(?:xxx|yyy|www)\b")
-_REMOVED = re.compile(
-    r"\[[^\]]{0,500}\]"  # codes and remarks: [/], [//], [* s], [= laughs]
-    r"|↫[^↫]*↫"  # a repeated sound: ↫s-s↫snake
-    r"|&[+=~*]\S*"  # a fragment, a gesture: &+sn, &=laughs
-    r"|\(\.+\)|\(\d[\d:.]*\)"  # pauses: (.), (..), (1.5)
-    r"|\+\S*"  # how an utterance ends or goes on: +..., +/.
-    r"|[‡„≠^<>]|(?<=\w):+|(?<!\S)0\S*"  # marks within words, and words that were left out (0is)
-)
+_TOKEN = re.compile(r"\[[^\]]{0,500}\]|[<>]|[^\s<>\[\]]+")
+_PAUSE = re.compile(r"\((?:\.+|\d[\d:.]*)\)")
+_MARKS = re.compile("[‡„⌈⌉⌊⌋↑↓→∙∬\\u2039\\u203a\\u204e]")
+_CODED = re.compile(r"↫|≠|(?<!\S)\^\w|\w\^\w|[^\W\d_]:+[^\W\d_]")
+"""Marks that only a coder of stuttering makes: a file without any may hold stuttering all the same."""
 _FIELDS = ("language", "corpus", "code", "age", "sex", "group", "status", "role")
 
 
@@ -31,10 +30,10 @@ def detect(path: Path) -> bool:
 
 
 def rows(path: Path) -> Rows:
-    """Read every utterance with times: what was said, without codes, pauses and fragments of words.
+    """Read every utterance with times: what is meant, what can be heard (`surface`) and the disfluencies (`events`).
 
-    Filled pauses (&-um) and repeated words stay, as they were said; repeated sounds, prolongations and blocks do not.
-    Utterances with words that were not understood (xxx) are left out, and those without times.
+    `coded` says whether somebody marked repeated sounds, blocks and prolongations in the file: where nobody did, there
+    may be some. Utterances with words that were not understood (xxx) are left out, and those without times.
     """
     files = _files(path)
     if not files:
@@ -67,6 +66,7 @@ def _records(
     file: Path, root: Path, audio: dict[str, str], left_out: dict[str, list[str]]
 ) -> Iterator[dict[str, object]]:
     people: dict[str, dict[str, str]] = {}
+    coded = "yes" if any(_CODED.search(line) for _, line in _whole_lines(file) if line[:1] == "*") else "no"
     media, place = file.stem, file.relative_to(root).as_posix() if file.is_relative_to(root) else file.name
     for number, line in _whole_lines(file):
         head, _, rest = line.partition(":")
@@ -82,12 +82,16 @@ def _records(
                 left_out["words not understood (xxx)" if times else "no times"].append(where)
                 continue
             start, end = int(times[0][0]) / 1000, int(times[-1][1]) / 1000
-            if text := spoken(_BULLET.sub(" ", rest)):
+            said = chat_utterance(_BULLET.sub(" ", rest))
+            if said.surface:
                 yield {
                     "id": f"{file.stem}-{head[1:]}-{number}",
                     "audio": audio.get(media, f"{media}.wav"),
                     "speaker": f"{file.stem}-{head[1:]}",
-                    "text": text,
+                    "text": said.intended,
+                    SURFACE: said.surface,
+                    EVENT_LIST: written_events(said.events),
+                    CODED: coded,
                     "start": start,
                     "end": end,
                     **people.get(head[1:], {}),
@@ -96,11 +100,130 @@ def _records(
                 }
 
 
-def spoken(text: str) -> str:
-    """Return the words of a CHAT utterance as they were said, without codes, pauses and fragments."""
-    words = _REMOVED.sub("", text).split()
-    kept = (word.removeprefix("&-").split("@")[0].replace("_", " ") for word in words)
-    return " ".join(re.sub(r"[()]", "", word) for word in kept if re.search(r"\w", word))
+def chat_utterance(text: str) -> Said:
+    """Return what an utterance in CHAT means, what can be heard in it, and its disfluencies.
+
+    >>> said = chat_utterance("&-um I ↫w-w↫want [/] want to s:ee the &+sn snake .")
+    >>> said.intended, said.surface
+    ('I want to see the snake', 'um I w- w- want want to see the sn- snake')
+    >>> [event.kind for event in said.events]
+    ['interjection', 'sound_repetition', 'word_repetition', 'prolongation', 'fragment']
+    """
+    tokens = _TOKEN.findall(_MARKS.sub(" ", text))
+    parts, _ = _parts(tokens, 0, 0)
+    return Said(
+        " ".join(word for part in parts for word in part.intended),
+        " ".join(word for part in parts for word in part.surface),
+        tuple(event for part in parts for event in part.events),
+    )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A word or a group in angle brackets; `again` is what it retraces to, as long as that may go on."""
+
+    intended: tuple[str, ...] = ()
+    surface: tuple[str, ...] = ()
+    events: tuple[Event, ...] = ()
+    again: tuple[str, ...] | None = None
+
+
+_DEEPEST = 50
+
+
+def _parts(tokens: list[str], at: int, depth: int) -> tuple[list[_Part], int]:
+    """Return the parts from a token on, up to the bracket that closes the group, and where to read on."""
+    parts: list[_Part] = []
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        if token == "<" and depth < _DEEPEST:
+            inner, at = _parts(tokens, at, depth + 1)
+            parts.append(_joined(inner))
+        elif token == ">":
+            if depth:
+                return parts, at
+        elif token.startswith("["):
+            _apply(token[1:-1].strip(), parts)
+        elif token != "<" and (part := _word(token)) is not None:
+            parts.append(part)
+    return parts, at
+
+
+def _joined(parts: list[_Part]) -> _Part:
+    return _Part(
+        tuple(word for part in parts for word in part.intended),
+        tuple(word for part in parts for word in part.surface),
+        tuple(event for part in parts for event in part.events),
+    )
+
+
+def _apply(code: str, parts: list[_Part]) -> None:
+    """Apply a code in square brackets to the part before it."""
+    if not parts:
+        return
+    last = parts[-1]
+    if code in ("/", "/?"):
+        meant = last.intended
+        if not meant:  # a filler or a fragment that comes again is no repetition of a word
+            return
+        before = parts[-2] if len(parts) > 1 else None
+        if before is not None and before.again == meant and before.events:
+            # The same again: one event with one more iteration.
+            event = replace(before.events[-1], iterations=before.events[-1].iterations + 1)
+            parts[-2] = replace(before, events=before.events[:-1], again=None)
+            parts[-1] = _Part((), last.surface, (*last.events, event), meant)
+        else:
+            kind = "word_repetition" if len(meant) == 1 else "phrase_repetition"
+            parts[-1] = _Part((), last.surface, (*last.events, Event(kind)), meant)
+    elif code in ("//", "///", "/-"):
+        parts[-1] = _Part((), last.surface, (*last.events, Event("revision")))
+    elif code.startswith(": ") or code.startswith(":: "):
+        target = _joined([part for word in code.split()[1:] if (part := _word(word)) is not None])
+        parts[-1] = replace(last, intended=target.intended)
+    elif (times := re.fullmatch(r"x (\d{1,2})", code)) and last.intended and int(times[1]) > 1:
+        kind = "word_repetition" if len(last.intended) == 1 else "phrase_repetition"
+        more = int(times[1])
+        parts[-1] = _Part(last.intended, last.surface * more, (*last.events, Event(kind, more - 1)))
+
+
+def _word(token: str) -> _Part | None:
+    """Return a word with the marks inside it taken out; None for what is no word."""
+    if token.startswith(("&=", "&*", "&~", "+", "0", "%")) or _PAUSE.fullmatch(token):
+        return None
+    if token.startswith("&-"):
+        words = tuple(_plain(token[2:]).split())
+        return _Part((), words, (Event("interjection"),)) if words else None
+    if token.startswith("&"):
+        piece = _plain(token.lstrip("&+"))
+        return _Part((), (f"{piece}-",), (Event("fragment"),)) if piece else None
+    events: list[Event] = []
+    pieces: list[str] = []
+    # From left to right: the first mark opens a repeated sound, the next one closes it.
+    spans = token.split("↫")
+    for number in range(1, len(spans), 2):
+        copies = [_plain(piece) for piece in spans[number].split("-") if _plain(piece)]
+        if copies and number + 1 < len(spans):
+            pieces += [f"{copy}-" for copy in copies]
+            events.append(Event("sound_repetition", len(copies)))
+    rest = "".join(spans[::2]) if len(spans) % 2 else "".join(spans[::2]) + spans[-1]
+    if rest.startswith(("≠", "^")):
+        events.append(Event("block"))
+        rest = rest[1:]
+    if "≠" in rest or re.search(r"\w\^\w", rest):
+        events.append(Event("broken_word"))
+    if re.search(r"[^\W\d_]:+", rest):
+        events.append(Event("prolongation"))
+    words = tuple(_plain(rest).split())
+    if not words:
+        return _Part((), tuple(pieces), tuple(events)) if pieces else None
+    return _Part(words, (*pieces, *words), tuple(events))
+
+
+def _plain(token: str) -> str:
+    """Return the letters of a word: no marks, no kind of word (@), what was left out filled in."""
+    word = re.sub(r"[≠^↫:()+]|(?<=\w)\$\w+", "", token.split("@")[0]).replace("_", " ").strip('.,?!;"“”')
+    return word if re.search(r"\w", word) else ""
 
 
 def _whole_lines(file: Path) -> Iterator[tuple[int, str]]:

@@ -72,30 +72,34 @@ def export_stuttered(
     """Write one recording with moments of stuttering put in, at places that the seed draws.
 
     `text` is what is said in it: its words are found by forced alignment. `scenario` names the kinds, in order, and
-    perhaps how strong they are: `stutter:block,word_repetition,severity=2`.
+    perhaps how strong they are and how they are made: `stutter:block,word_repetition,severity=2,mode=aster`.
     """
     from voxaudit.align import PocketSphinxAligner
     from voxaudit.perturb.base import trial_generator
-    from voxaudit.perturb.stutter import Chain, check_kinds, sample_operation
+    from voxaudit.perturb.stutter import MODES, Chain, check_kinds, sample_operation
 
     parts = [part.strip() for part in scenario.partition(":")[2].split(",") if part.strip()]
     kinds = [part for part in parts if "=" not in part]
     check_kinds(kinds)
-    severity = None
+    severity, mode = None, "realistic"
     for setting in (part for part in parts if "=" in part):
         name, _, value = setting.partition("=")
-        if name != "severity" or not value.isdecimal():
+        if name == "severity" and value.isdecimal():
+            severity = int(value)
+        elif name == "mode" and value in MODES:
+            mode = value
+        else:
             raise VoxauditError(
-                f"scenario '{one_line(scenario, 80)}': severity=1 to severity=4 is the only setting"
+                f"scenario '{one_line(scenario, 80)}': severity=1 to severity=4 and mode={'|'.join(MODES)} are the only"
+                " settings"
             )
-        severity = int(value)
     source, target = Path(source), _other_file(source, target)
     audio = read(source)
     timings = PocketSphinxAligner().align(audio, text)
     generator = trial_generator(seed, "stutter-make", source.stem)
     chain = Chain()
     for kind in kinds:
-        chain = chain.then(sample_operation(kind, timings, generator, severity))
+        chain = chain.then(sample_operation(kind, timings, generator, severity, mode=mode))
     samples, after = chain(audio.samples, audio.rate, timings)
     _write(target, Audio(samples, audio.rate), subtype)
     return MadeToStutter(str(chain), timings.text, after.surface, audio.duration, len(samples) / audio.rate)

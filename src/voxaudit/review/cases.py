@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,10 +19,12 @@ from voxaudit.corpus.base import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN, parse_scenario
 from voxaudit.perturb.sources import reopen_sources
+from voxaudit.perturb.stutter import Chain, Edit
+from voxaudit.perturb.stutter.checks import describe_event
 from voxaudit.perturb.stutter.recordings import Replay, read_recordings
 from voxaudit.run.folder import Run
 from voxaudit.score.align import align_words, word_counts
-from voxaudit.score.faults import KINDS
+from voxaudit.score.faults import KINDS, SEVERITIES
 from voxaudit.score.normalize import normalize_column, normalizer
 from voxaudit.tables import collect
 
@@ -486,6 +488,7 @@ class Suspects:
             "clean": case["original"],
             "against": "reference",
             "surface": case["surface"],
+            "severity": case["severity"].replace("_", " "),
             "diff": word_diff(case["intended"], case["transcript"]),
             "clean_diff": word_diff(case["intended"], case["original"]),
             "sides": [ORIGINAL, CHANGED] if there else [],
@@ -502,17 +505,20 @@ class Suspects:
         if side == ORIGINAL:
             return Sound(replay.original(case["utterance"]))
         audio, edits = replay.stuttered(case["utterance"], case["chain"])
-        names = [part.partition(":")[0] for part in case["chain"].split(";") if part.strip()]
-        spans: list[tuple[int, int, str]] = []
-        for edit, name in zip(edits, names, strict=True):
-            # An edit moves the places of those before it that lie behind it.
-            spans = [
-                (a + edit.growth, b + edit.growth, what) if a >= edit.stop else (a, b, what)
-                for a, b, what in spans
-            ]
-            spans.append((edit.start, edit.start + len(edit.samples), name))
-        rate = audio.rate
-        return Sound(audio, tuple((a / rate, b / rate, what) for a, b, what in sorted(spans)))
+        return Sound(audio, edit_marks(case["chain"], edits, audio.rate))
+
+
+def edit_marks(chain: str, edits: Sequence[Edit], rate: int) -> tuple[tuple[float, float, str], ...]:
+    """Return where a stuttered recording was edited (first and last second), and how that compares with real events."""
+    spans: list[tuple[int, int, str]] = []
+    for edit, operation in zip(edits, Chain.parse(chain).operations, strict=True):
+        # An edit moves the places of those before it that lie behind it.
+        spans = [
+            (a + edit.growth, b + edit.growth, what) if a >= edit.stop else (a, b, what)
+            for a, b, what in spans
+        ]
+        spans.append((edit.start, edit.start + len(edit.samples), describe_event(operation.kind, edit)))
+    return tuple((a / rate, b / rate, what) for a, b, what in sorted(spans))
 
 
 def read_queue(path: Path) -> dict[str, dict[str, Any]]:
@@ -529,6 +535,7 @@ def read_queue(path: Path) -> dict[str, dict[str, Any]]:
             case["similarity"] = float(row["similarity"])
             case["kind"] = row["fault"] if row.get("fault") in KINDS else ""
             case["label"] = str(row.get("label") or "")
+            case["severity"] = row["severity"] if row.get("severity") in SEVERITIES else ""
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise VoxauditError(f"{path}: line {number} is not a case of a review queue") from error
         cases[case["id"]] = case

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from voxaudit.score.align import Edit, align_words
@@ -70,6 +70,36 @@ def main_kind(faults: Sequence[Fault]) -> str | None:
 
 
 _TELLING = ("word_repetition", "syllable_repetition", "word_omission", "incorrect_word", "word_injection")
+
+
+SEVERITIES = ("unusable", "meaning_changed", "words_lost", "words_added", "none")
+"""How bad an answer is, the worst first: a command that cannot be carried out, one that says something else, one that
+lacks a small word, one with words too many, and one without a fault."""
+_TURNING = "no not never none nothing nobody cannot without on off up down"
+_NEGATIONS = frozenset(_TURNING.split())
+
+
+def fault_severity(intended: str, heard: str, small_words: Collection[str] = ()) -> str:
+    """Return how bad an answer is for somebody who meant `intended`; both texts are normalized.
+
+    Unusable: nothing, or less than half of the words, came through. Meaning changed: a word that carries meaning (not
+    one of `small_words`), or one that turns it round (not, on, off), is gone or another. Words lost: only small words
+    are. Words added: all that was meant is there, and more.
+
+    >>> fault_severity("turn on the light", "turn off the light", {"the", "on", "off"})
+    'meaning_changed'
+    >>> fault_severity("turn on the light", "turn turn on the light")
+    'words_added'
+    """
+    meant, edits = intended.split(), align_words(intended, heard)
+    lost = [word for edit in edits if edit.kind in ("delete", "substitute") for word in edit.reference]
+    if meant and (not heard.strip() or len(meant) - len(lost) < len(meant) / 2):
+        return "unusable"
+    instead = [word for edit in edits if edit.kind != "equal" for word in edit.hypothesis]
+    turned = any(word in _NEGATIONS or word.endswith("n't") for word in (*lost, *instead))
+    if turned or any(word not in small_words for word in lost):
+        return "meaning_changed"
+    return "words_lost" if lost else "words_added" if instead else "none"
 
 
 def _near(edits: Sequence[Edit], number: int) -> tuple[str, ...]:

@@ -68,8 +68,8 @@ def paired_change(counts: pl.DataFrame, *, seed: int = 0) -> Change | None:
     low, high = _interval(by_speaker, seed)
     known = pairs["speaker"].null_count() == 0
     return Change(
-        werd=int(pairs["errors"].sum()) / int(pairs["words"].sum())
-        - int(pairs["errors_before"].sum()) / int(pairs["words_before"].sum()),
+        werd=float(pairs["errors"].sum()) / float(pairs["words"].sum())
+        - float(pairs["errors_before"].sum()) / float(pairs["words_before"].sum()),
         low=low if known else None,
         high=high if known else None,
         p=sign_flip(by_speaker["difference"].to_numpy(), seed) if known else None,
@@ -116,3 +116,12 @@ def _mann_whitney(after: FloatArray, before: FloatArray) -> tuple[float, float, 
 
     u, p = mannwhitneyu(after, before, alternative="two-sided")
     return float(u), float(p), float(2 * u / (len(after) * len(before)) - 1)
+
+
+def mann_whitney(one: FloatArray, other: FloatArray) -> float:
+    """Return the two-sided p-value of the Mann-Whitney test of two samples, such as the error rates of several runs.
+
+    >>> round(mann_whitney(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])), 2)
+    0.1
+    """
+    return _mann_whitney(one, other)[1]

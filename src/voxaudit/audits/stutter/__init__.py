@@ -32,7 +32,8 @@ AUDIT = Audit(
         {"recognizers": ("moonshine", "pocketsphinx"), "budget": 20, "out": "runs/stutter"},
     ),
     source="CORPUS",
-    source_help="a corpus to hear; or the folder of a finished stutter audit, or of a run with one, to read it again",
+    source_help="a corpus to hear; or the folder of a finished stutter audit, or of a run with one, to read it again;"
+    " with another folder to write to, its cases are replayed to the recognizers (`voxaudit stutter replay FOLDER`)",
     options={
         "budget": replace(OPTIONS["budget"].noting("new cases per utterance"), at_most=10_000),
         "kinds": Option(
@@ -42,11 +43,26 @@ AUDIT = Audit(
             "KIND,...",
         ),
         "attributes": OPTIONS["attributes"].noting(
-            "their groups take turns where only some utterances are heard"
+            "their groups take turns where only some utterances are heard, and have doses of their own"
+        ),
+        "mode": Option(
+            "how speech stutters: as real stuttering was measured, or as ASTER publishes it",
+            choices=("realistic", "aster"),
         ),
         "selection": Option(
-            "seeds of further cases: the Pareto front (moo), or all of them (random)",
-            choices=("moo", "random"),
+            "seeds of further cases: the Pareto front (moo), all of them (random), or as many as the front has, drawn"
+            " from the original and all cases (random_subset)",
+            choices=("moo", "random", "random_subset"),
+        ),
+        "seeds": Option("repeat the search with these seeds, such as 0-9", metavar="N-N"),
+        "profiles": Option(
+            "also measure the error rate of people who stutter so much: mild, moderate, severe",
+            "names",
+            "NAME,...",
+        ),
+        "style": Option(
+            "what a profile or dose is: read speech, or conversation, with fillers",
+            choices=("read", "conversation"),
         ),
         "severity": Option(
             "how strong each moment of stuttering is, 1 to 4 (default: any)",
@@ -56,7 +72,9 @@ AUDIT = Audit(
             at_most=4,
         ),
         "threshold": Option(
-            "an answer less similar than this to the one without stuttering is suspicious", "number", "X"
+            "an answer less similar than this to the one without stuttering, and to what is meant, is suspicious",
+            "number",
+            "X",
         ),
         "dose": Option(
             "also measure the error rate at these stuttered moments per 100 words, such as 0,5,10,20,40",
@@ -64,8 +82,8 @@ AUDIT = Audit(
             "RATE,...",
         ),
         "mixture": Option(
-            "shares of the kinds in a dose: alike, or as published for people who stutter",
-            choices=("even", "sep28k", "fluencybank"),
+            "shares of the kinds in a dose: of people who stutter so much, alike, or as labeled in two corpora",
+            choices=("profile", "even", "sep28k", "fluencybank"),
         ),
         "embeddings": Option(
             "how similar texts are: minilm, or a sentence-transformers model", metavar="MODEL"

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from voxaudit.align import Timings, read_alignments
 from voxaudit.answer import (
@@ -36,24 +38,36 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.hearing import as_written, corpus_to_hear, finished, left_out, reading
 from voxaudit.audits.scores import Scores, is_run
 from voxaudit.audits.stutter.folder import (
+    CASES,
     FOUND,
     KEPT,
     QUEUE,
     Stutter,
     false_positive_rate,
     fault_counts,
+    read_cases,
     read_found,
     read_labels,
     read_refusal,
     write_found,
 )
-from voxaudit.audits.stutter.scoring import Cost, DosePoint, dose_response
-from voxaudit.audits.stutter.search import NORMALIZER, Settings, align_recordings, heard_alike, search
+from voxaudit.audits.stutter.scoring import Comparison, Cost, DosePoint, dose_response
+from voxaudit.audits.stutter.search import (
+    NORMALIZER,
+    Settings,
+    align_recordings,
+    heard_alike,
+    replay,
+    search,
+    speakers_fillers,
+)
 from voxaudit.corpus import Corpus
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
-from voxaudit.perturb.stutter import KINDS, Clip
-from voxaudit.perturb.stutter.recordings import write_recordings
+from voxaudit.perturb.stutter import KINDS, MIXTURE_NAMES, PROFILE, Chain, Clip
+from voxaudit.perturb.stutter.checks import CHECKS, PlaceCheck, describe_chain
+from voxaudit.perturb.stutter.measured import PROFILES, STYLES
+from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run import Run
@@ -91,11 +105,15 @@ def stutter(
     attributes: Sequence[str] = (),
     budget: int = 50,
     kinds: Sequence[str] = tuple(KINDS),
+    mode: str = "realistic",
     selection: str = "moo",
+    seeds: Sequence[int] | str = (),
     severity: int | None = None,
     threshold: float = 0.8,
+    profiles: Sequence[str] = (),
     dose: Sequence[float] = (),
-    mixture: str = "sep28k",
+    mixture: str = "profile",
+    style: str = "read",
     embeddings: str = MINILM,
     timings: str | Path | Mapping[str, Timings | str] | None = None,
     clips: Sequence[Clip] = (),
@@ -108,46 +126,58 @@ def stutter(
     options: RunOptions | None = None,
     **given: Any,
 ) -> Answer:
-    """Say whether people who stutter can use the recognizers, by stuttered speech made from a corpus (ASTER).
+    """Say whether people who stutter can use the recognizers, by stuttered speech made from a corpus.
 
     `source` is a corpus, or the path of one: it is made to stutter and heard, and the folder `out` holds the store,
     `cases.parquet`, `suspicious.jsonl` (the review queue), `recordings.parquet` (what makes the cases' audio again) and
     `stutter.json`; the same call again hears nothing twice. A finished audit's folder, or a run with one in its folder
-    `stutter`, is read again and nothing is heard.
+    `stutter`, is read again and nothing is heard; with `out`, its cases are replayed to the `recognizers` instead.
 
-    Of each of the `utterances` (all of them; else so many, of as many speakers and groups of the `attributes` as
-    possible), `budget` new cases are made by the search of Liu et al. 2023, Algorithm 1, with the `kinds` of
-    stuttering at the `severity` 1 to 4 (None: the paper's whole range). `selection` keeps the Pareto front (`moo`) or
-    everything (`random`) as seeds of further cases. A transcript less similar than `threshold` (0 to 1) to what the
-    recognizer said of the original is suspicious. `dose` are rates of stuttering (moments per 100 words) to measure
-    the error rate at, with the kinds in the shares of `mixture`. Recordings without a reference text are aligned with
-    what the first recognizer heard; `timings` are those of another aligner, by utterance id or by the name of a whole
-    recording's file, or the path of its files. `clips` are fillers for recordings that have none of their own, besides
-    those of a synthetic voice (`filler_voice`). `only_agreed` takes only recordings that all recognizers hear as their
-    text, as the paper does. `labels` is a review queue that people labeled (default: the one in the folder).
+    `mode` is how speech stutters: `realistic`, as real stuttering was measured (`perturb.stutter.measured`), or
+    `aster`, as Liu et al. 2023 publish it. Of each of the `utterances` (all of them; else so many, of as many
+    speakers and groups of the `attributes` as possible), `budget` new cases are made by their Algorithm 1, for each
+    of the `seeds` (numbers, or "0-9"), with the `kinds` of stuttering at the `severity` 1 to 4 (None: the whole
+    range). `selection` keeps as seeds of further cases the Pareto front (`moo`), everything (`random`), or as many as
+    the front has, drawn from the original and all cases (`random_subset`). A transcript less similar than `threshold`
+    (0 to 1) both to what the recognizer said of the original and to what is meant is suspicious. `profiles` (mild,
+    moderate, severe) and `dose` are rates of stuttering (moments per 100 words) to measure the error rate at, for all
+    and by the groups of `attributes`, with the kinds in the shares of `mixture`; in the `style` conversation with
+    fillers too. Recordings without a reference text are aligned with what the first recognizer heard; `timings` are
+    those of another aligner, by utterance id or by the name of a whole recording's file, or the path of its files.
+    `clips` are fillers for speakers who say none of their own, besides those of a synthetic voice (`filler_voice`).
+    `only_agreed` takes only recordings that all recognizers hear as their text, as the paper does. `labels` is a
+    review queue that people labeled (default: the one in the folder).
 
     The cost of a recognizer is the change of its pooled word error rate against what the person means, recordings
     paired with their own originals; the interval resamples speakers, the p-value flips the signs of whole speakers, and
     Holm's correction is for the recognizers asked together. A cost is shown where both agree. The options of
     `RunOptions` can be given together as `options`, and some by their names (`workers=2`).
     """
-    settings = Settings(budget, tuple(kinds), selection, 0, threshold, severity, embeddings)
     folder = finished(source, NAME, *KEPT)
-    if folder is not None:
-        if out is not None or settings != Settings() or dose or utterances is not None:
+    chosen = _Chosen(budget, tuple(kinds), selection, threshold, severity, embeddings, mode)
+    if folder is not None and out is None:
+        if chosen != _Chosen() or dose or profiles or seeds or utterances is not None:
             raise VoxauditError(
-                "a finished audit is read again, nothing is heard: give a corpus to hear one", see=("out",)
+                "a finished audit is read again, nothing is heard: give a corpus to hear one, or a folder to replay its"
+                " cases into",
+                see=("out",),
             )
         return _answer(folder, labels, _heard_in_the_run(source))
     options = RunOptions.of(options, **given)
     options.require_on_demand()
-    settings = Settings(budget, tuple(kinds), selection, options.seed, threshold, severity, embeddings)
-    if any(not 0 <= rate <= 500 for rate in dose):
-        raise VoxauditError("a dose is from 0 to 500 stuttered moments per 100 words", see=("dose",))
+    settings = chosen.settings(seed_numbers(seeds) or (options.seed,))
+    rates = _rates(profiles, dose)
+    if mixture not in MIXTURE_NAMES:
+        raise VoxauditError(f"unknown mixture '{mixture}'. Choose {listed(MIXTURE_NAMES)}", see=("mixture",))
+    if style not in STYLES:
+        raise VoxauditError(f"unknown style '{style}'. Choose {listed(STYLES)}", see=("style",))
     if out is None:
         raise VoxauditError("name a folder for what is found", see=("out",))
-    brought = read_alignments(timings) if isinstance(timings, str | Path) else timings or {}
     engines = _listening(recognizers)
+    if folder is not None:
+        _replay(folder, engines, Path(out), options)
+        return as_written(_answer(Path(out), labels, ()), Path(out), f"{CASES}, {QUEUE}, {FOUND}")
+    brought = read_alignments(timings) if isinstance(timings, str | Path) else timings or {}
     corpus = corpus_to_hear(
         source,
         format=format,
@@ -163,9 +193,66 @@ def stutter(
         if queue is not None:
             read_labels(queue)
     fillers = (*clips, *(_filler_clips() if filler_voice else ()))
-    _hear(corpus, engines, folder, settings, dose, mixture, fillers, brought, only_agreed, options)
-    said = f"cases.parquet, {QUEUE} (for people to label), {FOUND}"
+    asked = _Doses(rates, mixture, style, tuple(attributes))
+    _hear(corpus, engines, folder, settings, asked, fillers, brought, only_agreed, options)
+    said = f"{CASES}, {QUEUE} (for people to label), {FOUND}"
     return as_written(_answer(folder, labels, ()), folder, said)
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """The settings of a search without its seeds."""
+
+    budget: int = 50
+    kinds: tuple[str, ...] = tuple(KINDS)
+    selection: str = "moo"
+    threshold: float = 0.8
+    severity: int | None = None
+    embeddings: str = MINILM
+    mode: str = "realistic"
+
+    def settings(self, seeds: tuple[int, ...]) -> Settings:
+        return Settings(seeds=seeds, **asdict(self))
+
+
+@dataclass(frozen=True)
+class _Doses:
+    rates: tuple[float, ...] = ()
+    mixture: str = PROFILE
+    style: str = "read"
+    attributes: tuple[str, ...] = ()
+
+
+def seed_numbers(seeds: Sequence[int] | str) -> tuple[int, ...]:
+    """Return the numbers that seeds are given as: numbers, or a text such as `0-9` or `1,4,7-8`.
+
+    >>> seed_numbers("0-2,7")
+    (0, 1, 2, 7)
+    """
+    if not isinstance(seeds, str):
+        return tuple(seeds)
+    found: list[int] = []
+    for part in filter(None, (piece.strip() for piece in seeds.split(","))):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or len(part) > 20:
+            raise VoxauditError(
+                f"seeds are numbers and ranges such as 0-9, not '{one_line(part, 40)}'", see=("seeds",)
+            )
+        found += range(int(first), min(int(last), int(first) + 999) + 1) if dash else [int(first)]
+    return tuple(dict.fromkeys(found))
+
+
+def _rates(profiles: Sequence[str], dose: Sequence[float]) -> tuple[float, ...]:
+    """Return the rates of profiles and doses, 0 (the originals) first where there is any."""
+    for name in profiles:
+        if name not in PROFILES:
+            raise VoxauditError(
+                f"unknown profile '{one_line(name, 40)}'. Choose {listed(PROFILES)}", see=("profiles",)
+            )
+    if any(not 0 <= rate <= 500 for rate in dose):
+        raise VoxauditError("a dose is from 0 to 500 stuttered moments per 100 words", see=("dose",))
+    first = [0.0] if profiles and not dose else []
+    return tuple(dict.fromkeys([*first, *(PROFILES[name].rate for name in profiles), *dose]))
 
 
 def _listening(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike]) -> dict[str, Recognizer]:
@@ -183,8 +270,7 @@ def _hear(
     recognizers: Mapping[str, Recognizer],
     folder: Path,
     settings: Settings,
-    doses: Sequence[float],
-    mixture: str,
+    doses: _Doses,
     clips: Sequence[Clip],
     brought: Mapping[str, Timings | str],
     only_agreed: bool,
@@ -196,20 +282,58 @@ def _hear(
     if not recordings:
         first = next(iter(skipped.values()), "the corpus is empty")
         raise VoxauditError(f"{corpus.source or corpus.name}: no recording can be stuttered ({first})")
+    if settings.mode == "realistic":
+        clips = [*speakers_fillers(recordings), *clips]
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings}, tuple(clips))
+    # Words are looked for by the aligner that placed them; it knows English only.
+    place = PlaceCheck() if settings.mode == "realistic" and not brought else None
     with (
         Session(folder, recognizers, scenarios, options) as session,
         Progress(options.progress) as bars,
     ):
         if only_agreed:
             recordings = heard_alike(recordings, session, skipped)
-        bars.begin("stuttered cases", len(recordings) * settings.budget)
+        bars.begin("stuttered cases", len(recordings) * settings.budget * len(settings.seeds))
         advance = partial(bars.advance, heard=True)
-        found = search(recordings, session, meaning, settings, clips=clips, progress=advance)
-        seed, severity = settings.seed, settings.severity
-        dose = dose_response(recordings, session, doses, mixture, seed=seed, severity=severity, clips=clips)
+        found = search(recordings, session, meaning, settings, clips=clips, place=place, progress=advance)
+        points = dose_response(
+            recordings,
+            session,
+            doses.rates,
+            doses.mixture,
+            seeds=settings.seeds,
+            severity=settings.severity,
+            clips=clips,
+            mode=settings.mode,
+            style=doses.style,
+            attributes=doses.attributes,
+        )
     write_recordings(folder, recordings, clips)
-    write_found(folder, recordings, found, {**skipped, **found.skipped}, settings, dose)
+    write_found(folder, recordings, found, {**skipped, **found.skipped}, settings, points, clips)
+
+
+def _replay(folder: Path, recognizers: Mapping[str, Recognizer], out: Path, options: RunOptions) -> None:
+    """Let recognizers hear the cases of a finished audit, bit for bit, and leave what was found in another folder."""
+    if out.absolute() == folder.absolute():
+        raise VoxauditError("name another folder for the replay than the audit's own", see=("out",))
+    before, stored = read_found(folder), read_recordings(folder)
+    if stored is None:
+        raise VoxauditError(
+            f"{folder}: there is no recordings.parquet to make the audio of its cases again from"
+        )
+    cases = read_cases(folder)
+    cases = cases.filter(pl.col("utterance").is_in(list(stored.recordings)))
+    recordings = [stored.recordings[id_] for id_ in cases["utterance"].unique(maintain_order=True)]
+    scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings}, stored.clips)
+    meaning = Meaning(encoder(before.settings.embeddings))
+    with (
+        Session(out, recognizers, scenarios, options) as session,
+        Progress(options.progress) as bars,
+    ):
+        bars.begin("replayed cases", cases.height)
+        found = replay(recordings, cases, session, meaning, progress=partial(bars.advance, heard=True))
+    write_recordings(out, recordings, stored.clips)
+    write_found(out, recordings, found, {}, before.settings, (), stored.clips)
 
 
 def _filler_clips() -> tuple[Clip, ...]:
@@ -255,6 +379,11 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
     cases = max((one.cases for one in found.recognizers.values()), default=found.cases)
     reasons = Counter(found.skipped.values()).most_common(5)
     points = found.dose
+    how = (
+        "as real stuttering was measured (mode realistic)"
+        if found.settings.mode == "realistic"
+        else "as ASTER publishes it (mode aster)"
+    )
     return Answer(
         NAME,
         TITLE,
@@ -264,10 +393,19 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
             "dose": sorted({point.rate for point in points}),
             "mixture": points[0].mixture if points else None,
         },
-        lead=f"{counted(found.utterances, 'utterance')} were made to stutter, {counted(cases, 'case')} in all (blocks,"
-        " prolongations, repetitions, interjections). Errors are counted against what the person means to say.",
+        lead=f"{counted(found.utterances, 'utterance')} were made to stutter {how}, {counted(cases, 'case')} in all"
+        f" ({listed([spoken(kind) for kind in found.settings.kinds])}). Errors are counted against what the person"
+        " means to say.",
         findings=(*_findings(rows), *_oracle(found, labels)),
-        tables=Tables((_cost_table(rows), *_dose_table(points), *_case_tables(found))),
+        tables=Tables(
+            (
+                _cost_table(rows),
+                *_dose_table(points),
+                *_comparison_table(found),
+                *_case_tables(found),
+                *_real_tables(found),
+            )
+        ),
         figures=(_cost_figure(rows), *_dose_figure(points)),
         notes=(*_example(found), *_no_part(found, recognizers), *left_out(reasons)),
         detail=found,
@@ -290,7 +428,7 @@ def _costs(found: Stutter) -> list[dict[str, Any]]:
     return rows
 
 
-def _verdict(one: Cost, p_adjusted: float | None) -> Verdict:
+def _verdict(one: Cost | Comparison, p_adjusted: float | None) -> Verdict:
     """Say whether a cost is shown: by its interval, and by its p-value, adjusted for what it was asked beside."""
     if one.low is None or one.high is None or p_adjusted is None:
         return "refused"
@@ -376,7 +514,7 @@ def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:
 def _cost_table(rows: list[dict[str, Any]]) -> Table:
     return tabulate(
         "costs",
-        "What stuttering costs: all cases together, then cases with one kind of stuttering only",
+        "What stuttering costs: all cases together, then cases with one event of one kind",
         rows,
         [
             "recognizer",
@@ -384,8 +522,7 @@ def _cost_table(rows: list[dict[str, Any]]) -> Table:
             ("wer_original", "WER before", "percent"),
             ("wer", "WER after", "percent"),
             ("werd", "change", "points", "low", "high"),
-            "p",
-            ("p_adjusted", "p adjusted", "p"),
+            ("p_adjusted", "p", "p"),
             ("verdict", "cost"),
             ("cases", "cases", "count"),
             "speakers",
@@ -419,27 +556,120 @@ def _dose_table(points: Sequence[DosePoint]) -> list[Table]:
         return []
     columns = [
         "recognizer",
+        ("severity", "severity"),
         ("rate", "asked, per 100 words", "number"),
         ("events", "put in, per 100 words", "number"),
-        *["wer[low,high]", "words", "speakers"],
+        *["wer[low,high]", "mer", "wil", "words", "speakers"],
     ]
+    if any(point.group for point in points):
+        columns[1:1] = ["attribute", "group"]
     title = f"Errors by amount of stuttering ({points[0].mixture} mixture)"
     names = list(dict.fromkeys(point.recognizer for point in points))
-    rows = sorted(points, key=lambda point: (names.index(point.recognizer), point.rate))
-    return [tabulate("dose", title, [asdict(point) for point in rows], columns)]
+    rows = sorted(
+        points,
+        key=lambda one: (names.index(one.recognizer), one.attribute or "", one.group or "", one.rate),
+    )
+    told = [{**asdict(point), "severity": point.severity} for point in rows]
+    return [tabulate("dose", title, told, columns)]
 
 
 def _dose_figure(points: Sequence[DosePoint]) -> list[Figure]:
     rates = sorted({point.rate for point in points})
     if len(rates) < 2:
         return []
-    at = {(point.recognizer, point.rate): Cell(point.wer, point.low, point.high) for point in points}
-    names = dict.fromkeys(point.recognizer for point in points)
-    series = tuple(Series(name, tuple(at.get((name, rate)) for rate in rates)) for name in names)
-    panel = ("all kinds of stuttering", tuple(f"{rate:g}" for rate in rates), series)
-    curves = Curves((panel,), "word error rate", "stuttered moments per 100 words")
-    alt = "Word error rate against the number of stuttered moments per 100 words, a line for each recognizer."
+    labels = {point.rate: point.severity for point in points}
+    ticks = tuple(labels[rate] for rate in rates)
+
+    def panel(
+        title: str, part: Sequence[DosePoint], key: str
+    ) -> tuple[str, tuple[str, ...], tuple[Series, ...]]:
+        at = {(getattr(one, key), one.rate): Cell(one.wer, one.low, one.high) for one in part}
+        lines = dict.fromkeys(getattr(one, key) for one in part)
+        return title, ticks, tuple(Series(n, tuple(at.get((n, rate)) for rate in rates)) for n in lines)
+
+    panels = [panel("all speakers", [one for one in points if one.group is None], "recognizer")]
+    by = dict.fromkeys((one.recognizer, one.attribute) for one in points if one.group is not None)
+    for name, attribute in by:
+        own = [one for one in points if (one.recognizer, one.attribute) == (name, attribute)]
+        panels.append(panel(f"{name}, by {spoken(attribute or '')}", own, "group"))
+    curves = Curves(tuple(panels), "word error rate", "severity, or stuttered moments per 100 words")
+    alt = "Word error rate against the amount of stuttering, a line for each recognizer, then for each group."
     return [Figure("dose", "Errors by amount of stuttering", alt, curves, "dose")]
+
+
+def _comparison_table(found: Stutter) -> list[Table]:
+    """Return kinds, recognizers and selections against each other; p is Holm's within a family and recognizer."""
+    if not found.comparisons:
+        return []
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for one in found.comparisons:
+        groups.setdefault((one.family, one.recognizer), []).append(one)
+    rows = []
+    for members in groups.values():
+        for one, p in zip(members, holm([member.p for member in members]), strict=True):
+            judged = {"p_adjusted": p, "verdict": _verdict(one, p)}
+            rows.append({**asdict(one), "one": spoken(one.one), "other": spoken(one.other), **judged})
+    return [
+        tabulate(
+            "comparisons",
+            "Kinds, recognizers and selections compared on the same recordings",
+            rows,
+            [
+                ("family", "what is compared"),
+                "recognizer",
+                ("one", "first"),
+                ("other", "second"),
+                ("wer_one", "WER of the first", "percent"),
+                ("wer_other", "WER of the second", "percent"),
+                ("difference", "difference", "points", "low", "high"),
+                ("p_adjusted", "p", "p"),
+                ("verdict", "difference shown"),
+                "speakers",
+            ],
+            note="Kinds: cases with one event each. Selections: the cases kept against as many drawn at random from all"
+            " cases and the original. p is adjusted (Holm) for all rows of one family and recognizer; p_runs in the"
+            " JSON is the paper's test over the runs, for comparison with it.",
+            folded=True,
+        )
+    ]
+
+
+def _real_tables(found: Stutter) -> list[Table]:
+    """Return how far what was put in lies from real stuttering, and what the checks turned down."""
+    tables = []
+    if found.real:
+        tables.append(
+            tabulate(
+                "real",
+                "How far lengths, gaps and repetitions lie from those of people who stutter",
+                [dict(row) for row in found.real],
+                [
+                    ("measure", "measure"),
+                    ("events", "events", "count"),
+                    ("distance", "Kolmogorov distance", "number"),
+                    ("by_chance", "95 % of samples of this size", "number"),
+                ],
+                note="The largest difference between the shares of generated and of real ones up to any length.",
+                folded=True,
+            )
+        )
+    drawn = found.checks.get("drawn") or 0
+    if drawn:
+        rejected = found.checks["rejected"]
+        rows = [
+            {"check": spoken(name), "rejected": rejected.get(name, 0), "share": rejected.get(name, 0) / drawn}
+            for name in CHECKS
+        ]
+        tables.append(
+            tabulate(
+                "checks",
+                f"Events that failed a check and were drawn anew, of {drawn:,}",
+                rows,
+                [("check", "check"), ("rejected", "rejected", "count"), ("share", "share", "percent")],
+                folded=True,
+            )
+        )
+    return tables
 
 
 def _case_tables(found: Stutter) -> list[Table]:
@@ -462,6 +692,8 @@ def _case_tables(found: Stutter) -> list[Table]:
         {
             **{key: value for key, value in asdict(one).items() if key not in ("faults", "span")},
             "fault": spoken(one.fault or "none"),
+            "severity": spoken(one.severity or "none"),
+            "put_in": describe_chain(Chain.parse(one.chain).operations),
         }
         for one in sorted(found.suspicious, key=lambda one: one.similarity)
     ]
@@ -488,10 +720,12 @@ def _case_tables(found: Stutter) -> list[Table]:
                 "recognizer",
                 ("intended", "meant"),
                 ("surface", "said"),
+                ("put_in", "what was put in"),
                 ("original", "heard in the original"),
                 ("transcript", "heard stuttered"),
                 ("similarity", "similarity (1: the same)", "number"),
                 ("fault", "kind of fault"),
+                ("severity", "how bad"),
             ],
             folded=True,
         ),

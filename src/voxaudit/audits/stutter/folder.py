@@ -5,22 +5,35 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from voxaudit.audits.stutter.scoring import Cost, DosePoint, by_kind, cost, trial_table
-from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Settings
+from voxaudit.audits.stutter.scoring import (
+    Comparison,
+    Cost,
+    DosePoint,
+    by_kind,
+    compare_kinds,
+    compare_recognizers,
+    compare_selection,
+    cost,
+    trial_table,
+)
+from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Settings, aims, front
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.perturb.stutter import Chain, Clip, StutterError
+from voxaudit.perturb.stutter.measured import FUNCTION_WORDS, MEASURES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.score import normalizer
-from voxaudit.score.faults import KINDS, find_faults, main_kind
+from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
-from voxaudit.tables import write_atomically
+from voxaudit.tables import read_table, require_columns, write_atomically
 
 FOUND = "stutter.json"
+CASES = "cases.parquet"
 QUEUE = "suspicious.jsonl"
 LABELS = ("real_fault", "malformed", "fine")
 """What a person can say of a suspicious case: a fault of the recognizer, a case nobody could understand, no fault."""
@@ -42,6 +55,9 @@ class Suspicious:
     span: tuple[int, int] | None = None
     """Where the main fault stands in the transcript, in words: first, and one past the last."""
     faults: tuple[dict[str, Any], ...] = ()
+    similarity_intended: float | None = None
+    severity: str = ""
+    """How bad it is for the person: `score.faults.SEVERITIES`."""
 
     @property
     def id(self) -> str:
@@ -52,10 +68,17 @@ class Suspicious:
 def suspicious_cases(
     cases: Iterable[Case], originals: dict[str, dict[str, str | None]], threshold: float
 ) -> list[Suspicious]:
-    """Return every (case, recognizer) whose transcript is less similar than `threshold`, least similar first."""
+    """Return every (case, recognizer) whose transcript is less similar than `threshold`, least similar first.
+
+    A case that several seeds drew is there once.
+    """
     found = []
+    seen: set[tuple[str, str, str]] = set()
     for case in cases:
         for name in case.suspicious(threshold):
+            if (case.utterance, name, case.chain) in seen:
+                continue
+            seen.add((case.utterance, name, case.chain))
             heard = case.transcripts[name] or ""
             faults = find_faults(case.intended, heard)
             main = main_kind(faults)
@@ -72,6 +95,8 @@ def suspicious_cases(
                     fault=main,
                     span=next((one.span for one in faults if one.kind == main), None),
                     faults=tuple(map(asdict, faults)),
+                    similarity_intended=case.similarity_intended.get(name),
+                    severity=fault_severity(case.intended, heard, FUNCTION_WORDS),
                 )
             )
     return sorted(found, key=lambda one: (one.similarity, one.id))
@@ -84,7 +109,17 @@ def fault_counts(found: Iterable[Suspicious]) -> dict[str, int]:
 
 
 _CASE = ("utterance", "recognizer", "chain", "intended", "surface")
-_QUEUED = (*_CASE, "original", "transcript", "similarity", "fault", "faults")
+_JUDGED = ("similarity", "similarity_intended", "fault", "severity", "span")
+_QUEUED = (
+    *_CASE,
+    "original",
+    "transcript",
+    "similarity",
+    "similarity_intended",
+    "fault",
+    "faults",
+    "severity",
+)
 
 
 def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
@@ -175,6 +210,12 @@ class Stutter:
     suspicious: tuple[Suspicious, ...]
     dose: tuple[DosePoint, ...]
     skipped: Mapping[str, str]
+    comparisons: tuple[Comparison, ...] = ()
+    """Kinds, recognizers and selections against each other on the same recordings."""
+    real: tuple[Mapping[str, Any], ...] = ()
+    """How far lengths, gaps and iterations lie from real ones: measure, events, distance."""
+    checks: Mapping[str, Any] = field(default_factory=dict)
+    """Events drawn, and how many failed each check; cases, and how many of them no other dominates."""
 
 
 def write_found(
@@ -184,6 +225,7 @@ def write_found(
     skipped: Mapping[str, str],
     settings: Settings,
     dose: Sequence[DosePoint],
+    clips: Sequence[Clip] = (),
 ) -> None:
     """Score what was heard, and leave what was found in the folder."""
     normalize = normalizer(NORMALIZER)
@@ -195,6 +237,7 @@ def write_found(
         raise VoxauditError(f"no stuttered case could be heard ({reason})")
     suspects = suspicious_cases(found.cases, originals, settings.threshold)
     write_queue(folder, suspects)
+    compared = [*compare_kinds(table, settings.kinds), *compare_recognizers(table), *compare_selection(table)]
     document = {
         "settings": asdict(settings) | {"normalizer": normalizer(NORMALIZER).id},
         "utterances": table["utterance"].n_unique(),
@@ -202,17 +245,85 @@ def write_found(
         "recognizers": _costs_of(table),
         "kinds": {kind: _costs_of(part) for kind, part in by_kind(table, settings.kinds).items()},
         "suspicious": [
-            {name: getattr(one, name) for name in (*_CASE, "similarity", "fault", "span")}
+            {name: getattr(one, name) for name in (*_CASE, *_JUDGED)}
             | {"transcripts": {"original": one.original, "case": one.transcript}}
             for one in suspects
         ],
         "dose": [asdict(point) for point in dose] or None,
         "skipped": dict(skipped),
+        "comparisons": [asdict(one) for one in compared],
+        "real": against_real(recordings, found.cases, clips),
+        "checks": {
+            "drawn": found.drawn,
+            "rejected": dict(found.rejected),
+            "kept": sum(case.kept for case in found.cases),
+            "cases": len(found.cases),
+            **_dominated(found.cases, settings.mode),
+        },
     }
-    write_atomically(folder / "cases.parquet", table.write_parquet)
+    write_atomically(folder / CASES, table.write_parquet)
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
     forget_refusal(folder)
+
+
+def against_real(
+    recordings: Sequence[Recording], cases: Iterable[Case], clips: Sequence[Clip] = ()
+) -> list[dict[str, Any]]:
+    """Return, for every length, gap and number of iterations that was put in, its Kolmogorov distance to real ones.
+
+    Each event counts once, however many cases were made from the one it is in.
+    """
+    by_id = {recording.utterance.id: recording for recording in recordings}
+    values: dict[str, list[float]] = {}
+    places: Counter[str] = Counter()
+    for case in cases:
+        recording = by_id[case.utterance]
+        audio = recording.audio()
+        last = Chain.parse(case.chain).operations[-1:]
+        try:
+            edits = Chain(last).edits(audio.samples, audio.rate, recording.timings, clips)
+        except StutterError:
+            continue
+        for edit in edits:
+            places[edit.place] += 1
+            for name, value in edit.measures:
+                values.setdefault(name, []).append(value)
+    rows = [
+        {
+            "measure": MEASURES[name].about,
+            "events": len(values[name]),
+            "distance": kolmogorov(name, values[name]),
+            "by_chance": 1.36 / len(values[name]) ** 0.5,
+        }
+        for name in MEASURES
+        if name in values
+    ]
+    inside = places["later"] + places["syllable"]
+    total_ = inside + places["sound"]
+    if total_:
+        rows.append(
+            {
+                "measure": "share that is not word-initial",
+                "events": total_,
+                "distance": inside / total_,
+                "by_chance": None,
+            }
+        )
+    return rows
+
+
+def _dominated(cases: Sequence[Case], mode: str) -> dict[str, int]:
+    """Return how many cases no other case of their search dominates, in the weak sense and in the strict one."""
+    groups: dict[tuple[str, int], list[Case]] = {}
+    for case in cases:
+        groups.setdefault((case.utterance, case.seed), []).append(case)
+    counted = {"weak": 0, "strict": 0}
+    for group in groups.values():
+        points = [aims(case, mode) for case in group]
+        for name in counted:
+            counted[name] += sum(front(points, strict=name == "strict"))
+    return {f"non_dominated_{name}": count for name, count in counted.items()}
 
 
 def _costs_of(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
@@ -223,9 +334,13 @@ def _costs_of(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
 def read_found(folder: Path) -> Stutter:
     """Return what was found; anything else than what `write_found` wrote raises some error."""
     document = json.loads((folder / FOUND).read_text(encoding="utf-8"))
-    settings = {one.name: document["settings"][one.name] for one in fields(Settings)}
+    kept = document["settings"]
+    settings = {one.name: kept[one.name] for one in fields(Settings) if one.name in kept}
+    # Audits made before there were modes are ASTER's, with one seed.
+    seeds = tuple(settings.get("seeds", (kept.get("seed", 0),)))
+    settings |= {"mode": kept.get("mode", "aster"), "seeds": seeds, "kinds": tuple(settings["kinds"])}
     return Stutter(
-        settings=Settings(**{**settings, "kinds": tuple(settings["kinds"])}),
+        settings=Settings(**settings),
         utterances=document["utterances"],
         cases=document["cases"],
         recognizers={name: _cost(one) for name, one in document["recognizers"].items()},
@@ -235,6 +350,8 @@ def read_found(folder: Path) -> Stutter:
         suspicious=tuple(
             Suspicious(
                 **{name: one[name] for name in (*_CASE, "similarity", "fault")},
+                similarity_intended=one.get("similarity_intended"),
+                severity=one.get("severity", ""),
                 transcript=one["transcripts"]["case"],
                 original=one["transcripts"]["original"],
                 span=None if one["span"] is None else tuple(one["span"]),
@@ -243,11 +360,23 @@ def read_found(folder: Path) -> Stutter:
         ),
         dose=tuple(DosePoint(**one) for one in document["dose"] or ()),
         skipped=dict(document["skipped"]),
+        comparisons=tuple(Comparison(**one) for one in document.get("comparisons", ())),
+        real=tuple(document.get("real", ())),
+        checks=dict(document.get("checks", {})),
     )
 
 
 def _cost(document: Mapping[str, Any]) -> Cost:
     return Cost(**{one.name: document[one.name] for one in fields(Cost)})
+
+
+def read_cases(folder: Path) -> pl.DataFrame:
+    """Return the distinct cases of a finished audit, for another recognizer to hear."""
+    path = folder / CASES
+    table = read_table(path)
+    columns = ("utterance", "chain", "kind", "kept", "surface", "seed", "m2", "r")
+    require_columns(table, columns, path)
+    return table.filter(pl.col("chain") != "").select(columns).unique(maintain_order=True)
 
 
 REFUSED = "refused.txt"

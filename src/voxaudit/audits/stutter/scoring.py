@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from itertools import combinations, product
 from typing import Any
 
 import polars as pl
 
-from voxaudit.audits.stutter.search import NORMALIZER, Case
+from voxaudit.audits.stutter.search import NORMALIZER, Case, clips_for
 from voxaudit.perturb import CLEAN, trial_generator
-from voxaudit.perturb.stutter import Chain, Clip, StutterError, sample_chain
+from voxaudit.perturb.stutter import PROFILE, Chain, Clip, StutterError, sample_chain
 from voxaudit.perturb.stutter.interjection import FILLER_WORDS
+from voxaudit.perturb.stutter.measured import FILLER_RATE, PROFILES
+from voxaudit.perturb.stutter.profiles import speaker_rate
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.run.session import Session
 from voxaudit.score import Counts, normalizer, total, word_counts
-from voxaudit.stats.paired import Change, paired_change
+from voxaudit.stats.paired import Change, mann_whitney, paired_change
 from voxaudit.stats.rates import rate_intervals
 
 TARGETS = ("intended", "surface")
@@ -83,18 +86,30 @@ def trial_table(
 ) -> pl.DataFrame:
     """Return one row per (case or original, recognizer): who said it, what is meant, what can be heard, what was heard.
 
-    `texts` are the intended texts by utterance; the chain of an original is empty. Failed trials are left out.
+    `texts` are the intended texts by utterance; the chain of an original is empty. Failed trials are left out. `seed`,
+    `m1`, `m2` and `r` are the case's, the similarities this answer's.
     """
     names = ("utterance", "speaker", "recognizer", "chain", "kind", "kept", "intended", "surface", "heard")
-    schema = {name: pl.Boolean if name == "kept" else pl.String for name in names}
+    numbers = {"seed": pl.Int64, "m1": pl.Float64, "m2": pl.Float64, "r": pl.Float64}
+    alike = {"similarity": pl.Float64, "similarity_intended": pl.Float64}
+    schema = {name: pl.Boolean if name == "kept" else pl.String for name in names} | numbers | alike
     rows = []
     speakers: dict[str, str | None] = {}
     for case in cases:
         speakers[case.utterance] = case.speaker
         about: dict[str, Any] = {
-            name: getattr(case, name) for name in names if name not in ("recognizer", "heard")
+            name: getattr(case, name) for name in (*names, *numbers) if name not in ("recognizer", "heard")
         }
-        rows += [{**about, "recognizer": name, "heard": heard} for name, heard in case.transcripts.items()]
+        rows += [
+            {
+                **about,
+                "recognizer": name,
+                "heard": heard,
+                "similarity": case.similarity.get(name),
+                "similarity_intended": case.similarity_intended.get(name),
+            }
+            for name, heard in case.transcripts.items()
+        ]
     for id_, said in originals.items():
         if id_ in speakers:
             about = {"utterance": id_, "speaker": speakers[id_], "chain": "", "kind": "", "kept": False}
@@ -135,12 +150,15 @@ def _counts(table: pl.DataFrame, target: str, fillers: str) -> pl.DataFrame:
 
 
 def by_kind(table: pl.DataFrame, kinds: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Return, for each kind of stuttering, the cases that hold no other, with their originals."""
+    """Return, for each kind of stuttering, the cases with one event, of that kind, with their originals.
+
+    One event each: kinds that are compared must not differ in how many there are.
+    """
     chains = table["chain"].unique().to_list()
-    held = {chain: {operation.kind for operation in Chain.parse(chain).operations} for chain in chains}
+    held = {chain: [operation.kind for operation in Chain.parse(chain).operations] for chain in chains}
     found = {}
     for name in kinds:
-        alone = [chain for chain in chains if held[chain] == {name}]
+        alone = [chain for chain in chains if held[chain] == [name]]
         cases = table.filter(pl.col("chain").is_in(alone))
         ids = cases["utterance"].unique()
         before = table.filter((pl.col("chain") == "") & pl.col("utterance").is_in(ids.implode()))
@@ -149,8 +167,131 @@ def by_kind(table: pl.DataFrame, kinds: Sequence[str]) -> dict[str, pl.DataFrame
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """Two kinds, recognizers or selections on the same recordings: how much higher the error rate of `one` is.
+
+    `difference`, `low`, `high` and `p` are as those of a `Change`, recordings paired and speakers the sample.
+    `p_runs` is the paper's Mann-Whitney test over the `runs` (one per seed), for comparison with it.
+    """
+
+    family: str
+    recognizer: str
+    one: str
+    other: str
+    wer_one: float
+    wer_other: float
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    speakers: int
+    utterances: int
+    runs: int
+    p_runs: float | None
+
+
+def compare_kinds(table: pl.DataFrame, kinds: Sequence[str]) -> list[Comparison]:
+    """Compare kinds of stuttering, one event each, on the recordings that have both; for each recognizer."""
+    found = []
+    for name in table["recognizer"].unique(maintain_order=True).to_list():
+        parts = by_kind(table.filter(pl.col("recognizer") == name), kinds)
+        cases = {kind: part.filter(pl.col("chain") != "") for kind, part in parts.items()}
+        held = [kind for kind in kinds if cases[kind].height]
+        for other, one in combinations(held, 2):
+            found += _compared("kinds", name, (one, cases[one]), (other, cases[other]))
+    return found
+
+
+def compare_recognizers(table: pl.DataFrame) -> list[Comparison]:
+    """Compare recognizers on the same stuttered cases."""
+    cases = table.filter(pl.col("chain") != "")
+    names = cases["recognizer"].unique(maintain_order=True).to_list()
+    found = []
+    for other, one in combinations(names, 2):
+        keys = ("utterance", "chain", "seed")
+        left, right = (cases.filter(pl.col("recognizer") == name) for name in (one, other))
+        left, right = left.join(right, keys, "semi"), right.join(left, keys, "semi")
+        found += _compared("recognizers", "", (one, left), (other, right))
+    return found
+
+
+def compare_selection(table: pl.DataFrame) -> list[Comparison]:
+    """Compare the cases that were kept with a random draw of as many from all cases and the original.
+
+    The draw is replaced by its expectation: a recording's mean over all its cases and the original.
+    """
+    found = []
+    for name in table["recognizer"].unique(maintain_order=True).to_list():
+        own = table.filter(pl.col("recognizer") == name)
+        cases = own.filter(pl.col("chain") != "")
+        kept = cases.filter("kept")
+        if kept.is_empty() or kept.height == cases.height:
+            continue
+        seeds = cases.select("utterance", "seed").unique()
+        originals = own.filter(pl.col("chain") == "").drop("seed").join(seeds, "utterance")
+        every = pl.concat([cases, originals.select(cases.columns)])
+        share = (
+            every.group_by("utterance", "seed")
+            .len("all")
+            .join(kept.group_by("utterance", "seed").len("kept_"), ["utterance", "seed"])
+            .select("utterance", "seed", weight=pl.col("kept_") / pl.col("all"))
+        )
+        every = every.join(share, ["utterance", "seed"])
+        found += _compared("selections", name, ("front", kept), ("random, as many", every))
+    return found
+
+
+def _compared(
+    family: str, recognizer: str, one: tuple[str, pl.DataFrame], other: tuple[str, pl.DataFrame]
+) -> list[Comparison]:
+    rows, wer, runs = [], [], []
+    for after, (_, part) in enumerate((other, one)):
+        counts = _errors(_counts(part, "intended", "kept"))
+        weight = (
+            part["weight"] if "weight" in part.columns else pl.Series([1.0]).new_from_index(0, part.height)
+        )
+        rows.append(
+            part.select("utterance", "speaker", "seed").with_columns(
+                after=pl.lit(bool(after)), errors=counts["errors"] * weight, words=counts["words"] * weight
+            )
+        )
+    common = rows[0].select("utterance").unique().join(rows[1].select("utterance").unique(), "utterance")
+    for row in rows:
+        shared = row.join(common, "utterance", "semi")
+        words = float(shared["words"].sum())
+        wer.append(float(shared["errors"].sum()) / words if words else float("nan"))
+        by_seed = shared.group_by("seed").agg(rate=pl.col("errors").sum() / pl.col("words").sum())
+        runs.append(by_seed["rate"].to_numpy())
+    moved = paired_change(pl.concat(rows))
+    if moved is None:
+        return []
+    count = min(len(runs[0]), len(runs[1]))
+    return [
+        Comparison(
+            family,
+            recognizer,
+            one[0],
+            other[0],
+            wer[1],
+            wer[0],
+            moved.werd,
+            moved.low,
+            moved.high,
+            moved.p,
+            moved.speakers,
+            moved.utterances,
+            count,
+            mann_whitney(runs[1], runs[0]) if count >= 3 else None,
+        )
+    ]
+
+
+@dataclass(frozen=True)
 class DosePoint:
-    """The word error rate of one recognizer at one rate; `events` is what was put in per 100 words."""
+    """The word error rate of one recognizer at one rate; `events` is what was put in per 100 words.
+
+    `attribute` and `group` are those of the speakers, None for all of them.
+    """
 
     recognizer: str
     rate: float
@@ -161,6 +302,17 @@ class DosePoint:
     words: int
     speakers: int
     mixture: str
+    mer: float | None = None
+    wil: float | None = None
+    attribute: str | None = None
+    group: str | None = None
+
+    @property
+    def severity(self) -> str:
+        """What a rate is called: mild, moderate, severe, or the number."""
+        if self.mixture == PROFILE:
+            return next((one.name for one in PROFILES.values() if one.rate == self.rate), f"{self.rate:g}")
+        return f"{self.rate:g}"
 
 
 def dose_response(
@@ -169,46 +321,96 @@ def dose_response(
     doses: Sequence[float],
     mixture: str,
     *,
-    seed: int = 0,
+    seeds: Sequence[int] = (0,),
     severity: int | None = None,
     clips: Sequence[Clip] = (),
+    mode: str = "realistic",
+    style: str = "read",
+    attributes: Sequence[str] = (),
 ) -> tuple[DosePoint, ...]:
-    """Hear every recording once at each rate (events per 100 words; 0 is the original) and score it as intended.
+    """Hear every recording once per seed at each rate (events per 100 words; 0 is the original), scored as intended.
 
-    `mixture` gives the shares of the kinds of stuttering.
+    `mixture` gives the shares of the kinds of stuttering. In the mode `realistic` each speaker has a rate of their own
+    about the dose, and the style `conversation` adds fillers. The groups of `attributes` have points of their own.
     """
     normalize = normalizer(NORMALIZER)
     texts = {recording.utterance.id: normalize(recording.text) for recording in recordings}
+    fillers = FILLER_RATE if style == "conversation" and mode == "realistic" else 0.0
     rows = []
-    for dose in doses:
+    for dose, seed in product(doses, seeds):
         asked, events = [], {}
         for recording in recordings:
-            generator = trial_generator(seed, f"stutter-dose:{dose:g}:{mixture}", recording.utterance.id)
+            about = recording.utterance
+            generator = trial_generator(seed, f"stutter-dose:{mode}:{dose:g}:{mixture}", about.id)
+            rate = dose
+            if mode == "realistic" and dose:
+                own = trial_generator(seed, f"stutter-speaker:{dose:g}", about.speaker or about.id)
+                rate = min(speaker_rate(dose, own), 500.0)
             try:
-                chain = sample_chain(recording.timings, mixture, dose, severity, generator, clips=clips)
+                chain = sample_chain(
+                    recording.timings,
+                    mixture,
+                    rate,
+                    severity,
+                    generator,
+                    mode=mode,
+                    clips=clips_for(recording, clips),
+                    fillers=fillers if dose else 0.0,
+                )
+                audio = recording.audio()
+                chain(audio.samples, audio.rate, recording.timings, clips)
             except StutterError:  # no place for any kind of the mixture: said by the search already
                 continue
-            asked.append((recording.utterance, str(chain) or CLEAN))
-            events[recording.utterance.id] = len(chain)
+            asked.append((about, str(chain) or CLEAN))
+            events[about.id] = len(chain)
         for name, outcomes in session.hear(asked).items():
             rows += [
-                (name, dose, u.speaker, texts[u.id], normalize(outcome.transcript.text), events[u.id])
+                (name, dose, u.id, u.speaker, texts[u.id], normalize(outcome.transcript.text), events[u.id])
                 for (u, _), outcome in zip(asked, outcomes, strict=True)
                 if outcome.transcript is not None
             ]
-    names = ["recognizer", "rate", "speaker", "said", "heard", "events"]
+    names = ["recognizer", "rate", "utterance", "speaker", "said", "heard", "events"]
     table = pl.DataFrame(rows, schema=names, orient="row")
     if table.is_empty():
         return ()
-    counts = _errors(word_counts(table["said"], table["heard"]))
-    counted = pl.concat([table, counts], how="horizontal")
+    counted = pl.concat([table, word_counts(table["said"], table["heard"])], how="horizontal").with_columns(
+        errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
+        words=pl.sum_horizontal("hits", "substitutions", "deletions"),
+    )
+    points = _dose_points(counted, mixture, None, None)
+    known = {r.utterance.id: r.utterance.attributes for r in recordings}
+    for attribute in attributes:
+        groups = pl.Series([str(known[id_].get(attribute) or "") for id_ in counted["utterance"]])
+        for group in sorted(set(groups.to_list()) - {""}):
+            points += _dose_points(counted.filter(groups == group), mixture, attribute, group)
+    return tuple(points)
+
+
+def _dose_points(
+    counted: pl.DataFrame, mixture: str, attribute: str | None, group: str | None
+) -> list[DosePoint]:
     by = ["recognizer", "rate"]
     limits = rate_intervals(counted, by).select(*by, "speakers", low="ci_low", high="ci_high")
-    sums = counted.group_by(by, maintain_order=True).agg(pl.col("errors", "words", "events").sum())
-    spoken = pl.col("words") > 0
-    points = sums.join(limits, on=by, maintain_order="left").with_columns(
-        wer=pl.when(spoken).then(pl.col("errors") / pl.col("words")).otherwise(float("nan")),
-        events=pl.when(spoken).then(100 * pl.col("events") / pl.col("words")).otherwise(0.0),
-        mixture=pl.lit(mixture),
-    )
-    return tuple(DosePoint(**row) for row in points.drop("errors").iter_rows(named=True))
+    points = []
+    for (name, rate), part in counted.group_by(by, maintain_order=True):
+        sums = total(part)
+        found = limits.filter((pl.col("recognizer") == name) & (pl.col("rate") == rate)).row(0, named=True)
+        words = int(part["words"].sum())
+        points.append(
+            DosePoint(
+                str(name),
+                float(str(rate)),
+                100 * int(part["events"].sum()) / words if words else 0.0,
+                float("nan") if sums.wer is None else sums.wer,
+                found["low"],
+                found["high"],
+                words,
+                found["speakers"],
+                mixture,
+                sums.mer,
+                sums.wil,
+                attribute,
+                group,
+            )
+        )
+    return points

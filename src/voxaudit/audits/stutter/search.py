@@ -1,14 +1,19 @@
-"""The search for stuttered test cases that recognizers disagree on and people still understand (ASTER, Algorithm 1)."""
+"""The search for stuttered test cases that recognizers disagree on and that are real (after ASTER, Algorithm 1)."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
 
 from voxaudit.align import Timings, align_corpus
-from voxaudit.audio import AudioError
+from voxaudit.audio import Audio, AudioError
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import RunOptions
@@ -18,55 +23,72 @@ from voxaudit.perturb.stutter import (
     SEVERITIES,
     Chain,
     Clip,
+    Edit,
+    Operation,
     StutterError,
     applicable,
     check_kinds,
+    check_mode,
     sample_operation,
 )
+from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, realism, sound_checks
+from voxaudit.perturb.stutter.realistic import FILLER_WORDS
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
+from voxaudit.perturb.stutter.sounds import pitch_of
 from voxaudit.recognize import Recognizer, Transcript
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import MINILM, Meaning
 from voxaudit.score.normalize import Normalizer, normalizer
 
-SELECTIONS = ("moo", "random")
+SELECTIONS = ("moo", "random", "random_subset")
+TRIES = 6
+"""How often an event that fails a check is drawn anew before its turn is given up."""
 NORMALIZER = "keep-fillers"
 """Fillers stay when text is normalized here: deleting them would hide what interjections do."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the search goes (Liu et al. 2023, Algorithm 1).
+    """How the search goes (after Liu et al. 2023, Algorithm 1).
 
-    `budget` is the number of new cases per utterance, `kinds` are those of stuttering (the paper's mutators);
-    `selection` keeps the Pareto front (`moo`) or everything (`random`) as seeds; a transcript less similar than
-    `threshold` to what the recognizer said of the original is suspicious; `severity` 1 to 4 limits how strong a moment
-    of stuttering is (None: the paper's whole range).
+    `budget` is the number of new cases per utterance and seed, `kinds` are those of stuttering (the paper's
+    mutators). `mode` is how they are made: `realistic`, as measured, or `aster`, as published. `selection` keeps as
+    seeds of further cases the Pareto front (`moo`), everything (`random`), or a random draw from the original and all
+    cases, as many as the front has (`random_subset`, the paper's comparison). The front is that of M1 and R under
+    weak dominance in the mode `realistic`, of M1 and M2 under strict dominance (Eq. 4) in `aster`. Each of `seeds` is
+    a search of its own. A transcript less similar than `threshold` both to what the recognizer said of the original
+    and to what is meant is suspicious; `severity` 1 to 4 limits how strong a moment of stuttering is (None: the whole
+    range).
     """
 
     budget: int = 50
     kinds: tuple[str, ...] = tuple(KINDS)
     selection: str = "moo"
-    seed: int = 0
+    seeds: tuple[int, ...] = (0,)
     threshold: float = 0.8
     severity: int | None = None
     embeddings: str = MINILM
+    mode: str = "realistic"
 
     def __post_init__(self) -> None:
         if not 1 <= self.budget <= 10_000:
             raise VoxauditError(
                 f"the budget must be from 1 to 10,000 cases per utterance, not {self.budget}", see=("budget",)
             )
-        if self.seed < 0:
-            raise VoxauditError(f"seed must be at least 0, not {self.seed}")
+        if not self.seeds or min(self.seeds) < 0:
+            raise VoxauditError("seeds must be whole numbers from 0 on", see=("seeds",))
         if self.selection not in SELECTIONS:
-            raise VoxauditError(f"unknown selection '{self.selection}'. Choose moo or random")
+            raise VoxauditError(
+                f"unknown selection '{self.selection}'. Choose moo, random or random_subset",
+                see=("selection",),
+            )
         if self.severity is not None and self.severity not in SEVERITIES:
             raise VoxauditError(f"severity must be from 1 to {len(SEVERITIES)}, not {self.severity}")
         if not 0.0 < self.threshold <= 1.0:
             raise VoxauditError(f"the threshold must be above 0 and at most 1, not {self.threshold:g}")
         check_kinds(self.kinds)
+        check_mode(self.mode)
 
 
 @dataclass(frozen=True)
@@ -76,8 +98,9 @@ class Case:
     `chain` replays it from the original; `parent` is the chain it was made from, `kind` the stuttering added to that.
     `surface` is what a listener would write down, with the repetitions. `transcripts` are as returned, None where a
     recognizer failed. `m1` is the mean pairwise similarity of the transcripts (Eq. 1), `m2` the similarity of the
-    surface text to the intended one (Eq. 2). `similarity` compares each transcript with the same recognizer's
-    transcript of the original.
+    surface text to the intended one (Eq. 2), `r` how unlike real stuttering it is (`checks.realism`; 0 is usual).
+    `similarity` compares each transcript with the same recognizer's transcript of the original, `similarity_intended`
+    with what is meant.
     """
 
     utterance: str
@@ -92,10 +115,18 @@ class Case:
     m2: float
     similarity: Mapping[str, float] = field(default_factory=dict)
     kept: bool = False
+    r: float = 0.0
+    similarity_intended: Mapping[str, float] = field(default_factory=dict)
+    seed: int = 0
 
     def suspicious(self, threshold: float) -> tuple[str, ...]:
-        """Return the recognizers whose transcript no longer says the same."""
-        return tuple(name for name, value in self.similarity.items() if value < threshold)
+        """Return the recognizers whose transcript says neither what they heard without stuttering nor what is meant."""
+        meant = self.similarity_intended
+        return tuple(
+            name
+            for name, value in self.similarity.items()
+            if max(value, meant.get(name, value)) < threshold and self.transcripts[name] != self.intended
+        )
 
 
 def align_recordings(
@@ -165,11 +196,41 @@ def heard_alike(
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found: all cases in the order they were made, and the transcripts of the originals."""
+    """What a search found: all cases in the order they were made, and the transcripts of the originals.
+
+    `rejected` counts, by check, the events that failed it and were drawn anew; `drawn` is how many there were in all.
+    """
 
     cases: tuple[Case, ...]
     originals: Mapping[str, Mapping[str, str | None]]
     skipped: Mapping[str, str]
+    rejected: Mapping[str, int] = field(default_factory=dict)
+    drawn: int = 0
+
+
+def speakers_fillers(recordings: Sequence[Recording]) -> list[Clip]:
+    """Return every um, uh, er and erm that is a word of the recordings, as a filler of its speaker."""
+    found = []
+    for recording in recordings:
+        words = [recording.timings.words[at] for at in recording.timings.intended]
+        tokens = [word for word in words if word.text.lower().strip(".,") in FILLER_WORDS]
+        if not tokens or recording.utterance.speaker is None:
+            continue
+        audio = recording.audio()
+        for word in tokens:
+            sound = audio.samples[round(word.start * audio.rate) : round(word.end * audio.rate)]
+            if len(sound) >= 0.08 * audio.rate:
+                text = word.text.lower().strip(".,")
+                found.append(Clip(text, Audio(sound, audio.rate), recording.utterance.speaker))
+    return found
+
+
+def clips_for(recording: Recording, clips: Sequence[Clip]) -> tuple[Clip, ...]:
+    """Return the fillers for a recording: its speaker's own where there are any, else those of no person."""
+    own = tuple(
+        clip for clip in clips if clip.speaker is not None and clip.speaker == recording.utterance.speaker
+    )
+    return own or tuple(clip for clip in clips if clip.speaker is None)
 
 
 def search(
@@ -179,63 +240,168 @@ def search(
     settings: Settings,
     *,
     clips: Sequence[Clip] = (),
+    place: PlaceCheck | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Found:
-    """Make `settings.budget` new cases of every recording and hear them.
+    """Make `settings.budget` new cases of every recording, for each seed, and hear them.
 
     All recordings go forward together, a case of each at a time, so that the recognizers are kept busy. What is drawn
     depends on the seed, the recording and the transcripts only: a search that was stopped goes on to the same end.
+    The first turns put each kind once into the original: kinds can then be compared on the same recordings with the
+    same number of events. In the mode `realistic` an event that fails a check is drawn anew; `place` looks for the
+    words where they must be.
     """
     normalize = normalizer(NORMALIZER)
     heard = session.hear([(recording.utterance, CLEAN) for recording in recordings])
-    pools: list[_Pool] = []
     skipped: dict[str, str] = {}
     originals: dict[str, dict[str, str | None]] = {}
+    usable = []
     for number, recording in enumerate(recordings):
         said = {name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()}
         id_ = recording.utterance.id
         originals[id_] = said
-        kinds = [kind for kind in settings.kinds if kind in applicable(recording.timings, clips)]
+        own = clips_for(recording, clips)
+        kinds = [kind for kind in settings.kinds if kind in applicable(recording.timings, own, settings.mode)]
         if not kinds:
             skipped[id_] = f"no place for {', '.join(settings.kinds)} in this recording"
-            continue
-        if all(text is None for text in said.values()):
+        elif all(text is None for text in said.values()):
             skipped[id_] = "no recognizer answered on the original"
-            continue
-        try:
-            pools.append(_Pool(recording, kinds, said, normalize(recording.text), meaning))
-        except AudioError as error:
-            skipped[id_] = str(error)
+        else:
+            try:
+                recording.audio()
+                usable.append((recording, kinds, said, own))
+            except AudioError as error:
+                skipped[id_] = str(error)
+    counter: Counter[str] = Counter()
+    cases: list[Case] = []
+    for seed in settings.seeds:
+        pools = [
+            _Pool(
+                recording,
+                kinds,
+                said,
+                normalize(recording.text),
+                meaning,
+                own,
+                settings,
+                seed,
+                place,
+                counter,
+            )
+            for recording, kinds, said, own in usable
+        ]
+        made = _one_search(pools, session, settings, seed, normalize, progress)
+        kept = {(pool.recording.utterance.id, one.chain) for pool in pools for one in pool.seeds}
+        cases += [replace(case, kept=(case.utterance, case.chain) in kept) for case in made]
+    drawn = counter.pop("drawn", 0)
+    return Found(tuple(cases), originals, skipped, dict(counter), drawn)
+
+
+def _one_search(
+    pools: Sequence[_Pool],
+    session: Session,
+    settings: Settings,
+    seed: int,
+    normalize: Normalizer,
+    progress: Callable[[int], None] | None,
+) -> list[Case]:
     cases: list[Case] = []
     for turn in range(settings.budget):
         made = []
         for pool in pools:
-            id_ = pool.recording.utterance.id
-            generator = trial_generator(settings.seed, f"stutter:{settings.selection}:{turn}", id_)
-            parent = pool.seeds[int(generator.integers(len(pool.seeds)))]
-            kind = pool.kinds[int(generator.integers(len(pool.kinds)))]
-            try:
-                operation = sample_operation(
-                    kind, pool.recording.timings, generator, settings.severity, clips=clips
-                )
-                chain = Chain.parse(parent.chain).then(operation)
-                surface = normalize(pool.after(chain, clips).surface)
-            except StutterError:
-                continue  # a place that an earlier edit used up: this turn is lost, the next draws anew
-            made.append((pool, parent, kind, str(chain), surface))
-        asked = [(pool.recording.utterance, case) for pool, _, _, case, _ in made]
-        answers = session.hear(asked)
-        for number, (pool, parent, kind, case, surface) in enumerate(made):
+            generator = trial_generator(
+                seed, f"stutter:{settings.mode}:{settings.selection}:{turn}", pool.recording.utterance.id
+            )
+            if turn < len(pool.kinds):
+                parent, kind = pool.root, pool.kinds[turn]
+            else:
+                parent = pool.seeds[int(generator.integers(len(pool.seeds)))]
+                kind = pool.kinds[int(generator.integers(len(pool.kinds)))]
+            drawn = pool.draw(parent, kind, generator)
+            if drawn is not None:  # else the turn is lost, the next draws anew
+                made.append((pool, parent, kind, drawn, generator))
+        answers = session.hear([(pool.recording.utterance, drawn.chain) for pool, _, _, drawn, _ in made])
+        for number, (pool, parent, kind, drawn, generator) in enumerate(made):
             texts = {
                 name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
             }
-            cases.append(pool.case(case, parent.chain, kind, surface, texts))
-            pool.update(cases[-1], keep_all=settings.selection == "random")
+            cases.append(pool.case(drawn, parent.chain, kind, texts))
+            pool.update(cases[-1], generator)
         if progress is not None:
             progress(len(pools))
-    kept = {(pool.recording.utterance.id, seed.chain) for pool in pools for seed in pool.seeds}
-    marked = tuple(replace(case, kept=(case.utterance, case.chain) in kept) for case in cases)
-    return Found(marked, originals, skipped)
+    return cases
+
+
+def replay(
+    recordings: Sequence[Recording],
+    cases: pl.DataFrame,
+    session: Session,
+    meaning: Meaning,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> Found:
+    """Hear a fixed set of cases (utterance, chain, kind, kept, surface, seed, m2, r) and score it as a search does."""
+    normalize = normalizer(NORMALIZER)
+    by_id = {recording.utterance.id: recording for recording in recordings}
+    heard = session.hear([(recording.utterance, CLEAN) for recording in recordings])
+    originals = {
+        recording.utterance.id: {
+            name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()
+        }
+        for number, recording in enumerate(recordings)
+    }
+    found: list[Case] = []
+    for part in cases.iter_slices(200):
+        rows = list(part.iter_rows(named=True))
+        answers = session.hear([(by_id[row["utterance"]].utterance, row["chain"]) for row in rows])
+        for number, row in enumerate(rows):
+            texts = {
+                name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
+            }
+            recording = by_id[row["utterance"]]
+            intended = normalize(recording.text)
+            found.append(_case(recording, intended, originals[row["utterance"]], meaning, row, texts))
+        if progress is not None:
+            progress(len(rows))
+    return Found(tuple(found), originals, {})
+
+
+def _case(
+    recording: Recording,
+    intended: str,
+    original: Mapping[str, str | None],
+    meaning: Meaning,
+    row: Mapping[str, Any],
+    texts: Mapping[str, str | None],
+) -> Case:
+    """Return a case with its aims and how much each recognizer still says the same."""
+    answered = [text for text in texts.values() if text is not None]
+    alike = meaning.similarity
+    similarity = {
+        name: alike(text, before)
+        for name, text in texts.items()
+        if text is not None and (before := original[name]) is not None
+    }
+    meant = {name: alike(text, intended) for name, text in texts.items() if text is not None}
+    # With one recognizer there is nobody to disagree with: it is compared with itself before.
+    m1 = agreement(answered, meaning) if len(texts) > 1 else min(similarity.values(), default=1.0)
+    return Case(
+        recording.utterance.id,
+        recording.utterance.speaker,
+        row["chain"],
+        row.get("parent", ""),
+        row["kind"],
+        intended,
+        row["surface"],
+        dict(texts),
+        m1,
+        alike(row["surface"], intended),
+        similarity,
+        row.get("kept", False),
+        row["r"],
+        meant,
+        row["seed"],
+    )
 
 
 def agreement(texts: Sequence[str], meaning: Meaning) -> float:
@@ -247,9 +413,38 @@ def agreement(texts: Sequence[str], meaning: Meaning) -> float:
     return sum(meaning.similarity(*pair) for pair in pairs) / len(pairs)
 
 
-def front(points: Sequence[tuple[float, float]]) -> list[bool]:
-    """Say of each (m1, m2) whether it lies on the Pareto front: no other has a smaller m1 and a larger m2 (Eq. 4)."""
-    return [not any(m1 < own1 and m2 > own2 for m1, m2 in points) for own1, own2 in points]
+def front(points: Sequence[tuple[float, float]], *, strict: bool = False) -> list[bool]:
+    """Say of each pair of aims, both to be small, whether it lies on the Pareto front.
+
+    A point leaves where another is no worse in both and better in one (weak dominance); `strict` only where another is
+    better in both, as Eq. 4 has it: then points with a common value all stay.
+
+    >>> front([(0.5, 1.0), (0.5, 2.0), (0.4, 3.0)])
+    [True, False, True]
+    >>> front([(0.5, 1.0), (0.5, 2.0), (0.4, 3.0)], strict=True)
+    [True, True, True]
+    """
+    x, y = (np.array([point[side] for point in points]) for side in (0, 1))
+    found = []
+    for a, b in points:
+        better = (x < a) & (y < b) if strict else (x <= a) & (y <= b) & ((x < a) | (y < b))
+        found.append(not bool(better.any()))
+    return found
+
+
+def aims(case: Case, mode: str) -> tuple[float, float]:
+    """Return the two aims of the search, both to be small: M1, and R (`realistic`) or minus M2 (`aster`)."""
+    return (case.m1, case.r) if mode == "realistic" else (case.m1, -case.m2)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A case before it is heard."""
+
+    chain: str
+    surface: str
+    r: float
+    loss: float = 0.0
 
 
 class _Pool:
@@ -262,49 +457,103 @@ class _Pool:
         original: Mapping[str, str | None],
         intended: str,
         meaning: Meaning,
+        clips: Sequence[Clip],
+        settings: Settings,
+        seed: int,
+        place: PlaceCheck | None,
+        counter: Counter[str],
     ) -> None:
         self.recording, self.kinds = recording, kinds
         self._audio = recording.audio()
         self._original, self._intended, self._meaning = original, intended, meaning
-        self.seeds = [self.case("", "", "", intended, original)]
+        self._clips, self._settings, self._seed = clips, settings, seed
+        self._place, self._counter = place, counter
+        self._step = own_step(self._audio.samples)
+        synthetic = any(clip.speaker is None for clip in clips)
+        self._pitch = pitch_of(self._audio.samples, self._audio.rate) if synthetic else None
+        self._losses = {"": 0.0}
+        self._normalize = normalizer(NORMALIZER)
+        self.root = self.case(_Drawn("", intended, 0.0), "", "", original)
+        self.seeds = [self.root]
+        self._all = [self.root]
 
-    def after(self, chain: Chain, clips: Sequence[Clip]) -> Timings:
-        """Return the timings after a chain."""
-        _, timings = chain(self._audio.samples, self._audio.rate, self.recording.timings, clips)
-        return timings
+    def draw(self, parent: Case, kind: str, generator: np.random.Generator) -> _Drawn | None:
+        """Return the parent with one more event of a kind; None where none that passes the checks is found."""
+        before = Chain.parse(parent.chain)
+        realistic = self._settings.mode == "realistic"
+        taken = [operation.target for operation in before.operations] if realistic else []
+        same = int(generator.integers(1 << 31))
+        for _ in range(TRIES if realistic else 1):
+            # What is drawn anew is the place: lengths that fail more often must not become rarer.
+            lengths = np.random.Generator(np.random.PCG64(same)) if realistic else None
+            try:
+                operation = sample_operation(
+                    kind,
+                    self.recording.timings,
+                    generator,
+                    self._settings.severity,
+                    mode=self._settings.mode,
+                    clips=self._clips,
+                    avoid=taken,
+                    pitch=self._pitch,
+                    lengths=lengths,
+                )
+                if realistic and operation.target in taken:
+                    return None  # at most one event per word, and no word is left
+                chain = before.then(operation)
+                found = self._after(chain, operation, self._losses.get(parent.chain, 0.0))
+            except StutterError:
+                found = None  # a place that an earlier edit used up
+            if found is not None:
+                self._losses[found.chain] = found.loss
+                return found
+        return None
 
-    def update(self, case: Case, *, keep_all: bool) -> None:
-        """Put a case among the seeds; unless all are kept, those that another one dominates leave."""
-        if not any(seed.chain == case.chain for seed in self.seeds):
-            self.seeds.append(case)
-        if not keep_all:
-            on_front = front([(seed.m1, seed.m2) for seed in self.seeds])
-            self.seeds = [seed for seed, stays in zip(self.seeds, on_front, strict=True) if stays]
+    def _after(self, chain: Chain, operation: Operation, loss: float) -> _Drawn | None:
+        samples, rate, timings = self._audio.samples, self._audio.rate, self.recording.timings
+        edits: list[Edit] = []
+        for one in chain.operations[:-1]:
+            edits.append(one.edit(samples, rate, timings, self._clips))
+            samples, timings = edits[-1].apply(samples), edits[-1].timings
+        last = operation.edit(samples, rate, timings, self._clips)
+        edits.append(last)
+        if self._settings.mode == "realistic":
+            self._counter["drawn"] += 1
+            failed = sound_checks(samples, rate, last, self._step)
+            if not failed and self._place is not None:
+                after = Audio(last.apply(samples), rate)
+                there, lost = self._place(Audio(samples, rate), timings, after, last.timings, operation)
+                loss += lost
+                failed = [] if there else ["place"]
+            if failed:
+                self._counter.update(failed)
+                return None
+        words = len(self.recording.timings.intended)
+        surface = self._normalize(last.timings.surface)
+        return _Drawn(str(chain), surface, realism(edits, words, loss / len(edits)), loss)
 
-    def case(self, chain: str, parent: str, kind: str, surface: str, texts: Mapping[str, str | None]) -> Case:
-        """Return the case with its two objectives and how much each recognizer still says the same."""
-        answered = [text for text in texts.values() if text is not None]
-        similarity = {
-            name: self._meaning.similarity(text, before)
-            for name, text in texts.items()
-            if text is not None and (before := self._original[name]) is not None
-        }
-        # With one recognizer there is nobody to disagree with: it is compared with itself before.
-        m1 = agreement(answered, self._meaning) if len(texts) > 1 else min(similarity.values(), default=1.0)
-        utterance = self.recording.utterance
-        return Case(
-            utterance.id,
-            utterance.speaker,
-            chain,
-            parent,
-            kind,
-            self._intended,
-            surface,
-            dict(texts),
-            m1,
-            self._meaning.similarity(surface, self._intended),
-            similarity,
-        )
+    def update(self, case: Case, generator: np.random.Generator) -> None:
+        """Put a case among the seeds; which of them stay is what the selection says."""
+        if any(one.chain == case.chain for one in self._all):
+            return
+        self._all.append(case)
+        selection, mode = self._settings.selection, self._settings.mode
+        if selection == "random":
+            self.seeds = self._all
+            return
+        pool = [*self.seeds, case] if selection == "moo" else self._all
+        on_front = front([aims(one, mode) for one in pool], strict=mode == "aster")
+        if selection == "moo":
+            self.seeds = [one for one, stays in zip(pool, on_front, strict=True) if stays]
+        else:
+            chosen = generator.choice(len(self._all), size=sum(on_front), replace=False)
+            self.seeds = [self._all[int(number)] for number in sorted(chosen)]
+
+    def case(self, drawn: _Drawn, parent: str, kind: str, texts: Mapping[str, str | None]) -> Case:
+        """Return the case with its aims and how much each recognizer still says the same."""
+        about = {"chain": drawn.chain, "parent": parent, "kind": kind, "surface": drawn.surface}
+        row = {**about, "r": drawn.r, "seed": self._seed}
+        return _case(self.recording, self._intended, self._original, self._meaning, row, texts)
 
 
 def _text(transcript: Transcript | None, normalize: Normalizer) -> str | None:

@@ -1,16 +1,20 @@
-"""Five kinds of stuttering put into fluent speech (ASTER, Liu et al. 2023), with the timings carried along."""
+"""Five kinds of stuttering put into fluent speech, as measured or as ASTER has them, with the timings carried along."""
 
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
 from voxaudit.perturb.stutter.block import Block
-from voxaudit.perturb.stutter.chain import KINDS, Chain, parse_operation
+from voxaudit.perturb.stutter.chain import KINDS, OPERATIONS, Chain, parse_operation
 from voxaudit.perturb.stutter.interjection import Interjection, fillers
 from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.perturb.stutter.sample import (
+    MIXTURE_NAMES,
     MIXTURES,
+    MODES,
+    PROFILE,
     SEVERITIES,
     applicable,
     check_kinds,
+    check_mode,
     sample_chain,
     sample_operation,
 )
@@ -18,6 +22,10 @@ from voxaudit.perturb.stutter.sample import (
 __all__ = [
     "KINDS",
     "MIXTURES",
+    "MIXTURE_NAMES",
+    "MODES",
+    "OPERATIONS",
+    "PROFILE",
     "SEVERITIES",
     "Block",
     "Chain",
@@ -31,6 +39,7 @@ __all__ = [
     "WordRepetition",
     "applicable",
     "check_kinds",
+    "check_mode",
     "fillers",
     "parse_operation",
     "sample_chain",

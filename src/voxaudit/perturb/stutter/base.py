@@ -22,10 +22,11 @@ class StutterError(VoxauditError):
 
 @dataclass(frozen=True, eq=False)
 class Clip:
-    """A filler from elsewhere (text to speech, another recording): its text and audio."""
+    """A filler from elsewhere: its text and audio; whose voice it is, None for a synthetic one."""
 
     text: str
     audio: Audio
+    speaker: str | None = None
 
     @property
     def key(self) -> str:
@@ -38,13 +39,18 @@ class Clip:
 class Edit:
     """What an operation does: samples `start` to `stop` give way to `samples`; all others stay, bit for bit.
 
-    `timings` are those of the edited recording.
+    `timings` are those of the edited recording. `measures` are the lengths (seconds), gaps and iterations of the event,
+    under the names of `measured.MEASURES`. `place` is where in the word it begins: `sound` (the first), `syllable` (a
+    later sound of the first), `later`, or `between` words. `copies` are the spans in `samples` that repeat one sound.
     """
 
     start: int
     stop: int
     samples: Samples
     timings: Timings
+    measures: tuple[tuple[str, float], ...] = ()
+    place: str = "sound"
+    copies: tuple[tuple[int, int], ...] = ()
 
     @property
     def growth(self) -> int:
@@ -66,7 +72,13 @@ class Operation(ABC):
     """
 
     kind: ClassVar[str]
+    mode: ClassVar[str] = "aster"
     version: ClassVar[int] = 1
+
+    @classmethod
+    def name(cls) -> str:
+        """What the operation is called in a chain: `block` as ASTER has it, `realistic.block`."""
+        return cls.kind if cls.mode == "aster" else f"{cls.mode}.{cls.kind}"
 
     @property
     @abstractmethod
@@ -86,7 +98,7 @@ class Operation(ABC):
 
     def __str__(self) -> str:
         values = ((field.name, getattr(self, field.name), field.default) for field in fields(self))
-        return f"{self.kind}:" + ",".join(f"{name}={v}" for name, v, default in values if v != default)
+        return f"{self.name()}:" + ",".join(f"{name}={v}" for name, v, default in values if v != default)
 
 
 def word_position(timings: Timings, word: int, kind: str) -> int:

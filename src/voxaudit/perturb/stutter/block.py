@@ -43,4 +43,7 @@ class Block(Operation):
         at = cut_near(samples, rate, syllable.start)
         length = max(1, round(self.ms * rate / 1000))
         silence = spliced(samples, at, np.zeros(length, dtype=np.float32), rate)
-        return Edit(at, at, silence, timings.opened(syllable.start, at / rate, length / rate))
+        after = timings.opened(syllable.start, at / rate, length / rate)
+        return Edit(
+            at, at, silence, after, (("block", length / rate),), "later" if self.syllable else "sound"
+        )

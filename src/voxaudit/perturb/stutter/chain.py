@@ -12,13 +12,17 @@ from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
 from voxaudit.perturb.stutter.block import Block
 from voxaudit.perturb.stutter.interjection import Interjection
 from voxaudit.perturb.stutter.prolongation import Prolongation
+from voxaudit.perturb.stutter.realistic import REALISTIC
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.registry import suggest
 
 KINDS: dict[str, type[Operation]] = {
     kind.kind: kind for kind in (Block, Prolongation, SoundRepetition, WordRepetition, Interjection)
 }
-"""The five kinds of stuttering of ASTER (Liu et al. 2023), by name."""
+"""The five kinds of stuttering of ASTER (Liu et al. 2023), by name, as it makes them."""
+
+OPERATIONS: dict[str, type[Operation]] = {one.name(): one for one in (*KINDS.values(), *REALISTIC)}
+"""Everything that a chain can hold, by its name in it: `block` of ASTER, `realistic.block`."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,9 @@ class Chain:
     @property
     def version(self) -> str:
         """What, besides the text of the chain, decides the samples: the version of each kind in it."""
-        return ",".join(f"{kind}={KINDS[kind].version}" for kind in sorted({o.kind for o in self.operations}))
+        return ",".join(
+            f"{name}={OPERATIONS[name].version}" for name in sorted({o.name() for o in self.operations})
+        )
 
     @classmethod
     def parse(cls, text: str) -> Chain:
@@ -68,12 +74,12 @@ class Chain:
 def parse_operation(text: str) -> Operation:
     """Return the operation that a string names; an unknown name, field or value raises one line."""
     name, _, rest = text.partition(":")
-    if name not in KINDS:
+    if name not in OPERATIONS:
         raise StutterError(
-            f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(KINDS))}"
-            f" Available: {', '.join(KINDS)}"
+            f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(OPERATIONS))}"
+            f" Available: {', '.join(OPERATIONS)}"
         )
-    kind = KINDS[name]
+    kind = OPERATIONS[name]
     known = {field.name: field for field in fields(kind)}
     values: dict[str, int | float | str] = {}
     for part in filter(None, rest.split(",")):

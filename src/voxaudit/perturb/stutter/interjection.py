@@ -14,29 +14,14 @@ from voxaudit.audio import Samples, resample
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError, find_syllable, word_position
 from voxaudit.perturb.stutter.splice import cut_near, repeated, spliced
 
-FILLERS = {
-    ("AH",): "uh",
-    ("AH", "M"): "um",
-    ("ER",): "er",
-    ("EH", "M"): "em",
-    ("AA", "M"): "um",
-    ("EH",): "eh",
-    ("AA",): "ah",
-    ("OW",): "oh",
-    ("M",): "mm",
-    ("HH", "M"): "hm",
-    ("HH", "AH"): "huh",
-}
-"""Syllables of one sound or two that are fillers when they stand alone, by their phones."""
-
 FILLER_WORDS = frozenset({"uh", "um", "er", "erm", "em", "eh", "ah", "oh", "mm", "hm", "huh"})
 
 SHORTEST = 0.05
 """A filler has at least this many seconds: less is a tick, not a syllable."""
 
 NO_FILLER = (
-    "interjection: no filler in this recording (no syllable of it sounds like um, uh or er alone): leave interjections"
-    " out, or give a filler clip"
+    "interjection: no filler in this recording (no syllable of it is written um, uh or er): leave interjections out, or"
+    " give a filler clip"
 )
 
 
@@ -90,7 +75,9 @@ class Interjection(Operation):
             low, high = (cut + copy * each) / rate, (cut + (copy + 1) * each) / rate
             said = _moved(syllable, low, high)
             words.append(Word(text, low, high, (replace(said, text=text),), self.kind))
-        return Edit(cut, cut, row, after.with_words(at, tuple(words)))
+        name = "um" if text.endswith("m") else "uh"
+        measures = ((name, each / rate),) * self.copies
+        return Edit(cut, cut, row, after.with_words(at, tuple(words)), measures, "between")
 
     def _gap(self, timings: Timings) -> tuple[int, float]:
         """Return the position in `timings.words` and the moment of the gap."""
@@ -107,7 +94,7 @@ class Interjection(Operation):
             clip = next((clip for clip in clips if clip.key == self.clip), None)
             if clip is None:
                 raise StutterError(f"interjection: the filler clip '{self.clip}' was not given")
-            sound = _as_loud(resample(clip.audio, rate).samples, samples, rate, timings)
+            sound = as_loud(resample(clip.audio, rate).samples, samples, rate, timings)
             sound = spliced(np.zeros(0, dtype=np.float32), 0, sound, rate)  # fades in from and out to silence
             length = len(sound) / rate
             return clip.text, np.tile(sound, self.copies), Syllable(clip.text, 0.0, length)
@@ -137,10 +124,12 @@ def fillers(timings: Timings) -> list[Filler]:
 
 
 def filler_text(word: Word, syllable: Syllable) -> str | None:
-    """Return which filler a syllable sounds like, None if like none."""
-    if len(word.syllables) == 1 and word.text.lower() in FILLER_WORDS:
-        return word.text.lower()
-    return FILLERS.get(tuple(phone.name for phone in syllable.phones))
+    """Return which filler a syllable is by its letters, as the paper looks for them; None if it is none.
+
+    Sounds do not tell: "are" has a variant that sounds like er, and is no filler.
+    """
+    text = (word.text if len(word.syllables) == 1 else syllable.text).lower()
+    return text if text in FILLER_WORDS else None
 
 
 def _moved(syllable: Syllable, low: float, high: float) -> Syllable:
@@ -153,7 +142,7 @@ def _moved(syllable: Syllable, low: float, high: float) -> Syllable:
     return replace(placed_syllable(syllable, place), end=high, event="")
 
 
-def _as_loud(clip: Samples, samples: Samples, rate: int, timings: Timings) -> Samples:
+def as_loud(clip: Samples, samples: Samples, rate: int, timings: Timings) -> Samples:
     """Return a clip at the root mean square level of the recording's words, never beyond full scale."""
     spans = [
         samples[round(word.start * rate) : round(word.end * rate)] for word in timings.words if not word.event

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -51,7 +52,9 @@ class Prolongation(Operation):
             raise StutterError(f"prolongation: syllable {self.syllable} of word {self.word} has no length")
         longer = round((self.factor - 1) * length)
         held = stretched(samples, start, stop, longer, rate)
-        return Edit(start, stop, held, timings.stretched(start / rate, stop / rate, longer / rate))
+        after = timings.stretched(start / rate, stop / rate, longer / rate)
+        place = "later" if self.syllable else "sound"
+        return Edit(start, stop, held, after, (("prolongation", (stop - start + longer) / rate),), place)
 
 
 def continuant(syllable: Syllable) -> tuple[float, float]:
@@ -95,7 +98,7 @@ def stretched(samples: Samples, start: int, stop: int, longer: int, rate: int) -
         a, b = int(edges[k]), int(edges[k + 1])
         old = window(samples, a - delays[k], b - delays[k])
         new = window(samples, a - delays[k + 1], b - delays[k + 1])
-        result[a - start : b - start] = _crossfade(old, new)
+        result[a - start : b - start] = crossfaded(old, new)
     return result.astype(np.float32)
 
 
@@ -111,12 +114,12 @@ def _delays(samples: Samples, edges: NDArray[np.int64], longer: int, rate: int) 
         a, b = int(edges[k - 1]), int(edges[k])
         natural = window(samples, a - found[-1], b - found[-1])
         around = window(samples, a - aim - reach, b - aim + reach)
-        found.append(aim + reach - _most_like(natural, around, reach))
+        found.append(aim + reach - most_like(natural, around, reach))
     left = found[-1] - longer
     return [delay - round(left * k / count) for k, delay in enumerate(found)]
 
 
-def _most_like(natural: NDArray[np.float64], around: NDArray[np.float64], middle: int) -> int:
+def most_like(natural: NDArray[np.float64], around: NDArray[np.float64], middle: int) -> int:
     """Return at which shift `around` is most like `natural` (highest normalized correlation); `middle` in silence."""
     products = np.correlate(around, natural, "valid")
     squares = np.concatenate([[0.0], np.cumsum(around**2)])
@@ -129,11 +132,16 @@ def _most_like(natural: NDArray[np.float64], around: NDArray[np.float64], middle
     return int(np.argmax(np.where(likeness > 0, likeness * (1 - 0.1 * far), likeness)))
 
 
-def _crossfade(old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:
+def crossfaded(old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return a crossfade that keeps the loudness, whether the two are alike (voices) or not (hissing)."""
-    rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(len(old)) / max(len(old), 1))
+    rising = _rising(len(old))
     power = float(np.sqrt((old @ old) * (new @ new)))
     alike = max(0.0, float(old @ new) / power) if power > 1e-12 else 1.0
     loudness = np.sqrt(rising**2 + (1 - rising) ** 2 + 2 * rising * (1 - rising) * alike)
     mixed: NDArray[np.float64] = ((1 - rising) * old + rising * new) / loudness
     return mixed
+
+
+@lru_cache(maxsize=64)
+def _rising(length: int) -> NDArray[np.float64]:
+    return 0.5 - 0.5 * np.cos(np.pi * np.arange(length) / max(length, 1))

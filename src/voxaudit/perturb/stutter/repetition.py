@@ -47,7 +47,9 @@ class SoundRepetition(Operation):
         copies = tuple(placed_syllable(said, place) for place in _places(start, unit, self.copies, rate))
         syllables = word.syllables[:part] + copies + word.syllables[part:]
         word = replace(word, start=min(word.start, copies[0].start), syllables=syllables)
-        return Edit(start, start, row, after.with_word(at, word))
+        place = "later" if self.syllable else "sound"
+        measures, spans = _measures("fragment", unit, self.copies, rate)
+        return Edit(start, start, row, after.with_word(at, word), measures, place, spans)
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,8 @@ class WordRepetition(Operation):
         after = timings.opened(word.start, start / rate, len(row) / rate)
         said = replace(after.words[at], event=self.kind)
         copies = tuple(placed_word(said, place) for place in _places(start, unit, self.copies, rate))
-        return Edit(start, start, row, after.with_words(at, copies))
+        measures, spans = _measures("word", unit, self.copies, rate)
+        return Edit(start, start, row, after.with_words(at, copies), measures, "sound", spans)
 
 
 def _unit(samples: Samples, rate: int, start: float, end: float, kind: str) -> tuple[int, int]:
@@ -85,6 +88,15 @@ def _unit(samples: Samples, rate: int, start: float, end: float, kind: str) -> t
     if last <= first:
         raise StutterError(f"{kind}: there is no sound from {start:.3f} to {end:.3f} s to repeat")
     return first, last - first
+
+
+def _measures(
+    what: str, unit: int, copies: int, rate: int
+) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[int, int], ...]]:
+    """Return what is compared with real repetitions, and where the copies are: one after the other, without gaps."""
+    lengths = (("fragment", unit / rate),) * copies if what == "fragment" else ()
+    measures = ((f"{what}_iterations", float(copies)), *lengths, *((f"{what}_gap", 0.0),) * copies)
+    return measures, tuple((copy * unit, (copy + 1) * unit) for copy in range(copies))
 
 
 def _places(start: int, unit: int, copies: int, rate: int) -> list[Place]:

@@ -1,4 +1,4 @@
-"""Draw stuttering at random: one operation, or a chain at a given rate and severity."""
+"""Draw stuttering at random, in either mode: one operation, or a chain at a given rate and severity."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
 from voxaudit.perturb.stutter.block import Block
 from voxaudit.perturb.stutter.chain import KINDS, Chain
 from voxaudit.perturb.stutter.interjection import NO_FILLER, Interjection, fillers
+from voxaudit.perturb.stutter.profiles import draw_event, draw_events, weights
 from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.registry import suggest
@@ -19,9 +20,15 @@ from voxaudit.registry import suggest
 SEVERITIES = (1, 2, 3, 4)
 """Quarters of ASTER's ranges, from mild to severe: 50 to 200 ms of silence, 2 to 4 times as long, 2 to 4 copies."""
 
+MODES = ("realistic", "aster")
+"""`realistic`: as real stuttering was measured (`measured.py`). `aster`: as Liu et al. 2023 publish it."""
+
+# Sounds and words draw the same numbers of copies: else kinds that are compared would differ in count as well.
 _COPIES = {1: (2, 2), 2: (2, 3), 3: (3, 4), 4: (4, 4), None: (2, 4)}
-_WORD_COPIES = {1: (1, 1), 2: (2, 2), 3: (3, 3), 4: (4, 4), None: (1, 4)}
 _FILLER_COPIES = {1: (1, 1), 2: (1, 2), 3: (2, 2), 4: (2, 3), None: (1, 2)}
+
+PROFILE = "profile"
+"""The mixture that goes with a rate: the kinds in the shares of people who stutter so much (`measured.PROFILES`)."""
 
 MIXTURES: dict[str, dict[str, float]] = {
     "even": dict.fromkeys(KINDS, 1.0),
@@ -42,6 +49,13 @@ MIXTURES: dict[str, dict[str, float]] = {
 }
 """Weights of the kinds. `even`: every kind alike, as ASTER draws them. `sep28k` and `fluencybank`: approximate shares
 of the kinds among labeled 3 s clips of people who stutter, in podcasts and in interviews, after Lea et al. (2021)."""
+MIXTURE_NAMES = (PROFILE, *MIXTURES)
+
+
+def check_mode(mode: str) -> None:
+    """Raise one line unless this is a mode."""
+    if mode not in MODES:
+        raise StutterError(f"unknown mode '{one_line(mode, 40)}'. Available: {', '.join(MODES)}")
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
@@ -56,9 +70,11 @@ def check_kinds(kinds: Sequence[str]) -> None:
         raise StutterError(f"no kind of stuttering chosen. {there}")
 
 
-def applicable(timings: Timings, clips: Sequence[Clip] = ()) -> tuple[str, ...]:
+def applicable(timings: Timings, clips: Sequence[Clip] = (), mode: str = "realistic") -> tuple[str, ...]:
     """Return the kinds of stuttering that a recording has a place for."""
-    return tuple(kind for kind in KINDS if _targets(kind, timings, clips))
+    check_mode(mode)
+    places = _targets if mode == "aster" else weights
+    return tuple(kind for kind in KINDS if places(kind, timings, clips))
 
 
 def sample_operation(
@@ -67,17 +83,34 @@ def sample_operation(
     generator: np.random.Generator,
     severity: int | None = None,
     *,
+    mode: str = "realistic",
     clips: Sequence[Clip] = (),
     avoid: Collection[int] = (),
+    pitch: float | None = None,
+    lengths: np.random.Generator | None = None,
 ) -> Operation:
     """Return a random operation of a kind that the recording has a place for.
 
-    `severity` 1 to 4 draws from that quarter of the paper's range, None from all of it. Words in `avoid` are taken
-    only where there is no other. `clips` are fillers to use where (and only where) the recording has none.
+    `severity` 1 to 4 draws from that quarter of the paper's range, or of real lengths, None from all of it. Words in
+    `avoid` are taken only where there is no other. `clips` are fillers: in the mode `aster` used where (and only
+    where) the recording has none, in `realistic` those of the speaker, or of others brought to the `pitch` (Hz).
+    `lengths` is a generator of its own for lengths (see `draw_event`).
     """
     check_kinds([kind])
+    check_mode(mode)
     if severity is not None and severity not in SEVERITIES:
         raise StutterError(f"severity must be from 1 to {len(SEVERITIES)}, not {severity}")
+    if mode == "realistic":
+        return draw_event(
+            kind,
+            timings,
+            generator,
+            severity=severity,
+            clips=clips,
+            avoid=avoid,
+            pitch=pitch,
+            lengths=lengths,
+        )
     places = _targets(kind, timings, clips)
     if not places:
         raise StutterError(_nowhere(kind))
@@ -90,7 +123,7 @@ def sample_operation(
     if kind == "sound_repetition":
         return SoundRepetition(word, syllable, _count(_COPIES[severity], generator))
     if kind == "word_repetition":
-        return WordRepetition(word, _count(_WORD_COPIES[severity], generator))
+        return WordRepetition(word, _count(_COPIES[severity], generator))
     copies = _count(_FILLER_COPIES[severity], generator)
     own = fillers(timings)
     if own:
@@ -106,24 +139,42 @@ def sample_chain(
     severity: int | None,
     generator: np.random.Generator,
     *,
+    mode: str = "realistic",
     clips: Sequence[Clip] = (),
+    fillers: float = 0.0,
+    pitch: float | None = None,
 ) -> Chain:
     """Return a chain with `rate` events per 100 intended words, on as many different words as there are.
 
-    `mixture` is a name of `MIXTURES` or weights by kind; kinds that the recording has no place for are left out and the
-    others share their weight. The number of events is rounded up or down at random, so that its mean over
-    recordings is the rate; for a short recording it may be none.
+    `mixture` is a name of `MIXTURES`, `profile` (the shares measured at the rate; mode `realistic`), or weights by
+    kind; kinds that the recording has no place for are left out and the others share their weight. The number of
+    events is rounded up or down at random, so that its mean over recordings is the rate; for a short recording it may
+    be none. `fillers` per 100 words come on top (mode `realistic`).
     """
-    weights = _weights(mixture, applicable(timings, clips))
+    check_mode(mode)
     if not 0 <= rate <= 500:
         raise StutterError(f"the rate must be from 0 to 500 events per 100 words, not {rate:g}")
+    if mode == "realistic":
+        shares = None if mixture == PROFILE else _weights(mixture, applicable(timings, clips))
+        found = draw_events(
+            timings,
+            rate,
+            generator,
+            shares=shares,
+            fillers=fillers,
+            severity=severity,
+            clips=clips,
+            pitch=pitch,
+        )
+        return Chain(tuple(found))
+    chosen = _weights("even" if mixture == PROFILE else mixture, applicable(timings, clips, mode))
     events = int(np.floor(rate * len(timings.intended) / 100 + generator.random()))
-    kinds = list(weights)
-    share = np.array([weights[kind] for kind in kinds]) / sum(weights.values())
+    kinds = list(chosen)
+    share = np.array([chosen[kind] for kind in kinds]) / sum(chosen.values())
     chain, used = Chain(), set[int]()
     for _ in range(events):
         kind = kinds[int(generator.choice(len(kinds), p=share))]
-        operation = sample_operation(kind, timings, generator, severity, clips=clips, avoid=used)
+        operation = sample_operation(kind, timings, generator, severity, mode=mode, clips=clips, avoid=used)
         used.add(operation.target)
         chain = chain.then(operation)
     return chain
@@ -132,7 +183,7 @@ def sample_chain(
 def _weights(mixture: str | Mapping[str, float], possible: Collection[str]) -> dict[str, float]:
     if isinstance(mixture, str):
         if mixture not in MIXTURES:
-            raise StutterError(f"unknown mixture '{mixture}'. Available: {', '.join(MIXTURES)}")
+            raise StutterError(f"unknown mixture '{mixture}'. Available: {', '.join(MIXTURE_NAMES)}")
         mixture = MIXTURES[mixture]
     for kind, weight in mixture.items():
         if kind not in KINDS or not 0 <= weight < float("inf"):
@@ -160,12 +211,17 @@ def _targets(kind: str, timings: Timings, clips: Sequence[Clip]) -> list[tuple[i
     if kind == "interjection":
         # Between words, as the paper has it: not before the first nor after the last.
         return [(word, 0) for word in range(1, len(sounding))] if clips or fillers(timings) else []
+    if kind == "sound_repetition":
+        # The syllable of a word that has one only is the word: repeating it is a repetition of the word.
+        return [(word, part) for word, parts in enumerate(sounding) for part in parts if len(parts) > 1]
     return [(word, part) for word, parts in enumerate(sounding) for part in parts]
 
 
 def _nowhere(kind: str) -> str:
     if kind == "block":
         return "block: no word of this recording has two syllables to put silence between"
+    if kind == "sound_repetition":
+        return "sound_repetition: no word of this recording has two syllables of which one can be repeated"
     if kind == "interjection":
         return NO_FILLER + ". (There must also be two words to put it between.)"
     return f"{kind}: this recording has no syllable"

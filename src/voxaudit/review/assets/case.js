@@ -66,6 +66,7 @@ export class CaseView {
     const items = [];
     const chip = (name, value, kind = "") => items.push(el("li", { class: kind }, el("span", { class: "muted" }, `${name} `), value));
     if (found.similarity !== undefined && found.similarity !== null) chip("similarity (1: the same)", number(found.similarity), "strong");
+    if (found.severity) chip("for the person", found.severity, "strong");
     if (found.wer !== undefined && found.wer !== null) chip("WER", percent(found.wer), "strong");
     if (found.excess) chip("over clean", `${points(found.excess)} points`);
     if (found.disagreement !== undefined && found.disagreement !== null) {

@@ -14,7 +14,7 @@ from voxaudit.answer import Answer, Finding, Note, finding_id, tabulate
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.ratings import RATINGS, Comprehensibility, analyze_ratings
-from voxaudit.review.study.study import CONFIDENCES, Item, Study, is_answer
+from voxaudit.review.study.study import CONFIDENCES, PRACTICE, Item, Study, is_answer
 from voxaudit.stats.proportions import wilson_of
 from voxaudit.stats.ttests import one_sample
 from voxaudit.stats.weighted_choices import confidence_kappa
@@ -274,7 +274,7 @@ def analyze_study(study: Study, *, keep_inattentive: bool = False, exclude: Iter
     checked: dict[str, list[tuple[Item, dict[str, Any]]]] = {}
     for who, item, answer in rows:
         answered[who] = answered.get(who, 0) + 1
-        if item.check:
+        if item.check and item.check != PRACTICE:
             checked.setdefault(who, []).append((item, answer))
     inattentive = tuple(sorted(who for who, checks in checked.items() if not listened(checks)))
     left = set() if keep_inattentive else set(inattentive)
@@ -283,7 +283,7 @@ def analyze_study(study: Study, *, keep_inattentive: bool = False, exclude: Iter
         raise VoxauditError(
             f"{study.folder}: no answer is left without those who failed the attention checks"
         )
-    asked = study.each + len(study.checks)
+    asked = study.each + len(study.checks) + len(study.practice)
     ratings = _ratings(study, kept) if study.kind == "comprehensibility" else None
     result = _realism(kept) if ratings is None else analyze_ratings(ratings, exclude)
     finished = sum(count >= asked for count in answered.values())

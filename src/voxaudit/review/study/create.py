@@ -17,7 +17,7 @@ from voxaudit.perturb import CLEAN, parse_scenarios
 from voxaudit.perturb.scenario import perturbation_names
 from voxaudit.perturb.scenario_id import read_scenario_id
 from voxaudit.perturb.sources import open_sources
-from voxaudit.review.study.study import Item, Study, write_study
+from voxaudit.review.study.study import PRACTICE, Item, Study, write_study
 
 RATE = 16_000
 CHECKS = 4
@@ -88,31 +88,36 @@ def create_realism(
     *,
     out: str | Path,
     pairs: int = 10,
+    practice: int = 0,
     each: int | None = None,
     seed: int = 0,
 ) -> Study:
     """Make a study in which people tell a real recording from a generated one and say how sure they are (ASTER, RQ1).
 
     Recordings of both corpora are drawn and paired at random; ASTER asked for 10 of 40 pairs each. Attention
-    checks: a real recording beside one that is played backwards.
+    checks: a real recording beside one that is played backwards. Everybody starts with the same `practice` pairs, of
+    recordings that are not asked about later; what they answer there does not count.
     """
-    if len(real) < pairs or len(generated) < pairs:
+    needed = pairs + practice
+    if len(real) < needed or len(generated) < needed:
         raise VoxauditError(
-            f"{pairs} pairs need as many recordings of each kind; there are {len(real)} real"
+            f"{needed} pairs need as many recordings of each kind; there are {len(real)} real"
             f" and {len(generated)} generated"
         )
     with _new_folder(out) as folder:
         generator = np.random.Generator(np.random.PCG64([seed, 3]))
-        truths = _choose(real, pairs, seed)
-        made = _choose(generated, pairs, seed + 1)
+        truths = _choose(real, needed, seed)
+        made = _choose(generated, needed, seed + 1)
         items = []
         # As often first as second, in random order: chance agreement of listeners is then what it should be.
-        places = generator.permutation([place % 2 for place in range(pairs)])
+        places = generator.permutation([place % 2 for place in range(needed)])
         for place, (true, false) in enumerate(zip(truths, made, strict=True)):
             at = int(places[place])
             files = [_save(folder, _speech(false)), _save(folder, _speech(true))]
             pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
-            items.append(Item(_id(seed, f"pair {place}", true.id), pair, f"{true.id} / {false.id}", real=at))
+            check = PRACTICE if place >= pairs else ""
+            about = f"{true.id} / {false.id}"
+            items.append(Item(_id(seed, f"pair {place}", true.id), pair, about, real=at, check=check))
         for number in range(CHECKS):
             true = truths[number % pairs]
             speech = _speech(true)

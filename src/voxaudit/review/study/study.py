@@ -45,6 +45,10 @@ class Item:
     check: str = ""
 
 
+PRACTICE = "practice"
+"""The `check` of an item that people practice with."""
+
+
 @dataclass(frozen=True)
 class Study:
     """What is asked of whom. `each` is how many questions a participant gets, attention checks not counted."""
@@ -63,7 +67,12 @@ class Study:
     @property
     def checks(self) -> tuple[Item, ...]:
         """The attention checks."""
-        return tuple(item for item in self.items if item.check)
+        return tuple(item for item in self.items if item.check and item.check != PRACTICE)
+
+    @property
+    def practice(self) -> tuple[Item, ...]:
+        """What everybody hears first, to learn how it goes; these answers do not count."""
+        return tuple(item for item in self.items if item.check == PRACTICE)
 
     def order_for(self, number: int) -> list[Item]:
         """Return what participant `number` (from 0) is asked, in an order of their own that is always the same.
@@ -77,7 +86,7 @@ class Study:
         order = [taken[place] for place in own.permutation(len(taken))]
         for check in self.checks:
             order.insert(int(own.integers(1, len(order) + 1)), check)
-        return order
+        return [*self.practice, *order]
 
     def swapped(self, number: int, item: Item) -> bool:
         """Say whether participant `number` hears the two recordings of a pair in the other order.
@@ -86,7 +95,7 @@ class Study:
         """
         if self.kind == "comprehensibility":
             return False
-        if item.check and item.real is not None:
+        if item.check and item.check != PRACTICE and item.real is not None:
             place = next(place for place, one in enumerate(self.checks) if one.id == item.id)
             own = np.random.Generator(np.random.PCG64([self.seed, 3, number])).permutation(len(self.checks))
             return bool(own[place] % 2 != item.real)
@@ -149,7 +158,7 @@ def _item(document: dict[str, Any]) -> Item:
     names = (item.id, *item.files, item.utterance, item.scenario, item.perturbation, item.setting)
     if len(item.files) != 2 or not all(isinstance(name, str) for name in names):
         raise ValueError("an item has an id and two files")
-    if item.check not in ("", "high", "low", "real") or item.real not in (None, 0, 1):
+    if item.check not in ("", "high", "low", "real", PRACTICE) or item.real not in (None, 0, 1):
         raise ValueError("an item has a check that is not known")
     return item
 

@@ -1,0 +1,189 @@
+"""Corpora of people who stutter, as they are published: SEP-28k, FluencyBank Timestamped, UCLASS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from voxaudit.corpus.base import CorpusError
+from voxaudit.corpus.chat import chat_utterance
+from voxaudit.corpus.delimited import delimited_header, read_delimited
+from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, written_events
+from voxaudit.corpus.folder import glimpse
+from voxaudit.corpus.recordings import audio_by_name
+from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
+from voxaudit.corpus.text_files import read_lines
+
+SEP_LABELS = ("SEP-28k-Extended_clips.csv", "SEP-28k_labels.csv", "fluencybank_labels.csv")
+MAJORITY = 2
+"""Of three listeners, how many must have heard an event."""
+_SEP_EVENTS = {
+    "Block": "block",
+    "Prolongation": "prolongation",
+    "SoundRep": "sound_repetition",
+    "WordRep": "word_repetition",
+    "Interjection": "interjection",
+}
+
+
+def _detect_sep28k(path: Path) -> bool:
+    return _sep_file(path) is not None
+
+
+def _sep_file(path: Path) -> Path | None:
+    files = [path] if path.is_file() else [path / name for name in SEP_LABELS]
+    return next((file for file in files if {"EpId", "SoundRep"} <= set(delimited_header(file))), None)
+
+
+def _sep28k(path: Path) -> Rows:
+    """Read the clips: `events` that two of three listeners heard, and all their votes; there is no text."""
+    file = _sep_file(path)
+    if file is None:
+        raise CorpusError(f"{path}: none of {', '.join(SEP_LABELS)} in this folder")
+    found = read_delimited(file)
+    audio = audio_by_name(file.parent)
+
+    def records() -> Iterator[dict[str, object]]:
+        for number, row in zip(found.numbers, found.table.iter_rows(named=True), strict=True):
+            row = {key.strip(): (value or "").strip() for key, value in row.items()}
+            clip = "_".join(row.get(key, "") for key in ("Show", "EpId", "ClipId"))
+            votes = {key: int(row[key]) for key in _SEP_EVENTS if row.get(key, "").isdecimal()}
+            events = [Event(_SEP_EVENTS[key]) for key, count in votes.items() if count >= MAJORITY]
+            yield {
+                "id": clip,
+                "audio": audio.get(clip, f"{clip}.wav"),
+                "speaker": row.get("Speaker") or row.get("speaker") or None,
+                "show": row.get("Show"),
+                "split": row.get("SEP28k-E") or row.get("split") or None,
+                EVENT_LIST: written_events(events),
+                CODED: "yes",
+                **{f"votes_{_SEP_EVENTS[key]}": count for key, count in votes.items()},
+                LINE: number,
+                FILE: file.name,
+            }
+
+    rows = rows_of(records(), file.parent)
+    return rows.noting(found.problems)
+
+
+def _detect_timestamped(path: Path) -> bool:
+    return {"segid", "verbatim", "intended"} <= set(delimited_header(path / "metadata.csv"))
+
+
+def _timestamped(path: Path) -> Rows:
+    """Read the segments: what is meant, what can be heard, and the events that words are marked with."""
+    file = path / "metadata.csv"
+    if not _detect_timestamped(path):
+        raise CorpusError(f"{path}: no metadata.csv with segid, verbatim and intended in this folder")
+    found = read_delimited(file)
+    audio = audio_by_name(path)
+
+    def records() -> Iterator[dict[str, object]]:
+        for number, row in zip(found.numbers, found.table.iter_rows(named=True), strict=True):
+            segment = (row["segid"] or "").strip()
+            marks = path / "csvs" / f"{segment}.csv"
+            inside = segment and not set(segment) & set("/\\") and marks.is_file()
+            yield {
+                "id": segment,
+                "audio": audio.get(segment, f"wavs/{segment}.wav"),
+                "speaker": re.split(r"[-_]", segment)[0] or None,
+                "text": row["intended"],
+                SURFACE: row["verbatim"],
+                EVENT_LIST: written_events(_marked(marks)) if inside else None,
+                CODED: "yes" if inside else "no",
+                LINE: number,
+                FILE: file.name,
+            }
+
+    return rows_of(records(), path).noting(found.problems)
+
+
+def _marked(file: Path) -> list[Event]:
+    """Return the events of a segment: neighbors with the same mark are one, of so many iterations."""
+    kinds = {"pw": "sound_repetition", "rp": "word_repetition", "fp": "interjection", "rv": "revision"}
+    events: list[Event] = []
+    before = ""
+    for row in read_delimited(file).table.iter_rows(named=True):
+        mark = next((kinds[key] for key in kinds if _true(row.get(key))), "")
+        if mark and mark == before and mark in ("sound_repetition", "word_repetition", "revision"):
+            more = events[-1].iterations + (mark != "revision")
+            events[-1] = Event(mark, more)
+        elif mark:
+            events.append(Event(mark))
+        before = mark
+    return events
+
+
+def _true(value: str | None) -> bool:
+    return (value or "").strip().lower() in ("1", "1.0", "true", "yes")
+
+
+_UCLASS = re.compile(r"([MF])_(\d+)_(\d+)y(\d+)m_(\d+)")
+
+
+def _detect_uclass(path: Path) -> bool:
+    return path.is_dir() and any(_UCLASS.fullmatch(Path(name).stem) for name in glimpse(path))
+
+
+def _uclass(path: Path) -> Rows:
+    """Read the recordings with their speaker, sex, age and take, from their names; texts from .orth or .cha beside."""
+    texts = {
+        file.stem: file
+        for ending in ("orth", "cha")
+        for file in sorted({*path.glob(f"*.{ending}"), *path.glob(f"*/*.{ending}")}, reverse=True)
+    }
+    names = {stem: place for stem, place in audio_by_name(path).items() if _UCLASS.fullmatch(stem)}
+    if not names:
+        raise CorpusError(f"{path}: no recording called like M_0078_16y5m_1 in this folder")
+
+    def records() -> Iterator[dict[str, object]]:
+        for stem, place in sorted(names.items()):
+            sex, person, years, months, take = _UCLASS.fullmatch(stem).groups()  # type: ignore[union-attr]
+            yield {
+                "id": stem,
+                "audio": place,
+                "speaker": f"{sex}_{person}",
+                "sex": sex,
+                "age": round(int(years) + int(months) / 12, 1),
+                "take": take,
+                **(_uclass_text(texts[stem]) if stem in texts else {}),
+            }
+
+    return rows_of(records(), path, harmonize={"gender": "sex"})
+
+
+def _uclass_text(file: Path) -> Mapping[str, object]:
+    lines = read_lines(file)
+    if file.suffix == ".orth":
+        return {"text": " ".join(" ".join(lines).split())}
+    said = [chat_utterance(line.partition(":")[2]) for line in lines if line.startswith("*")]
+    return {
+        "text": " ".join(one.intended for one in said if one.intended),
+        SURFACE: " ".join(one.surface for one in said if one.surface),
+        EVENT_LIST: written_events(event for one in said for event in one.events),
+        CODED: "yes",
+    }
+
+
+SEP28K = Reader(
+    name="sep28k",
+    description="SEP-28k: 3 s clips of people who stutter, with the events that two of three listeners heard; no text",
+    example="SEP-28k with SEP-28k_labels.csv and clips/*.wav",
+    detect=_detect_sep28k,
+    rows=_sep28k,
+)
+TIMESTAMPED = Reader(
+    name="fluencybank_timestamped",
+    description="FluencyBank Timestamped: metadata.csv (verbatim, intended), csvs/ with marks of words, wavs/",
+    example="fluencybank-timestamped",
+    detect=_detect_timestamped,
+    rows=_timestamped,
+)
+UCLASS = Reader(
+    name="uclass",
+    description="UCLASS: M_0078_16y5m_1.wav (sex, person, age, take), with .orth or .cha where there is a text",
+    example="UCLASS/release2",
+    detect=_detect_uclass,
+    rows=_uclass,
+)

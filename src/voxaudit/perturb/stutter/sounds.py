@@ -1,0 +1,190 @@
+"""Sound to stutter with: room tone, sounds that are held on, where a stop is released, copies that differ."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.fft import irfft, next_fast_len, rfft
+
+from voxaudit.align import Phone
+from voxaudit.align.syllables import manner
+from voxaudit.audio import Samples
+from voxaudit.perturb.stutter.prolongation import crossfaded, most_like
+from voxaudit.perturb.stutter.splice import window
+
+Floats = NDArray[np.float64]
+FRAME = 0.02
+QUIETEST = 12
+"""Room tone is taken from so many of the quietest frames of 20 ms."""
+LEAST_LEVEL = 3e-5
+"""One step of 16-bit audio: no recording is quieter than its own rounding."""
+EDGE = 0.006
+"""Seconds over which a sound fades into room tone."""
+
+
+def room_tone(samples: Samples, rate: int, length: int, generator: np.random.Generator) -> Floats:
+    """Return noise with the level and the spectrum of the recording's quietest moments that are no digital silence."""
+    size = max(16, round(FRAME * rate))
+    frames = samples[: len(samples) // size * size].reshape(-1, size)
+    power = np.einsum("ij,ij->i", frames, frames)
+    sounding = np.flatnonzero(power > size * LEAST_LEVEL**2)
+    # Where pauses are digital silence, what is quiet and no silence is the fading of words.
+    if len(sounding) <= 0.95 * len(power):
+        return generator.standard_normal(length) * LEAST_LEVEL
+    count = min(QUIETEST, max(3, len(sounding) // 20))
+    quiet = sounding[np.argpartition(power[sounding], count - 1)[:count]]
+    return noise_like(frames[quiet].astype(np.float64), length, generator)
+
+
+def noise_like(frames: Floats, length: int, generator: np.random.Generator) -> Floats:
+    """Return noise with the mean spectrum and the mean power of frames (one per row): a hiss that never repeats."""
+    if length <= 0:
+        return np.zeros(0)
+    shape = np.hanning(frames.shape[1] + 2)[1:-1]
+    magnitude = np.sqrt(np.mean(np.abs(rfft(frames * shape, axis=1)) ** 2, axis=0))
+    # Transforms of arbitrary lengths can be a hundred times slower than of these.
+    long = next_fast_len(max(length, frames.shape[1]), real=True)
+    bins = long // 2 + 1
+    wanted = np.interp(np.linspace(0, 1, bins), np.linspace(0, 1, len(magnitude)), magnitude)
+    noise = irfft(wanted * (generator.standard_normal(bins) + 1j * generator.standard_normal(bins)), long)
+    level, own = float(np.sqrt(np.mean(frames**2))), float(np.sqrt(np.mean(noise**2)))
+    found: Floats = noise[:length] * (level / own if own > 0 else 0.0)
+    return found
+
+
+def steady(samples: Samples, rate: int, phone: Phone) -> tuple[int, int]:
+    """Return the steady middle of a phone (first sample, one past the last): its transitions stay outside."""
+    start, stop = round(phone.start * rate), min(round(phone.end * rate), len(samples))
+    margin = (stop - start) // 5
+    start, stop = start + margin, stop - margin
+    # A boundary can lie in the sound beside it: only what is nearly as loud as the loudest 10 ms is held.
+    size = max(1, round(0.005 * rate))
+    power = np.add.reduceat(
+        samples[start:stop].astype(np.float64) ** 2, np.arange(0, max(stop - start, 1), size)
+    )
+    loud = np.flatnonzero(power[:-1] > 0.25 * power.max()) if len(power) > 4 else np.zeros(0, np.int64)
+    if len(loud) and (loud[-1] + 1 - loud[0]) * size >= 0.02 * rate:
+        return start + int(loud[0]) * size, start + int(loud[-1] + 1) * size
+    return start, stop
+
+
+def held(
+    samples: Samples, rate: int, phone: Phone, more: int, generator: np.random.Generator
+) -> tuple[int, int, Floats]:
+    """Return what makes a phone about `more` samples longer: (first, past the last, what takes the place of these).
+
+    A hiss goes on as noise of its own spectrum. A voice goes on in frames of 15 ms from the phone's steady middle, each
+    where it continues the one before best (overlap-add), in an order that is never the same: a loop would buzz. The
+    last frame may come up to one period early or late, so that the voice closes without a seam.
+    """
+    first, last = steady(samples, rate, phone)
+    if manner(phone.name) == "fricative":
+        size = min(round(FRAME * rate), last - first)
+        inside = samples[first:last].astype(np.float64)
+        rows = np.lib.stride_tricks.sliding_window_view(inside, size)[:: max(1, size // 4)]
+        middle = (first + last) // 2
+        fade = min(round(0.01 * rate), (last - first) // 2, more // 2)
+        noise = noise_like(rows, more, generator)
+        rise = np.sin(np.linspace(0, np.pi / 2, fade))  # noises add by their power
+        if fade:
+            noise[:fade] = rise * noise[:fade] + rise[::-1] * window(samples, middle, middle + fade)
+            noise[-fade:] = rise[::-1] * noise[-fade:] + rise * window(samples, middle - fade, middle)
+        return middle, middle, noise
+    hop = max(8, min(round(0.015 * rate), (last - first) // 3))
+    reach = max(4, min(round(0.008 * rate), (last - first - hop) // 2))
+    pieces: list[Floats] = []
+    read, made = first, 0
+    wanted = last - first + more
+    while made + 2 * hop + (last - first) // 2 < wanted:
+        aim = int(generator.integers(first, max(first + 1, last - 2 * hop)))
+        frame, read = _joined(samples, read, aim, hop, reach)
+        pieces.append(frame)
+        made += hop
+    # The rest is the phone itself, from the place where what is left has the right length.
+    aim = max(first, last - max(wanted - made, hop))
+    frame, read = _joined(samples, read, aim, hop, reach)
+    pieces += [frame, window(samples, read, max(read, last))]
+    return first, max(read, last), _level(np.concatenate(pieces), rate)
+
+
+def _level(sound: Floats, rate: int) -> Floats:
+    """Return a held voice at an even level: frames of different loudness in turn would be heard as a flutter."""
+    size = round(0.025 * rate)
+    if len(sound) < 4 * size:
+        return sound
+    total = np.concatenate([[0.0], np.cumsum(np.pad(sound, size // 2, mode="reflect") ** 2)])
+    level = np.sqrt(np.maximum((total[size:] - total[:-size])[: len(sound)], 1e-12))
+    gain = np.clip(float(np.median(level)) / level, 0.5, 2.0)
+    taper = np.minimum(1.0, np.minimum(np.arange(len(sound)), np.arange(len(sound))[::-1]) / size)
+    leveled: Floats = sound * (1 + taper * (gain - 1))
+    return leveled
+
+
+def _joined(samples: Samples, read: int, aim: int, hop: int, reach: int) -> tuple[Floats, int]:
+    """Return a frame that leads from what follows `read` to the best place near `aim`, and where to read on."""
+    natural = window(samples, read, read + hop)
+    around = window(samples, aim - reach, aim + hop + reach)
+    place = aim - reach + most_like(natural, around, reach)
+    return crossfaded(natural, window(samples, place, place + hop)), place + hop
+
+
+def release(samples: Samples, rate: int, phone: Phone) -> int:
+    """Return where a stop is released: the sample of the steepest rise of its level; what is before is its closure."""
+    start, stop = round(phone.start * rate), min(round(phone.end * rate), len(samples))
+    size = max(4, round(0.003 * rate))
+    if stop - start < 4 * size:
+        return start
+    slope = np.diff(samples[start:stop].astype(np.float64))
+    total = np.concatenate([[0.0], np.cumsum(slope**2)])
+    energy = (total[size:] - total[:-size])[::8]
+    lag = max(1, size // 8)
+    if len(energy) <= lag:
+        return start
+    rise = energy[lag:] / (energy[:-lag] + 1e-3 * float(energy.max()) + 1e-12)
+    return start + int(np.argmax(rise)) * 8 + size // 2
+
+
+def shifted(sound: Floats, pitch: float) -> Floats:
+    """Return a sound at `pitch` times its pitch, as much shorter."""
+    count = max(2, round(len(sound) / pitch))
+    return np.interp(np.linspace(0, len(sound) - 1, count), np.arange(len(sound)), sound)
+
+
+def lay(bed: Floats, at: int, sound: Floats, rate: int) -> None:
+    """Put a sound onto room tone, in place: it rises out of it and falls back into it."""
+    sound = sound[: len(bed) - at]
+    fade = min(round(EDGE * rate), len(sound) // 2)
+    mask = np.ones(len(sound))
+    if fade:
+        rise = 0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 1) / (fade + 1))
+        mask[:fade], mask[-fade:] = rise, rise[::-1]
+    part = bed[at : at + len(sound)]
+    part += mask * (sound - part)
+
+
+def pitch_of(sound: Samples, rate: int) -> float | None:
+    """Return the median pitch in Hz of the voiced parts of a sound (60 to 400 Hz); None where none is voiced.
+
+    >>> tone = np.sin(2 * np.pi * 120 * np.arange(16_000) / 16_000).astype(np.float32)
+    >>> round(pitch_of(tone, 16_000))
+    120
+    """
+    size = round(0.04 * rate)
+    low, high = round(rate / 400), round(rate / 60)
+    count = len(sound) // size
+    if count < 1:
+        return None
+    frames = sound[: count * size].reshape(count, size).astype(np.float64)
+    power = np.mean(frames**2, axis=1)
+    frames = frames[power > 0.1 * power.max()][:200] if power.max() > 0 else frames[:0]
+    if not len(frames):
+        return None
+    spectrum = rfft(frames - frames.mean(axis=1, keepdims=True), 2 * size, axis=1)
+    alike = irfft(np.abs(spectrum) ** 2, axis=1)[:, :size]
+    alike = alike / np.maximum(alike[:, :1], 1e-12) * (size / (size - np.arange(size)))
+    best = alike[:, low:high]
+    voiced = best.max(axis=1) > 0.5
+    # Of several periods the first that fits nearly as well: else half the pitch would be found.
+    near = np.argmax(best > 0.9 * best.max(axis=1, keepdims=True), axis=1) + low
+    peaks = np.array([row[n : n + low].argmax() + n for row, n in zip(alike, near, strict=True)])
+    return float(rate / np.median(peaks[voiced])) if voiced.any() else None

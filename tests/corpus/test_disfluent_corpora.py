@@ -1,0 +1,120 @@
+"""Miniatures of corpora of people who stutter and of disordered speech, laid out as their publishers do."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from voxaudit.corpus import CorpusError, read_corpus
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def values(corpus, *columns):
+    return corpus.table.select(columns).rows()
+
+
+SEP = (
+    "Show,EpId,ClipId,Start,Stop,Unsure,PoorAudioQuality,Prolongation,Block,SoundRep,WordRep,DifficultToUnderstand,"
+    "Interjection,NoStutteredWords,NaturalPause,Music,NoSpeech\n"
+    "HeStutters, 0, 0, 31468810, 31516810, 0, 0, 2, 3, 1, 0, 0, 0, 1, 0, 0, 0\n"
+    "HeStutters, 0, 1, 31576120, 31624120, 0, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0\n"
+)
+
+
+def test_sep28k_has_the_events_that_two_of_three_heard(wavs):
+    root = wavs("sep/clips/HeStutters_0_0.wav", "sep/clips/HeStutters_0_1.wav") / "sep"
+    write(root / "SEP-28k_labels.csv", SEP)
+    corpus = read_corpus(root)
+    assert corpus.format == "sep28k"
+    assert values(corpus, "id", "events", "coded", "show", "votes_block", "text") == [
+        ("HeStutters_0_0", "block:1 prolongation:1", "yes", "HeStutters", "3", None),
+        ("HeStutters_0_1", "none", "yes", "HeStutters", "0", None),
+    ]
+    assert all(one.audio.is_file() for one in corpus)
+
+
+def test_fluencybank_timestamped(wavs):
+    root = wavs("fbt/wavs/24fa_1.wav", "fbt/wavs/24fa_2.wav") / "fbt"
+    write(
+        root / "metadata.csv",
+        "segid,segstart,segend,verbatim,intended\n"
+        '24fa_1,0.0,2.5,"um I w- w- want want to go","I want to go"\n24fa_2,2.5,4.0,yes,yes\n',
+    )
+    marks = ["um,1,0,0,0", "I,0,0,0,0", "w-,0,0,0,1", "w-,0,0,0,1", "want,0,1,0,0", "want,0,0,0,0"]
+    lines = "".join(f"{n},{n + 1},{mark}\n" for n, mark in enumerate(marks))
+    write(root / "csvs/24fa_1.csv", "wordstart,wordend,word,fp,rp,rv,pw\n" + lines)
+    corpus = read_corpus(root)
+    assert corpus.format == "fluencybank_timestamped"
+    assert values(corpus, "speaker", "text", "surface", "events", "coded") == [
+        (
+            "24fa",
+            "I want to go",
+            "um I w- w- want want to go",
+            "interjection:1 sound_repetition:2 word_repetition:1",
+            "yes",
+        ),
+        ("24fa", "yes", "yes", None, "no"),  # nobody marked this one: not the same as none
+    ]
+
+
+def test_uclass_says_who_and_how_old_in_its_names(wavs):
+    root = wavs("uclass/M_0078_16y5m_1.wav", "uclass/F_0101_10y0m_2.wav") / "uclass"
+    write(root / "M_0078_16y5m_1.orth", "the cat\nsat\n")
+    write(root / "F_0101_10y0m_2.cha", "@Begin\n*F:\t↫k-k↫cat sat .\n*F:\tI [/] I go .\n")
+    corpus = read_corpus(root)
+    assert corpus.format == "uclass"
+    assert values(corpus, "speaker", "gender", "text", "surface", "events") == [
+        ("F_0101", "female", "cat sat I go", "k- k- cat sat I I go", "sound_repetition:2 word_repetition:1"),
+        ("M_0078", "male", "the cat sat", None, None),
+    ]
+
+
+def test_torgo_has_severity_and_leaves_out_what_is_no_text(wavs):
+    root = wavs(
+        "torgo/F01/Session1/wav_headMic/0001.wav",
+        "torgo/F01/Session1/wav_arrayMic/0001.wav",
+        "torgo/F01/Session1/wav_headMic/0002.wav",
+        "torgo/MC01/Session2/wav_headMic/0001.wav",
+    )
+    root = root / "torgo"
+    write(root / "F01/Session1/prompts/0001.txt", "Except in the winter\n")
+    write(root / "F01/Session1/prompts/0002.txt", "[say Ah-P-Eee repeatedly]\n")
+    write(root / "MC01/Session2/prompts/0001.txt", "stick\n")
+    corpus = read_corpus(root)
+    assert (corpus.format, [one.kind for one in corpus.problems]) == ("torgo", ["unclear_text"])
+    assert values(corpus, "speaker", "gender", "group", "severity", "microphone", "text") == [
+        ("F01", "female", "dysarthria", "severe", "array", "Except in the winter"),
+        ("F01", "female", "dysarthria", "severe", "head", "Except in the winter"),
+        ("MC01", "male", "control", "none", "head", "stick"),
+    ]
+
+
+def test_uaspeech_needs_its_word_list_as_csv(wavs):
+    root = wavs("ua/audio/noisereduce/F02/F02_B1_UW1_M5.wav", "ua/audio/noisereduce/CM01/CM01_B2_C1_M2.wav")
+    root = root / "ua"
+    with pytest.raises(CorpusError, match=r"save its sheet Word_filename as CSV"):
+        read_corpus(root)
+    write(root / "speaker_wordlist.csv", "WORD,FILE NAME\nnaturalization,B1_UW1\ncommand,C1\n")
+    corpus = read_corpus(root)
+    assert corpus.format == "uaspeech"
+    assert values(corpus, "speaker", "text", "group", "intelligibility", "block", "microphone") == [
+        ("CM01", "command", "control", "full", "B2", "M2"),
+        ("F02", "naturalization", "dysarthria", "low", "B1", "M5"),
+    ]
+
+
+def test_the_speech_accessibility_project(wavs):
+    root = wavs("sap/Dev/abc/abc_1.wav") / "sap"
+    prompt = {"Transcript": "turn on the light", "Category Description": "Digital Command"}
+    document = {"Etiology": "Parkinson's Disease", "Files": [{"Filename": "abc_1.wav", "Prompt": prompt}]}
+    write(root / "Dev/abc/abc.json", json.dumps(document))
+    corpus = read_corpus(root)
+    assert corpus.format == "speech_accessibility"
+    assert values(corpus, "speaker", "text", "etiology", "category") == [
+        ("abc", "turn on the light", "Parkinson's Disease", "Digital Command")
+    ]
