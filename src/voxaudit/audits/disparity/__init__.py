@@ -35,6 +35,14 @@ AUDIT = Audit(
         "hold_text": Option(
             "hold fixed what is said, by sentence embeddings of this column", metavar="COLUMN"
         ),
+        "encoder": Option(
+            "the sentence encoder: minilm, or any sentence-transformers model by its name or folder",
+            metavar="NAME",
+        ),
+        "explain": Option(
+            "say what explains the gaps that are shown: what is said, how it was recorded, or neither",
+            kind="flag",
+        ),
         "random": Option("an effect for every speaker; without it intervals are too narrow", kind="flag"),
         "interval": Option(
             "which interval is shown; the tables have all kinds", choices=("robust", "profile", "wald")

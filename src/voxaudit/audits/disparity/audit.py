@@ -28,6 +28,8 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
+from voxaudit.audits.disparity.explain import Explanation, explanation_findings, explanation_table
+from voxaudit.audits.disparity.explain import explain as explain_gaps
 from voxaudit.audits.disparity.frames import Question, embedding_controls, frames
 from voxaudit.audits.disparity.gaps import Gap, Part, compare
 from voxaudit.audits.disparity.model import Options, fit_part
@@ -36,6 +38,9 @@ from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
+from voxaudit.score.meaning import MINILM
+from voxaudit.score.meaning import encoder as find_encoder
+from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.dispersion import speaker_spread
 from voxaudit.stats.group_design import Control, Frame
 from voxaudit.stats.labels import natural_order
@@ -77,6 +82,8 @@ def disparity(
     interaction: str | None = None,
     interaction_against: str | None = None,
     hold_text: str | None = None,
+    encoder: str = MINILM,
+    explain: bool = False,
     random: bool = True,
     interval: str = "robust",
     nodes: int = DEFAULT_NODES,
@@ -98,8 +105,11 @@ def disparity(
 
     Recognizers are answered one by one, on clean speech unless `scenario` says otherwise; `by` names other columns to
     split by. `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another.
-    `hold_text` adds sentence embeddings of a text column to the controls. With `resamples`, bootstrap intervals of the
-    ratio of rates stand beside, as Liu et al. have them. `detail` holds everything computed (`Disparity`).
+    `hold_text` adds sentence embeddings of a text column to the controls, made by the sentence `encoder` of that name.
+    With `explain`, gaps that are shown are compared again with the text, the recording and both held fixed as they
+    were measured (`score.measures`): what is said, how it was recorded, or neither explains them. With `resamples`,
+    bootstrap intervals of the ratio of rates stand beside, as Liu et al. have them. `detail` holds everything computed
+    (`Disparity`).
 
     >>> import polars as pl
     >>> rows = [
@@ -121,10 +131,12 @@ def disparity(
         source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
     )
     scores = _heard(scores, scenario, {*(by or ()), interaction})
+    if explain or set(controls) & set(ALL_MEASURES) - set(scores.frame.columns):
+        scores = scores.with_measures()
     split = _split(scores, by, several=scenario is not None and "scenario" not in (interaction, *controls))
     notes = [Note("selected", text) for text in scores.notes]
     if hold_text is not None:
-        extra, said = _text_controls(scores, hold_text, random)
+        extra, said = _text_controls(scores, hold_text, random, encoder)
         notes.append(Note("text", said))
     names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
     fits: list[Fit] = []
@@ -133,6 +145,8 @@ def disparity(
     plain: list[Part] = []
     options = Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
     base = None
+    questions: dict[str, Question] = {}
+    held_text = () if explain else extra
     heard = () if "scenario" in split else tuple(scores.scenarios)
     for name in names:
         try:
@@ -141,14 +155,15 @@ def disparity(
             )
             if scores.frame.height:
                 scores.comparable(question.attribute)
-            own = list(frames(scores, question, extra))
+            own = list(frames(scores, question, held_text))
             chosen, said_of = _against(own, question.attribute, against, scores.where)
             base = _interaction_base(own, interaction, interaction_against, scores.where)
             found = [fit_part(part, question, chosen, base, options) for part in own]
             fits += _adjusted([replace(fit, attribute=name, scenarios=heard) for fit in found])
             parts += [Part(part, name, heard) for part in own]
             notes += said_of
-            if hold_text is not None:
+            questions[name] = question
+            if hold_text is not None and not explain:
                 plain += [Part(part, name, heard) for part in frames(scores, question)]
         except RefusedError as error:
             if len(names) == 1:
@@ -165,9 +180,12 @@ def disparity(
         if first is None:
             first = refuse("one_group", f"no two groups of {names[0]} occur together", about=names[0]).refusal
         raise RefusedError(replace(first, about=scores.where))
-    return _answer(
-        Disparity(interval, tuple(fits), tuple(gaps), tuple(changes)), split, notes, refusals, as_it_is, parts
-    )
+    explained: list[Explanation] = []
+    if explain:
+        explained, said_why = explain_gaps(scores, questions, gaps, extra, speakers=random, seed=seed)
+        notes += said_why
+    result = Disparity(interval, tuple(fits), tuple(gaps), tuple(changes), tuple(explained))
+    return _answer(result, split, notes, refusals, as_it_is, parts)
 
 
 def _split(scores: Scores, by: Sequence[str] | None, *, several: bool) -> tuple[str, ...]:
@@ -200,13 +218,14 @@ def _all_known(scores: Scores) -> bool:
     return not names.null_count() and not (names == "").any()
 
 
-def _text_controls(scores: Scores, column: str, random: bool) -> tuple[Sequence[Control], str]:
+def _text_controls(scores: Scores, column: str, random: bool, encoder: str) -> tuple[Sequence[Control], str]:
     """Return the text of utterances as controls; a run keeps it beside the scores, in its corpus."""
     table = scores.frame
     if column not in table.columns and scores.run is not None and column in scores.run.corpus.columns:
         texts = scores.run.corpus.select(utterance="id", **{column: column})
         table = table.join(texts, on="utterance", how="left", maintain_order="left")
-    return embedding_controls(table, column, "speaker" if random else None, where=scores.where)
+    encode = find_encoder(encoder)
+    return embedding_controls(table, column, "speaker" if random else None, where=scores.where, encode=encode)
 
 
 # The decision
@@ -318,6 +337,7 @@ def _answer(
     spreads = {_key(part.attribute, part.frame.group): _spreads(part) for part in parts}
     tables = (
         _gaps_table(gaps, split),
+        explanation_table(result.explained, split),
         _groups_table(fits, split, spreads),
         _text_table(as_it_is, gaps, split),
         _changes_table(result.changes, split),
@@ -345,6 +365,7 @@ def _answer(
         title=f"Errors by {attributes}" + (", what is said held fixed" if as_it_is else ""),
         findings=(
             *_gap_findings(gaps, fits),
+            *explanation_findings(result.explained, _id, _keys, _who, _headlines(gaps)),
             *_refused_findings(refusals),
             *_change_findings(result.changes),
             *(one for fit in fits for one in _typical_findings(fit)),

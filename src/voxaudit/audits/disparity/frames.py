@@ -155,6 +155,8 @@ def _speakers(scores: Scores) -> Labels:
 
 def _control(scores: Scores, name: str) -> Control:
     column = scores.frame[_plain(name)]
+    if not column.count() and (why := scores.not_measured(name)) is not None:
+        raise VoxauditError(f"{scores.where}: '{name}' was not measured: {why}", see=("controls",))
     if name != _plain(name) or column.dtype in (pl.Boolean, pl.Categorical, pl.Enum):
         return Categorical(_plain(name), labels_of(column, ordered=True))
     if column.dtype == pl.String:
@@ -203,11 +205,13 @@ def embedding_controls(
         raise VoxauditError(
             f"{where}: column '{text}' has {len(distinct)} different texts, too few to hold fixed"
         )
-    units = table[speaker].n_unique() if speaker else len(distinct)
+    several = speaker is not None and table.group_by(speaker).agg(pl.col(text).n_unique())[text].mean() >= 2.0  # type: ignore[operator]
+    # Where speakers say several texts, texts are the sample that components are estimated from, not speakers.
+    units = table[speaker].n_unique() if speaker and not several else len(distinct)
     most = min(MOST_COMPONENTS, units // SPEAKERS_PER_COMPONENT, len(distinct) - 1)
     if most < 1:
         raise VoxauditError(
-            f"{where}: {units} speakers are too few to hold fixed what they say; at least"
+            f"{where}: {units} {'texts' if several else 'speakers'} are too few to hold fixed what they say; at least"
             f" {SPEAKERS_PER_COMPONENT} are needed for one component of the text"
         )
     vectors = (encode or minilm())(distinct)
@@ -218,7 +222,7 @@ def embedding_controls(
     )
     scores = np.vstack([components, np.full(components.shape[1], np.nan)])[rows]
     names = [f"text{number + 1:02d}" for number in range(components.shape[1])]
-    whom = f"the {units:,} speakers" if speaker else f"{units:,} texts"
+    whom = f"the {units:,} speakers" if speaker and not several else f"{units:,} texts"
     said = (
         f"text of column '{text}' held fixed: {vectors.shape[1]}-dimensional sentence embeddings of"
         f" {len(distinct):,} texts, reduced to {len(names)} principal components ({100 * share:.0f} % of their"

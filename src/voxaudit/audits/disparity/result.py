@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voxaudit.answer import Note, Refusal
+from voxaudit.audits.disparity.explain import Explanation
 from voxaudit.audits.disparity.gaps import Gap
 from voxaudit.stats.group_design import Group
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap
@@ -115,3 +116,4 @@ class Disparity:
     fits: tuple[Fit, ...]
     gaps: tuple[Gap, ...]
     changes: tuple[Gap, ...]
+    explained: tuple[Explanation, ...] = ()
