@@ -43,6 +43,9 @@ AUDIT = Audit(
             "say what explains the gaps that are shown: what is said, how it was recorded, or neither",
             kind="flag",
         ),
+        "prompts": Option(
+            "an effect for every text that several speakers read, crossed with that of speakers", kind="flag"
+        ),
         "random": Option("an effect for every speaker; without it intervals are too narrow", kind="flag"),
         "interval": Option(
             "which interval is shown; the tables have all kinds", choices=("robust", "profile", "wald")

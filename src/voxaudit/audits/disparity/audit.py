@@ -33,6 +33,7 @@ from voxaudit.audits.disparity.explain import explain as explain_gaps
 from voxaudit.audits.disparity.frames import Question, embedding_controls, frames
 from voxaudit.audits.disparity.gaps import Gap, Part, compare
 from voxaudit.audits.disparity.model import Options, fit_part
+from voxaudit.audits.disparity.prompts import prompts_of, with_prompts
 from voxaudit.audits.disparity.result import Disparity, Effect, Fit
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.errors import VoxauditError
@@ -84,6 +85,7 @@ def disparity(
     hold_text: str | None = None,
     encoder: str = MINILM,
     explain: bool = False,
+    prompts: bool = True,
     random: bool = True,
     interval: str = "robust",
     nodes: int = DEFAULT_NODES,
@@ -100,8 +102,10 @@ def disparity(
 
     Beside it stands the ratio of *typical speakers*, `exp(mu_group - mu_against)` of the model
     `errors ~ Poisson(words * exp(mu_group + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022, Eq. 7), or
-    the same without `r` where `random` is false; utterances are then taken for independent everywhere. Its reference
-    group is `against`, or of two groups the better served one, of more the one with most speakers.
+    the same without `r` where `random` is false; utterances are then taken for independent everywhere. Where several
+    speakers read the same texts, texts have an effect, too, unless `prompts` is false: crossed with that of speakers,
+    and a gap between groups that read mostly different texts must be larger than those explain. Its reference group is
+    `against`, or of two groups the better served one, of more the one with most speakers.
 
     Recognizers are answered one by one, on clean speech unless `scenario` says otherwise; `by` names other columns to
     split by. `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another.
@@ -147,6 +151,7 @@ def disparity(
     base = None
     questions: dict[str, Question] = {}
     held_text = () if explain else extra
+    texts = prompts_of(scores) if prompts and random else None
     heard = () if "scenario" in split else tuple(scores.scenarios)
     for name in names:
         try:
@@ -155,7 +160,7 @@ def disparity(
             )
             if scores.frame.height:
                 scores.comparable(question.attribute)
-            own = list(frames(scores, question, held_text))
+            own = list(frames(scores, question, held_text, texts))
             chosen, said_of = _against(own, question.attribute, against, scores.where)
             base = _interaction_base(own, interaction, interaction_against, scores.where)
             found = [fit_part(part, question, chosen, base, options) for part in own]
@@ -172,6 +177,9 @@ def disparity(
     if not fits:
         raise RefusedError(refusals[0])
     gaps, changes = compare(parts, against=against, speakers=random, seed=seed, base=base)
+    if texts is not None:
+        gaps, said_of_texts = with_prompts(gaps, parts, fits)
+        notes += said_of_texts
     as_it_is, _ = compare(plain, against=against, speakers=random, seed=seed) if plain else ([], [])
     # Where several recognizers refuse, each has its own reason: findings say which.
     if len(parts) == 1 and all(gap.refusal for gap in gaps):
@@ -903,6 +911,7 @@ def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
             **{name: getattr(fit, name) for name in ("se_log_sigma", "loglik", "sigma_lrt", "nodes")},
             "left_out": sum(fit.left_out.values()),
             "spread": None if fit.sigma is None else math.exp(fit.sigma),
+            "texts": None if fit.prompt_sigma is None else math.exp(fit.prompt_sigma),
             "dispersion": fit.dispersion and fit.dispersion["poisson"],
             "dispersion_within": fit.dispersion and fit.dispersion["mixed"],
             **({} if fit.lrt is None else asdict(fit.lrt)),
@@ -914,6 +923,7 @@ def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     columns = [
         *(*split, "attribute", "speakers", "utterances", "left_out"),
         ("spread", "speakers differ by a factor of", "ratio"),
+        *([("texts", "texts differ by a factor of", "ratio")] if any(row["texts"] for row in rows) else []),
         ("dispersion", "", "ratio"),
         ("dispersion_within", "within speakers", "ratio"),
         ("p", "does it matter at all? p (likelihood ratio)", "p"),

@@ -296,7 +296,7 @@ def explanation_findings(
         if last is None or reason is None:
             why = one.refusal.text.rstrip(".") if one.refusal else "nothing could be held fixed"
             sentence = f"{who(gap)}: what explains the gap of {pair} cannot be told: {why}."
-            code = one.refusal.code if one.refusal else "no_measures"
+            code = one.refusal.code if one.refusal else "not_measured"
             yield Finding(id_, "gap_left", "refused", sentence, code=code, **shared)
             continue
         sentence = (

@@ -40,10 +40,12 @@ class Question:
     speakers: bool = True
 
 
-def frames(scores: Scores, question: Question, extra: Sequence[Control] = ()) -> Iterator[Frame]:
+def frames(
+    scores: Scores, question: Question, extra: Sequence[Control] = (), prompt: Labels | None = None
+) -> Iterator[Frame]:
     """Check the table and yield one frame for every combination of `question.by`, in order of appearance.
 
-    `extra` are control attributes that are not columns of the table.
+    `extra` are control attributes that are not columns of the table; `prompt` names the text of every row.
     """
     _check_names(scores, question)
     table, where = scores.frame, scores.where
@@ -84,6 +86,7 @@ def frames(scores: Scores, question: Question, extra: Sequence[Control] = ()) ->
             controls=tuple(one.at(keep) for one in controls),
             interaction=None if interaction is None else interaction.at(keep),
             left_out=left_out,
+            prompt=None if prompt is None else prompt.at(keep),
         )
 
 

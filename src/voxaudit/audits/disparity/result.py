@@ -98,6 +98,8 @@ class Fit:
     sigma_lrt: float | None = None
     """Twice the gain in log-likelihood by the speakers' random effect."""
     nodes: int | None = None
+    prompt_sigma: float | None = None
+    """Standard deviation of the texts' log rates, where several speakers read the same ones."""
     dispersion: dict[str, float | None] | None = None
     cautions: tuple[Note, ...] = ()
     modes: tuple[Mode, ...] = ()
