@@ -29,6 +29,7 @@ MOST_PROMPTS = 4000
 _SMALLEST = np.log(1e-4)  # of a standard deviation: below, it is 0
 _DENSE = 0.04  # share of speaker-prompt pairs that occur beyond which full matrices are quicker
 _CHUNK = 4_000_000  # numbers held at a time
+_REACH = 1e-4  # of differences, in standard errors or logarithms
 _SETTLED = 1e-14  # the square of the distance to the mode: log det(H) there needs the mode itself
 
 
@@ -82,7 +83,7 @@ def fit_crossed(
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"ftol": 1e-12, "gtol": 1e-6, "maxiter": 200, "maxcor": 20},
+        options={"ftol": 1e-10, "gtol": 1e-4, "maxiter": 200, "maxcor": 20},
     )
     at = np.asarray(best.x, dtype=np.float64)
     free = [place for place in range(len(at)) if place < design.shape[1] or at[place] > _SMALLEST + 1e-3]
@@ -134,6 +135,8 @@ class _Problem:
         self.back = np.linalg.inv(triangle)
         self.basis = design @ self.back
         self.r, self.v = np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        self.parts: tuple[Any, ...] | None = None
+        self.evaluations = 0
 
     def modes(self, side: int) -> FloatArray:
         """Return the modes of speakers (0) or prompts (1)."""
@@ -163,6 +166,7 @@ class _Problem:
 
     def negative(self, at: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the approximated log-likelihood and its gradient in (gamma, log sigma, log rho)."""
+        self.evaluations += 1
         size = self.basis.shape[1]
         taus = at[size:][::-1] if self.turned else at[size:]
         precision = np.exp(-2.0 * taus)
@@ -204,8 +208,9 @@ class _Problem:
     def _climb(self, linear: FloatArray, precision: FloatArray) -> tuple[FloatArray, ...]:
         """Bring the modes to the maximum of h; return means, D, C / D and the Cholesky factor of M there."""
         offset = self.log_words + linear
-        parts: tuple[Any, ...] | None = None
-        value = -np.inf
+        # The matrix of an earlier place serves as long as it brings the modes on: to make one costs most of the time.
+        parts = self.parts
+        value, before = -np.inf, np.inf
         step = (np.zeros(self.shape[0]), np.zeros(self.shape[1]))
         for _ in range(200):
             eta = offset + self.r[self.first] + self.v[self.second]
@@ -222,17 +227,22 @@ class _Problem:
                 np.bincount(self.first, left, self.shape[0]) - precision[0] * self.r,
                 np.bincount(self.second, left, self.shape[1]) - precision[1] * self.v,
             )
-            # The matrix of the last step serves for the next ones as long as it brings them on.
-            if parts is None or now - value > 0.01:
-                parts = self._decompose(mean, precision)
             value = now
-            d, factor, chol = parts
-            step = self._solve(*slope, d, factor, chol)
-            gain = float(slope[0] @ step[0] + slope[1] @ step[1])
-            if gain < _SETTLED:
-                break
+            if parts is not None:
+                step = self._solve(*slope, *parts)
+                gain = float(slope[0] @ step[0] + slope[1] @ step[1])
+                if gain < _SETTLED:
+                    break
+                if gain > 0.05 * before:
+                    parts = None
+            if parts is None:
+                parts = self._decompose(mean, precision)
+                step = self._solve(*slope, *parts)
+                gain = float(slope[0] @ step[0] + slope[1] @ step[1])
+            before = gain
             self.r, self.v = self.r + step[0], self.v + step[1]
-        return mean, *self._decompose(mean, precision)
+        self.parts = self._decompose(mean, precision)
+        return mean, *self.parts
 
     def _decompose(self, mean: FloatArray, precision: FloatArray) -> tuple[Any, ...]:
         d = np.bincount(self.first, mean, self.shape[0]) + precision[0]
@@ -274,15 +284,12 @@ class _Problem:
         return first, across
 
     def information(self, at: FloatArray, free: list[int]) -> FloatArray:
-        """Return minus the Hessian in the coordinates that are free, by central differences of the gradient."""
+        """Return minus the Hessian in the coordinates that are free, by differences of the gradient."""
         size = len(free)
         found = np.empty((size, size))
+        here = self.negative(at)[1][free]
         for row, place in enumerate(free):
-            reach = 1e-3
-            ends = []
-            for side in (1.0, -1.0):
-                moved = at.copy()
-                moved[place] += side * reach
-                ends.append(self.negative(moved)[1][free])
-            found[row] = (ends[0] - ends[1]) / (2.0 * reach)
+            moved = at.copy()
+            moved[place] += _REACH
+            found[row] = (self.negative(moved)[1][free] - here) / _REACH
         return 0.5 * (found + found.T)

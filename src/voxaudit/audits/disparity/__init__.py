@@ -46,6 +46,11 @@ AUDIT = Audit(
         "prompts": Option(
             "an effect for every text that several speakers read, crossed with that of speakers", kind="flag"
         ),
+        "trend": Option(
+            "attributes are numbers: a slope and a curve, in place of groups (default: where there are many values)",
+            kind="flag",
+        ),
+        "bands": Option("cut columns of numbers: age=18,30,45,65", kind="names", metavar="COLUMN=CUT,..."),
         "random": Option("an effect for every speaker; without it intervals are too narrow", kind="flag"),
         "interval": Option(
             "which interval is shown; the tables have all kinds", choices=("robust", "profile", "wald")

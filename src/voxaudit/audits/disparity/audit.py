@@ -35,7 +35,19 @@ from voxaudit.audits.disparity.gaps import Gap, Part, compare
 from voxaudit.audits.disparity.model import Options, fit_part
 from voxaudit.audits.disparity.prompts import prompts_of, with_prompts
 from voxaudit.audits.disparity.result import Disparity, Effect, Fit
+from voxaudit.audits.disparity.trend import (
+    Slope,
+    adjusted,
+    curves_table,
+    in_bands,
+    is_number,
+    slope_figures,
+    slope_findings,
+    slope_of,
+    slopes_table,
+)
 from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
@@ -86,6 +98,8 @@ def disparity(
     encoder: str = MINILM,
     explain: bool = False,
     prompts: bool = True,
+    trend: bool = False,
+    bands: Bands = (),
     random: bool = True,
     interval: str = "robust",
     nodes: int = DEFAULT_NODES,
@@ -106,6 +120,9 @@ def disparity(
     speakers read the same texts, texts have an effect, too, unless `prompts` is false: crossed with that of speakers,
     and a gap between groups that read mostly different texts must be larger than those explain. Its reference group is
     `against`, or of two groups the better served one, of more the one with most speakers.
+
+    An attribute in numbers with more values than are compared as groups (age, dialect density), or any number where
+    `trend` is true, has a slope, a curve and a test for any trend instead (`stats.trend`); `bands` cuts it into groups.
 
     Recognizers are answered one by one, on clean speech unless `scenario` says otherwise; `by` names other columns to
     split by. `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another.
@@ -150,6 +167,12 @@ def disparity(
     options = Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
     base = None
     questions: dict[str, Question] = {}
+    slopes: list[Slope] = []
+    cuts = read_bands(bands)
+    for column in cuts:
+        if column not in names:
+            raise VoxauditError(f"bands name '{column}', which is not among the attributes", see=("bands",))
+        scores = in_bands(scores, scores.column(column), cuts[column])
     held_text = () if explain else extra
     texts = prompts_of(scores) if prompts and random else None
     heard = () if "scenario" in split else tuple(scores.scenarios)
@@ -158,6 +181,10 @@ def disparity(
             question = Question(
                 scores.column(name), tuple(controls), split, interaction, random or _all_known(scores)
             )
+            if scores.frame.height and name not in cuts and is_number(scores, question.attribute, trend):
+                own = list(frames(scores, question, held_text))
+                slopes += [slope_of(part, name, heard, seed) for part in own]
+                continue
             if scores.frame.height:
                 scores.comparable(question.attribute)
             own = list(frames(scores, question, held_text, texts))
@@ -174,8 +201,11 @@ def disparity(
             if len(names) == 1:
                 raise
             refusals.append(error.refusal)
-    if not fits:
+    if not fits and not slopes:
         raise RefusedError(refusals[0])
+    slopes = adjusted(slopes)
+    if not fits and all(one.found is None for one in slopes) and slopes[0].refusal is not None:
+        raise RefusedError(replace(slopes[0].refusal, about=scores.where))
     gaps, changes = compare(parts, against=against, speakers=random, seed=seed, base=base)
     if texts is not None:
         gaps, said_of_texts = with_prompts(gaps, parts, fits)
@@ -192,7 +222,7 @@ def disparity(
     if explain:
         explained, said_why = explain_gaps(scores, questions, gaps, extra, speakers=random, seed=seed)
         notes += said_why
-    result = Disparity(interval, tuple(fits), tuple(gaps), tuple(changes), tuple(explained))
+    result = Disparity(interval, tuple(fits), tuple(gaps), tuple(changes), tuple(explained), tuple(slopes))
     return _answer(result, split, notes, refusals, as_it_is, parts)
 
 
@@ -343,8 +373,11 @@ def _answer(
 ) -> Answer:
     fits, gaps = result.fits, result.gaps
     spreads = {_key(part.attribute, part.frame.group): _spreads(part) for part in parts}
+    slopes = result.slopes
     tables = (
         _gaps_table(gaps, split),
+        slopes_table(slopes, split),
+        curves_table(slopes, split),
         explanation_table(result.explained, split),
         _groups_table(fits, split, spreads),
         _text_table(as_it_is, gaps, split),
@@ -367,20 +400,26 @@ def _answer(
             notes = [*notes, Note("no_model", text, see=fit.refusal.see)]
         elif fit.refusal is not None and not any(_same(fit, gap) for gap in gaps):
             refused.append(replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}"))
-    attributes = listed(dict.fromkeys(fit.attribute for fit in fits))
+    refused += [
+        replace(one.refusal, about=f"{_part(one)}{one.attribute}")
+        for one in slopes
+        if one.refusal is not None
+    ]
+    attributes = listed(dict.fromkeys(one.attribute for one in (*fits, *slopes)))
     return Answer(
         audit="disparity",
         title=f"Errors by {attributes}" + (", what is said held fixed" if as_it_is else ""),
         findings=(
             *_gap_findings(gaps, fits),
             *explanation_findings(result.explained, _id, _keys, _who, _headlines(gaps)),
+            *slope_findings(slopes, _keys, _when),
             *_refused_findings(refusals),
             *_change_findings(result.changes),
             *(one for fit in fits for one in _typical_findings(fit)),
             *_worst(gaps, fits, refusals),
         ),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
-        figures=tuple(_figures(gaps)),
+        figures=(*_figures(gaps), *slope_figures(slopes)),
         notes=(*notes, *_unlike(gaps, fits, spreads), *_cautions(fits)),
         refusals=(*refusals, *_once(refused)),
         lead=LEAD,
@@ -401,7 +440,7 @@ def _same(fit: Fit, gap: Gap) -> bool:
     return _key(fit.attribute, fit.by) == _key(gap.attribute, gap.by)
 
 
-def _keys(one: Fit | Gap) -> dict[str, Any]:
+def _keys(one: Fit | Gap | Slope) -> dict[str, Any]:
     """Return the recognizer and scenario of a part, where it is about one."""
     heard = {"scenario": one.scenarios[0]} if len(one.scenarios) == 1 else {}
     keys = {**heard, **one.by}
@@ -412,15 +451,15 @@ def _id(one: Fit | Gap, *parts: object) -> str:
     return finding_id("disparity", *one.by.values(), *one.scenarios[: len(one.scenarios) == 1], *parts)
 
 
-def _part(one: Fit | Gap) -> str:
+def _part(one: Fit | Gap | Slope) -> str:
     return "".join(f"{value}: " for value in one.by.values())
 
 
-def _who(one: Fit | Gap, default: str = "The recognizer") -> str:
+def _who(one: Fit | Gap | Slope, default: str = "The recognizer") -> str:
     return str(one.by.get("recognizer") or default)
 
 
-def _when(one: Fit | Gap) -> str:
+def _when(one: Fit | Gap | Slope) -> str:
     """Return the start of a sentence: what was heard, and who listened."""
     scenario = _keys(one).get("scenario")
     if scenario is None and not one.scenarios:

@@ -8,6 +8,7 @@ from typing import Any
 from voxaudit.answer import Note, Refusal
 from voxaudit.audits.disparity.explain import Explanation
 from voxaudit.audits.disparity.gaps import Gap
+from voxaudit.audits.disparity.trend import Slope
 from voxaudit.stats.group_design import Group
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap
 from voxaudit.stats.ratio_intervals import Interval
@@ -119,3 +120,4 @@ class Disparity:
     gaps: tuple[Gap, ...]
     changes: tuple[Gap, ...]
     explained: tuple[Explanation, ...] = ()
+    slopes: tuple[Slope, ...] = ()
