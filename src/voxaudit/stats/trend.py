@@ -84,7 +84,7 @@ def trend(
     if wald < p < 0.9:
         error = max(error, abs(float(slopes[-1])) / -float(stdtrit(df, p / 2.0)))
     reach = float(stdtrit(df, 0.975)) * error
-    limits = [float(np.exp((slopes[-1] + side * reach) / unit)) for side in (0.0, -1.0, 1.0)]
+    ratio, low, high = (float(np.exp((slopes[-1] + side * reach) / unit)) for side in (0.0, -1.0, 1.0))
     p_any = _score_test(curve, null, errors, words, speaker, people, None if within else shuffles, df)
 
     slopes, covariance = _fit(np.hstack([null, curve]), errors, words, speaker, people)
@@ -97,7 +97,9 @@ def trend(
         np.einsum("ij,jk,ik->i", rows, covariance, rows)
     )
     return Trend(
-        *limits,
+        ratio,
+        low,
+        high,
         p,
         p_any,
         center + unit * places,
@@ -145,7 +147,9 @@ def _fit(
     slopes = np.linalg.solve(triangle, slopes)
     pull = design * (errors - expected)[:, None]
     sums = np.stack([np.bincount(speaker, pull[:, k], people) for k in range(design.shape[1])], axis=1)
-    inverse = np.linalg.pinv(design.T @ (design * expected[:, None]))
+    inverse: FloatArray = np.asarray(
+        np.linalg.pinv(design.T @ (design * expected[:, None])), dtype=np.float64
+    )
     influence = sums @ inverse / np.sqrt(_apart(design, expected, inverse, speaker, people))[:, None]
     return slopes, np.asarray(influence.T @ influence)
 
@@ -158,7 +162,7 @@ def _apart(
     Divided by its root, residuals have the variance they should (HC2).
     """
     leverage = expected * np.einsum("ij,jk,ik->i", design, inverse, design, optimize=True)
-    return np.maximum(1.0 - np.bincount(speaker, leverage, people), 0.05)
+    return np.asarray(np.maximum(1.0 - np.bincount(speaker, leverage, people), 0.05))
 
 
 def _score_test(
@@ -185,7 +189,8 @@ def _score_test(
     free_of = columns - null @ np.linalg.solve(inner, weighted.T @ columns)
     scores = by_speaker(free_of * left[:, None])
     total = scores.sum(axis=0)
-    scores = scores / np.sqrt(_apart(null, expected, np.linalg.pinv(inner), speaker, people))[:, None]
+    outer: FloatArray = np.asarray(np.linalg.pinv(inner), dtype=np.float64)
+    scores = scores / np.sqrt(_apart(null, expected, outer, speaker, people))[:, None]
     width = columns.shape[1]
     observed = _quadratic(total[None], (scores.T @ scores)[None])[0]
     size = max(free + 1.0, width + 1.0)

@@ -28,12 +28,16 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.disparity.explain import Explanation, explanation_findings, explanation_table
+from voxaudit.audits.disparity.explain import (
+    Explanation,
+    explanation_findings,
+    explanation_table,
+    with_prompts,
+)
 from voxaudit.audits.disparity.explain import explain as explain_gaps
-from voxaudit.audits.disparity.frames import Question, embedding_controls, frames
+from voxaudit.audits.disparity.frames import Question, embedding_controls, frames, prompts_of
 from voxaudit.audits.disparity.gaps import Gap, Part, compare
 from voxaudit.audits.disparity.model import Options, fit_part
-from voxaudit.audits.disparity.prompts import prompts_of, with_prompts
 from voxaudit.audits.disparity.result import Disparity, Effect, Fit
 from voxaudit.audits.disparity.trend import (
     Slope,
@@ -405,7 +409,8 @@ def _answer(
         for one in slopes
         if one.refusal is not None
     ]
-    attributes = listed(dict.fromkeys(one.attribute for one in (*fits, *slopes)))
+    asked = [*(fit.attribute for fit in fits), *(one.attribute for one in slopes)]
+    attributes = listed(dict.fromkeys(asked))
     return Answer(
         audit="disparity",
         title=f"Errors by {attributes}" + (", what is said held fixed" if as_it_is else ""),

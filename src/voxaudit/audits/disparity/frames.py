@@ -23,6 +23,8 @@ MOST_VALUES = 100
 SPEAKERS_PER_COMPONENT = 5
 """One principal component of the text for so many speakers: more could describe the speakers one by one."""
 MOST_COMPONENTS = 50
+SHARED = 0.5
+"""Texts are prompts where so large a share of the utterances has a text that several speakers read."""
 
 
 @dataclass(frozen=True)
@@ -232,3 +234,24 @@ def embedding_controls(
         f" variance), at most one for {SPEAKERS_PER_COMPONENT} of {whom}"
     )
     return [Numeric(name, scores[:, number]) for number, name in enumerate(names)], said
+
+
+def prompts_of(scores: Scores) -> Labels | None:
+    """Return the text of every row as a label, where the same texts are read by several speakers; else None.
+
+    Case, marks and spaces make no other text. One text for all is no prompt: nothing varies.
+    """
+    if "speaker" not in scores.frame.columns:
+        return None
+    frame = scores.with_texts().frame
+    if "reference" not in frame.columns:
+        return None
+    text = pl.col("reference").cast(pl.String).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", " ")
+    table = frame.select(text.str.strip_chars().alias("text"), "speaker")
+    readers = (
+        table.group_by("text").agg(speakers=pl.col("speaker").n_unique(), rows=pl.len()).drop_nulls("text")
+    )
+    shared = readers.filter(pl.col("speakers") > 1)
+    if readers.height < 2 or shared["rows"].sum() < SHARED * table.height:
+        return None
+    return labels_of(table["text"])
