@@ -187,8 +187,8 @@ class _Problem:
         leverage = first[self.first] + second[self.second] + 2.0 * across[self.pair]
         pull = mean * leverage
         carried = self._solve(
-            np.bincount(self.first, pull, self.shape[0]),
-            np.bincount(self.second, pull, self.shape[1]),
+            np.asarray(np.bincount(self.first, pull, self.shape[0]), dtype=np.float64),
+            np.asarray(np.bincount(self.second, pull, self.shape[1]), dtype=np.float64),
             d,
             factor,
             chol,

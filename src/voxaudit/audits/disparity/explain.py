@@ -1,4 +1,4 @@
-"""What explains a gap: text, recording or both held fixed on the same speakers; and texts that one group alone reads."""
+"""What explains a gap: text, recording or both held fixed on the same speakers; and texts of one group alone."""
 
 from __future__ import annotations
 
