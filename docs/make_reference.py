@@ -17,6 +17,7 @@ from voxaudit.config import GATES, NAMED, ORDER, SECTIONS
 from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
 from voxaudit.render.json import schema
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
+from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.score.quality.measure import _schema
 from voxaudit.score.quality.measures import COLUMNS as QUALITY_GROUPS
 from voxaudit.score.table import SCORE_COLUMNS
@@ -205,7 +206,10 @@ def reference() -> str:
         _table("column", _checked("transcripts", TRANSCRIPT_COLUMNS, TRANSCRIPTS)),
         "### scores.parquet\n",
         _table("column", _checked("scores", SCORE_COLUMNS, SCORES)),
-        "Then one column per attribute." + attributes,
+        "Then one column per attribute, and what recordings and texts are like before anything disturbs them: "
+        + ", ".join(f"`{name}` ({said})" for name, said in ALL_MEASURES.items())
+        + "."
+        + attributes,
         "A table of your own needs `errors` or its three kinds, `words`, `speaker` and the attributes; commands have"
         " options for other names.\n",
         "### quality.parquet\n",

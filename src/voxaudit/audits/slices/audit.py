@@ -46,7 +46,7 @@ LISTENED = 12
 """Utterances to listen to, of the confirmed slices."""
 MORE = 1.2
 """A ratio from which more speech of a slice that is not confirmed is worth recording."""
-_DRAWN = 100_000_000  # speakers x shuffles
+_DRAWN = 20_000_000  # speakers x shuffles
 LEAD = (
     "Kinds of speech are made of what was measured and of the attributes that were named, alone and two by two. Half of"
     " the speakers are searched for kinds that get more errors than all other speech; the other half, which the search"
