@@ -19,6 +19,7 @@ from voxaudit.answer import (
     Forest,
     ForestRow,
     Note,
+    Points,
     Refusal,
     RefusedError,
     Table,
@@ -69,6 +70,8 @@ from voxaudit.wording import as_or_than, counted, listed, percent, ratio_interva
 INTERVALS = ("robust", "profile", "wald")
 MEASURE = "wer_ratio"
 TYPICAL = "typical_speaker_ratio"
+MOST_POINTS = 500
+"""Speakers in a figure; of more, every so many."""
 UNLIKE = 1.25
 """Where the ratio of typical speakers is so many times as far from that of the rates, the answer says why."""
 LEAD = (
@@ -424,7 +427,7 @@ def _answer(
             *_worst(gaps, fits, refusals),
         ),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
-        figures=(*_figures(gaps), *slope_figures(slopes)),
+        figures=(*_figures(gaps), *slope_figures(slopes), *_speaker_figures(fits)),
         notes=(*notes, *_unlike(gaps, fits, spreads), *_cautions(fits)),
         refusals=(*refusals, *_once(refused)),
         lead=LEAD,
@@ -797,7 +800,18 @@ def _gap_row(gap: Gap) -> dict[str, Any]:
     if gap.controls:
         row |= {"adjusted_wer": gap.rate, "adjusted_wer_against": gap.rate_against}
     row |= {MEASURE: gap.ratio, "low": gap.low, "high": gap.high}
+    row |= dict(zip(("low_together", "high_together"), _together(gap), strict=True))
     return row | {"p": gap.p, "p_adjusted": gap.p_adjusted, "verdict": gap.verdict.replace("_", " ")}
+
+
+def _together(gap: Gap) -> tuple[float | None, float | None]:
+    """Return limits of a ratio that hold for all comparisons at once: as much farther as `lowest` lies from `low`."""
+    ratio, low, high = map(number_or_none, (gap.ratio, gap.low, gap.high))
+    if not (ratio and low and high and gap.lowest) or gap.family == 1:
+        return low, high
+    near = math.log(ratio / low) if ratio >= 1.0 else math.log(high / ratio)
+    farther = max(1.0, (abs(math.log(ratio)) - math.log(gap.lowest)) / near) if near > 0.0 else 1.0
+    return ratio * (low / ratio) ** farther, ratio * (high / ratio) ** farther
 
 
 def _gaps_table(gaps: Sequence[Gap], split: tuple[str, ...]) -> Table:
@@ -1005,3 +1019,32 @@ def _figures(gaps: Sequence[Gap]) -> Iterator[Figure]:
                 Forest(tuple(rows), "times as many errors per word"),
                 "gaps",
             )
+
+
+def _speaker_figures(fits: Sequence[Fit]) -> Iterator[Figure]:
+    """Yield, for the first part of every attribute, speakers' log rates against those of a normal distribution."""
+    from scipy.special import ndtri
+
+    for name in dict.fromkeys(fit.attribute for fit in fits):
+        fit = next((one for one in fits if one.attribute == name and one.modes and one.sigma), None)
+        if fit is None or not fit.sigma:
+            continue
+        values = np.sort([mode.mode for mode in fit.modes])
+        values = values[:: -(-len(values) // MOST_POINTS)]
+        normal = fit.sigma * ndtri((np.arange(len(values)) + 0.5) / len(values))
+        ends = (float(normal[0]), float(normal[-1]))
+        part = _part(fit).rstrip(": ") or "all"
+        yield Figure(
+            f"speakers-{name}",
+            f"{name}: speakers' own log rates beside those of a normal distribution ({part})",
+            "On the line speakers' effects are normal, as the model takes them to be; far off are speakers to listen to.",
+            Points(
+                tuple(map(float, normal)),
+                tuple(map(float, values)),
+                (part,) * len(values),
+                "expected log rate",
+                "speaker's log rate",
+                tuple(zip(ends, ends, strict=True)),
+            ),
+            "speakers",
+        )
