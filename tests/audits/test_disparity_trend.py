@@ -84,3 +84,21 @@ def test_controls_are_held_fixed():
 def test_too_few_speakers_are_refused():
     with pytest.raises(voxaudit.VoxauditError, match="too few for a trend"):
         voxaudit.disparity(speakers(8), attribute="age", trend=True)
+
+
+def test_limits_that_hold_for_all_pairs_are_wider():
+    table = speakers(slope=0.02).with_columns(age=pl.col("age") // 20)
+    rows = voxaudit.disparity(table, attribute="age").tables["gaps"]
+    assert rows.height > 1
+    for row in rows.drop_nulls("low_together").to_dicts():
+        assert row["low_together"] < row["low"] < row["wer_ratio"] < row["high"] < row["high_together"]
+    one = voxaudit.disparity(speakers(), attribute="gender").tables["gaps"].to_dicts()[0]
+    assert (one["low_together"], one["high_together"]) == (one["low"], one["high"])
+
+
+def test_speakers_beside_a_normal_distribution():
+    answer = voxaudit.disparity(speakers(), attribute="gender")
+    figure = next(one for one in answer.figures if one.id == "speakers-gender")
+    assert len(figure.drawing.x) == 80
+    assert list(figure.drawing.y) == sorted(mode.mode for mode in answer.detail.fits[0].modes)
+    assert figure.table in answer.tables

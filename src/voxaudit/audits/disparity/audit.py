@@ -1037,7 +1037,7 @@ def _speaker_figures(fits: Sequence[Fit]) -> Iterator[Figure]:
         yield Figure(
             f"speakers-{name}",
             f"{name}: speakers' own log rates beside those of a normal distribution ({part})",
-            "On the line speakers' effects are normal, as the model takes them to be; far off are speakers to listen to.",
+            "On the line effects are normal, as the model takes them to be; speakers far off it are worth hearing.",
             Points(
                 tuple(map(float, normal)),
                 tuple(map(float, values)),
