@@ -61,6 +61,9 @@ EXITS = {
     "voxaudit compare runs/v1 runs/v2 --attributes gender,accent --out runs/v1-v2": 1,
     "voxaudit compare runs/mine runs/v2 --attributes accent --out runs/mine-v2": 1,
     "voxaudit compare runs/accepted runs/candidate --attributes accent --out runs/comparison": 1,
+    "voxaudit slices runs/first": 2,  # 16 speakers are too few for two halves
+    "voxaudit slices runs/first --attributes gender,accent": 2,
+    "voxaudit slices runs/first --attributes gender,accent --fewest 12": 2,
     "voxaudit disparity runs/field --attribute accent": 2,
     "voxaudit breaking field/manifest.csv --attribute accent --out runs/breaking": 2,
 }
