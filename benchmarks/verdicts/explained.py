@@ -26,7 +26,7 @@ from voxaudit.audits.slices.audit import slices
 from voxaudit.errors import VoxauditError
 
 WORLDS = (KIND, "mix", "uneq")
-AT_TWO = ("16 + 16", "40 + 40")
+AT_THREE = ("16 + 16", "40 + 40", "8 + 40")
 LARGE = setting(KIND, "40 + 40")
 MOST = 40
 """Utterances of a speaker at most: long ones would take the time and change little."""
@@ -153,7 +153,7 @@ def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
 
 
 HELD = "text and recording held fixed; shuffled speakers with a guard"
-_of = partial(Experiment, worlds=WORLDS, sizes=AT_TWO, power_at=LARGE, audits=200)
+_of = partial(Experiment, worlds=WORLDS, sizes=AT_THREE, power_at=LARGE, audits=200)
 EXPERIMENTS = (
     _of(
         "explain text",
@@ -241,6 +241,6 @@ EXPERIMENTS = (
         ),
         "error rate of the fastest third of the utterances, times",
         RATIOS,
-        sizes=("40 + 40",),
+        sizes=("40 + 40", "8 + 40"),
     ),
 )
