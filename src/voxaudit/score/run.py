@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import polars as pl
 
@@ -61,9 +62,10 @@ def run_measures(run: Run, *, progress: bool = False) -> pl.DataFrame:
     if known is None or known.height < wanted.height:
         found = measure_utterances(corpus, folder=run.folder, progress=progress)
         known = pl.concat([wanted, found.table.drop("utterance")], how="horizontal")
-        write_atomically(path, known.write_parquet)
         facts = {"sources": found.sources, "missing": found.missing}
-        write_config(run.folder, {**read_config(run.folder), "measures": facts})
+        with suppress(OSError):  # a folder that is only read: they are made again the next time
+            write_atomically(path, known.write_parquet)
+            write_config(run.folder, {**read_config(run.folder), "measures": facts})
     taken = attribute_names(corpus.columns).values()
     return known.select("utterance", *(name for name in ALL_MEASURES if name not in taken))
 
