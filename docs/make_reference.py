@@ -17,6 +17,7 @@ from voxaudit.config import GATES, NAMED, ORDER, SECTIONS
 from voxaudit.corpus.base import COLUMNS as CORPUS_COLUMNS
 from voxaudit.render.json import schema
 from voxaudit.run.store import TRANSCRIPT_COLUMNS
+from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.score.quality.measure import _schema
 from voxaudit.score.quality.measures import COLUMNS as QUALITY_GROUPS
 from voxaudit.score.table import SCORE_COLUMNS
@@ -45,6 +46,7 @@ FILES = {
     "corpus.parquet": "the utterances as they were read",
     "transcripts.parquet": "one row per trial: what was heard, or why not",
     "scores.parquet": "one row per scored trial: counts, then the utterance's attributes",
+    "measures.parquet": "one row per utterance: what its recording and text are like, measured once",
     "quality.parquet": "after `voxaudit quality RUN`: how the audio of each scenario sounds",
     "report.html": "the report for people: one file, no network",
     "summary.md": "the report for a pull request or model card",
@@ -204,7 +206,10 @@ def reference() -> str:
         _table("column", _checked("transcripts", TRANSCRIPT_COLUMNS, TRANSCRIPTS)),
         "### scores.parquet\n",
         _table("column", _checked("scores", SCORE_COLUMNS, SCORES)),
-        "Then one column per attribute." + attributes,
+        "Then one column per attribute, and what recordings and texts are like before anything disturbs them: "
+        + ", ".join(f"`{name}` ({said})" for name, said in ALL_MEASURES.items())
+        + "."
+        + attributes,
         "A table of your own needs `errors` or its three kinds, `words`, `speaker` and the attributes; commands have"
         " options for other names.\n",
         "### quality.parquet\n",

@@ -20,6 +20,30 @@ MEANING: dict[str, str] = {
         "A disturbance multiplies one group's errors more than the other's, in the scenario named; all scenarios and"
         " recognizers are one family."
     ),
+    "disparity.unexplained": (
+        "A gap that is entirely due to the text is said to stay with text and recording held fixed. Do not trust it"
+        " where texts differ in what was not measured: grammar, names, fillers."
+    ),
+    "disparity.unexplained_recording": (
+        "The same of a gap that is entirely due to noisier recordings. Microphones and codecs are measured by bandwidth"
+        " and clipping only."
+    ),
+    "disparity.explained": (
+        "A gap of the speakers themselves is said to be explained by what is said or by how it was recorded."
+    ),
+    "disparity.prompts": (
+        "A gap is shown between groups that share a third of their 30 texts and differ in nothing but those. Where they"
+        " share none, it is refused."
+    ),
+    "disparity.slope": (
+        "Errors grow or fall with a number that has nothing to do with them. It is careful where a few speakers lie far"
+        " out, and sees little there."
+    ),
+    "disparity.trend": "The same along a curve of 3 degrees: any trend, also one that turns.",
+    "slices.confirmed": (
+        "A kind of speech is confirmed to be served worse though nothing is: in any of the candidates that the search"
+        " in the other half of the speakers picked."
+    ),
     "parity.pair": (
         "Two groups of an attribute differ in the mean of their speakers' rates, each speaker counting once"
         " (`disparity` compares rates of words). All attributes, recognizers and their mean are one family;"

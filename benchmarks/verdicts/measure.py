@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.verdicts import disturbance, early, groups, listeners, parity, words
+from benchmarks.verdicts import disturbance, early, explained, groups, listeners, parity, words
 from benchmarks.verdicts.experiment import Experiment, Tally, repeat
 from benchmarks.verdicts.results import Results
 from benchmarks.verdicts.world import Setting
@@ -19,6 +19,7 @@ from benchmarks.verdicts.world import Setting
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "verdicts.json"
 EXPERIMENTS: tuple[Experiment, ...] = (
     *groups.EXPERIMENTS,
+    *explained.EXPERIMENTS,
     *disturbance.EXPERIMENTS,
     *parity.EXPERIMENTS,
     *words.EXPERIMENTS,

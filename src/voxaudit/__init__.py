@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.robustness.audit import robustness as robustness
     from voxaudit.audits.score.audit import score_files as score_files
     from voxaudit.audits.sequential.audit import sequential as sequential
+    from voxaudit.audits.slices.audit import slices as slices
     from voxaudit.audits.stutter.audit import stutter as stutter
     from voxaudit.audits.versus.audit import versus as versus
     from voxaudit.config import AuditConfig as AuditConfig
@@ -77,6 +78,7 @@ _HOMES = {
     "score_run": "voxaudit.score.run",
     "select": "voxaudit.corpus.select",
     "sequential": "voxaudit.audits.sequential.audit",
+    "slices": "voxaudit.audits.slices.audit",
     "stutter": "voxaudit.audits.stutter.audit",
     "versus": "voxaudit.audits.versus.audit",
     "write_report": "voxaudit.report.build",

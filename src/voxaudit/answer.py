@@ -132,6 +132,7 @@ REMEDIES: dict[str, str] = {
     "too_few_scenarios": "measure three scenarios or more together, or use the published difficulties",
     "too_few_recognizers": "run with two recognizers or more",
     "not_separable": "hold fewer attributes fixed, or collect speech in which they vary independently",
+    "texts_differ": "let speakers of all groups read the same texts, or some of them",
     "too_few_utterances": "add more utterances of the same speakers",
     "nothing_disturbed": "run with disturbed scenarios, such as the suite `quick`",
     "not_made": "fix what it names and make the audit again: nothing is heard twice",

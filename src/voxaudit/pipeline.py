@@ -80,7 +80,7 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
         publish=None,  # with the report, when that is written
     )
     write_config(run.folder, {**read_config(run.folder), "baseline": inputs.baseline})
-    score_run(run, config.normalizer)
+    score_run(run, config.normalizer, progress=options.progress)
     if config.stutter is not None:
         _stuttered(config, config.stutter, inputs, options)
     scored = remember(run, config.attributes, config.gates)

@@ -14,6 +14,7 @@ from voxaudit.audits.audit import AUDITS as REGISTERED
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # the benchmarks are no part of the installed package
 
+from benchmarks.verdicts import explained  # noqa: E402
 from benchmarks.verdicts.experiment import FIRST_SCREEN, Known, Tally, Verdict, rate_text, repeat  # noqa: E402
 from benchmarks.verdicts.meaning import MEANING  # noqa: E402
 from benchmarks.verdicts.measure import EXPERIMENTS, RESULTS, asked, measure  # noqa: E402
@@ -132,7 +133,9 @@ def test_every_verdict_is_explained_and_in_the_document():
 def test_every_verdict_about_speakers_is_tried_in_every_world():
     for experiment in EXPERIMENTS:
         if experiment.units == "speakers":
-            assert experiment.worlds == HARD, experiment.name
+            # Texts and recordings that cause errors can be planted in made-up worlds only.
+            made_up = experiment in explained.EXPERIMENTS
+            assert experiment.worlds == (explained.WORLDS if made_up else HARD), experiment.name
             unequal = {"6 + 60", "8 + 40"} & set(experiment.sizes)
             assert unequal or experiment.name == "parity crossed", experiment.name
 

@@ -148,6 +148,7 @@ _BUILT_IN = (
     "robustness",
     "disparity",
     "parity",
+    "slices",
     "differential",
     "localize",
     "stutter",

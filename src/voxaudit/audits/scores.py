@@ -18,7 +18,9 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.scenario_id import is_original
 from voxaudit.registry import suggest
-from voxaudit.run.folder import Run, open_run
+from voxaudit.run.folder import Run, open_run, read_config
+from voxaudit.score.measures import ALL_MEASURES
+from voxaudit.score.run import run_measures
 from voxaudit.score.table import ATTRIBUTE_PREFIX, SCORE_COLUMNS, attribute_names
 from voxaudit.stats.labels import FloatArray, Labels, labels_of
 from voxaudit.tables import (
@@ -53,7 +55,17 @@ ROWS_AT_A_TIME = 400_000
 DRAWS = ("draw", "seed")
 """Columns that tell random draws of the same perturbation apart."""
 
-_KNOWN = {*SCORE_COLUMNS, *DRAWS, "errors", "corpus", "language", "duration", "text", "reference", "source"}
+_KNOWN = {
+    *SCORE_COLUMNS,
+    *DRAWS,
+    *ALL_MEASURES,
+    "errors",
+    "corpus",
+    "language",
+    "text",
+    "reference",
+    "source",
+}
 
 
 class Filters(TypedDict, total=False):
@@ -123,8 +135,11 @@ class Scores:
         for column, wanted in names.items():
             frame = self._keep(frame, column, wanted)
         if clauses:
-            if any(parse_clause(clause).column == "duration" for clause in clauses):
+            named = {parse_clause(clause).column for clause in clauses} - set(frame.columns)
+            if "duration" in named:
                 frame = replace(self, frame=frame).with_durations().frame
+            elif named & set(ALL_MEASURES):
+                frame = replace(self, frame=frame).with_measures().frame
             frame, said = choose_rows(frame, clauses, self.where)
             notes = [problem.message for problem in said]
         return self if frame is self.frame else replace(self, frame=frame, notes=(*self.notes, *notes))
@@ -146,6 +161,35 @@ class Scores:
         keys = ["utterance", *(["source"] if "source" in frame.columns else [])]
         lengths = pl.concat(known).select(*keys, "duration")
         return replace(self, frame=frame.join(lengths, on=keys, how="left", maintain_order="left"))
+
+    def with_measures(self) -> Scores:
+        """Return the scores with the measures of texts and recordings (`ALL_MEASURES`), where a run can tell them.
+
+        A run that was scored before there were any has them taken now, once.
+        """
+        if self.run is None or self.others or all(name in self.frame.columns for name in ALL_MEASURES):
+            return self
+        measures = run_measures(self.run)
+        new = [name for name in measures.columns if name not in self.frame.columns]
+        key = pl.col("utterance").cast(self.frame.schema["utterance"])
+        known = measures.select(key, *new)
+        return replace(self, frame=self.frame.join(known, on="utterance", how="left", maintain_order="left"))
+
+    def with_texts(self) -> Scores:
+        """Return the scores with a column `reference`, what was to be said, where the run's corpus has it."""
+        if "reference" in self.frame.columns or self.run is None or self.others:
+            return self
+        texts = self.run.corpus.select(
+            utterance=pl.col("id").cast(self.frame.schema["utterance"]), reference="text"
+        )
+        return replace(self, frame=self.frame.join(texts, on="utterance", how="left", maintain_order="left"))
+
+    def not_measured(self, name: str) -> str | None:
+        """Return why a measure of texts or recordings has no values, and what would enable it."""
+        if self.run is None:
+            return None
+        known = read_config(self.run.folder).get("measures", {})
+        return dict(known.get("missing", {})).get(name)
 
     def _keep(self, frame: pl.DataFrame, column: str, names: list[str]) -> pl.DataFrame:
         _require_choice(column, frame.columns, self.where)

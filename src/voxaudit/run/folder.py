@@ -43,6 +43,7 @@ _SHAPE = {
     "unchanged": {"*": {"unchanged": int, "of": int}},
     "versions": _NAMED,
     "report": {"attributes": [str], "gates": dict},
+    "measures": {"sources": _NAMED, "missing": _NAMED},
 }
 """What each key of `run.json` holds, if it is there: `*` is any name. Others are the matter of who wrote them."""
 
@@ -128,7 +129,8 @@ def clean_corpus(run: Run) -> Corpus:
 
 
 PUBLISHED = (
-    *("run.json", "corpus.parquet", "transcripts.parquet", "scores.parquet", "quality.parquet"),
+    *("run.json", "corpus.parquet", "transcripts.parquet", "scores.parquet"),
+    *("measures.parquet", "quality.parquet"),
     *("report.html", "summary.md", "findings.json", "junit.xml", "sequential.json"),
 )
 """What of a run's folder is copied elsewhere, and nothing else: labels name the people who reviewed."""

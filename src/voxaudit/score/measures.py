@@ -1,4 +1,4 @@
-"""What recordings and texts are like: signal-to-noise ratio and complexity, each distinct one measured once."""
+"""What recordings and texts are like: quality, speaking and complexity, each distinct one measured once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from typing import Any
 
 import polars as pl
 
-from voxaudit.audio import AudioError, read
+from voxaudit.audio import Audio, AudioError, read
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.run.progress import Progress
+from voxaudit.score.recordings import RECORDING_MEASURES, measure_recording
 from voxaudit.score.snr import estimate_snr
 from voxaudit.wording import counted
 
@@ -195,15 +197,27 @@ def _own_model(tokens: Sequence[Sequence[str]]) -> tuple[list[float | None], lis
     return frequency, bits
 
 
-QUALITY = {"snr": "recording quality (SNR, dB)"}
+QUALITY = {name: RECORDING_MEASURES[name] for name in ("snr", "reverberation", "bandwidth", "clipping")}
+"""How it was recorded."""
+SPEAKING = {
+    "speaking_rate": "speaking rate (words per second)",
+    "duration": RECORDING_MEASURES["duration"],
+    "pitch": RECORDING_MEASURES["pitch"],
+}
+"""How it was spoken: a speaker's own, and nothing that a recording or a text does to them."""
 COMPLEXITY = {
     "text_words": "words per utterance",
     "unknown_words": "share of words outside the dictionary",
     "word_frequency": "word frequency (log10 per million)",
     "perplexity_bits": "perplexity (bits per word)",
 }
+"""What is said."""
 MEASURE_NAMES = QUALITY | COMPLEXITY
-"""The measures of recordings and texts, and what they are called."""
+"""The measures of recordings and texts that groups should be alike in, and what they are called."""
+ALL_MEASURES = QUALITY | SPEAKING | COMPLEXITY
+"""The columns of measures that every run's scores have."""
+MOST_RECORDINGS = 20_000
+"""A run with more recordings does not open them: a recording takes about a tenth of a second of a core."""
 QUALITY_PART, TEXT_PART = "recording quality", "text complexity"
 
 
@@ -235,7 +249,9 @@ def measure(
     made again. `text` is empty and `segment` has nothing where there are none; more recordings than `most` are not
     opened.
     """
-    there = [name for name in MEASURE_NAMES if name in known.columns]
+    there = [name for name in MEASURE_NAMES if name in known.columns and known[name].count()]
+    if dictionary is not None and "unknown_words" in there:
+        there.remove("unknown_words")  # another word list is asked about
     sources = {name: "the table's own column" for name in there if known.schema[name].is_numeric()}
     missing: dict[str, str] = {}
     if text and about[text].count():
@@ -268,20 +284,117 @@ def measure(
 
 
 def _with_snr(about: pl.DataFrame, segment: Sequence[str], folder: Path) -> pl.DataFrame:
-    segments = about.select(segment).unique(maintain_order=True)
+    measured = _heard(about, segment, folder, lambda audio: {"snr": estimate_snr(audio)}, ("snr",))
+    return about.join(
+        measured.rename({"snr": "#snr"}), on=segment, how="left", nulls_equal=True, maintain_order="left"
+    )
 
-    def snr(row: tuple[object, ...]) -> float | None:
+
+def _heard(
+    about: pl.DataFrame,
+    segment: Sequence[str],
+    folder: Path,
+    measures: Callable[[Audio], dict[str, float | None]],
+    names: Sequence[str],
+    bar: Progress | None = None,
+) -> pl.DataFrame:
+    """Return the measures of every different recording, or part of one; null where it cannot be read."""
+    segments = about.select(segment).unique(maintain_order=True)
+    nothing: dict[str, float | None] = dict.fromkeys(names)
+
+    def one(row: tuple[object, ...]) -> dict[str, float | None]:
         audio, start, duration = (*row, None, None)[:3]
         if audio is None:
-            return None
+            return nothing
         try:
             begin = 0.0 if start is None else float(str(start))
             length = None if duration is None else float(str(duration))
-            return estimate_snr(read(folder / str(audio), start=begin, duration=length))
+            return measures(read(folder / str(audio), start=begin, duration=length))
         except AudioError:
-            return None
+            return nothing
 
+    rows = []
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        values = list(pool.map(snr, segments.iter_rows()))
-    measured = segments.with_columns(pl.Series("#snr", values, dtype=pl.Float64))
-    return about.join(measured, on=segment, how="left", nulls_equal=True, maintain_order="left")
+        for row in pool.map(one, segments.iter_rows()):
+            rows.append(row)
+            if bar is not None:
+                bar.advance(1, heard=True)
+    values = [pl.Series(name, [row[name] for row in rows], dtype=pl.Float64) for name in names]
+    return segments.with_columns(values)
+
+
+@dataclass(frozen=True)
+class UtteranceMeasures:
+    """The measures of a corpus's utterances: `table` has `utterance` and `ALL_MEASURES`, null where one is not known.
+
+    `missing` says, for each measure that no utterance has, what would enable it.
+    """
+
+    table: pl.DataFrame
+    sources: dict[str, str]
+    missing: dict[str, str]
+
+
+def measure_utterances(
+    corpus: pl.DataFrame, *, folder: Path | None = None, progress: bool = False
+) -> UtteranceMeasures:
+    """Measure the texts and recordings of a corpus table (id, audio, text, start, duration), each different one once.
+
+    Texts are measured language by language where there is a column `language`. `folder` is where relative paths of
+    recordings start. A corpus with more than `MOST_RECORDINGS` recordings is not listened to.
+    """
+    segment = ["audio", "start", "duration"]
+    languages = corpus["language"].cast(pl.String) if "language" in corpus.columns else None
+    rows = corpus.select("id", "text", *segment).with_columns(
+        language=pl.lit("") if languages is None else languages.fill_null("")
+    )
+    sources: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    parts = []
+    for part in rows.partition_by("language", maintain_order=True):
+        texts = text_complexity(part["text"].cast(pl.String))
+        sources |= texts.sources
+        missing |= texts.missing
+        parts.append(pl.concat([part, texts.table], how="horizontal"))
+    table = pl.concat(parts) if parts else rows.with_columns(pl.lit(None).alias(name) for name in MEASURES)
+    names = tuple(RECORDING_MEASURES)
+    count = rows.select(segment).n_unique()
+    if count > MOST_RECORDINGS:
+        why = f"{count:,} recordings, of which no more than {MOST_RECORDINGS:,} are opened"
+        missing |= dict.fromkeys(names, why)
+        table = table.rename({"duration": "_duration"}).with_columns(
+            pl.lit(None, dtype=pl.Float64).alias(name) for name in names
+        )
+        table = table.with_columns(duration=pl.col("_duration").cast(pl.Float64))
+    else:
+        with Progress(progress) as bar:
+            bar.begin("measuring", count)
+            heard = _heard(
+                rows.with_columns(_duration="duration"),
+                ["audio", "start", "_duration"],
+                folder or Path(),
+                measure_recording,
+                names,
+                bar,
+            )
+        keys = ["audio", "start", "_duration"]
+        table = table.rename({"duration": "_duration"})
+        table = table.join(heard, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        table = table.with_columns(pl.col("duration").fill_null(pl.col("_duration").cast(pl.Float64)))
+        sources |= dict.fromkeys(names, "measured from the recordings")
+    rate = pl.when(pl.col("duration") > 0.0).then(pl.col("text_words") / pl.col("duration"))
+    sources["speaking_rate"] = "words of the reference per second"
+    table = table.with_columns(speaking_rate=rate).select(
+        pl.col("id").alias("utterance"), *(pl.col(name).cast(pl.Float64) for name in ALL_MEASURES)
+    )
+    order = rows.select(pl.col("id").alias("utterance"))
+    table = order.join(table, on="utterance", how="left", maintain_order="left")
+    for name in ALL_MEASURES:
+        if not table[name].count() and name not in missing:
+            of_text = name in COMPLEXITY or name == "speaking_rate"
+            missing[name] = (
+                "there are no reference texts"
+                if of_text and not table["text_words"].count()
+                else "no recording could be read"
+            )
+    return UtteranceMeasures(table, {name: sources[name] for name in sources if name not in missing}, missing)

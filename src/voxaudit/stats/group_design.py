@@ -75,6 +75,8 @@ class Frame:
     interaction: Categorical | None
     left_out: dict[str, int] = field(default_factory=dict)
     """How many utterances were left out, by the reason."""
+    prompt: Labels | None = None
+    """The text of every utterance, where several speakers read the same ones."""
 
     @property
     def groups(self) -> tuple[Group, ...]:

@@ -426,6 +426,27 @@ class Adjusted:
             freedoms.append(float(kish_freedom(words.sum(), (words**2).sum())))
         return tuple(np.array([one]) for one in (*variances, *freedoms))
 
+    def change(self, held: Adjusted, level: float = LEVEL) -> tuple[float, float, float]:
+        """Return how many times as high the log ratio is here as with more `held` fixed: difference, low and high.
+
+        Both are of the same utterances. A speaker pulls both ratios, mostly alike; what counts is the difference of the
+        two pulls, whose variance is estimated in each group as the guard's is.
+        """
+        from scipy.special import stdtrit
+
+        size, first = self._place[1], len(self._members[0])
+        pulls = self._fit[1] - held._fit[1]
+        free = size / max(size - held.design.shape[1], 1)
+        variances = [
+            np.array(float((pulls[some] ** 2).sum()) * free * len(pulls[some]) / max(len(pulls[some]) - 1, 1))
+            for some in (slice(first), slice(first, None))
+        ]
+        df = satterthwaite(variances[0], self._guard_parts[2][0], variances[1], self._guard_parts[3][0])
+        center = self._fit[0] - held._fit[0]
+        total = float(sum(variances))
+        reach = float(stdtrit(df, 1.0 - level / 2.0)) * np.sqrt(total) if total > _NO_SPREAD else 0.0
+        return center, center - reach, center + reach
+
     def freedom(self) -> FloatArray:
         """Return the degrees of freedom of the smaller group."""
         return np.minimum(*self._guard_parts[2:])

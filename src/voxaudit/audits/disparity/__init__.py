@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
-    """Return what a report asks: all attributes that were named, in one family."""
-    return [{"attribute": tuple(attributes)}] if attributes else []
+    """Return what a report asks: all attributes that were named, in one family, and what explains their gaps."""
+    if not attributes:
+        return []
+    measured = {"perplexity_bits", "snr"} & set(scores.frame.columns)
+    return [{"attribute": tuple(attributes), **({"explain": True} if measured else {})}]
 
 
 AUDIT = Audit(
@@ -35,6 +38,22 @@ AUDIT = Audit(
         "hold_text": Option(
             "hold fixed what is said, by sentence embeddings of this column", metavar="COLUMN"
         ),
+        "encoder": Option(
+            "the sentence encoder: minilm, or any sentence-transformers model by its name or folder",
+            metavar="NAME",
+        ),
+        "explain": Option(
+            "say what explains the gaps that are shown: what is said, how it was recorded, or neither",
+            kind="flag",
+        ),
+        "prompts": Option(
+            "an effect for every text that several speakers read, crossed with that of speakers", kind="flag"
+        ),
+        "trend": Option(
+            "attributes are numbers: a slope and a curve, in place of groups (default: where there are many values)",
+            kind="flag",
+        ),
+        "bands": Option("cut columns of numbers: age=18,30,45,65", kind="names", metavar="COLUMN=CUT,..."),
         "random": Option("an effect for every speaker; without it intervals are too narrow", kind="flag"),
         "interval": Option(
             "which interval is shown; the tables have all kinds", choices=("robust", "profile", "wald")

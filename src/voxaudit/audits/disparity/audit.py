@@ -19,6 +19,7 @@ from voxaudit.answer import (
     Forest,
     ForestRow,
     Note,
+    Points,
     Refusal,
     RefusedError,
     Table,
@@ -28,14 +29,36 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.disparity.frames import Question, embedding_controls, frames
+from voxaudit.audits.disparity.explain import (
+    Explanation,
+    explanation_findings,
+    explanation_table,
+    with_prompts,
+)
+from voxaudit.audits.disparity.explain import explain as explain_gaps
+from voxaudit.audits.disparity.frames import Question, embedding_controls, frames, prompts_of
 from voxaudit.audits.disparity.gaps import Gap, Part, compare
 from voxaudit.audits.disparity.model import Options, fit_part
 from voxaudit.audits.disparity.result import Disparity, Effect, Fit
+from voxaudit.audits.disparity.trend import (
+    Slope,
+    adjusted,
+    curves_table,
+    in_bands,
+    is_number,
+    slope_figures,
+    slope_findings,
+    slope_of,
+    slopes_table,
+)
 from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
+from voxaudit.score.meaning import MINILM
+from voxaudit.score.meaning import encoder as find_encoder
+from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.dispersion import speaker_spread
 from voxaudit.stats.group_design import Control, Frame
 from voxaudit.stats.labels import natural_order
@@ -47,6 +70,8 @@ from voxaudit.wording import as_or_than, counted, listed, percent, ratio_interva
 INTERVALS = ("robust", "profile", "wald")
 MEASURE = "wer_ratio"
 TYPICAL = "typical_speaker_ratio"
+MOST_POINTS = 500
+"""Speakers in a figure; of more, every so many."""
 UNLIKE = 1.25
 """Where the ratio of typical speakers is so many times as far from that of the rates, the answer says why."""
 LEAD = (
@@ -77,6 +102,11 @@ def disparity(
     interaction: str | None = None,
     interaction_against: str | None = None,
     hold_text: str | None = None,
+    encoder: str = MINILM,
+    explain: bool = False,
+    prompts: bool = True,
+    trend: bool = False,
+    bands: Bands = (),
     random: bool = True,
     interval: str = "robust",
     nodes: int = DEFAULT_NODES,
@@ -93,13 +123,21 @@ def disparity(
 
     Beside it stands the ratio of *typical speakers*, `exp(mu_group - mu_against)` of the model
     `errors ~ Poisson(words * exp(mu_group + theta' x + r_speaker))`, `r ~ N(0, sigma^2)` (Liu et al. 2022, Eq. 7), or
-    the same without `r` where `random` is false; utterances are then taken for independent everywhere. Its reference
-    group is `against`, or of two groups the better served one, of more the one with most speakers.
+    the same without `r` where `random` is false; utterances are then taken for independent everywhere. Where several
+    speakers read the same texts, texts have an effect, too, unless `prompts` is false: crossed with that of speakers,
+    and a gap between groups that read mostly different texts must be larger than those explain. Its reference group is
+    `against`, or of two groups the better served one, of more the one with most speakers.
+
+    An attribute in numbers with more values than are compared as groups (age, dialect density), or any number where
+    `trend` is true, has a slope, a curve and a test for any trend instead (`stats.trend`); `bands` cuts it into groups.
 
     Recognizers are answered one by one, on clean speech unless `scenario` says otherwise; `by` names other columns to
     split by. `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another.
-    `hold_text` adds sentence embeddings of a text column to the controls. With `resamples`, bootstrap intervals of the
-    ratio of rates stand beside, as Liu et al. have them. `detail` holds everything computed (`Disparity`).
+    `hold_text` adds sentence embeddings of a text column to the controls, made by the sentence `encoder` of that name.
+    With `explain`, gaps that are shown are compared again with the text, the recording and both held fixed as they
+    were measured (`score.measures`): what is said, how it was recorded, or neither explains them. With `resamples`,
+    bootstrap intervals of the ratio of rates stand beside, as Liu et al. have them. `detail` holds everything computed
+    (`Disparity`).
 
     >>> import polars as pl
     >>> rows = [
@@ -121,10 +159,12 @@ def disparity(
         source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
     )
     scores = _heard(scores, scenario, {*(by or ()), interaction})
+    if explain or set(controls) & set(ALL_MEASURES) - set(scores.frame.columns):
+        scores = scores.with_measures()
     split = _split(scores, by, several=scenario is not None and "scenario" not in (interaction, *controls))
     notes = [Note("selected", text) for text in scores.notes]
     if hold_text is not None:
-        extra, said = _text_controls(scores, hold_text, random)
+        extra, said = _text_controls(scores, hold_text, random, encoder)
         notes.append(Note("text", said))
     names = (attribute,) if isinstance(attribute, str) else tuple(attribute)
     fits: list[Fit] = []
@@ -133,30 +173,50 @@ def disparity(
     plain: list[Part] = []
     options = Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
     base = None
+    questions: dict[str, Question] = {}
+    slopes: list[Slope] = []
+    cuts = read_bands(bands)
+    for column in cuts:
+        if column not in names:
+            raise VoxauditError(f"bands name '{column}', which is not among the attributes", see=("bands",))
+        scores = in_bands(scores, scores.column(column), cuts[column])
+    held_text = () if explain else extra
+    texts = prompts_of(scores) if prompts and random else None
     heard = () if "scenario" in split else tuple(scores.scenarios)
     for name in names:
         try:
             question = Question(
                 scores.column(name), tuple(controls), split, interaction, random or _all_known(scores)
             )
+            if scores.frame.height and name not in cuts and is_number(scores, question.attribute, trend):
+                own = list(frames(scores, question, held_text))
+                slopes += [slope_of(part, name, heard, seed) for part in own]
+                continue
             if scores.frame.height:
                 scores.comparable(question.attribute)
-            own = list(frames(scores, question, extra))
+            own = list(frames(scores, question, held_text, texts))
             chosen, said_of = _against(own, question.attribute, against, scores.where)
             base = _interaction_base(own, interaction, interaction_against, scores.where)
             found = [fit_part(part, question, chosen, base, options) for part in own]
             fits += _adjusted([replace(fit, attribute=name, scenarios=heard) for fit in found])
             parts += [Part(part, name, heard) for part in own]
             notes += said_of
-            if hold_text is not None:
+            questions[name] = question
+            if hold_text is not None and not explain:
                 plain += [Part(part, name, heard) for part in frames(scores, question)]
         except RefusedError as error:
             if len(names) == 1:
                 raise
             refusals.append(error.refusal)
-    if not fits:
+    if not fits and not slopes:
         raise RefusedError(refusals[0])
+    slopes = adjusted(slopes)
+    if not fits and all(one.found is None for one in slopes) and slopes[0].refusal is not None:
+        raise RefusedError(replace(slopes[0].refusal, about=scores.where))
     gaps, changes = compare(parts, against=against, speakers=random, seed=seed, base=base)
+    if texts is not None:
+        gaps, said_of_texts = with_prompts(gaps, parts, fits)
+        notes += said_of_texts
     as_it_is, _ = compare(plain, against=against, speakers=random, seed=seed) if plain else ([], [])
     # Where several recognizers refuse, each has its own reason: findings say which.
     if len(parts) == 1 and all(gap.refusal for gap in gaps):
@@ -165,9 +225,12 @@ def disparity(
         if first is None:
             first = refuse("one_group", f"no two groups of {names[0]} occur together", about=names[0]).refusal
         raise RefusedError(replace(first, about=scores.where))
-    return _answer(
-        Disparity(interval, tuple(fits), tuple(gaps), tuple(changes)), split, notes, refusals, as_it_is, parts
-    )
+    explained: list[Explanation] = []
+    if explain:
+        explained, said_why = explain_gaps(scores, questions, gaps, extra, speakers=random, seed=seed)
+        notes += said_why
+    result = Disparity(interval, tuple(fits), tuple(gaps), tuple(changes), tuple(explained), tuple(slopes))
+    return _answer(result, split, notes, refusals, as_it_is, parts)
 
 
 def _split(scores: Scores, by: Sequence[str] | None, *, several: bool) -> tuple[str, ...]:
@@ -200,13 +263,14 @@ def _all_known(scores: Scores) -> bool:
     return not names.null_count() and not (names == "").any()
 
 
-def _text_controls(scores: Scores, column: str, random: bool) -> tuple[Sequence[Control], str]:
+def _text_controls(scores: Scores, column: str, random: bool, encoder: str) -> tuple[Sequence[Control], str]:
     """Return the text of utterances as controls; a run keeps it beside the scores, in its corpus."""
     table = scores.frame
     if column not in table.columns and scores.run is not None and column in scores.run.corpus.columns:
         texts = scores.run.corpus.select(utterance="id", **{column: column})
         table = table.join(texts, on="utterance", how="left", maintain_order="left")
-    return embedding_controls(table, column, "speaker" if random else None, where=scores.where)
+    encode = find_encoder(encoder)
+    return embedding_controls(table, column, "speaker" if random else None, where=scores.where, encode=encode)
 
 
 # The decision
@@ -316,8 +380,12 @@ def _answer(
 ) -> Answer:
     fits, gaps = result.fits, result.gaps
     spreads = {_key(part.attribute, part.frame.group): _spreads(part) for part in parts}
+    slopes = result.slopes
     tables = (
         _gaps_table(gaps, split),
+        slopes_table(slopes, split),
+        curves_table(slopes, split),
+        explanation_table(result.explained, split),
         _groups_table(fits, split, spreads),
         _text_table(as_it_is, gaps, split),
         _changes_table(result.changes, split),
@@ -339,19 +407,27 @@ def _answer(
             notes = [*notes, Note("no_model", text, see=fit.refusal.see)]
         elif fit.refusal is not None and not any(_same(fit, gap) for gap in gaps):
             refused.append(replace(fit.refusal, about=f"{_part(fit)}{fit.attribute}"))
-    attributes = listed(dict.fromkeys(fit.attribute for fit in fits))
+    refused += [
+        replace(one.refusal, about=f"{_part(one)}{one.attribute}")
+        for one in slopes
+        if one.refusal is not None
+    ]
+    asked = [*(fit.attribute for fit in fits), *(one.attribute for one in slopes)]
+    attributes = listed(dict.fromkeys(asked))
     return Answer(
         audit="disparity",
         title=f"Errors by {attributes}" + (", what is said held fixed" if as_it_is else ""),
         findings=(
             *_gap_findings(gaps, fits),
+            *explanation_findings(result.explained, _id, _keys, _who, _headlines(gaps)),
+            *slope_findings(slopes, _keys, _when),
             *_refused_findings(refusals),
             *_change_findings(result.changes),
             *(one for fit in fits for one in _typical_findings(fit)),
             *_worst(gaps, fits, refusals),
         ),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
-        figures=tuple(_figures(gaps)),
+        figures=(*_figures(gaps), *slope_figures(slopes), *_speaker_figures(fits)),
         notes=(*notes, *_unlike(gaps, fits, spreads), *_cautions(fits)),
         refusals=(*refusals, *_once(refused)),
         lead=LEAD,
@@ -372,7 +448,7 @@ def _same(fit: Fit, gap: Gap) -> bool:
     return _key(fit.attribute, fit.by) == _key(gap.attribute, gap.by)
 
 
-def _keys(one: Fit | Gap) -> dict[str, Any]:
+def _keys(one: Fit | Gap | Slope) -> dict[str, Any]:
     """Return the recognizer and scenario of a part, where it is about one."""
     heard = {"scenario": one.scenarios[0]} if len(one.scenarios) == 1 else {}
     keys = {**heard, **one.by}
@@ -383,15 +459,15 @@ def _id(one: Fit | Gap, *parts: object) -> str:
     return finding_id("disparity", *one.by.values(), *one.scenarios[: len(one.scenarios) == 1], *parts)
 
 
-def _part(one: Fit | Gap) -> str:
+def _part(one: Fit | Gap | Slope) -> str:
     return "".join(f"{value}: " for value in one.by.values())
 
 
-def _who(one: Fit | Gap, default: str = "The recognizer") -> str:
+def _who(one: Fit | Gap | Slope, default: str = "The recognizer") -> str:
     return str(one.by.get("recognizer") or default)
 
 
-def _when(one: Fit | Gap) -> str:
+def _when(one: Fit | Gap | Slope) -> str:
     """Return the start of a sentence: what was heard, and who listened."""
     scenario = _keys(one).get("scenario")
     if scenario is None and not one.scenarios:
@@ -724,7 +800,18 @@ def _gap_row(gap: Gap) -> dict[str, Any]:
     if gap.controls:
         row |= {"adjusted_wer": gap.rate, "adjusted_wer_against": gap.rate_against}
     row |= {MEASURE: gap.ratio, "low": gap.low, "high": gap.high}
+    row |= dict(zip(("low_together", "high_together"), _together(gap), strict=True))
     return row | {"p": gap.p, "p_adjusted": gap.p_adjusted, "verdict": gap.verdict.replace("_", " ")}
+
+
+def _together(gap: Gap) -> tuple[float | None, float | None]:
+    """Return limits of a ratio that hold for all comparisons at once: as much farther as `lowest` lies from `low`."""
+    ratio, low, high = map(number_or_none, (gap.ratio, gap.low, gap.high))
+    if not (ratio and low and high and gap.lowest) or gap.family == 1:
+        return low, high
+    near = math.log(ratio / low) if ratio >= 1.0 else math.log(high / ratio)
+    farther = max(1.0, (abs(math.log(ratio)) - math.log(gap.lowest)) / near) if near > 0.0 else 1.0
+    return ratio * (low / ratio) ** farther, ratio * (high / ratio) ** farther
 
 
 def _gaps_table(gaps: Sequence[Gap], split: tuple[str, ...]) -> Table:
@@ -882,6 +969,7 @@ def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
             **{name: getattr(fit, name) for name in ("se_log_sigma", "loglik", "sigma_lrt", "nodes")},
             "left_out": sum(fit.left_out.values()),
             "spread": None if fit.sigma is None else math.exp(fit.sigma),
+            "texts": None if fit.prompt_sigma is None else math.exp(fit.prompt_sigma),
             "dispersion": fit.dispersion and fit.dispersion["poisson"],
             "dispersion_within": fit.dispersion and fit.dispersion["mixed"],
             **({} if fit.lrt is None else asdict(fit.lrt)),
@@ -893,6 +981,7 @@ def _fits_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     columns = [
         *(*split, "attribute", "speakers", "utterances", "left_out"),
         ("spread", "speakers differ by a factor of", "ratio"),
+        *([("texts", "texts differ by a factor of", "ratio")] if any(row["texts"] for row in rows) else []),
         ("dispersion", "", "ratio"),
         ("dispersion_within", "within speakers", "ratio"),
         ("p", "does it matter at all? p (likelihood ratio)", "p"),
@@ -930,3 +1019,32 @@ def _figures(gaps: Sequence[Gap]) -> Iterator[Figure]:
                 Forest(tuple(rows), "times as many errors per word"),
                 "gaps",
             )
+
+
+def _speaker_figures(fits: Sequence[Fit]) -> Iterator[Figure]:
+    """Yield, for the first part of every attribute, speakers' log rates against those of a normal distribution."""
+    from scipy.special import ndtri
+
+    for name in dict.fromkeys(fit.attribute for fit in fits):
+        fit = next((one for one in fits if one.attribute == name and one.modes and one.sigma), None)
+        if fit is None or not fit.sigma:
+            continue
+        values = np.sort([mode.mode for mode in fit.modes])
+        values = values[:: -(-len(values) // MOST_POINTS)]
+        normal = fit.sigma * ndtri((np.arange(len(values)) + 0.5) / len(values))
+        ends = (float(normal[0]), float(normal[-1]))
+        part = _part(fit).rstrip(": ") or "all"
+        yield Figure(
+            f"speakers-{name}",
+            f"{name}: speakers' own log rates beside those of a normal distribution ({part})",
+            "On the line effects are normal, as the model takes them to be; speakers far off it are worth hearing.",
+            Points(
+                tuple(map(float, normal)),
+                tuple(map(float, values)),
+                (part,) * len(values),
+                "expected log rate",
+                "speaker's log rate",
+                tuple(zip(ends, ends, strict=True)),
+            ),
+            "speakers",
+        )

@@ -23,6 +23,8 @@ MOST_VALUES = 100
 SPEAKERS_PER_COMPONENT = 5
 """One principal component of the text for so many speakers: more could describe the speakers one by one."""
 MOST_COMPONENTS = 50
+SHARED = 0.5
+"""Texts are prompts where so large a share of the utterances has a text that several speakers read."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,12 @@ class Question:
     speakers: bool = True
 
 
-def frames(scores: Scores, question: Question, extra: Sequence[Control] = ()) -> Iterator[Frame]:
+def frames(
+    scores: Scores, question: Question, extra: Sequence[Control] = (), prompt: Labels | None = None
+) -> Iterator[Frame]:
     """Check the table and yield one frame for every combination of `question.by`, in order of appearance.
 
-    `extra` are control attributes that are not columns of the table.
+    `extra` are control attributes that are not columns of the table; `prompt` names the text of every row.
     """
     _check_names(scores, question)
     table, where = scores.frame, scores.where
@@ -84,6 +88,7 @@ def frames(scores: Scores, question: Question, extra: Sequence[Control] = ()) ->
             controls=tuple(one.at(keep) for one in controls),
             interaction=None if interaction is None else interaction.at(keep),
             left_out=left_out,
+            prompt=None if prompt is None else prompt.at(keep),
         )
 
 
@@ -155,6 +160,8 @@ def _speakers(scores: Scores) -> Labels:
 
 def _control(scores: Scores, name: str) -> Control:
     column = scores.frame[_plain(name)]
+    if not column.count() and (why := scores.not_measured(name)) is not None:
+        raise VoxauditError(f"{scores.where}: '{name}' was not measured: {why}", see=("controls",))
     if name != _plain(name) or column.dtype in (pl.Boolean, pl.Categorical, pl.Enum):
         return Categorical(_plain(name), labels_of(column, ordered=True))
     if column.dtype == pl.String:
@@ -203,11 +210,13 @@ def embedding_controls(
         raise VoxauditError(
             f"{where}: column '{text}' has {len(distinct)} different texts, too few to hold fixed"
         )
-    units = table[speaker].n_unique() if speaker else len(distinct)
+    several = speaker is not None and table.group_by(speaker).agg(pl.col(text).n_unique())[text].mean() >= 2.0  # type: ignore[operator]
+    # Where speakers say several texts, texts are the sample that components are estimated from, not speakers.
+    units = table[speaker].n_unique() if speaker and not several else len(distinct)
     most = min(MOST_COMPONENTS, units // SPEAKERS_PER_COMPONENT, len(distinct) - 1)
     if most < 1:
         raise VoxauditError(
-            f"{where}: {units} speakers are too few to hold fixed what they say; at least"
+            f"{where}: {units} {'texts' if several else 'speakers'} are too few to hold fixed what they say; at least"
             f" {SPEAKERS_PER_COMPONENT} are needed for one component of the text"
         )
     vectors = (encode or minilm())(distinct)
@@ -218,10 +227,31 @@ def embedding_controls(
     )
     scores = np.vstack([components, np.full(components.shape[1], np.nan)])[rows]
     names = [f"text{number + 1:02d}" for number in range(components.shape[1])]
-    whom = f"the {units:,} speakers" if speaker else f"{units:,} texts"
+    whom = f"the {units:,} speakers" if speaker and not several else f"{units:,} texts"
     said = (
         f"text of column '{text}' held fixed: {vectors.shape[1]}-dimensional sentence embeddings of"
         f" {len(distinct):,} texts, reduced to {len(names)} principal components ({100 * share:.0f} % of their"
         f" variance), at most one for {SPEAKERS_PER_COMPONENT} of {whom}"
     )
     return [Numeric(name, scores[:, number]) for number, name in enumerate(names)], said
+
+
+def prompts_of(scores: Scores) -> Labels | None:
+    """Return the text of every row as a label, where the same texts are read by several speakers; else None.
+
+    Case, marks and spaces make no other text. One text for all is no prompt: nothing varies.
+    """
+    if "speaker" not in scores.frame.columns:
+        return None
+    frame = scores.with_texts().frame
+    if "reference" not in frame.columns:
+        return None
+    text = pl.col("reference").cast(pl.String).str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", " ")
+    table = frame.select(text.str.strip_chars().alias("text"), "speaker")
+    readers = (
+        table.group_by("text").agg(speakers=pl.col("speaker").n_unique(), rows=pl.len()).drop_nulls("text")
+    )
+    shared = readers.filter(pl.col("speakers") > 1)
+    if readers.height < 2 or shared["rows"].sum() < SHARED * table.height:
+        return None
+    return labels_of(table["text"])

@@ -84,9 +84,7 @@ def compare(
     The second list are changes from the value `base` of the parts' interaction column, a family of its own. Speakers
     are the sample; where they do not count (`speakers` false) every utterance is taken for one.
     """
-    people = _number(parts, speakers)
-    # So many speakers that fewer shuffles will do: what is drawn stays bounded.
-    shuffles = Shuffles(people, min(PERMUTATIONS, max(999, _DRAWN // max(people, 1))), seed)
+    shuffles = shuffles_of(parts, speakers, seed)
     gaps: list[Gap] = []
     questions: list[tuple[Gap, Comparison]] = []
     changes: list[tuple[Gap, Comparison]] = []
@@ -137,6 +135,13 @@ def _judge(questions: Sequence[tuple[Gap, Comparison]]) -> list[Gap]:
     return [
         replace(gap, **vars(found[place]), family=len(questions)) for place, (gap, _) in enumerate(questions)
     ]
+
+
+def shuffles_of(parts: Sequence[Part], speakers: bool, seed: int) -> Shuffles:
+    """Number the speakers over all parts and return the shuffles of them."""
+    people = _number(parts, speakers)
+    # So many speakers that fewer shuffles will do: what is drawn stays bounded.
+    return Shuffles(people, min(PERMUTATIONS, max(999, _DRAWN // max(people, 1))), seed)
 
 
 def _number(parts: Sequence[Part], speakers: bool) -> int:
@@ -190,15 +195,30 @@ def _gap(part: Part, worse: str, better: str) -> Gap | None:
     return gap
 
 
-def _comparison(part: Part, gap: Gap, shuffles: Shuffles) -> tuple[Gap, Comparison] | Refusal:
+def held_fixed(part: Part, gap: Gap, shuffles: Shuffles) -> Adjusted | Refusal:
+    """Return the comparison of a gap's groups with the part's controls held fixed, or as it is where there are none."""
+    found = _comparison(part, gap, shuffles, as_adjusted=True)
+    if isinstance(found, Refusal):
+        return found
+    assert isinstance(found[1], Adjusted)
+    return found[1]
+
+
+def _comparison(
+    part: Part, gap: Gap, shuffles: Shuffles, *, as_adjusted: bool = False
+) -> tuple[Gap, Comparison] | Refusal:
     frame = part.frame
     worse, better = (frame.attribute.names.index(one.group) for one in (gap.group, gap.against))
-    if not frame.controls:
+    if not frame.controls and not as_adjusted:
         sides = [_sums(part, frame.attribute.codes == code, shuffles.speakers) for code in (worse, better)]
         return replace(gap, rate=gap.group.wer, rate_against=gap.against.wer), Rates(
             sides[0], sides[1], shuffles
         )
     terms, design = group_design(frame, part.attribute, gap.against.group)
+    # Numbers in units of their spread: the regression climbs badly where a column lies far from 0, as years do.
+    for place, term in enumerate(terms):
+        if term.kind == "control" and term.level is None and (spread := float(design[:, place].std())) > 0.0:
+            design[:, place] = (design[:, place] - design[:, place].mean()) / spread
     held = [
         place
         for place, term in enumerate(terms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,23 @@ from voxaudit.audits.disparity.result import (
     Mode,
     RatioTest,
 )
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.stats.cells import collapse
+from voxaudit.stats.crossed_glmm import CrossedFit, fit_crossed
 from voxaudit.stats.dispersion import dispersion
 from voxaudit.stats.group_design import Frame, Term, group_design
 from voxaudit.stats.labels import Labels
 from voxaudit.stats.poisson_glmm import MixedFit, NoFiniteEstimateError
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap, ratio_bootstrap
-from voxaudit.stats.ratio_intervals import intervals
-from voxaudit.stats.regression import Regression, Settings, likelihood_ratio, regress, without_columns
+from voxaudit.stats.ratio_intervals import Interval, intervals
+from voxaudit.stats.regression import (
+    Regression,
+    Settings,
+    chi2_tail,
+    likelihood_ratio,
+    regress,
+    without_columns,
+)
 from voxaudit.stats.robust import Sandwich, robust_test, speaker_freedom, speaker_sandwich
 
 FEW_SPEAKERS = 20
@@ -85,20 +94,90 @@ def fit_part(frame: Frame, question: Question, against: str, base: str | None, o
     spread = asdict(dispersion(regression))
     fit = regression.fit
     mixed: dict[str, Any] = {}
+    notes = cautions(frame, model, question.attribute, spread["mixed"])
+    loglik = regression.loglik
     if isinstance(fit, MixedFit):
         mixed = {"sigma": fit.sigma, "se_log_sigma": fit.se_log_sigma, "nodes": fit.nodes}
         mixed |= {"sigma_lrt": 2.0 * (fit.loglik - fit.loglik_without_speakers), "modes": _modes(frame, fit)}
+        if frame.prompt is not None:
+            try:
+                effects, lrt, fitted = _crossed(frame, question.attribute, against, base, model, effects)
+            except (VoxauditError, np.linalg.LinAlgError) as error:
+                notes.append(Note("no_prompts", f"no effect of texts: {one_line(error, 200)}"))
+            else:
+                mixed |= {"sigma": fitted.sigma, "prompt_sigma": fitted.prompt_sigma, "nodes": 1}
+                mixed |= {"se_log_sigma": None, "sigma_lrt": None}
+                loglik, robust = fitted.loglik, None
     return Fit(
         **shared,
         **mixed,
         effects=effects,
         controls=coefficients(model, sandwich),
-        loglik=regression.loglik,
+        loglik=loglik,
         lrt=lrt,
         robust=robust,
         dispersion=spread,
-        cautions=tuple(cautions(frame, model, question.attribute, spread["mixed"])),
+        cautions=tuple(notes),
     )
+
+
+def _crossed(
+    frame: Frame, attribute: str, against: str, base: str | None, model: Model, effects: tuple[Effect, ...]
+) -> tuple[tuple[Effect, ...], RatioTest, CrossedFit]:
+    """Fit speakers and texts as crossed effects; return the groups' effects and the test of all of them."""
+    from scipy.special import stdtr, stdtrit
+
+    regression = model.regression
+    if regression.infinite:
+        raise VoxauditError("a group or a control has no errors at all")
+    assert frame.prompt is not None
+    assert frame.speaker is not None
+    _, design = group_design(frame, attribute, against, base=base)
+    known = frame.prompt.codes >= 0
+    columns = list(regression.finite)
+    groups = [place for place, column in enumerate(columns) if model.terms[column].kind == "attribute"]
+    kept = [place for place in range(len(columns)) if place not in groups]
+    design = design[known][:, columns]
+    data = (frame.errors[known], frame.words[known])
+    who = (frame.speaker.codes[known], frame.prompt.codes[known])
+    fit = fit_crossed(*data, design, *who)
+    without = fit_crossed(*data, design[:, kept], *who)
+    chi2 = max(0.0, 2.0 * (fit.loglik - without.loglik))
+    lrt = RatioTest(chi2=chi2, df=len(groups), p=chi2_tail(chi2, len(groups)))
+    people, texts = len(frame.speaker.names), len(frame.prompt.names)
+    df = max(1.0, float(people - design.shape[1]))
+    if texts > 1 and not _within_texts(frame):
+        df = max(1.0, min(df, float(texts - 1)))
+    found = []
+    for place, effect in zip(groups, effects, strict=True):
+        estimate, se = float(fit.coefficients[place]), float(fit.standard_errors[place])
+        reach = float(stdtrit(df, 0.975)) * se
+        p = 2.0 * float(stdtr(df, -abs(estimate / se)))
+        wald = Interval(float(np.exp(estimate - reach)), float(np.exp(estimate + reach)), p, se)
+        found.append(
+            replace(
+                effect,
+                estimate=estimate,
+                se=se,
+                ratio=float(np.exp(estimate)),
+                low=wald.low,
+                high=wald.high,
+                p=p,
+                profile=None,
+                robust=None,
+                wald=wald,
+            )
+        )
+    return tuple(found), lrt, fit
+
+
+def _within_texts(frame: Frame) -> bool:
+    """Say whether every text is read by speakers of all groups: groups are then compared within texts."""
+    assert frame.prompt is not None
+    known = frame.prompt.codes >= 0
+    count = len(frame.attribute.names)
+    pairs = np.unique(frame.prompt.codes[known] * count + frame.attribute.codes[known])
+    return len(pairs) == count * len(frame.prompt.names)
 
 
 def _together(model: Model, kind: str) -> tuple[RatioTest, FTest | None, Sandwich | None]:

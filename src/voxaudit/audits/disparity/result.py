@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from voxaudit.answer import Note, Refusal
+from voxaudit.audits.disparity.explain import Explanation
 from voxaudit.audits.disparity.gaps import Gap
+from voxaudit.audits.disparity.trend import Slope
 from voxaudit.stats.group_design import Group
 from voxaudit.stats.ratio_bootstrap import RatioBootstrap
 from voxaudit.stats.ratio_intervals import Interval
@@ -97,6 +99,8 @@ class Fit:
     sigma_lrt: float | None = None
     """Twice the gain in log-likelihood by the speakers' random effect."""
     nodes: int | None = None
+    prompt_sigma: float | None = None
+    """Standard deviation of the texts' log rates, where several speakers read the same ones."""
     dispersion: dict[str, float | None] | None = None
     cautions: tuple[Note, ...] = ()
     modes: tuple[Mode, ...] = ()
@@ -115,3 +119,5 @@ class Disparity:
     fits: tuple[Fit, ...]
     gaps: tuple[Gap, ...]
     changes: tuple[Gap, ...]
+    explained: tuple[Explanation, ...] = ()
+    slopes: tuple[Slope, ...] = ()

@@ -121,6 +121,7 @@ def power(
         merge_below=merge_below,
         bands=read_bands(bands),
         age=age,
+        min_snr=float("-inf"),  # a pilot is planned with as it is
     )
     if source is None and sigma is None and base_wer is None:
         raise VoxauditError(
