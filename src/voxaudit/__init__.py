@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.compare.audit import compare as compare
     from voxaudit.audits.differential.audit import differential as differential
     from voxaudit.audits.disparity.audit import disparity as disparity
+    from voxaudit.audits.hallucination.audit import hallucination as hallucination
     from voxaudit.audits.localize.audit import localize as localize
     from voxaudit.audits.parity.audit import parity as parity
     from voxaudit.audits.power.audit import power as power
@@ -59,6 +60,7 @@ _HOMES = {
     "count_words": "voxaudit.score",
     "differential": "voxaudit.audits.differential.audit",
     "disparity": "voxaudit.audits.disparity.audit",
+    "hallucination": "voxaudit.audits.hallucination.audit",
     "load_config": "voxaudit.config",
     "localize": "voxaudit.audits.localize.audit",
     "make_recognizer": "voxaudit.recognize",

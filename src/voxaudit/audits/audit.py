@@ -150,6 +150,7 @@ _BUILT_IN = (
     "parity",
     "differential",
     "localize",
+    "hallucination",
     "stutter",
     "attack",
     "breaking",

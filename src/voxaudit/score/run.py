@@ -22,7 +22,7 @@ def score_run(run: Run, normalizer: str = "basic") -> pl.DataFrame:
     """
     chosen = find_normalizer(normalizer)
     corpus = run.corpus
-    silent = _silent(run.config["scenarios"])
+    silent = silent_scenarios(run.config["scenarios"])
 
     def chunks() -> Iterator[pl.DataFrame]:
         for chunk in run.transcript_chunks():
@@ -34,7 +34,8 @@ def score_run(run: Run, normalizer: str = "basic") -> pl.DataFrame:
     return Run(run.folder).scores
 
 
-def _silent(scenarios: Sequence[str]) -> list[str]:
+def silent_scenarios(scenarios: Sequence[str]) -> list[str]:
+    """Return the scenarios in which nobody speaks."""
     names = {scenario: scenario.partition(":")[0] for scenario in scenarios}
     known = set(PERTURBATIONS.names())
     return [
