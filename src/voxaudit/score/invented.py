@@ -27,8 +27,8 @@ PHONES_PER_WORD = 3.0
 """Sounds that a word has at least for its stretch to be far from what was said."""
 
 FASTEST = 32.0
-"""Letters per second that no person reaches: some 7 words of English, 9 syllables. No answer of a service to a real call
-(14,558) and no reference was as fast; the fastest reference had 14 beyond the first `SLACK` letters."""
+"""Letters per second that no person reaches: some 7 words of English, 9 syllables. No answer of a service to a real
+call (14,558) and no reference was as fast; the fastest reference had 14 beyond the first `SLACK` letters."""
 
 SLACK = 16.0
 """Letters that are free: a recording may be cut in the middle of a word, and durations are rounded."""
@@ -71,8 +71,8 @@ def unsupported(said: str, heard: str, fewest: int = FEWEST_WORDS) -> list[Stret
 
     Words are aligned; where they differ, the sounds of what was heard are aligned with those of what was said. The
     score of a stretch is the number of sounds that were put in, less one for each word that was lost there: what
-    replaces speech is a mishearing rather than an invention. A stretch has at least `fewest` words and `3 * fewest` such sounds.
-    Words that only say again what stands beside them are left out: they are repetitions.
+    replaces speech is a mishearing rather than an invention. A stretch has at least `fewest` words and `3 * fewest`
+    such sounds. Words that only say again what stands beside them are left out: they are repetitions.
 
     >>> unsupported("he is fixing his bicycle", "he is fixing his bicycle phoenix unicorn werewolf")
     [Stretch(start=5, stop=8, score=21.0, words=3)]
