@@ -79,6 +79,8 @@ def unsupported(said: str, heard: str, fewest: int = FEWEST_WORDS) -> list[Stret
     >>> unsupported("i know what you mean", "eye no watt yew mien")
     []
     """
+    if heard.count(" ") + 1 < fewest:
+        return []
     return [one for one in _differences(said, heard) if _counts(one, fewest)]
 
 

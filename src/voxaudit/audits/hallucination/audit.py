@@ -32,9 +32,9 @@ from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.run import Run
 from voxaudit.score.invented import (
+    FASTEST,
     FEWEST_WORDS,
-    Loop,
-    Stretch,
+    SLACK,
     find_loops,
     heard_by_most,
     heard_by_nobody_else,
@@ -247,71 +247,68 @@ def detect(
     said = normalize_column(frame["reference"], rule).to_list()
     scenarios = frame["scenario"].to_list()
     silent = set(silent_scenarios(frame["scenario"].unique().to_list()))
-    ids = frame["utterance"].to_list()
-    others = _others(frame, heard)
+    ids, names = frame["utterance"].to_list(), frame["recognizer"].to_list()
     quiet = set(quiet)
-    counts: dict[str, list[float]] = {
-        f"{kind}_{what}": [] for kind in KINDS for what in ("words", "cases", "minutes")
-    }
-    cases: list[dict[str, object]] = []
-    alone = doubtful = 0
     # "Mhm" is speech, though no word is left of it; a reference of marks alone is none.
-    wordless = [text is not None and not any(map(str.isalnum, text)) for text in frame["reference"].to_list()]
-    names = frame["recognizer"].to_list()
+    nobody = [
+        scenario in silent or id_ in quiet or (text is not None and not any(map(str.isalnum, text)))
+        for scenario, id_, text in zip(scenarios, ids, frame["reference"].to_list(), strict=True)
+    ]
+    others = _others(frame, heard)
+    alone = np.zeros(frame.height, dtype=bool)
+    cases: list[tuple[int, str, int, int, int]] = []
+    doubtful = 0
     for row, seconds in enumerate(frame["duration"].to_list()):
         text, reference = heard[row], said[row]
-        nobody = scenarios[row] in silent or ids[row] in quiet or wordless[row]
-        same = others.get((ids[row], scenarios[row]), [])
-        rest = [other for name, other in same if name != names[row]]
-        found: dict[str, list[tuple[int, int, int]]] = {kind: [] for kind in KINDS}
-        minutes = dict.fromkeys(KINDS, 0.0 if nobody else seconds / 60.0)
-        if nobody:
-            minutes["silence"] = seconds / 60.0
+        if nobody[row]:
             size = len(text.split())
-            found["silence"] = [(0, size, size)] if size else []
-        else:
-            minutes["silence"] = 0.0
-            found["loops"] = _places(find_loops(text, reference))
-            if reference is not None:
-                stretches = unsupported(reference, text, fewest)
+            cases += [(row, "silence", 0, size, size)] if size else []
+            continue
+        if len(text) > SLACK + FASTEST * seconds and (many := words_too_many(text, seconds)):
+            cases.append((row, "too_fast", 0, len(text.split()), many))
+        if text == reference:  # most trials: nothing can be invented
+            continue
+        cases += [(row, "loops", one.start, one.stop, one.words) for one in find_loops(text, reference)]
+        same = others.get((ids[row], scenarios[row]), ())
+        if reference is not None:
+            stretches = unsupported(reference, text, fewest)
+            if stretches:
+                rest = [other for name, other in same if name != names[row]]
                 sure = [one for one in stretches if not heard_by_most(one, text, rest, fewest)]
                 doubtful += len(stretches) - len(sure)
-                found["unsupported"] = _places(sure)
-            elif rest:
-                found["unsupported"] = _places(heard_by_nobody_else(text, rest, fewest))
-            else:
-                minutes["unsupported"] = 0.0
-                alone += 1
-            many = words_too_many(text, seconds)
-            found["too_fast"] = [(0, len(text.split()), many)] if many else []
-        for kind in KINDS:
-            counts[f"{kind}_words"].append(sum(words for _, _, words in found[kind]))
-            counts[f"{kind}_cases"].append(len(found[kind]))
-            counts[f"{kind}_minutes"].append(minutes[kind])
-            cases += [
-                {
-                    **{
-                        "recognizer": names[row],
-                        "scenario": scenarios[row],
-                        "utterance": ids[row],
-                        "kind": kind,
-                    },
-                    **{"words": words, "start": start, "stop": stop, "heard": _marked(text, start, stop)},
-                    "reference": frame["reference"][row],
-                }
-                for start, stop, words in found[kind]
-            ]
-    columns = [
-        pl.Series(name, values, dtype=pl.Float64 if name.endswith("minutes") else pl.Int64)
-        for name, values in counts.items()
+                stretches = sure
+        else:
+            rest = [other for name, other in same if name != names[row]]
+            alone[row] = not rest
+            stretches = heard_by_nobody_else(text, rest, fewest)
+        cases += [(row, "unsupported", one.start, one.stop, one.words) for one in stretches]
+    columns = []
+    minutes, silence = frame["duration"].to_numpy() / 60.0, np.array(nobody)
+    for kind in KINDS:
+        own = [case for case in cases if case[1] == kind]
+        rows = np.array([case[0] for case in own], dtype=np.int64)
+        words = np.bincount(rows, [case[4] for case in own], frame.height).astype(np.int64)
+        could = silence if kind == "silence" else ~silence & ~alone if kind == "unsupported" else ~silence
+        columns += [
+            pl.Series(f"{kind}_words", words),
+            pl.Series(f"{kind}_cases", np.bincount(rows, minlength=frame.height)),
+            pl.Series(f"{kind}_minutes", np.where(could, minutes, 0.0)),
+        ]
+    listed = [
+        {
+            **{"recognizer": names[row], "scenario": scenarios[row], "utterance": ids[row], "kind": kind},
+            **{"words": words, "start": start, "stop": stop, "heard": _marked(heard[row], start, stop)},
+            "reference": frame["reference"][row],
+        }
+        for row, kind, start, stop, words in cases
     ]
     notes = []
-    if alone:
+    if alone.any():
         text = (
-            f"{counted(alone, 'trial')} without reference and without a second recognizer: no unsupported words were"
-            " looked for there"
+            f"{counted(int(alone.sum()), 'trial')} without reference and without a second recognizer: no unsupported"
+            " words were looked for there"
         )
-        notes.append(Note("no_references", text, {"trials": alone}))
+        notes.append(Note("no_references", text, {"trials": int(alone.sum())}))
     if doubtful:
         text = (
             f"{counted(doubtful, 'stretch')} left out that most other recognizers heard too: there the reference is in"
@@ -327,11 +324,7 @@ def detect(
         "heard": pl.String,
         "reference": pl.String,
     }
-    return frame.with_columns(columns), pl.DataFrame(cases, schema=schema), notes
-
-
-def _places(found: Sequence[Stretch] | Sequence[Loop]) -> list[tuple[int, int, int]]:
-    return [(one.start, one.stop, one.words) for one in found]
+    return frame.with_columns(columns), pl.DataFrame(listed, schema=schema), notes
 
 
 def _others(frame: pl.DataFrame, heard: Sequence[str]) -> dict[tuple[str, str], list[tuple[str, str]]]:
