@@ -12,6 +12,7 @@ from voxaudit.score.invented import (
     heard_by_most,
     heard_by_nobody_else,
     unsupported,
+    witnesses,
     words_too_many,
 )
 
@@ -45,6 +46,7 @@ def test_without_references_only_what_nobody_else_heard_counts() -> None:
     assert [one.start for one in heard_by_nobody_else(heard, ["open the door", "open a door"])] == [3]
     assert heard_by_nobody_else(heard, ["open the door", "the door thank you for watching"]) == []
     assert heard_by_nobody_else(heard, []) == []
+    assert witnesses(heard, ["", "the", "open a door"]) == ["open a door"]
 
 
 def test_most_others_put_the_reference_in_doubt() -> None:

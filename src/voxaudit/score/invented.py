@@ -176,6 +176,19 @@ def heard_by_nobody_else(heard: str, others: Sequence[str], fewest: int = FEWEST
     return found
 
 
+def witnesses(heard: str, others: Sequence[str]) -> list[str]:
+    """Return the other transcripts that share two words in place with this one: who heard nothing contradicts nothing.
+
+    >>> witnesses("good day thank you for watching", ["good day", "", "the"])
+    ['good day']
+    """
+
+    def shared(other: str) -> int:
+        return sum(len(edit.reference) for edit in align_words(other, heard) if edit.kind == "equal")
+
+    return [other for other in others if other and shared(other) >= 2]
+
+
 def heard_by_most(stretch: Stretch, heard: str, others: Sequence[str], fewest: int = FEWEST_WORDS) -> bool:
     """Say whether at least half of two or more other transcripts support a stretch: then the reference is in doubt."""
     if len(others) < 2:

@@ -39,6 +39,7 @@ from voxaudit.score.invented import (
     heard_by_most,
     heard_by_nobody_else,
     unsupported,
+    witnesses,
     words_too_many,
 )
 from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column
@@ -102,10 +103,10 @@ def hallucination(
     speaker, reference and attributes. Words are counted per minute of audio. Nobody speaks under scenarios without
     speech, where the reference is empty, and, with `listen`, where a voice activity detector finds no speech in a run's
     recording. Unsupported stretches have at least `fewest` words; without references they are those that no other
-    recognizer heard in the same audio, and with them those do not count that most of the others heard too. Rates are
-    sums over sums; intervals and tests take speakers as the sample (`stats.rates`, `stats.group_ratios`: a Poisson
-    model with minutes as exposure, and clusters). Groups of `attributes` are compared with the largest one, all
-    questions being one family.
+    recognizer heard in the same audio (those count that share two words with it), and with them those do not count that
+    most of the others heard too. Rates are sums over sums; intervals and tests take speakers as the sample
+    (`stats.rates`, `stats.group_ratios`: a Poisson model with minutes as exposure, and clusters). Groups of
+    `attributes` are compared with the largest one, all questions being one family.
 
     >>> rows = {"utterance": ["a", "b"], "duration": [2.0, 4.0], "reference": ["", "good day"]}
     >>> table = pl.DataFrame(rows | {"text": ["thank you", "good day thank you for watching"]})
@@ -278,7 +279,7 @@ def detect(
                 doubtful += len(stretches) - len(sure)
                 stretches = sure
         else:
-            rest = [other for name, other in same if name != names[row]]
+            rest = witnesses(text, [other for name, other in same if name != names[row]])
             alone[row] = not rest
             stretches = heard_by_nobody_else(text, rest, fewest)
         cases += [(row, "unsupported", one.start, one.stop, one.words) for one in stretches]
@@ -305,8 +306,8 @@ def detect(
     notes = []
     if alone.any():
         text = (
-            f"{counted(int(alone.sum()), 'trial')} without reference and without a second recognizer: no unsupported"
-            " words were looked for there"
+            f"{counted(int(alone.sum()), 'trial')} without reference and without a second recognizer that heard the"
+            " same speech: no unsupported words were looked for there"
         )
         notes.append(Note("no_references", text, {"trials": int(alone.sum())}))
     if doubtful:
