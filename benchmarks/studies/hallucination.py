@@ -204,7 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reference", type=Path, default=Path("../shared/reference"))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--worlds", type=int, default=200)
+    parser.add_argument("--worlds", type=int, default=100)
     parser.add_argument("--docs", type=Path)
     args = parser.parse_args()
     pairs = pl.read_csv(args.reference / "hallucination" / "shallow_pairs.csv")
