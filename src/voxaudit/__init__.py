@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.differential.audit import differential as differential
     from voxaudit.audits.disfluent.audit import disfluent as disfluent
     from voxaudit.audits.disparity.audit import disparity as disparity
+    from voxaudit.audits.hallucination.audit import hallucination as hallucination
     from voxaudit.audits.localize.audit import localize as localize
     from voxaudit.audits.parity.audit import parity as parity
     from voxaudit.audits.power.audit import power as power
@@ -62,6 +63,7 @@ _HOMES = {
     "differential": "voxaudit.audits.differential.audit",
     "disfluent": "voxaudit.audits.disfluent.audit",
     "disparity": "voxaudit.audits.disparity.audit",
+    "hallucination": "voxaudit.audits.hallucination.audit",
     "load_config": "voxaudit.config",
     "localize": "voxaudit.audits.localize.audit",
     "make_recognizer": "voxaudit.recognize",

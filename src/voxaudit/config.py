@@ -55,6 +55,8 @@ GATES: dict[str, tuple[str, ...]] = {
     "category_nwerd": BOUNDS,
     "worst_group_ratio": ("lower", "point", "upper"),
     "max_failures": ("point",),
+    "silence_words_per_minute": BOUNDS,
+    "unsupported_words_per_minute": BOUNDS,
     "differential": ("point",),
 }
 """The gates with a limit, and the bounds each can be judged by, the usual one first. `docs/report.md` explains them."""

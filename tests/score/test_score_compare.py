@@ -15,7 +15,7 @@ from voxaudit.score.show import alignment_block, display_width
 def test_every_normalizer_is_applied_to_the_same_text() -> None:
     said, heard = pl.Series(["I'm, um, here at five", "Stop!"]), pl.Series(["i am here at 5", "stop"])
     rates = {rate.normalizer: rate for rate in normalizer_sensitivity(said, heard, "basic")}
-    assert list(rates) == ["basic@1", "whisper-en@1", "keep-fillers@1", "none@1"]
+    assert list(rates) == ["basic@1", "whisper-en@1", "keep-fillers@1", "spoken-en@1", "none@1"]
     # basic: "im um here at five" against "i am here at 5": three substitutions in 6 words with "stop".
     assert (rates["basic@1"].words, rates["basic@1"].wer, rates["basic@1"].change) == (6, 0.5, 0.0)
     assert (rates["whisper-en@1"].words, rates["whisper-en@1"].wer, rates["whisper-en@1"].change) == (

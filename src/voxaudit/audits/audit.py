@@ -151,6 +151,7 @@ _BUILT_IN = (
     "slices",
     "differential",
     "localize",
+    "hallucination",
     "stutter",
     "disfluent",
     "attack",

@@ -67,7 +67,17 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
         ),
     ),
     (Choice("Can people who stutter use it?", (("stutter", ""),)),),
-    (Choice("Does it make things up?", (("robustness", "words_per_minute"),)),),
+    (
+        Choice(
+            "Does it make things up?",
+            (
+                ("robustness", "words_per_minute"),
+                ("hallucination", "unsupported_words_per_minute"),
+                ("hallucination", "loops_words_per_minute"),
+            ),
+        ),
+    ),
+    (Choice("How far can the figures be trusted?", (("accuracy", "normalizer_difference"),)),),
 )
 """Of several choices the first that has an answer is asked: which recognizer is better needs two and their words."""
 

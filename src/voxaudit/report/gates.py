@@ -20,6 +20,8 @@ MEASURES = {
     "category_nwerd": ("robustness", "worst_category_nwerd"),
     "worst_group_ratio": ("disparity", "worst_group_ratio"),
     "max_failures": ("accuracy", "failures"),
+    "silence_words_per_minute": ("hallucination", "silence_words_per_minute"),
+    "unsupported_words_per_minute": ("hallucination", "unsupported_words_per_minute"),
 }
 """Gates of single recognizers, and the finding that each looks at: audit and measure."""
 
@@ -29,6 +31,8 @@ ABSENT = {
     "category_nwerd": "no category of disturbances has an NWERD; measure difficulties with `voxaudit quality RUN`",
     "worst_group_ratio": "no attribute was named whose groups could be compared",
     "max_failures": "nothing was heard",
+    "silence_words_per_minute": "there is no audio without speech; use the scenario `silence`",
+    "unsupported_words_per_minute": "there are neither references nor two recognizers",
     "differential": "no attribute was named whose groups could be compared",
 }
 """Why there is no finding to look at."""

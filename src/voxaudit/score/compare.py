@@ -10,13 +10,20 @@ from typing import TypeVar
 import polars as pl
 
 from voxaudit.score.align import align_words
-from voxaudit.score.normalize import NORMALIZERS, UNSPACED, Normalizer, normalizer, without_spaces
+from voxaudit.score.normalize import (
+    NORMALIZERS,
+    UNSPACED,
+    Normalizer,
+    language_of,
+    normalizer,
+    without_spaces,
+)
 from voxaudit.score.table import score_columns, total
 
 Key = TypeVar("Key", str, tuple[str, str])
 
-LARGE_CHANGE = 0.10
-"""A normalizer that moves the word error rate by more than this, relatively, deserves a word."""
+LARGE_CHANGE = 0.20
+"""Normalizers that disagree by more than this share of the word error rate decide more than a recognizer does."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +55,19 @@ def normalizer_sensitivity(
 ) -> list[NormalizerRate]:
     """Return the rates of two columns of raw text under every normalizer, the chosen one first.
 
-    `unspaced` is among them only where there is text without spaces: elsewhere it is `basic`.
+    `unspaced` is among them only where there is text without spaces: elsewhere it is `basic`. The rules of one
+    language are among them where the chosen one is of that language, those of English where it is of none.
     """
     first = normalizer(chosen)
-    rules = [first, *(rule for rule in (among or NORMALIZERS.values()) if rule.name != first.name)]
+    language = language_of(first) or "en"
+    rules = [
+        first,
+        *(
+            rule
+            for rule in (among or NORMALIZERS.values())
+            if rule.name != first.name and language_of(rule) in (None, language)
+        ),
+    ]
     if first.name != UNSPACED and not any(without_spaces(text) for text in references.drop_nulls()):
         rules = [rule for rule in rules if rule.name != UNSPACED]
     rates: list[NormalizerRate] = []
@@ -67,6 +83,21 @@ def normalizer_sensitivity(
             )
         )
     return rates
+
+
+def disagreement(rates: Iterable[NormalizerRate]) -> tuple[NormalizerRate, NormalizerRate] | None:
+    """Return the lowest and the highest rate where they differ by more than a fifth of the chosen one's (the first).
+
+    `none` is left out: nobody reports a rate in which a comma is an error. None where the choice decides little.
+    """
+    first, *others = rates
+    known = [
+        one for one in (first, *others) if one.wer is not None and not one.normalizer.startswith("none@")
+    ]
+    if first.wer is None or len(known) < 2:
+        return None
+    low, high = (pick(known, key=lambda one: one.wer or 0.0) for pick in (min, max))
+    return (low, high) if (high.wer or 0.0) - (low.wer or 0.0) > LARGE_CHANGE * first.wer else None
 
 
 def frequent_edits(said: Iterable[str], heard: Iterable[str], most: int = 5) -> FrequentEdits:

@@ -18,6 +18,7 @@ import polars as pl
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
+from voxaudit.score.spoken import LANGUAGES, speaker_of
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,16 @@ def normalizer(name: str | Normalizer) -> Normalizer:
             f" Use {found.name}, or the version of voxaudit that had it"
         )
     return found
+
+
+def language_of(rule: Normalizer) -> str | None:
+    """Return the code of the one language that a normalizer is made for, None where it is for any.
+
+    >>> language_of(normalizer("whisper-en")), language_of(normalizer("basic"))
+    ('en', None)
+    """
+    code = rule.name.rpartition("-")[2]
+    return code if code in LANGUAGES else None
 
 
 def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
@@ -229,6 +240,16 @@ NORMALIZERS: dict[str, Normalizer] = {
             1,
             "as basic; in Chinese, Japanese, Thai, Lao, Khmer, Burmese every character counts as a word",
             _unspaced,
+        ),
+        *(
+            Normalizer(
+                f"spoken-{language}",
+                1,
+                f"as it is said aloud, {name}: numbers digit by digit, acronyms as letters, addresses, times, amounts;"
+                " drops um and uh",
+                speaker_of(language),
+            )
+            for language, name in LANGUAGES.items()
         ),
         Normalizer("none", 1, "the text as it is; only white space is evened out", _none),
     )

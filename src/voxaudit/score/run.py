@@ -29,7 +29,7 @@ def score_run(run: Run, normalizer: str = "basic", *, progress: bool = False) ->
     """
     chosen = find_normalizer(normalizer)
     corpus = run.corpus
-    silent = _silent(run.config["scenarios"])
+    silent = silent_scenarios(run.config["scenarios"])
 
     measures = run_measures(run, progress=progress)
 
@@ -77,7 +77,8 @@ def _key(row: tuple[object, ...]) -> str:
     return hashlib.blake2b(repr((_VERSION, *row)).encode(errors="replace"), digest_size=8).hexdigest()
 
 
-def _silent(scenarios: Sequence[str]) -> list[str]:
+def silent_scenarios(scenarios: Sequence[str]) -> list[str]:
+    """Return the scenarios in which nobody speaks."""
     names = {scenario: scenario.partition(":")[0] for scenario in scenarios}
     known = set(PERTURBATIONS.names())
     return [

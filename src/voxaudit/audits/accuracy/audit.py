@@ -23,6 +23,7 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.concentrated import COLUMNS_SHOWN, NO_ERRORS, concentration_notes, one_utterance
+from voxaudit.audits.normalizers import run_sensitivity
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import aside
@@ -92,7 +93,7 @@ def accuracy(
     pooled = _pooled(scores, names)
     findings = [*_rates(rates, names, pooled, scores.on_whom), *_worst(scores, rates, names, confidence)]
     if whole:
-        findings += _unheard(scores)
+        findings += [*_unheard(scores), *run_sensitivity(scores)]
     tables = [_table(rates, names), _concentration_table(rates, names)]
     if whole and (failed := _failures(scores)).height:
         tables.append(_failures_table(failed))

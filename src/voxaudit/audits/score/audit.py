@@ -12,10 +12,11 @@ from voxaudit.answer import Answer, Column, Finding, Note, Table, finding_id, nu
 from voxaudit.audits.accuracy.audit import error_rates, shown_keys
 from voxaudit.audits.audit import asks
 from voxaudit.audits.concentrated import NO_ERRORS, concentration_notes, one_utterance
+from voxaudit.audits.normalizers import normalizer_finding
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError
 from voxaudit.score.align import COUNT_COLUMNS, align_words
-from voxaudit.score.compare import LARGE_CHANGE, NormalizerRate, frequent_edits, normalizer_sensitivity
+from voxaudit.score.compare import NormalizerRate, frequent_edits, normalizer_sensitivity
 from voxaudit.score.files import Missing, Pairs, read_pairs
 from voxaudit.score.normalize import UNSPACED, normalize_column, without_spaces
 from voxaudit.score.normalize import normalizer as find_normalizer
@@ -24,7 +25,7 @@ from voxaudit.score.show import alignment_block
 from voxaudit.score.table import total
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.tables import require_columns, write_table
-from voxaudit.wording import counted, percent, percent_interval
+from voxaudit.wording import counted, percent_interval
 
 SENSITIVITY_ROWS = 5_000
 """The normalizers are compared on at most so many utterances: OpenAI's takes a second for every 5,000 texts."""
@@ -103,7 +104,6 @@ def score_files(
     rates = normalizer_sensitivity(
         pairs.references.gather_every(sample), pairs.hypotheses.gather_every(sample), chosen.id
     )
-    notes += _moved(rates)
     said, heard = (normalize_column(texts, chosen) for texts in (pairs.references, pairs.hypotheses))
     tables = [_measures(table, finding), _frequent(said, heard)]
     if split:
@@ -116,7 +116,7 @@ def score_files(
         audit="score",
         title=f"{counted(len(pairs), 'utterance')}, text normalized with {chosen.id}",
         question={"normalizer": chosen.id},
-        findings=(finding,),
+        findings=(finding, *normalizer_finding("score", rates)),
         tables=[one for one in tables if one.frame.height],  # type: ignore[arg-type]
         notes=tuple(notes),
         detail=table,
@@ -248,20 +248,6 @@ def _normalizers(rates: Sequence[NormalizerRate], utterances: int) -> Table:
     ]
     title = f"The same transcripts under every normalizer ({counted(utterances, 'utterance')})"
     return tabulate("normalizers", title, [asdict(rate) for rate in rates], columns)
-
-
-def _moved(rates: Sequence[NormalizerRate]) -> list[Note]:
-    """Say where the choice of a normalizer moves the rate by much."""
-    known = [(rate.wer, rate) for rate in rates if rate.wer is not None]
-    # No relative change can be given where the chosen normalizer leaves no error: then any error is a change.
-    if not any(bool(wer) if rate.change is None else abs(rate.change) > LARGE_CHANGE for wer, rate in known):
-        return []
-    (least, low), (most, high) = min(known, key=lambda one: one[0]), max(known, key=lambda one: one[0])
-    text = (
-        f"The choice of normalizer moves the WER by more than {100 * LARGE_CHANGE:.0f} %: from {percent(least)}"
-        f" ({low.normalizer}) to {percent(most)} ({high.normalizer}). Name it with the figure."
-    )
-    return [Note("normalizer", text, {"low": least, "high": most}, see=("normalizer",))]
 
 
 def _alignments(

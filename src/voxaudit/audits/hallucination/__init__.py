@@ -1,0 +1,42 @@
+"""Hallucination: words that nobody said, as four rates that are never one score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from voxaudit.audits.audit import OPTIONS, Audit, Option
+
+if TYPE_CHECKING:
+    from voxaudit.audits.scores import Scores
+
+
+def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str, Any]]:
+    """Return what a report asks: everything that was heard, with the attributes that were named."""
+    frame = scores.with_durations().frame
+    known = "duration" in frame.columns and frame["duration"].null_count() < frame.height
+    return [{"attributes": tuple(attributes)}] if known else []
+
+
+AUDIT = Audit(
+    name="hallucination",
+    title="Words that nobody said",
+    summary="words that nobody said: in silence, far from what was said, in loops, too fast; by group",
+    function="voxaudit.audits.hallucination.audit:hallucination",
+    example=("runs/first", {"attributes": ("gender",)}),
+    questions=questions,
+    source_help="a run's folder, or a table of transcripts with their durations (csv, tsv, jsonl, parquet)",
+    options={
+        "normalizer": OPTIONS["normalizer"].noting("default: the spoken form of the language, else basic"),
+        "attributes": replace(
+            OPTIONS["attributes"].noting("their groups are compared"), metavar="COLUMN,..."
+        ),
+        "fewest": Option(
+            "words of the shortest stretch that counts as unsupported", kind="count", metavar="N", at_least=1
+        ),
+        "listen": Option(
+            "find recordings in which nobody speaks by a voice activity detector (a run only)", kind="flag"
+        ),
+    },
+)

@@ -1,0 +1,549 @@
+"""Hallucination: four rates of words that nobody said, per minute of audio, with speakers as the sample.
+
+Where nobody speaks, in stretches that nothing said there sounds like, in loops, and beyond what can be said in the
+time. They are reported apart: on real transcripts loops find one hallucination in fifty, and a run of words where
+nobody speaks is of another making than one in the middle of a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from voxaudit.answer import (
+    Answer,
+    Finding,
+    Note,
+    Refusal,
+    Table,
+    finding_id,
+    number_or_none,
+    refuse,
+    tabulate,
+)
+from voxaudit.audio import read as read_audio
+from voxaudit.audits.audit import asks
+from voxaudit.audits.scores import Names, Scores, Source, Transcripts
+from voxaudit.corpus import Corpus
+from voxaudit.errors import VoxauditError
+from voxaudit.run import Run
+from voxaudit.score.invented import (
+    FASTEST,
+    FEWEST_WORDS,
+    SLACK,
+    find_loops,
+    heard_by_most,
+    heard_by_nobody_else,
+    unsupported,
+    witnesses,
+    words_too_many,
+)
+from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.score.run import silent_scenarios
+from voxaudit.score.speech_activity import seconds_of_speech
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.group_ratios import Rates, judge
+from voxaudit.stats.permutations import LEVEL, Shuffles
+from voxaudit.stats.rates import rate_intervals
+from voxaudit.wording import counted, named, p_value
+
+NAME = "hallucination"
+KINDS = ("silence", "unsupported", "loops", "too_fast")
+LISTENED = "listened"
+SHORTEST_SPEECH = 0.15
+"""Seconds of speech under which nobody is taken to speak in a recording."""
+CONTEXT = 4
+"""Words shown before and behind a case."""
+FEWEST_CASES = 5
+"""Cases of a kind under which groups are not compared."""
+MOST_CASES = 200
+"""Cases that are listed."""
+FAMILY = "groups"
+
+TITLES = {
+    "silence": "words where nobody speaks",
+    "unsupported": "words that nothing said there sounds like",
+    "loops": "words in loops",
+    "too_fast": "words beyond what can be said in the time",
+}
+"""What is counted, by kind."""
+MEASURES = {kind: f"{kind}_words_per_minute" for kind in KINDS}
+LEAD = (
+    "Words that nobody said, counted four ways and per minute of audio: where nobody speaks (per minute of such audio),"
+    " in stretches that are far in sound from what was said there, in pieces that are repeated again and again, and"
+    " beyond what a person can say in the time. In brackets: the 95 % interval, speakers being the sample."
+)
+
+
+@asks(NAME)
+def hallucination(
+    source: Source,
+    *,
+    attributes: str | Sequence[str] = (),
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    normalizer: str | None = None,
+    fewest: int = FEWEST_WORDS,
+    listen: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Answer:
+    """Return four rates of words that nobody said, for every recognizer and scenario, and compare groups.
+
+    The source is a run, or a table with utterance, text, duration (seconds), and what there is of recognizer, scenario,
+    speaker, reference and attributes. Words are counted per minute of audio. Nobody speaks under scenarios without
+    speech, where the reference is empty, and, with `listen`, where a voice activity detector finds no speech in a run's
+    recording. Unsupported stretches have at least `fewest` words; without references they are those that no other
+    recognizer heard in the same audio (those count that share two words with it), and with them those do not count that
+    most of the others heard too. Rates are sums over sums; intervals and tests take speakers as the sample
+    (`stats.rates`, `stats.group_ratios`: a Poisson model with minutes as exposure, and clusters). Groups of
+    `attributes` are compared with the largest one, all questions being one family.
+
+    >>> rows = {"utterance": ["a", "b"], "duration": [2.0, 4.0], "reference": ["", "good day"]}
+    >>> table = pl.DataFrame(rows | {"text": ["thank you", "good day thank you for watching"]})
+    >>> for finding in hallucination(table).findings[:2]:
+    ...     print(finding.sentence)
+    recognizer writes 60.0 words per minute where nobody speaks: 1 case in 0.0 minutes.
+    recognizer writes 60.0 words per minute that nothing said there sounds like: 1 case in 0.1 minutes.
+    """
+    read = _read(
+        source,
+        columns,
+        recognizer=recognizer,
+        scenario=scenario,
+        corpus=corpus,
+        language=language,
+        where=where,
+    )
+    rule = find_normalizer(normalizer or _usual(read))
+    notes = [Note("normalizer", f"texts were made alike with the normalizer {rule.id}", see=("normalizer",))]
+    frame, left_out = _usable(read)
+    notes += left_out
+    quiet: Sequence[str] = ()
+    if listen:
+        quiet, said = silent_utterances(read.run, frame["utterance"].unique().to_list())
+        notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
+    trials, cases, more = detect(frame, rule, fewest, quiet)
+    notes += more
+    refusals: list[Refusal] = []
+    rates, over_all = (
+        read.in_order(_rates(trials, by, confidence)) for by in (["recognizer", "scenario"], ["recognizer"])
+    )
+    findings = list(_findings(read, over_all))
+    tables = [
+        _rate_table("rates", "Invented words by recognizer", over_all, []),
+        _rate_table("scenarios", "Invented words by scenario", rates, ["scenario"]),
+    ]
+    if len(read.scenarios) < 2:
+        tables = tables[:1]
+    asked = [attributes] if isinstance(attributes, str) else list(attributes)
+    compared: list[Finding] = []
+    for name in asked:
+        column = read.column(name)
+        tables.append(
+            _rate_table(
+                f"groups-{name}",
+                f"Invented words by {name}",
+                _rates(
+                    trials.with_columns(group=trials[column].cast(pl.String)),
+                    ["recognizer", "group"],
+                    confidence,
+                ),
+                ["group"],
+            )
+        )
+    if asked:
+        compared, refusals = _compared(read, trials, asked, seed)
+    tables.append(_case_table(cases))
+    return Answer(
+        audit=NAME,
+        title="Words that nobody said",
+        question={"normalizer": rule.id},
+        findings=(*findings, *compared),
+        tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
+        notes=tuple(notes),
+        refusals=tuple(refusals),
+        lead=LEAD,
+        detail=trials,
+    )
+
+
+# What is read
+
+
+def _read(source: Source, columns: Mapping[str, str] | None, **asked: Any) -> Scores:
+    opened = Transcripts.of(source, columns=columns)
+    missing = {
+        name: value
+        for name, value in (("scenario", "clean"), ("recognizer", "recognizer"))
+        if name not in opened.names
+    }
+    if missing:
+        opened = replace(
+            opened,
+            lazy=opened.lazy.with_columns(**{name: pl.lit(value) for name, value in missing.items()}),
+            names=(*opened.names, *missing),
+        )
+    return opened.require("utterance", "text").scores().select(**asked).with_durations()
+
+
+def _usual(read: Scores) -> str:
+    """Return the normalizer of the spoken form of the most frequent language, English where none is named."""
+    frame = read.frame
+    known = frame["language"].drop_nulls() if "language" in frame.columns else pl.Series([], dtype=pl.String)
+    code = str(known.mode().sort()[0]).lower()[:2] if len(known) else "en"
+    return f"spoken-{code}" if f"spoken-{code}" in NORMALIZERS else "basic"
+
+
+def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
+    """Return the trials that were answered and whose length is known; a table without lengths is refused."""
+    if "duration" not in read.frame.columns:
+        text = "rates per minute need the seconds of every recording, in a column `duration`"
+        raise refuse("no_duration", text, about=read.where, see=("columns",))
+    frame = read.frame.with_columns(duration=pl.Series(read.numbers("duration")).fill_nan(None))
+    for name in ("speaker", "reference"):
+        if name not in frame.columns:
+            frame = frame.with_columns(pl.lit(None, pl.String).alias(name))
+    notes = []
+    failed = frame["text"].null_count()
+    if failed and read.run is None:  # an empty cell of a table is an answer without words
+        frame, failed = frame.with_columns(pl.col("text").fill_null("")), 0
+    kept = frame.filter(pl.col("text").is_not_null() & (pl.col("duration") > 0.0))
+    if failed:
+        notes.append(
+            Note("failures", f"{counted(failed, 'trial')} without an answer left out", {"trials": failed})
+        )
+    unknown = frame.height - failed - kept.height
+    if unknown:
+        text = f"{counted(unknown, 'trial')} of unknown length left out"
+        notes.append(Note("no_duration", text, {"trials": unknown}))
+    if kept.is_empty():
+        text = "no trial was answered whose length is known"
+        raise refuse("no_duration", text, about=read.where)
+    return kept, notes
+
+
+# What nobody said
+
+
+def detect(
+    frame: pl.DataFrame, rule: Normalizer, fewest: int, quiet: Collection[str] = ()
+) -> tuple[pl.DataFrame, pl.DataFrame, list[Note]]:
+    """Return the trials with words, cases and minutes of every kind, the cases, and what to know of them.
+
+    `frame` has utterance, scenario, recognizer, text, reference (null: unknown) and duration; in `quiet` utterances
+    nobody speaks. The minutes of a kind are 0 where it could not occur: words in silence in speech, all others in
+    silence, unsupported words where there is neither a reference nor another recognizer.
+    """
+    heard = normalize_column(frame["text"], rule).to_list()
+    said = normalize_column(frame["reference"], rule).to_list()
+    scenarios = frame["scenario"].to_list()
+    silent = set(silent_scenarios(frame["scenario"].unique().to_list()))
+    ids, names = frame["utterance"].to_list(), frame["recognizer"].to_list()
+    quiet = set(quiet)
+    # "Mhm" is speech, though no word is left of it; a reference of marks alone is none.
+    nobody = [
+        scenario in silent or id_ in quiet or (text is not None and not any(map(str.isalnum, text)))
+        for scenario, id_, text in zip(scenarios, ids, frame["reference"].to_list(), strict=True)
+    ]
+    others = _others(frame, heard)
+    alone = np.zeros(frame.height, dtype=bool)
+    cases: list[tuple[int, str, int, int, int]] = []
+    doubtful = 0
+    for row, seconds in enumerate(frame["duration"].to_list()):
+        text, reference = heard[row], said[row]
+        if nobody[row]:
+            size = len(text.split())
+            cases += [(row, "silence", 0, size, size)] if size else []
+            continue
+        if len(text) > SLACK + FASTEST * seconds and (many := words_too_many(text, seconds)):
+            cases.append((row, "too_fast", 0, len(text.split()), many))
+        if text == reference:  # most trials: nothing can be invented
+            continue
+        cases += [(row, "loops", one.start, one.stop, one.words) for one in find_loops(text, reference)]
+        same = others.get((ids[row], scenarios[row]), ())
+        if reference is not None:
+            stretches = unsupported(reference, text, fewest)
+            if stretches:
+                rest = [other for name, other in same if name != names[row]]
+                sure = [one for one in stretches if not heard_by_most(one, text, rest, fewest)]
+                doubtful += len(stretches) - len(sure)
+                stretches = sure
+        else:
+            rest = witnesses(text, [other for name, other in same if name != names[row]])
+            alone[row] = not rest
+            stretches = heard_by_nobody_else(text, rest, fewest)
+        cases += [(row, "unsupported", one.start, one.stop, one.words) for one in stretches]
+    columns = []
+    minutes, silence = frame["duration"].to_numpy() / 60.0, np.array(nobody)
+    for kind in KINDS:
+        own = [case for case in cases if case[1] == kind]
+        rows = np.array([case[0] for case in own], dtype=np.int64)
+        words = np.bincount(rows, [case[4] for case in own], frame.height).astype(np.int64)
+        could = silence if kind == "silence" else ~silence & ~alone if kind == "unsupported" else ~silence
+        columns += [
+            pl.Series(f"{kind}_words", words),
+            pl.Series(f"{kind}_cases", np.bincount(rows, minlength=frame.height)),
+            pl.Series(f"{kind}_minutes", np.where(could, minutes, 0.0)),
+        ]
+    listed = [
+        {
+            **{"recognizer": names[row], "scenario": scenarios[row], "utterance": ids[row], "kind": kind},
+            **{"words": words, "start": start, "stop": stop, "heard": _marked(heard[row], start, stop)},
+            "reference": frame["reference"][row],
+        }
+        for row, kind, start, stop, words in cases
+    ]
+    notes = []
+    if alone.any():
+        text = (
+            f"{counted(int(alone.sum()), 'trial')} without reference and without a second recognizer that heard the"
+            " same speech: no unsupported words were looked for there"
+        )
+        notes.append(Note("no_references", text, {"trials": int(alone.sum())}))
+    if doubtful:
+        text = (
+            f"{counted(doubtful, 'stretch')} left out that most other recognizers heard too: there the reference is in"
+            " doubt"
+        ).replace("stretchs", "stretches")
+        notes.append(Note("doubtful_references", text, {"stretches": doubtful}))
+    texts = dict.fromkeys(("recognizer", "scenario", "utterance", "kind"), pl.String)
+    schema = {
+        **texts,
+        "words": pl.Int64,
+        "start": pl.Int64,
+        "stop": pl.Int64,
+        "heard": pl.String,
+        "reference": pl.String,
+    }
+    return frame.with_columns(columns), pl.DataFrame(listed, schema=schema), notes
+
+
+def _others(frame: pl.DataFrame, heard: Sequence[str]) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Return what was heard in the same audio, (recognizer, text) by utterance and scenario."""
+    if frame["recognizer"].n_unique() < 2:
+        return {}
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    keys = zip(frame["utterance"], frame["scenario"], frame["recognizer"], heard, strict=True)
+    for utterance, scenario, name, text in keys:
+        found.setdefault((utterance, scenario), []).append((name, text))
+    return found
+
+
+def _marked(text: str, start: int, stop: int) -> str:
+    """Return a case with the words around it: `... your card [thank you for watching] ...`."""
+    words = text.split()
+    before, behind = words[max(start - CONTEXT, 0) : start], words[stop : stop + CONTEXT]
+    inside = words[start:stop]
+    if len(inside) > 24:
+        inside = [*inside[:16], "...", *inside[-4:]]
+    parts = ["..." if start > CONTEXT else "", *before, f"[{' '.join(inside)}]", *behind]
+    return " ".join(filter(None, [*parts, "..." if stop + CONTEXT < len(words) else ""]))
+
+
+def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], str]:
+    """Return the utterances of a run in whose recordings no speech is detected, and what was done."""
+    if run is None:
+        raise VoxauditError("only a run has recordings to listen to", see=("listen",))
+    rows = run.corpus.filter(pl.col("id").is_in(list(ids)))
+    quiet, unread = [], 0
+    for utterance in Corpus("", "run", rows):
+        try:
+            clip = read_audio(utterance.audio, start=utterance.start, duration=utterance.duration)
+        except VoxauditError:
+            unread += 1
+            continue
+        if seconds_of_speech(clip) < SHORTEST_SPEECH:
+            quiet.append(utterance.id)
+    text = f"nobody speaks in {counted(len(quiet), 'recording')} of {rows.height:,}, says the voice activity detector"
+    return quiet, text + (f"; {counted(unread, 'recording')} could not be read" if unread else "")
+
+
+# The numbers
+
+
+def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Return kind, `by`, cases, words, minutes, rate, low, high, trials, speakers; without kinds that cannot occur.
+
+    Without a case the upper limit is that of cases per minute: so many trials without one leave that many open.
+    """
+    parts = []
+    for kind in KINDS:
+        table = trials.filter(pl.col(f"{kind}_minutes") > 0.0).select(
+            *by,
+            "speaker",
+            words=pl.col(f"{kind}_words").cast(pl.Float64),
+            cases=pl.col(f"{kind}_cases"),
+            minutes=pl.col(f"{kind}_minutes"),
+        )
+        if table.is_empty():
+            continue
+        sums = table.group_by(by, maintain_order=True).agg(
+            pl.col("cases").sum(), pl.col("words").sum(), pl.col("minutes").sum(), trials=pl.len()
+        )
+        limits = rate_intervals(
+            table, by, errors="words", words="minutes", most=np.inf, confidence=confidence
+        )
+        found = sums.join(limits, on=by, how="left", nulls_equal=True, maintain_order="left").with_columns(
+            kind=pl.lit(kind),
+            what=pl.lit(TITLES[kind]),
+            rate=pl.col("words") / pl.col("minutes"),
+            low=pl.col("ci_low"),
+            high=pl.when(pl.col("words") == 0)
+            .then(pl.col("ci_high") * pl.col("trials") / pl.col("minutes"))
+            .otherwise(pl.col("ci_high")),
+        )
+        parts.append(found.drop("ci_low", "ci_high").with_columns(pl.col("words").cast(pl.Int64)))
+    return pl.concat(parts)
+
+
+def _compared(
+    read: Scores, trials: pl.DataFrame, attributes: Sequence[str], seed: int
+) -> tuple[list[Finding], list[Refusal]]:
+    """Compare every group with the largest one, by kind and recognizer: one family over everything that was asked."""
+    if trials["speaker"].null_count():
+        text = "the speaker of some trials is unknown, and trials of one speaker are not independent"
+        return [], [Refusal("no_speakers", "groups", text)]
+    people = {name: place for place, name in enumerate(trials["speaker"].unique(maintain_order=True))}
+    unit = trials["speaker"].replace_strict(people, return_dtype=pl.Int64).to_numpy()
+    shuffles = Shuffles(len(people), seed=seed)
+    questions: list[tuple[dict[str, Any], Rates]] = []
+    refusals = []
+    for attribute in attributes:
+        groups = read.comparable(attribute)
+        group = trials[read.column(attribute)].cast(pl.String).to_numpy()
+        sizes = {one: len(np.unique(unit[group == one])) for one in groups}
+        few = [one for one in groups if sizes[one] < FEWEST_SPEAKERS]
+        if few:
+            text = f"fewer than {FEWEST_SPEAKERS} speakers: {', '.join(map(named, few))}"
+            refusals.append(Refusal("too_few_speakers", attribute, text, {"groups": few}))
+        groups = [one for one in groups if one not in few]
+        for other in groups[1:]:
+            for name in read.recognizers:
+                own = (trials["recognizer"] == name).to_numpy()
+                for kind in KINDS:
+                    there = own & (trials[f"{kind}_minutes"].to_numpy() > 0.0)
+                    ours, theirs = there & (group == other), there & (group == groups[0])
+                    if int(trials[f"{kind}_cases"].to_numpy()[ours | theirs].sum()) < FEWEST_CASES:
+                        continue
+                    sides = [_sums(trials, kind, unit, rows, len(people)) for rows in (ours, theirs)]
+                    about: dict[str, Any] = {
+                        "recognizer": name,
+                        "attribute": attribute,
+                        "group": other,
+                        "against": groups[0],
+                    }
+                    about |= {"speakers": sizes[other], "speakers_against": sizes[groups[0]]}
+                    questions.append(({"kind": kind, **about}, Rates(sides[0], sides[1], shuffles)))
+    judged = judge([rates for _, rates in questions])
+    found = []
+    for (about, _), (one,) in zip(questions, judged, strict=True):
+        kind = about.pop("kind")
+        shown = one.p_adjusted is not None and one.p_adjusted <= LEVEL
+        ratio = "infinitely" if not np.isfinite(one.ratio) else f"{one.ratio:.2f}"
+        ends = " to ".join("no limit" if end is None else f"{end:.2f}" for end in (one.low, one.high))
+        whom = f"{named(about['group'])} than for {named(about['against'])} ({about['attribute']})"
+        sure = f"{ratio} times as many per minute ({ends}), {p_value(one.p_adjusted or 1.0)}"
+        verb = "writes" if shown else "is not shown to write"
+        more = "more" if one.ratio >= 1.0 else "fewer"
+        measure = f"{kind}_ratio"
+        found.append(
+            Finding(
+                finding_id(NAME, about["recognizer"], about["attribute"], about["group"], measure),
+                measure,
+                "shown" if shown else "not_shown",
+                f"{about['recognizer']} {verb} {more} {TITLES[kind]} for {whom}: {sure}.",
+                estimate=number_or_none(one.ratio),
+                low=one.low,
+                high=one.high,
+                unit="ratio",
+                p=one.p,
+                p_adjusted=one.p_adjusted,
+                family=FAMILY,
+                excludes=None if shown else one.high,
+                headline=shown,
+                **about,
+            )
+        )
+    return found, refusals
+
+
+def _sums(trials: pl.DataFrame, kind: str, unit: Any, rows: Any, people: int) -> Any:
+    """Return words and minutes by speaker: 2 x speakers x 1."""
+    values = (trials[f"{kind}_{what}"].to_numpy().astype(np.float64) for what in ("words", "minutes"))
+    return np.stack([np.bincount(unit[rows], one[rows], people)[:, None] for one in values])
+
+
+# What is said of it
+
+
+def _findings(read: Scores, rates: pl.DataFrame) -> Iterator[Finding]:
+    for name in read.recognizers:
+        for row in rates.filter(pl.col("recognizer") == name).iter_rows(named=True):
+            kind, title = row["kind"], TITLES[row["kind"]].removeprefix("words ")
+            limits = (
+                f" ({row['low']:.1f} to {row['high']:.1f})" if row["low"] is not None and row["high"] else ""
+            )
+            heard = f"{counted(row['cases'], 'case')} in {row['minutes']:,.1f} minutes"
+            sentence = f"{name} writes {row['rate']:.1f}{limits} words per minute {title}: {heard}."
+            if not row["words"]:
+                at_most = (
+                    f"; up to {row['high']:.1f} cases per minute are not excluded" if row["high"] else ""
+                )
+                sentence = f"{name} writes no {TITLES[kind]} in {row['minutes']:,.1f} minutes{at_most}."
+            yield Finding(
+                finding_id(NAME, name, MEASURES[kind]),
+                MEASURES[kind],
+                "measured",
+                sentence,
+                estimate=number_or_none(row["rate"]),
+                low=number_or_none(row["low"]),
+                high=number_or_none(row["high"]),
+                unit="words per minute",
+                recognizer=name,
+                speakers=row["speakers"],
+                utterances=row["trials"],
+                words=row["words"],
+                headline=row["words"] > 0,
+            )
+
+
+def _rate_table(id_: str, title: str, rates: pl.DataFrame, keys: Sequence[str]) -> Table:
+    columns = [
+        "recognizer",
+        *keys,
+        ("what", "counted"),
+        ("rate", "words per minute", "ratio", "low", "high"),
+        ("words", "", "count"),
+        ("cases", "", "count"),
+        ("minutes", "", "count"),
+        "trials",
+        "speakers",
+    ]
+    return tabulate(id_, title, rates, columns)
+
+
+def _case_table(cases: pl.DataFrame) -> Table:
+    columns = [
+        "recognizer",
+        "scenario",
+        "utterance",
+        ("what", "kind"),
+        ("words", "", "count"),
+        ("heard", "heard, the words in [ ]"),
+    ]
+    shown = cases.sort("words", descending=True, maintain_order=True).head(MOST_CASES)
+    shown = shown.with_columns(
+        what=pl.col("kind").replace_strict(TITLES, default=None, return_dtype=pl.String)
+    )
+    note = f"The {MOST_CASES} largest of {cases.height:,}." if cases.height > MOST_CASES else ""
+    return tabulate("cases", "What was invented", shown, columns, note=note, folded=cases.height > 24)
