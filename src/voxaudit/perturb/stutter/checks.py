@@ -249,7 +249,7 @@ def describe_chain(operations: Sequence[Operation]) -> str:
             if kind == "interjection" and not str(getattr(operation, "clip", "")).startswith("um")
             else ""
         )
-        measures = ((name or names[0], seconds),) if seconds and names else ()
+        measures: tuple[tuple[str, float], ...] = ((name or names[0], seconds),) if seconds and names else ()
         copies = getattr(operation, "copies", 0)
         if copies and kind.endswith("_repetition"):
             measures += (
