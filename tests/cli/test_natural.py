@@ -137,9 +137,10 @@ def test_the_synthetic_role_reads_the_references_aloud(home):
     assert main(["run", "audit.toml"]) == 0
     run = open_run("out")
     spoken = run.corpus.filter(pl.col("id").str.starts_with("synthetic/"))
-    assert spoken.height == 4  # one text, four voices
+    assert spoken.height == 12  # one text, twelve voices, each of them named
     assert set(spoken["text"]) == {"one two"}
-    assert run.transcripts.filter(pl.col("scenario") == "synthetic").height == 4
+    assert spoken["voice"].n_unique() == spoken["speaker"].n_unique() == 12
+    assert run.transcripts.filter(pl.col("scenario") == "synthetic").height == 12
 
 
 def test_nothing_is_said_in_silence(home):
