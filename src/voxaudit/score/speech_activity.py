@@ -25,4 +25,4 @@ def seconds_of_speech(audio: Audio) -> float:
     samples = np.ascontiguousarray(resample(audio, RATE).samples, dtype=np.float32)
     starts = range(0, len(samples) - size + 1, size)
     spoken = sum(detector.process(samples[start : start + size].data) >= SPEECH for start in starts)
-    return spoken * size / RATE
+    return float(spoken * size / RATE)
