@@ -24,5 +24,5 @@ def seconds_of_speech(audio: Audio) -> float:
     size = int(detector.window_size_samples)
     samples = np.ascontiguousarray(resample(audio, RATE).samples, dtype=np.float32)
     starts = range(0, len(samples) - size + 1, size)
-    spoken = sum(detector.process(samples[start : start + size].data) >= SPEECH for start in starts)
-    return float(spoken * size / RATE)
+    spoken = [float(detector.process(samples[start : start + size].data)) >= SPEECH for start in starts]
+    return sum(spoken) * size / RATE
