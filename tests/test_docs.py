@@ -49,6 +49,7 @@ NOT_RUN = {
     r".*disparity.*--hold-text": "an optional model of sentences; tests/audits/test_disparity_command.py",
     r".*--plot": "needs matplotlib; tests/audits",
     r".*\b(distances|word_counts|matched_wer|comprehensibility|koenecke|ravdess16?)\.csv": "published data",
+    r".*\bruns/fluencybank\b": "a corpus that is asked for; tests/audits/test_disfluent.py",
     r".*\bruns/accents\b": "recordings of 110 people, which are downloaded",
     r".*\b(runs/srb|srb\.toml|runs/two|two\.toml)\b": "corpora, noise and models that are downloaded",
     r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",

@@ -414,7 +414,7 @@ ROWS = [
 READERS = {
     "trn": trn._LINE.fullmatch,
     "several values": harmonize._SEVERAL.split,
-    "chat": lambda text: chat._REMOVED.sub("", text),
+    "chat": chat.chat_utterance,
     "coraal": lambda text: (coraal._MARKS.sub("", text), coraal._LOST.search(text)),
     "chime6": lambda text: chime6._MARKS.sub("", text),
     "casual conversations": lambda text: casual_conversations._MARKS.sub("", text),

@@ -138,7 +138,7 @@ def test_no_durations_are_refused() -> None:
 
 def test_only_a_run_can_be_listened_to() -> None:
     with pytest.raises(VoxauditError, match="only a run has recordings"):
-        hallucination(trials(), listen=True)
+        hallucination(trials(), vad=True)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

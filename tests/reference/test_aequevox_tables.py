@@ -160,5 +160,5 @@ def test_the_sensitivity_analysis_and_the_ratings_are_drawn() -> None:
 
 
 def test_a_reference_that_is_no_group_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["differential", str(FOLDER / "distances.csv"), "--reference", "Males"]) == 2
+    assert main(["differential", str(FOLDER / "distances.csv"), "--against", "Males"]) == 2
     assert "no group 'Males'. Did you mean: Male?" in capsys.readouterr().err

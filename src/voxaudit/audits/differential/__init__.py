@@ -40,7 +40,7 @@ AUDIT = Audit(
         "ratings": Option(
             "ratings of your own: a table with perturbation, setting, rating", kind="file", metavar="FILE"
         ),
-        "reference": Option("the group whose violations the others' are given relative to", metavar="GROUP"),
+        "against": OPTIONS["against"].noting("their violations are given relative to its own"),
         "full": Option("with tables of every violation and of every distance behind them", kind="flag"),
     },
 )

@@ -100,7 +100,7 @@ def differential(
     exclude: Sequence[str] = (),
     min_comprehensibility: float | None = None,
     ratings: str | Path | Ratings | None = None,
-    reference: str | None = None,
+    against: str | None = None,
     normalizer: str = "basic",
     full: bool = False,
     confidence: float = 0.95,
@@ -121,7 +121,7 @@ def differential(
 
     `scenario` chooses disturbed scenarios, `exclude` leaves some out (`scale:0.6`, or a whole perturbation), and
     `min_comprehensibility` keeps those that people rated so (1 to 10; published ratings unless `ratings` are given).
-    With a `reference` group the others' violations by the plain rule are also given relative to its own, as the paper's
+    With a group `against` the others' violations by the plain rule are also given relative to its own, as the paper's
     headline is (109 % more for speakers of other languages than for native ones).
     `detail` holds a `Differential` per corpus.
 
@@ -162,15 +162,15 @@ def differential(
     if read.run is not None:
         heard = [one.id for part in found for one in part.view.scenarios]
         notes += unchanged_notes([read.run], heard)
-    if reference is not None:
+    if against is not None:
         known = list(dict.fromkeys(group for one in found for group in one.view.groups))
-        if reference not in known:
+        if against not in known:
             raise VoxauditError(
-                f"{attribute}: no group '{one_line(reference, 60)}'.{suggest(reference, known)} There:"
+                f"{attribute}: no group '{one_line(against, 60)}'.{suggest(against, known)} There:"
                 f" {', '.join(known)}",
-                see=("reference",),
+                see=("against",),
             )
-    return _answer(found, attribute, notes, full, reference, asked.ratings)
+    return _answer(found, attribute, notes, full, against, asked.ratings)
 
 
 @dataclass(frozen=True)

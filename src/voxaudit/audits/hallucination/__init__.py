@@ -32,10 +32,10 @@ AUDIT = Audit(
         "attributes": replace(
             OPTIONS["attributes"].noting("their groups are compared"), metavar="COLUMN,..."
         ),
-        "fewest": Option(
+        "stretch": Option(
             "words of the shortest stretch that counts as unsupported", kind="count", metavar="N", at_least=1
         ),
-        "listen": Option(
+        "vad": Option(
             "find recordings in which nobody speaks by a voice activity detector (a run only)", kind="flag"
         ),
     },

@@ -92,8 +92,8 @@ def hallucination(
     where: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
-    fewest: int = FEWEST_WORDS,
-    listen: bool = False,
+    stretch: int = FEWEST_WORDS,
+    vad: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Answer:
@@ -101,8 +101,8 @@ def hallucination(
 
     The source is a run, or a table with utterance, text, duration (seconds), and what there is of recognizer, scenario,
     speaker, reference and attributes. Words are counted per minute of audio. Nobody speaks under scenarios without
-    speech, where the reference is empty, and, with `listen`, where a voice activity detector finds no speech in a run's
-    recording. Unsupported stretches have at least `fewest` words; without references they are those that no other
+    speech, where the reference is empty, and, with `vad`, where a voice activity detector finds no speech in a run's
+    recording. Unsupported stretches have at least `stretch` words; without references they are those that no other
     recognizer heard in the same audio (those count that share two words with it), and with them those do not count that
     most of the others heard too. Rates are sums over sums; intervals and tests take speakers as the sample
     (`stats.rates`, `stats.group_ratios`: a Poisson model with minutes as exposure, and clusters). Groups of
@@ -129,10 +129,10 @@ def hallucination(
     frame, left_out = _usable(read)
     notes += left_out
     quiet: Sequence[str] = ()
-    if listen:
+    if vad:
         quiet, said = silent_utterances(read.run, frame["utterance"].unique().to_list())
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
-    trials, cases, more = detect(frame, rule, fewest, quiet)
+    trials, cases, more = detect(frame, rule, stretch, quiet)
     notes += more
     refusals: list[Refusal] = []
     rates, over_all = (
@@ -353,7 +353,7 @@ def _marked(text: str, start: int, stop: int) -> str:
 def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], str]:
     """Return the utterances of a run in whose recordings no speech is detected, and what was done."""
     if run is None:
-        raise VoxauditError("only a run has recordings to listen to", see=("listen",))
+        raise VoxauditError("only a run has recordings to listen to", see=("vad",))
     rows = run.corpus.filter(pl.col("id").is_in(list(ids)))
     quiet, unread = [], 0
     for utterance in Corpus("", "run", rows):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 AUDIT = Audit(
     name="slices",
@@ -11,9 +11,7 @@ AUDIT = Audit(
     function="voxaudit.audits.slices.audit:slices",
     example=("runs/first", {"attributes": ("gender", "accent")}),
     options={
-        "attributes": Option(
-            "attributes to search, too, beside what was measured (crossed with it)", "names", "COLUMN,..."
-        ),
+        "attributes": OPTIONS["attributes"].noting("searched, too, and crossed with what was measured"),
         "fewest": Option(
             "slices with fewer speakers in either half are not searched", "count", "N", at_least=4
         ),

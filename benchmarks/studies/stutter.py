@@ -1,20 +1,21 @@
 """Stuttering put into real speech: seconds per event, distances to real stuttering, checks, and pictures to look at.
 
-python -m benchmarks.stutter_mutators ../shared/data/ravdess/manifest.csv --utterances 32
-python -m benchmarks.stutter_mutators spoken/manifest.csv --pictures docs/stutter_kinds.png
+python -m benchmarks.studies.stutter ../shared/data/ravdess/manifest.csv --utterances 32
+python -m benchmarks.studies.stutter spoken/manifest.csv --pictures docs/stutter_kinds.png
 """
 
 from __future__ import annotations
 
 import argparse
 import struct
-import time
 import zlib
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+from benchmarks.measure import took
 from numpy.typing import NDArray
 
 from voxaudit.align import align_corpus
@@ -66,9 +67,9 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
                 for kind in applicable(recording.timings, (), mode):
                     generator = np.random.default_rng([number, repeat])
                     operation = sample_operation(kind, recording.timings, generator, mode=mode)
-                    begun = time.process_time()
-                    edit = operation.edit(audio.samples, audio.rate, recording.timings)
-                    seconds[kind].append(time.process_time() - begun)
+                    done = took(partial(operation.edit, audio.samples, audio.rate, recording.timings))
+                    edit = done.value
+                    seconds[kind].append(done.cpu)
                     after = edit.apply(audio.samples)
                     made[kind] = after.tobytes()
                     outside = np.array_equal(after[: edit.start], audio.samples[: edit.start])
