@@ -96,6 +96,7 @@ def test_counts_that_differ_from_the_peer_fail(monkeypatch):
         list(score.against_jiwer("pairs", list(score.realistic(20)), 1))
 
 
+@pytest.mark.slow
 def test_one_benchmark_runs_and_is_shown_again(tmp_path, capsys):
     out, page = tmp_path / "results.json", tmp_path / "page.md"
     page.write_text("# x\n\n<!-- benchmarks breaking -->\n<!-- /benchmarks breaking -->\n")

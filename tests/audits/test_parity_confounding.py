@@ -36,6 +36,7 @@ def p_values(found, attribute, p="p_adjusted"):
     return [table[p].item() for table in tables]
 
 
+@pytest.mark.slow
 def test_an_illness_that_looks_like_a_sex_difference():
     found = parity(parkinson(0), attributes=["sex", "illness"])
     plain, fixed = p_values(found, "sex")
@@ -67,6 +68,7 @@ def test_how_often_each_test_is_wrong():
     assert sum(fixed < 0.05 for _, fixed in raw) <= 3
 
 
+@pytest.mark.slow
 def test_a_true_difference_survives_conditioning():
     table = parkinson(3).with_columns(
         errors=pl.when(pl.col("sex") == "woman").then(pl.col("errors") + 2).otherwise("errors")

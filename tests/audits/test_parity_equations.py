@@ -318,6 +318,7 @@ def test_groups_and_bands():
         assert not is_age(name)
 
 
+@pytest.mark.slow
 def test_merging_bands_and_the_canary():
     generator = np.random.default_rng(6)
     people = 400

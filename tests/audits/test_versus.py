@@ -308,6 +308,7 @@ def test_a_report_asks_where_there_are_two_recognizers():
     assert list(questions(Scores.of(heard(factors=(1.0,))), ["gender"])) == []
 
 
+@pytest.mark.slow
 def test_a_difference_that_is_not_there_is_rarely_shown_and_one_that_is_often():
     """Two recognizers alike: at most 5 % of audits claim anything, groups and all; one that errs more is found."""
     null = [heard(seed=seed, factors=(1.0, 1.0), speakers=14, scenarios=SCENARIOS[:2]) for seed in range(60)]

@@ -152,6 +152,7 @@ def test_places_follow_the_rates_that_were_measured():
     assert drawn[1] > 2 * drawn[0]
 
 
+@pytest.mark.slow
 def test_lengths_gaps_and_iterations_are_those_of_real_ones():
     generator = np.random.default_rng(3)
     values: dict[str, list[float]] = {}

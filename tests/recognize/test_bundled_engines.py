@@ -57,6 +57,7 @@ def test_real_speech_is_recognized(answers, engine, at_most):
     assert errors / words <= at_most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_answers_do_not_depend_on_batch_order_or_history(ravdess, digits, engine):
     clips = [audio for _, audio in digits[:5]] + [

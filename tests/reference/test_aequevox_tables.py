@@ -126,7 +126,7 @@ def test_nothing_hangs_on_the_published_names(expected: dict[str, Any]) -> None:
 )
 def test_the_headlines_are_findings(corpus: str, group: str, more: float) -> None:
     """109 % more for speakers of other languages, 528.57 % more for women (abstract, RQ1)."""
-    found = command("--corpus", corpus, *EXCLUDED, "--reference", group)
+    found = command("--corpus", corpus, *EXCLUDED, "--against", group)
     [finding] = [one for one in found["findings"] if one["measure"] == "more_violations"]
     assert finding["estimate"] == pytest.approx(more, abs=1e-6)
     assert f"{100 * more:.1f} % more violations than {group}" in finding["sentence"]

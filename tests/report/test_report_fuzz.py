@@ -99,7 +99,7 @@ def random_run(seed: int, folder: Path) -> Run:
     return Run(folder)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_run_has_a_report(seed):
     from voxaudit.render.json import schema

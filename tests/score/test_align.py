@@ -96,6 +96,7 @@ def edit_distance(left: list[str], right: list[str]) -> int:
     return line[-1]
 
 
+@pytest.mark.slow
 def test_counts_equal_jiwers_on_a_hundred_thousand_random_pairs() -> None:
     references, hypotheses = map(list, zip(*random_pairs(100_000, seed=7), strict=True))
     assert word_counts(references, hypotheses).rows() == jiwer_counts(references, hypotheses)

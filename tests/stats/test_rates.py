@@ -257,6 +257,7 @@ def test_limits_keep_their_promise_where_few_make_most_errors(speakers, world, m
         assert np.median(found["ci_high"].to_numpy() / rate) < 2.0
 
 
+@pytest.mark.slow
 def test_the_worst_of_many_scenarios_is_rarely_above_what_all_of_them_are():
     """Six scenarios alike, the same 12 speakers: the largest of the limits together is too high in at most 2.5 %."""
     generator = np.random.default_rng(9)
