@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import polars as pl
+
 from voxaudit.answer import Finding, finding_id
 from voxaudit.audits.scores import Scores, Transcripts
 from voxaudit.perturb import CLEAN
@@ -56,8 +58,8 @@ def run_sensitivity(scores: Scores) -> list[Finding]:
     spoken = corpus["language"].drop_nulls().unique().to_list() if "language" in corpus.columns else []
     codes = {str(language).lower()[:2] for language in spoken} or {"en"}
     among = [rule for rule in NORMALIZERS.values() if language_of(rule) in (None, *codes)]
-    rows = texts.select("scenario", "reference", "text").collect()
-    rows = rows.filter(rows["scenario"] == where) if where else rows
+    texts = texts.filter(pl.col("scenario") == where) if where else texts
+    rows = texts.select("reference", "text").collect()
     rows = rows.gather_every(-(-rows.height // ROWS)) if rows.height else rows
     if rows.is_empty():
         return []

@@ -29,6 +29,12 @@ TWINS = 0.5
 """A scenario whose utterances have a clean twin in at least this share is compared on the twins alone."""
 
 
+def moved(rate: FloatArray, by: Pulls) -> FloatArray:
+    """Return what people add to a rate (its estimate is the first value) beyond it: a column."""
+    # A rate without errors has no pulls, and nobody moves it.
+    return np.asarray(np.nan_to_num(rate[0] * by.pull))
+
+
 @dataclass(frozen=True)
 class Cell:
     """Error rates of one scenario; row 0 of each array is the estimate, the others are bootstrap draws.
@@ -54,9 +60,7 @@ class Cell:
 
     def moved(self, side: str) -> FloatArray:
         """Return what people add to a rate, `wer` or `clean`, beyond it: a column."""
-        # A rate without errors has no pulls, and nobody moves it.
-        rate: FloatArray = getattr(self, side)
-        return np.asarray(np.nan_to_num(rate[0] * self.pulls[side].pull))
+        return moved(getattr(self, side), self.pulls[side])
 
     @property
     def change(self) -> Pulls:

@@ -19,6 +19,7 @@ from voxaudit.audits.robustness.levels import (
     Node,
     build_cells,
     mean,
+    moved,
     references,
     scenario_nodes,
     with_limits,
@@ -531,12 +532,12 @@ def _along(
 ) -> tuple[float, float | None, float | None]:
     """Return a weighted sum of the error rates of a curve, and its limits."""
     values = weights @ np.stack([node["wer"] for node in curve])
-    moved = np.hstack([np.nan_to_num(node["wer"][0] * node.pulls["wer"].pull) for node in curve])
+    each = np.hstack([moved(node["wer"], node.pulls["wer"]) for node in curve])
     share = np.max([np.nan_to_num(node.pulls["wer"].share[:, 0]) for node in curve], axis=0)
     said = np.mean([node["said"] for node in curve], axis=0)
     speakers = min(node.speakers for node in curve)
     return float(values[0]), *resample.change_limits(
-        values, moved @ weights, share, said, speakers, tests=tests
+        values, each @ weights, share, said, speakers, tests=tests
     )
 
 

@@ -18,7 +18,7 @@ from voxaudit.align.timings import placed_word
 from voxaudit.audio import Samples, resample
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError, word_position
 from voxaudit.perturb.stutter.prolongation import stretched
-from voxaudit.perturb.stutter.sounds import Floats, held, lay, release, room_tone, shifted
+from voxaudit.perturb.stutter.sounds import Floats, held, laid, release, room_tone, shifted
 from voxaudit.perturb.stutter.splice import cut_near, spliced
 
 MODE = "realistic"
@@ -252,9 +252,7 @@ class OnsetRepetition(Operation):
             starts.append(end + closure)
             spans.append((end, starts[-1] + len(sound)))
             end = spans[-1][1] + round(gap * rate)
-        bed = room_tone(samples, rate, end, generator)
-        for start, sound in zip(starts, sounds, strict=True):
-            lay(bed, start, sound, rate)
+        bed = laid(samples, rate, end, zip(starts, sounds, strict=True), generator)
         cut = cut_near(samples, rate, word.start)
         row = spliced(samples, cut, bed.astype(np.float32), rate)
         after = timings.opened(word.start, cut / rate, end / rate)
@@ -362,9 +360,7 @@ class WordSaidAgain(Operation):
         for sound, gap in zip(sounds, gaps, strict=True):
             starts.append(end)
             end += len(sound) + round(gap * rate)
-        bed = room_tone(samples, rate, end, generator)
-        for start, sound in zip(starts, sounds, strict=True):
-            lay(bed, start, sound, rate)
+        bed = laid(samples, rate, end, zip(starts, sounds, strict=True), generator)
         cut = cut_near(samples, rate, word.start)
         row = spliced(samples, cut, np.clip(bed, -1, 1).astype(np.float32), rate)
         after = timings.opened(word.start, cut / rate, end / rate)
@@ -434,8 +430,7 @@ class SaidFiller(Operation):
         before, after = gaps_of(self.gaps) or [0.0, 0.0]
         start, total = round(before * rate), round((before + after) * rate) + len(sound)
         generator = np.random.Generator(np.random.PCG64(self.seed))
-        bed = room_tone(samples, rate, total, generator)
-        lay(bed, start, sound.astype(np.float64), rate)
+        bed = laid(samples, rate, total, [(start, sound.astype(np.float64))], generator)
         cut = cut_near(samples, rate, boundary)
         row = spliced(samples, cut, bed.astype(np.float32), rate)
         opened = timings.opened(boundary, cut / rate, total / rate)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
@@ -160,6 +162,20 @@ def lay(bed: Floats, at: int, sound: Floats, rate: int) -> None:
         mask[:fade], mask[-fade:] = rise, rise[::-1]
     part = bed[at : at + len(sound)]
     part += mask * (sound - part)
+
+
+def laid(
+    samples: Samples,
+    rate: int,
+    length: int,
+    sounds: Iterable[tuple[int, Floats]],
+    generator: np.random.Generator,
+) -> Floats:
+    """Return room tone of a length with sounds on it, each at its place."""
+    bed = room_tone(samples, rate, length, generator)
+    for at, sound in sounds:
+        lay(bed, at, sound, rate)
+    return bed
 
 
 def pitch_of(sound: Samples, rate: int) -> float | None:

@@ -133,19 +133,34 @@ BLANK = 0
 
 
 @dataclass(frozen=True)
-class CtcModule:
-    """A module `(waveforms, lengths) -> (logits, frames)` whose class 0 is CTC's blank.
-
-    `logits` are utterances x frames x (1 + tokens), `frames` how many of them belong to each utterance; `tokens[k]`
-    is class k + 1: a character, or a word where `words` is set. Texts are lower- or upper-cased as the tokens are,
-    and what has no token is left out.
-    """
+class _TokenModule:
+    """A module whose classes are a blank, 0, and `tokens`: `tokens[k]` is class k + 1."""
 
     module: Any
     tokens: Sequence[str]
     rate: int
     words: bool = False
     device: str = "cpu"
+
+    def encode(self, text: str) -> list[int]:
+        """Return the classes of a text."""
+        cased = in_case(text, self.tokens)
+        known = {token: number for number, token in enumerate(self.tokens, start=1)}
+        return [known[part] for part in (cased.split() if self.words else cased) if part in known]
+
+    def spell(self, classes: Iterable[int]) -> str:
+        """Return the text of classes."""
+        return (" " if self.words else "").join(self.tokens[k - 1] for k in classes)
+
+
+@dataclass(frozen=True)
+class CtcModule(_TokenModule):
+    """A module `(waveforms, lengths) -> (logits, frames)` whose class 0 is CTC's blank.
+
+    `logits` are utterances x frames x (1 + tokens), `frames` how many of them belong to each utterance; `tokens[k]`
+    is class k + 1: a character, or a word where `words` is set. Texts are lower- or upper-cased as the tokens are,
+    and what has no token is left out.
+    """
 
     def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
         """Return the CTC loss of each utterance, -log P(text)."""
@@ -155,14 +170,7 @@ class CtcModule:
     def transcribe(self, waveforms: Tensor, lengths: Tensor) -> list[str]:
         """Return the greedy transcript of each utterance."""
         logits, frames = self.module(waveforms, lengths)
-        between = " " if self.words else ""
-        return greedy(logits, frames, lambda kept: between.join(self.tokens[k - 1] for k in kept), BLANK)
-
-    def encode(self, text: str) -> list[int]:
-        """Return the classes of a text."""
-        cased = in_case(text, self.tokens)
-        known = {token: number for number, token in enumerate(self.tokens, start=1)}
-        return [known[part] for part in (cased.split() if self.words else cased) if part in known]
+        return greedy(logits, frames, self.spell, BLANK)
 
 
 MOST_SYMBOLS = 10
@@ -170,7 +178,7 @@ MOST_SYMBOLS = 10
 
 
 @dataclass(frozen=True)
-class TransducerModule:
+class TransducerModule(_TokenModule):
     """A transducer (RNN-T): a module `(waveforms, lengths, said) -> (logits, frames)` whose class 0 is the blank.
 
     `said` are the tokens said so far, utterances x tokens, each row beginning with 0; `logits` are utterances x frames
@@ -178,16 +186,10 @@ class TransducerModule:
     `CtcModule`. Any toolkit's encoder, prediction and joint networks fit, as long as features are made in torch.
     """
 
-    module: Any
-    tokens: Sequence[str]
-    rate: int
-    words: bool = False
-    device: str = "cpu"
-
     def loss(self, waveforms: Tensor, lengths: Tensor, texts: Sequence[str]) -> Tensor:
         """Return the transducer loss of each utterance, -log P(text)."""
         torch = need_torch()
-        labels = [CtcModule.encode(self, text) for text in texts]  # type: ignore[arg-type]
+        labels = [self.encode(text) for text in texts]
         longest = max(map(len, labels))
         said = torch.tensor([[BLANK, *own, *[BLANK] * (longest - len(own))] for own in labels])
         logits, frames = self.module(waveforms, lengths, said.to(waveforms.device))
@@ -195,12 +197,11 @@ class TransducerModule:
 
     def transcribe(self, waveforms: Tensor, lengths: Tensor) -> list[str]:
         """Return the greedy transcript of each utterance, one at a time."""
-        between = " " if self.words else ""
         texts = []
         for number, count in enumerate(lengths.tolist()):
             wave, length = waveforms[number : number + 1, :count], lengths[number : number + 1]
             kept = _greedy_transducer(partial(self.module, wave, length), waveforms.device)
-            texts.append(between.join(self.tokens[k - 1] for k in kept))
+            texts.append(self.spell(kept))
         return texts
 
 
