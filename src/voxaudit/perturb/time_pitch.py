@@ -231,7 +231,7 @@ def resampled_length(samples: int, source: int, target: int) -> int:
     return -(-samples * target // source)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)  # all of Speech Robust Bench's; the largest have 2 MB at 16 kHz
 def _sinc_taps(down: int, up: int) -> tuple[NDArray[np.float64], int]:
     """Return the taps of `g` on the grid of `down * up` steps, and the output index of their center."""
     # On that grid x[i] lies at i * up and y[n] at n * down. Zeros in front put the center on a y.
