@@ -119,7 +119,7 @@ def test_speechbrain_answers_as_the_toolkit_does(speechbrain_model):
 
 
 def test_speechbrain_of_another_kind_is_one_line(speechbrain_model):
-    with pytest.raises(RecognizerError, match="SpeechBrain cannot load this as EncoderDecoderASR"):
+    with pytest.raises(RecognizerError, match=r"cannot be loaded .*no EncoderDecoderASR"):
         make_recognizer(f"speechbrain:{speechbrain_model}").load()
 
 
@@ -138,7 +138,7 @@ def test_nemo_hears_the_same_in_a_batch(nemo_model):
 
 def test_a_file_that_is_no_nemo_model_is_one_line(nemo_model, tmp_path):
     (tmp_path / "broken.nemo").write_bytes(b"broken")
-    with pytest.raises(RecognizerError, match="NeMo cannot load this model"):
+    with pytest.raises(RecognizerError, match=r"broken.nemo cannot be loaded"):
         make_recognizer(f"nemo:{tmp_path / 'broken.nemo'}").load()
 
 

@@ -299,7 +299,7 @@ def test_a_name_in_the_hubs_cache(saved, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     spec = "transformers:someone/small-ctc"
     with pytest.raises(
-        RecognizerError, match=r"nor in the Hugging Face cache. Get it with: hf download someone/"
+        RecognizerError, match=r"is not on this machine. Fetch it with: voxaudit models fetch hf:someone/"
     ):
         require(make_recognizer(spec))
     commit = "0123456789abcdef0123456789abcdef01234567"

@@ -9,6 +9,7 @@ from typing import Any
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import (
     AnswersById,
+    MissingModelError,
     Recognizer,
     RecognizerError,
     Transcriber,
@@ -27,6 +28,7 @@ __all__ = [
     "ENGINES",
     "AnswersById",
     "Engine",
+    "MissingModelError",
     "Recognizer",
     "RecognizerError",
     "Transcriber",
@@ -57,6 +59,9 @@ ENGINES = Registry(
         "sherpa_onnx": "voxaudit.recognize.sherpa_onnx:SherpaOnnx",
         "speechbrain": "voxaudit.recognize.speechbrain:SpeechBrain",
         "nemo": "voxaudit.recognize.nemo:Nemo",
+        "onnx_asr": "voxaudit.recognize.onnx_asr:OnnxAsr",
+        "funasr": "voxaudit.recognize.funasr:FunASR",
+        "mlx_whisper": "voxaudit.recognize.mlx_whisper:MlxWhisper",
         "command": "voxaudit.recognize.command:Command",
         "python": "voxaudit.recognize.python:PythonFunction",
         "openai": "voxaudit.recognize.services.openai:OpenAI",

@@ -14,38 +14,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
-from voxaudit.recognize.files import package_version, require_packages
-from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import check_settings, setting, threads
-from voxaudit.recognize.split import split_at_pauses
-from voxaudit.recognize.weights.hub import model_folder
-
-DECODING = 2
-"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+from voxaudit.recognize.files import package_version
+from voxaudit.recognize.local import LocalModel, join
+from voxaudit.recognize.settings import setting, threads
 
 RATE = 16_000
-SHORTEST = 3_200
 DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
-class Transformers:
+class Transformers(LocalModel):
     """The recognizer `transformers`: its fields are its settings."""
 
     description: ClassVar[str] = (
         "Hugging Face transformers: every kind of recognizer it has, from a folder or the hub's cache."
     )
+    engine: ClassVar[str] = "transformers"
     extra: ClassVar[str] = "transformers"
     requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
-    main: ClassVar[str] = "model"
+    versions: ClassVar[tuple[str, ...]] = ("transformers", "torch")
+    decoding: ClassVar[int] = 2
 
-    model: str = setting(help="a saved model's folder, or its name in the Hugging Face cache", path=True)
-    revision: str = setting("", help="branch, tag or commit in the Hugging Face cache")
+    model: str = setting(help="a saved model's folder, or hf:ORG/NAME", path=True)
+    revision: str = setting("", help="branch, tag or commit at the Hub")
     language: str = setting("", help="language of the speech, such as en; empty: the model decides")
     task: str = setting("", help="Whisper: transcribe or translate")
     beams: int = setting(1, help="all but CTC: hypotheses searched at a time; 1 is greedy", least=1)
@@ -62,19 +56,16 @@ class Transformers:
     dtype: str = setting("float32", help=", ".join(DTYPES), choices=DTYPES)
     threads: int = threads()
 
-    def __post_init__(self) -> None:
-        check_settings(self, "transformers")
-
     @property
-    def batch_size(self) -> int:
+    def batch_size(self) -> int:  # type: ignore[override]
         """`batch`: padding is masked, so company changes a text by rounding at most, and by nothing at 1."""
         return self.batch
 
     @property
-    def rate(self) -> int:
+    def rate(self) -> int:  # type: ignore[override]
         """Samples per second that the model hears: 16,000 unless its files say otherwise."""
         try:
-            folder = self._source()[0]
+            folder = self.source()[0]
         except VoxauditError:  # said when it is needed
             return RATE
         documents = (
@@ -89,32 +80,11 @@ class Transformers:
     @property
     def takes_language(self) -> bool:
         """Whether the model has several languages and can be told which one is spoken."""
-        return _document(self._source()[0] / "generation_config.json").get("is_multilingual") is True
+        return _document(self.source()[0] / "generation_config.json").get("is_multilingual") is True
 
-    def require(self) -> None:
-        """Raise one line if a package or the model is missing."""
-        self._source()
-
-    def fingerprint(self) -> dict[str, str]:
-        """The versions, the folder's bytes (or the commit) and every setting but threads."""
-        chosen = ("language", "task", "beams", "max_new_tokens", "longest", "batch", "dtype")
-        return {
-            "engine": "transformers",
-            "decoding": str(DECODING),
-            "version": package_version("transformers"),
-            "torch": package_version("torch"),
-            "model": self._source()[1],
-            "device": self.device.partition(":")[0],
-            **{name: str(getattr(self, name)) for name in chosen},
-        }
-
-    def load(self) -> Transcriber:
+    def open(self, path: Path) -> Transcriber:
         """Load model and processor."""
-        return _Model(self, self._source()[0])
-
-    def _source(self) -> tuple[Path, str]:
-        require_packages(type(self))
-        return model_folder("transformers", self.model, self.revision)
+        return _Model(self, path)
 
 
 class _Model:
@@ -134,16 +104,11 @@ class _Model:
                 " does not have"
             )
         placed = {"device_map": settings.device} if settings.device == "auto" else {}
-        try:
-            self.processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
-            model: Any = kind.from_pretrained(
-                folder, local_files_only=True, dtype=getattr(torch, settings.dtype), **placed
-            )
-            self.model = model.eval() if placed else model.eval().to(settings.device)
-        except Exception as error:
-            raise RecognizerError(
-                f"recognizer 'transformers': {settings.model} cannot be loaded ({one_line(error)})"
-            ) from error
+        self.processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+        model: Any = kind.from_pretrained(
+            folder, local_files_only=True, dtype=getattr(torch, settings.dtype), **placed
+        )
+        self.model = model.eval() if placed else model.eval().to(settings.device)
         extractor = getattr(self.processor, "feature_extractor", self.processor)
         self._rate = int(getattr(extractor, "sampling_rate", RATE))
         self._torch, self._settings = torch, settings
@@ -160,9 +125,9 @@ class _Model:
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         pieces = [
-            (number, np.ascontiguousarray(at_least(piece, SHORTEST), np.float32))
+            (number, piece)
             for number, audio in enumerate(batch)
-            for piece in split_at_pauses(audio.samples, self._rate, self._settings.longest)
+            for piece in self._settings.pieces(audio, self._settings.longest)
         ]
         texts: list[list[str]] = [[] for _ in batch]
         for group in self._groups(pieces):
@@ -170,7 +135,7 @@ class _Model:
                 heard = self._hear([samples for _, samples in group])
             for (number, _), text in zip(group, heard, strict=True):
                 texts[number].append(text.strip())
-        return [Transcript(" ".join(filter(None, parts))) for parts in texts]
+        return [join(parts) for parts in texts]
 
     def _groups(self, pieces: list[tuple[int, Samples]]) -> Iterator[list[tuple[int, Samples]]]:
         """Yield what may be heard together, in order: of a model that knows no mask, only equal lengths."""

@@ -67,7 +67,7 @@ class Azure(Service):
     @property
     def base(self) -> str:
         """The region's own address unless another is given."""
-        return self.url.rstrip("/") or f"https://{self.region}.{_HOSTS.get(self.api, '')}"
+        return self.url.rstrip("/") or f"https://{self.region}.{_HOSTS[self.api]}"
 
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Send the WAV file by the interface that was chosen."""

@@ -82,10 +82,10 @@ class Service:
     version: str = setting("", help="yours to raise when the service changes behind the same name")
 
     def __post_init__(self) -> None:
+        check_settings(self, self.engine)
         problem = next((problem for problem in self.problems() if problem), "")
         if problem:
             raise RecognizerError(f"recognizer '{self.engine}': {problem}")
-        check_settings(self, self.engine)
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the settings, as far as they can tell; empty text where nothing is."""
