@@ -94,7 +94,7 @@ class Hub:
 def toys(monkeypatch, tmp_path):
     server = Hub()
     monkeypatch.setenv("HF_ENDPOINT", server.url)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True, raising=False)
     yield server
     server.close()
@@ -139,7 +139,7 @@ def test_the_librarys_own_names_lead_to_the_hub(toys):
     with pytest.raises(
         RecognizerError, match=r"no model of that name. Did you mean: tiny\? Names: tiny, hf:ORG/NAME"
     ):
-        model_source("toy", "tyni", names=lambda: table)
+        model_source("toy", "tinny", names=lambda: table)
     with pytest.raises(RecognizerError, match=r"2 files \* there; name one of them"):
         model_source("toy", "tiny", names=lambda: table, one_file="*")
 

@@ -296,7 +296,7 @@ def test_the_fingerprint_knows_what_can_change_a_text(saved, tmp_path):
 
 
 def test_a_name_in_the_hubs_cache(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     spec = "transformers:someone/small-ctc"
     with pytest.raises(
         RecognizerError, match=r"is not on this machine. Fetch it with: voxaudit models fetch hf:someone/"

@@ -31,17 +31,22 @@ def hub_name(text: str) -> tuple[str, str] | None:
     return (match[1], match[2] or "") if match and not match[1].startswith(".") else None
 
 
+def cache_folder() -> Path:
+    """Return the Hub's cache: $HF_HUB_CACHE, else `hub` in $HF_HOME, else in ~/.cache/huggingface."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
+
+
 def find(name: str, revision: str = "") -> Path | None:
     """Return the folder of a model in the Hub's cache, whose name is its commit; None if it is not there."""
-    if not installed("huggingface_hub"):
-        return None
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
+    home = cache_folder() / f"models--{name.replace('/', '--')}"
+    ref = home / "refs" / (revision or "main")
     try:
-        return Path(snapshot_download(name, revision=revision or None, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError, OSError):
+        commit = ref.read_text(encoding="utf-8").strip() if ref.is_file() else revision
+    except (OSError, UnicodeDecodeError):
         return None
+    folder = home / "snapshots" / commit
+    return folder if commit and folder.is_dir() else None
 
 
 def fetch(
@@ -65,7 +70,9 @@ def fetch(
         megabytes = sum(size for file, size in files.items() if file not in left) / 1e6
         license = getattr(info.card_data, "license", None) or "not named"
         report(f"downloading {name}@{info.sha[:12]}, {megabytes:.0f} MB, license: {license}", 0.0)
-        where = snapshot_download(name, revision=info.sha, ignore_patterns=left, endpoint=api.endpoint)
+        where = snapshot_download(
+            name, revision=info.sha, ignore_patterns=left, endpoint=api.endpoint, cache_dir=cache_folder()
+        )
         ref = Path(where).parents[1] / "refs" / (revision or "main")  # what the name means from now on
         ref.parent.mkdir(parents=True, exist_ok=True)
         ref.write_text(info.sha, encoding="utf-8")
@@ -81,7 +88,7 @@ def remove(name: str) -> bool:
     from huggingface_hub import scan_cache_dir
 
     try:
-        cache: Any = scan_cache_dir()
+        cache: Any = scan_cache_dir(cache_folder())
     except Exception:  # there is no cache yet
         return False
     commits = [one.commit_hash for repo in cache.repos if repo.repo_id == name for one in repo.revisions]
