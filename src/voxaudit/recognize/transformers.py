@@ -42,6 +42,7 @@ class Transformers(LocalModel):
     revision: str = setting("", help="branch, tag or commit at the Hub")
     language: str = setting("", help="language of the speech, such as en; empty: the model decides")
     task: str = setting("", help="Whisper: transcribe or translate")
+    prompt: str = setting("", help="models asked in words: the question, if it is not to be the model's own")
     beams: int = setting(1, help="all but CTC: hypotheses searched at a time; 1 is greedy", least=1)
     max_new_tokens: int = setting(
         0, help="all but CTC: tokens of the longest answer; 0: the model's own limit", least=0
@@ -114,6 +115,10 @@ class _Model:
         self._torch, self._settings = torch, settings
         self._ctc = "ForCTC" in name
         self._request: Any = getattr(self.processor, "apply_transcription_request", None)
+        tokenizer = getattr(self.processor, "tokenizer", None)
+        chats = (getattr(part, "chat_template", None) for part in (self.processor, tokenizer))
+        if self._request is None and hasattr(self.processor, "audio_token") and any(chats):
+            self._request = self._in_chat  # Granite Speech and others that have no request of their own
         # Models normalized over time (wav2vec2-base) were trained without a mask: padding would change their answer.
         # A path is cut where padding begins, for which the model must tell its frames. Transducers go on in it, and
         # requests of unlike length would have to be padded in front, which not every model bears.
@@ -175,14 +180,27 @@ class _Model:
             "sampling_rate": self._rate,
             "model_id": self._settings.model,
             "format": ["wav"] * len(samples),
+            **({"prompt": self._settings.prompt} if self._settings.prompt else {}),
         }
         known |= {name: language for name in ("language", "source_language") if language}
         taken = inspect.signature(self._request).parameters
-        if language and not {"language", "source_language"} & set(taken):
-            raise RecognizerError(
-                f"recognizer 'transformers': {self._settings.model} cannot be told the language"
-            )
+        for told, names in (("language", {"language", "source_language"}), ("prompt", {"prompt"})):
+            if getattr(self._settings, told) and not names & set(taken):
+                raise RecognizerError(
+                    f"recognizer 'transformers': {self._settings.model} cannot be told the {told}"
+                )
         return self._request(**{name: value for name, value in known.items() if name in taken})
+
+    def _in_chat(self, audio: list[Samples], prompt: str = "") -> Any:
+        """Return the inputs of a model that answers whatever it is asked."""
+        if not prompt:
+            raise RecognizerError(
+                f"recognizer 'transformers': {self._settings.model} answers what it is asked, and has no request of its"
+                " own for a transcript: give the question of its model card as `prompt`"
+            )
+        turn = [{"role": "user", "content": f"{self.processor.audio_token}{prompt}"}]
+        text = self.processor.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+        return self.processor(text=[text] * len(audio), audio=audio, return_tensors="pt")
 
     def _spell_ctc(self, inputs: dict[str, Any], samples: list[Samples]) -> list[str]:
         best = self.model(**inputs).logits.argmax(-1)
@@ -208,9 +226,13 @@ class _Model:
         tokens = getattr(tokens, "sequences", tokens)
         if "input_ids" in inputs:  # the request comes first
             tokens = tokens[:, inputs["input_ids"].shape[1] :]
-        texts = self.processor.batch_decode(tokens, skip_special_tokens=True)
-        spoken = getattr(self.processor, "extract_transcription", list)
-        return [str(text) for text in spoken(texts)]
+        # Some answer with more than the words (the language, who speaks when, "The spoken content is ..."), and have
+        # their own way to read them out of it.
+        taken = inspect.signature(self.processor.decode).parameters
+        plain = {"return_format": "transcription_only", "strip_prefix": True}
+        options = {name: value for name, value in plain.items() if name in taken}
+        decode = self.processor.decode if options else self.processor.batch_decode
+        return [str(text) for text in decode(tokens, skip_special_tokens=True, **options)]
 
 
 def _document(path: Path) -> dict[str, Any]:
