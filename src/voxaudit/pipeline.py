@@ -183,7 +183,7 @@ def read_inputs(config: AuditConfig) -> Inputs:
         if one.role is not None:
             check_role(one.role)
     # Transcripts from files need no audio: somebody with a vendor's transcripts has none.
-    recognizers = _recognizers(config)
+    recognizers = recognizers_of(config)
     heard = not all(isinstance(one, AnswersById) for one in recognizers.values())
     several = bool(config.corpora)
     clean = [
@@ -236,7 +236,8 @@ def _languages(corpus: Corpus) -> list[str]:
     return [] if known is None else known.drop_nulls().unique().sort().to_list()
 
 
-def _recognizers(config: AuditConfig) -> dict[str, Recognizer]:
+def recognizers_of(config: AuditConfig) -> dict[str, Recognizer]:
+    """Return the recognizers that `audit.toml` names; paths in it are looked for beside it."""
     return {
         name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
         for name, settings in config.recognizers.items()
