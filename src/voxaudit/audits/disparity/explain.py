@@ -193,9 +193,12 @@ def _explain(
     if not all(held[kind] for kind in ("text", "recording")):
         held.pop("both")
 
+    part = Part(frame, gap.attribute, gap.scenarios)
+    shuffles = shuffles_of([part], speakers, seed)  # the same speakers whatever is held fixed
+
     def compared(more: Sequence[Control]) -> Any:
-        part = Part(replace(frame, controls=(*controls[:base], *more)), gap.attribute, gap.scenarios)
-        return held_fixed(part, gap, shuffles_of([part], speakers, seed))
+        part.frame = replace(frame, controls=(*controls[:base], *more))
+        return held_fixed(part, gap, shuffles)
 
     before = compared(())
     if isinstance(before, Refusal):
