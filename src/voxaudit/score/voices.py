@@ -46,7 +46,11 @@ class _Tensors(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         known = {
             ("collections", "OrderedDict"): OrderedDict,
-            ("torch._utils", "_rebuild_tensor_v2"): lambda storage, offset, shape, *_: (storage, offset, shape),
+            ("torch._utils", "_rebuild_tensor_v2"): lambda storage, offset, shape, *_: (
+                storage,
+                offset,
+                shape,
+            ),
             ("torch", "FloatStorage"): "float32",
         }
         if (module, name) not in known:
@@ -97,7 +101,9 @@ def lstm(x: Floats, into: Floats, back: Floats, bias: Floats) -> Floats:
     for moment, gates in enumerate(ahead):
         gates = gates + hidden @ back.T
         with np.errstate(over="ignore"):
-            let_in, keep, out = (1.0 / (1.0 + np.exp(-gates[:, place * units : (place + 1) * units])) for place in (0, 1, 3))
+            let_in, keep, out = (
+                1.0 / (1.0 + np.exp(-gates[:, place * units : (place + 1) * units])) for place in (0, 1, 3)
+            )
         cell = keep * cell + let_in * np.tanh(gates[:, 2 * units : 3 * units])
         hidden = out * np.tanh(cell)
         found[moment] = hidden
@@ -118,7 +124,9 @@ def embed(audio: Audio) -> Floats | None:
     own = _weights()
     x = np.stack([spectra[start : start + PART] for start in starts], axis=1)
     for layer in range(_LAYERS):
-        into, back, *biases = (own[f"lstm.{name}_l{layer}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+        into, back, *biases = (
+            own[f"lstm.{name}_l{layer}"] for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
         x = lstm(x, into, back, biases[0] + biases[1])
     parts = np.maximum(x[-1] @ own["linear.weight"].T + own["linear.bias"], 0.0)
     mean = (parts / np.linalg.norm(parts, axis=1, keepdims=True)).mean(axis=0)
@@ -134,7 +142,9 @@ def _spoken(samples: Floats) -> Floats:
         return samples[:0]
     loud = level > np.quantile(level, 0.95) - _PAUSE
     kept = parts[np.convolve(loud, np.ones(7), "same") > 0].ravel()
-    return np.asarray(kept * max(1.0, 10.0 ** ((LEVEL - 10.0 * np.log10((kept**2).mean() + 1e-12)) / 20.0)), np.float32)
+    return np.asarray(
+        kept * max(1.0, 10.0 ** ((LEVEL - 10.0 * np.log10((kept**2).mean() + 1e-12)) / 20.0)), np.float32
+    )
 
 
 # Speakers
