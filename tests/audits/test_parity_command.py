@@ -105,12 +105,8 @@ def test_findings_are_the_gaps_and_one_sums_them_up(scores):
     assert re.search(
         r"is served worst \(\d+ speakers\): a mean of [\d.]+ % against [\d.]+ % for everybody", worst.sentence
     )
-    assert (
-        others[0].sentence.startswith("x: with age held fixed, the mean")
-    )
-    assert (
-        "; as observed it is +" in others[0].sentence
-    )
+    assert others[0].sentence.startswith("x: with age held fixed, the mean")
+    assert "; as observed it is +" in others[0].sentence
     gaps = others[-6:]
     # Each recognizer before their mean.
     assert [finding.recognizer for finding in gaps] == ["x", "x", "y", "y", None, None]

@@ -11,13 +11,11 @@ import pickle
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.answer import refuse
 from voxaudit.audio import Audio, resample
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.weights import fetched, known_model
@@ -31,7 +29,9 @@ LEVEL = -30.0
 """dB of full scale that quiet recordings are raised to: spectra are not logarithmic."""
 _PAUSE = 30.0  # dB below the loud moments; pauses would be heard as everybody's voice
 _LAYERS = 3
-ALIKE = 0.77
+WIDTH = 256
+"""Numbers that a voice is."""
+ALIKE = 0.78
 """Mean cosine between two voices down to which they are taken for one (see docs/parity.md for how often rightly)."""
 
 Floats = NDArray[np.float32]
@@ -80,12 +80,10 @@ def read_tensors(file: IO[bytes]) -> dict[str, Floats]:
 def _weights() -> dict[str, Floats]:
     folder = fetched(known_model(MODEL))
     if folder is None:
-        raise refuse(
-            "not_installed",
-            "voices cannot be told apart without the speaker encoder",
-            remedy=f"voxaudit models fetch {MODEL}",
+        raise VoxauditError(
+            f"the speaker encoder is not on this machine. Fetch it: voxaudit models fetch {MODEL}"
         )
-    with Path(folder / "pretrained.pt").open("rb") as file:
+    with (folder / "pretrained.pt").open("rb") as file:
         return read_tensors(file)
 
 
