@@ -34,7 +34,8 @@ def test_outliers_are_named_and_removed_on_request_with_both_answers():
     before, after = both.tables["again"].to_dicts()
     assert (before["how"], after["how"]) == ("as above", "without s7")
     assert before["wer_ratio"] == both.findings[0].estimate == plain.findings[0].estimate
-    assert before["wer_ratio"] > 1.2 > after["wer_ratio"] == pytest.approx(1.0, abs=0.02)
+    assert before["wer_ratio"] > 1.1
+    assert after["wer_ratio"] == pytest.approx(1.0, abs=0.05)
     assert after["speakers"] == before["speakers"] - 1
     assert "without s7: no verdict changes" in [note.text for note in both.notes]
     nobody = disparity(
@@ -57,7 +58,7 @@ def recordings(tmp_path, monkeypatch):
 
     def voice(audio):
         number = round(float(audio.samples.mean()) * 100) - 1
-        return np.eye(256, dtype=np.float32)[number] if number < 24 else None
+        return np.random.default_rng(number).normal(size=256).astype(np.float32)
 
     monkeypatch.setattr(frames, "embed", voice)
     monkeypatch.setattr(frames, "fetched", lambda model: tmp_path)

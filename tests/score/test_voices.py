@@ -2,7 +2,6 @@
 
 import collections
 import io
-import os
 import pickle
 
 import numpy as np
@@ -71,7 +70,7 @@ def test_tensors_are_read_as_they_were_written():
 def test_weights_that_ask_for_anything_else_are_refused(name, tmp_path):
     with pytest.raises(VoxauditError, match="are not read"):
         read_tensors(written({"w": Named(name, f"touch {tmp_path}/ran")}, [0.0]))
-    assert not os.listdir(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_layer_by_hand():

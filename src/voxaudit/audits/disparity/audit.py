@@ -241,7 +241,7 @@ def disparity(
         own = [
             Part(part, name, heard) for name, asked in questions.items() for part in frames(some, asked, held)
         ]
-        again[how] = compare(own, against=against, speakers=random, seed=seed)[0]
+        again[how] = compare(own, against=against, speakers=random, seed=seed, like=gaps)[0]
 
     if hold_text is not None and not explain:
         once_more("text not held fixed", scores, ())
@@ -917,7 +917,7 @@ def _effects(fits: Iterable[Fit]) -> Iterator[tuple[dict[str, Any], Effect]]:
 
 
 def _pair(gap: Gap) -> tuple[Any, ...]:
-    return (*_key(gap.attribute, gap.by), frozenset((gap.group.group, gap.against.group)))
+    return (*_key(gap.attribute, gap.by), gap.group.group, gap.against.group)
 
 
 def _changed(how: str, gaps: Sequence[Gap], others: Sequence[Gap]) -> Note:

@@ -452,12 +452,12 @@ def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) ->
             )
             refusals.append(Refusal("speakers_in_several_groups", name, text, {"speakers": int(two.sum())}))
             continue
-        if unknown := group.null_count():
+        if nobody := group.null_count():
             said = (
-                f"'{name}' is not known of {counted(unknown, 'speaker')}: they are in no group of it, and where it is"
+                f"'{name}' is not known of {counted(nobody, 'speaker')}: they are in no group of it, and where it is"
                 " held fixed they are compared among themselves"
             )
-            notes.append(Note("unknown", said, {"attribute": name, "speakers": unknown}))
+            notes.append(Note("unknown", said, {"attribute": name, "speakers": nobody}))
         group, rare = merge_rare(group.fill_null(MISSING), settings.merge_below)
         if rare:
             merged[name] = rare
