@@ -128,8 +128,8 @@ def _trend(generator: np.random.Generator, where: Setting, ratio: float) -> Clai
     }
 
 
-def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Claims:
-    """Five measures that have nothing to do with errors; the highest third of one of them, if something is planted."""
+def sliced(generator: np.random.Generator, where: Setting, ratio: float) -> pl.DataFrame:
+    """Return five measures that have nothing to do with errors; the highest third of one, if something is planted."""
     people = draw_people(generator, where, most=MOST)
     count = len(people.speaker)
     names = ("speaking_rate", "snr", "pitch", "duration", "word_frequency")
@@ -142,9 +142,12 @@ def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
     people = replace(people, hard=people.hard * np.where(fast, ratio, 1.0))
     counted = counts(generator, people, ["clean"])[:1]
     table = as_table(people, ["clean"], np.repeat(counted, 2, axis=0)).head(count)
-    table = table.with_columns(pl.Series(name, values) for name, values in measures.items())
+    return table.with_columns(pl.Series(name, values) for name, values in measures.items())
+
+
+def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Claims:
     try:
-        found = slices(table, attributes=["region"]).detail
+        found = slices(sliced(generator, where, ratio), attributes=["region"]).detail
     except VoxauditError:
         return {}
     said = [one.shown and (ratio == 1.0 or "speaking_rate" in one.slice.columns) for one in found]
