@@ -512,6 +512,23 @@ def _when(one: Fit | Gap | Slope) -> str:
     return f"{'On clean speech' if scenario == CLEAN else heard} {_who(one, 'the recognizer')}"
 
 
+def _about(gap: Gap, *, refused: bool = False) -> dict[str, Any]:
+    """Return what every finding about a gap has: who is compared with whom, and how sure it is."""
+    limits = {} if refused else {"estimate": gap.ratio, "low": gap.low, "high": gap.high}
+    return {
+        **limits,
+        **{name: getattr(gap.group, name) for name in ("group", "speakers", "utterances", "words")},
+        "p": gap.p,
+        "p_adjusted": gap.p_adjusted,
+        "against": gap.against.group,
+        "speakers_against": gap.against.speakers,
+        "excludes": _farther(gap.low, gap.high) if gap.verdict == "not_shown" else None,
+        "attribute": gap.attribute,
+        "unit": "ratio",
+        **_keys(gap),
+    }
+
+
 def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]:
     said = _headlines(gaps)
     for gap in gaps:
@@ -521,21 +538,10 @@ def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]
             MEASURE,
             gap.verdict,
             _sentence(gap),
-            estimate=None if refused else gap.ratio,
-            low=None if refused else gap.low,
-            high=None if refused else gap.high,
-            p=gap.p,
-            p_adjusted=gap.p_adjusted,
             family=None if refused else f"{counted(gap.family, 'comparison')} of groups",
-            **{name: getattr(gap.group, name) for name in ("group", "speakers", "utterances", "words")},
-            against=gap.against.group,
-            speakers_against=gap.against.speakers,
-            excludes=_farther(gap.low, gap.high) if gap.verdict == "not_shown" else None,
             code=gap.refusal.code if gap.refusal else "too_few_errors" if refused else None,
             headline=id(gap) in said,
-            attribute=gap.attribute,
-            unit="ratio",
-            **_keys(gap),
+            **_about(gap, refused=refused),
         )
     heard = {_key(gap.attribute, gap.by) for gap in gaps}
     for fit in fits:
@@ -657,20 +663,9 @@ def _change_findings(changes: Sequence[Gap]) -> Iterator[Finding]:
             "interaction",
             top.verdict,
             f"{claim}: {end}.",
-            estimate=top.ratio,
-            low=top.low,
-            high=top.high,
-            p=top.p,
-            p_adjusted=top.p_adjusted,
             family=f"{counted(top.family, 'change')} of gaps",
-            **{name: getattr(top.group, name) for name in ("group", "speakers", "utterances", "words")},
-            against=top.against.group,
-            speakers_against=top.against.speakers,
-            excludes=limit if top.verdict == "not_shown" else None,
             headline=True,
-            attribute=top.attribute,
-            unit="ratio",
-            **_keys(top),
+            **_about(top),
         )
 
 
@@ -874,13 +869,8 @@ def _groups_table(
             against = None if effect is None else fit.against
             row = {**fit.by, "attribute": fit.attribute, **asdict(group), "against": against}
             row |= {"spread": spreads[_key(fit.attribute, fit.by)][group.group]}
-            row |= {
-                TYPICAL: effect and effect.ratio,
-                "low": effect and effect.low,
-                "high": effect and effect.high,
-            }
-            row |= {"p": effect and _careful(effect), "p_adjusted": effect and effect.p_adjusted}
-            row |= {"p_bh": effect and effect.p_bh}
+            row |= {TYPICAL: effect and effect.ratio, "p": effect and _careful(effect)}
+            row |= {name: effect and getattr(effect, name) for name in ("low", "high", "p_adjusted", "p_bh")}
             for kind in INTERVALS:  # all kinds are in the JSON
                 limits = effect and getattr(effect, kind)
                 row |= {f"{kind}_{name}": limits and getattr(limits, name) for name in ("low", "high", "p")}
@@ -889,11 +879,7 @@ def _groups_table(
     ratio = Column(TYPICAL, "errors, typical speaker", "ratio", "low", "high")
     columns = [
         *split,
-        "attribute",
-        "group",
-        "speakers",
-        "words",
-        "wer",
+        *("attribute", "group", "speakers", "words", "wer"),
         spread,
         "against",
         ratio,
@@ -949,36 +935,10 @@ def _again_table(gaps: Sequence[Gap], again: Mapping[str, Sequence[Gap]], split:
 
 
 def _changes_table(changes: Sequence[Gap], split: tuple[str, ...]) -> Table:
-    rows = [
-        {
-            **gap.by,
-            **{
-                name: getattr(gap, name) for name in ("attribute", "since", "at", "ratio", "low", "high", "p")
-            },
-            "group": gap.group.group,
-            "against": gap.against.group,
-            "p_adjusted": gap.p_adjusted,
-            "verdict": gap.verdict.replace("_", " "),
-        }
-        for gap in changes
-    ]
-    columns = [
-        *(
-            *split,
-            "attribute",
-            "since",
-            "at",
-            "group",
-            "against",
-            "ratio[low,high]",
-            "p",
-            "p_adjusted",
-            "verdict",
-        )
-    ]
-    return tabulate(
-        "interaction", "How many times as much a group's errors grow as those of the other", rows, columns
-    )
+    rows = [{**_gap_row(gap), "since": gap.since, "at": gap.at, "ratio": gap.ratio} for gap in changes]
+    shown = "attribute since at group against ratio[low,high] p p_adjusted verdict"
+    title = "How many times as much a group's errors grow as those of the other"
+    return tabulate("interaction", title, rows, [*split, *shown.split()])
 
 
 def _baseline_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:

@@ -289,7 +289,11 @@ def _findings(detail: Parity, tables: Mapping[str, pl.DataFrame]) -> Iterable[Fi
     """
     pairs, fixed = tables["pairs"], tables["conditional"]
     tested = fixed.filter(pl.col("p").is_not_null()) if fixed.height else fixed
-    held = _own_first(farthest(tested, pairs, "observed"), detail.speakers.recognizers).to_dicts()
+    order = [*detail.speakers.recognizers], list(detail.speakers.order)
+    held = sorted(
+        farthest(tested, pairs, "observed").to_dicts(),
+        key=lambda row: (order[0].index(row["recognizer"]), order[1].index(row["attribute"])),
+    )
     rows = [_gap_finding(row, detail, pairs) for row in tables["gaps"].to_dicts()]
     if len(rows) > MOST_SAID:
         yield _sum_up(rows, pairs, detail)

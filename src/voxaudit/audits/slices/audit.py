@@ -157,13 +157,9 @@ def _parts(scores: Scores) -> Iterator[tuple[dict[str, Any], Scores]]:
 
 
 def _not_measured(scores: Scores) -> Iterator[Note]:
-    why = {name: scores.not_measured(name) for name in SEARCHED if name not in scores.frame.columns}
-    why |= {
-        name: scores.not_measured(name)
-        for name in SEARCHED
-        if name in scores.frame.columns and not scores.frame[name].count()
-    }
-    if why:
+    frame = scores.frame
+    absent = [name for name in SEARCHED if name not in frame.columns or not frame[name].count()]
+    if why := {name: scores.not_measured(name) for name in absent}:
         said = [f"{ALL_MEASURES[name]}{f' ({text})' if text else ''}" for name, text in why.items()]
         yield Note("not_measured", f"not searched, as not measured: {listed(said)}", {"measures": list(why)})
 
@@ -310,13 +306,8 @@ class _Half:
         inside = self._sums(here)
         outside = (self.total - inside).sum(axis=1)
         errors, words = inside.sum(axis=1)
-        return (
-            errors / words,
-            outside[0] / outside[1],
-            int((inside[1] > 0).sum()),
-            int(here.sum()),
-            int(words),
-        )
+        people = int((inside[1] > 0).sum())
+        return errors / words, outside[0] / outside[1], people, int(here.sum()), int(words)
 
 
 # The words
