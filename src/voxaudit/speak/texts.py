@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice, product
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from voxaudit.audio import resample, write
 from voxaudit.corpus import base_language
 from voxaudit.errors import VoxauditError, missing_extra, one_line
+from voxaudit.registry import suggest
 from voxaudit.speak import made
 from voxaudit.speak.base import Voice, speak
 
@@ -64,11 +66,55 @@ def voices_of(language: str | None) -> tuple[Voice, ...]:
     )
 
 
-def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Voice]) -> Path:
+CHANGES = {"pitch": ("low", "high"), "rate": ("slow", "fast"), "accent": ("native", "foreign")}
+"""One property of a voice, and its two values: everything else stays as it is."""
+STEP = 1.25
+"""Pitch and rate are divided and multiplied by so much."""
+
+
+def matched_voices(change: str, language: str | None) -> tuple[list[Voice], list[dict[str, str]]]:
+    """Return every voice of a language both ways in one property, and of each the speaker and the value.
+
+    A foreign accent is that of a voice of another language in turn, set alike, which reads with the sounds it has.
+
+    >>> voices, about = matched_voices("rate", "en")
+    >>> [voice.speed for voice in voices[:2]], about[:2]
+    ([0.8, 1.25], [{'speaker': 'voice-1', 'rate': 'slow'}, {'speaker': 'voice-1', 'rate': 'fast'}])
+    """
+    if change not in CHANGES:
+        raise VoxauditError(
+            f"no voice changes its '{one_line(change, 40)}'.{suggest(change, list(CHANGES))}"
+            f" Properties: {', '.join(CHANGES)}"
+        )
+    own = base_language(language or "en")
+    others = [names[0] for name, names in PICO.items() if name != own]
+    voices: list[Voice] = []
+    about: list[dict[str, str]] = []
+    for number, voice in enumerate(voices_of(language)):
+        for place, value in enumerate(CHANGES[change]):
+            factor = STEP if place else 1.0 / STEP
+            other = {"pitch": {"pitch": voice.pitch * factor}, "rate": {"speed": voice.speed * factor}}.get(
+                change, {}
+            )
+            if change == "accent" and place:
+                other = {"language": others[number % len(others)], "reads": own}
+            voices.append(replace(voice, **other))
+            about.append({"speaker": f"voice-{number + 1}", change: value})
+    return voices, about
+
+
+def speak_texts(
+    texts: Sequence[str],
+    folder: str | Path,
+    *,
+    voices: Sequence[Voice],
+    about: Sequence[Mapping[str, str]] = (),
+) -> Path:
     """Read every distinct text aloud and return the `manifest.csv` of `folder`; made once, it is not made again.
 
     Every voice reads every text as long as that is at most 400 clips, else each text is read by the next voice.
-    16-bit WAV at 16 kHz; columns id, audio, speaker (the voice's language and number), text, voice (how it is set).
+    16-bit WAV at 16 kHz; columns id, audio, speaker (the voice's language and number), text, voice (how it is set), and
+    what is said `about` each voice.
     """
     said = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
     if not said:
@@ -78,7 +124,7 @@ def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Vo
         package = version("py-nanotts")
     except PackageNotFoundError as error:
         raise missing_extra("py-nanotts", "speak") from error
-    parts = repr((VERSION, package, said, [str(voice) for voice in voices]))
+    parts = repr((VERSION, package, said, [str(voice) for voice in voices], *map(dict, about)))
     recipe = "texts " + hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     if made.is_whole(folder, recipe):
         return folder / made.MANIFEST
@@ -95,6 +141,7 @@ def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Vo
                 "speaker": f"{voices[voice].language}-{voice + 1}",
                 "text": text,
                 "voice": str(voices[voice]),
+                **(about[voice] if about else {}),
             }
         )
     return made.finish(folder, recipe, rows, {"README.txt": ABOUT})

@@ -198,5 +198,27 @@ _MOONSHINE = Model(
     ),
 )
 
-KNOWN = {model.name: model for model in (_VOSK, _TINY_EN, _BASE, _MOONSHINE)}
+_RESEMBLYZER = Model(
+    "resemblyzer",
+    "voices",
+    "resemblyzer",
+    "Resemblyzer 0.1: tells voices apart, where nobody wrote down who speaks (not a recognizer)",
+    "Apache-2.0 (Resemble AI)",
+    "https://github.com/resemble-ai/Resemblyzer",
+    (
+        Archive(
+            "Resemblyzer",
+            "0.1.4",
+            "Resemblyzer-0.1.4-py3-none-any.whl",
+            15_747_704,
+            "8f12eb2f1a9982d32e8db7856de754709b59c93a77bcf0ff536584b619a9dd1f",
+        ),
+    ),
+    _plain(
+        "resemblyzer",
+        ("pretrained.pt", 17_090_379, "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e"),
+    ),
+)
+
+KNOWN = {model.name: model for model in (_VOSK, _TINY_EN, _BASE, _MOONSHINE, _RESEMBLYZER)}
 """Every model that can be fetched, by name. The packages are third parties' and may vanish: none is required."""
