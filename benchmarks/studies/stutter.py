@@ -2,6 +2,7 @@
 
 python -m benchmarks.studies.stutter ../shared/data/ravdess/manifest.csv --utterances 32
 python -m benchmarks.studies.stutter spoken/manifest.csv --pictures docs/stutter_kinds.png
+python -m benchmarks.studies.stutter ../shared/data/accents/manifest.csv --words 35-41 --cut accents7.csv
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from benchmarks.measure import took
 from numpy.typing import NDArray
 
@@ -38,16 +40,35 @@ def main() -> None:
     parser.add_argument(
         "--pictures", type=Path, default=None, help="spectrograms of two cases per kind, as PNG"
     )
+    parser.add_argument("--cut", type=Path, help="write a manifest of some words of each recording instead")
+    parser.add_argument("--words", default="1-7", help="which words to cut out, counted from 1")
     args = parser.parse_args()
     utterances = list(read_corpus(args.corpus))[: args.utterances]
     recordings = [
         Recording(u, t, u.text or "") for u, t in align_corpus(utterances) if not isinstance(t, str)
     ]
     print(f"{len(recordings)} of {len(utterances)} recordings can be aligned")
-    if args.repeats:
+    if args.cut:
+        first, last = map(int, args.words.split("-"))
+        pl.DataFrame([cut(one, first - 1, last) for one in recordings]).write_csv(args.cut)
+    elif args.repeats:
         measure(recordings, args.repeats, args.place)
     if args.pictures:
         draw(recordings, args.pictures)
+
+
+def cut(recording: Recording, first: int, last: int) -> dict[str, object]:
+    """Return the row of a manifest for some words of a recording, with a tenth of a second on either side."""
+    about, words = recording.utterance, [recording.timings.words[at] for at in recording.timings.intended]
+    start, stop = max(0.0, words[first].start - 0.1), words[last - 1].end + 0.1
+    text = " ".join(recording.text.split()[first:last])
+    return {
+        "path": str(about.audio.resolve()),
+        "text": text,
+        "speaker": about.speaker,
+        "start": about.start + start,
+        "duration": stop - start,
+    } | dict(about.attributes)
 
 
 def measure(recordings: list[Recording], repeats: int, placed: int) -> None:

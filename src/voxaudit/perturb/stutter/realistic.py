@@ -168,6 +168,7 @@ class HeldOnset(Operation):
 
     kind: ClassVar[str] = "prolongation"
     mode: ClassVar[str] = MODE
+    version: ClassVar[int] = 2
 
     word: int
     ms: float = 550.0
@@ -215,6 +216,7 @@ class OnsetRepetition(Operation):
 
     kind: ClassVar[str] = "sound_repetition"
     mode: ClassVar[str] = MODE
+    version: ClassVar[int] = 2
 
     word: int
     ms: float = 260.0
