@@ -27,9 +27,7 @@ from voxaudit.audits.stutter.scoring import (
     all_rates,
     by_kind,
     change,
-    compare_kinds,
-    compare_recognizers,
-    compare_selection,
+    compare,
     dose_response,
     rates,
     trial_table,
@@ -187,6 +185,9 @@ def test_the_aims_of_a_mode(mode):
     assert aims(one, mode) == {"realistic": (0.4, 1.5), "aster": (0.4, -0.9)}[mode]
 
 
+FAMILIES = ("kinds", "recognizers", "selections")
+
+
 def test_kinds_are_compared_with_one_event_each_on_the_same_recordings(material, tmp_path):
     found, _ = hear(material, tmp_path / "out", Settings(budget=6, kinds=KINDS, seeds=(0, 1)))
     table = trial_table(found.cases, found.originals, dict.fromkeys(found.originals, "sable top"))
@@ -195,14 +196,15 @@ def test_kinds_are_compared_with_one_event_each_on_the_same_recordings(material,
         chains = part.filter(pl.col("chain") != "")["chain"]
         assert all(chain.count(";") == 0 and f"{kind}:" in chain for chain in chains)
         assert part["utterance"].n_unique() == 6  # the first turns give every recording every kind
-    compared = compare_kinds(table, KINDS)
+    families = {family: [one for one in compare(table, KINDS) if one.family == family] for family in FAMILIES}
+    compared = families["kinds"]
     assert len(compared) == 2 * 6
     deaf = [one for one in compared if one.recognizer == "deaf"]
     assert all(one.difference == 0 and one.p == 1.0 and one.speakers == 6 for one in deaf)
-    (pair,) = compare_recognizers(table)
+    (pair,) = families["recognizers"]
     assert (pair.one, pair.other) == ("deaf", "exact")
     assert pair.difference == pytest.approx(pair.wer_one - pair.wer_other)
-    chosen = compare_selection(table)
+    chosen = families["selections"]
     kept = table.filter("kept", pl.col("recognizer") == "exact")
     assert chosen[0].wer_one == pytest.approx(rates(kept).wer)
 

@@ -597,18 +597,25 @@ def _dose_figure(points: Sequence[DosePoint]) -> list[Figure]:
     return [Figure("dose", "Errors by amount of stuttering", alt, curves, "dose")]
 
 
+def judged(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
+    """Return comparisons as rows with their verdicts; p is Holm's within a family and recognizer."""
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for one in comparisons:
+        groups.setdefault((one.family, one.recognizer), []).append(one)
+    return [
+        {**asdict(one), "p_adjusted": p, "verdict": _verdict(one, p)}
+        for members in groups.values()
+        for one, p in zip(members, holm([member.p for member in members]), strict=True)
+    ]
+
+
 def _comparison_table(found: Stutter) -> list[Table]:
-    """Return kinds, recognizers and selections against each other; p is Holm's within a family and recognizer."""
+    """Return kinds, recognizers and selections against each other."""
     if not found.comparisons:
         return []
-    groups: dict[tuple[str, str], list[Comparison]] = {}
-    for one in found.comparisons:
-        groups.setdefault((one.family, one.recognizer), []).append(one)
-    rows = []
-    for members in groups.values():
-        for one, p in zip(members, holm([member.p for member in members]), strict=True):
-            judged = {"p_adjusted": p, "verdict": _verdict(one, p)}
-            rows.append({**asdict(one), "one": spoken(one.one), "other": spoken(one.other), **judged})
+    rows = [
+        {**row, "one": spoken(row["one"]), "other": spoken(row["other"])} for row in judged(found.comparisons)
+    ]
     return [
         tabulate(
             "comparisons",

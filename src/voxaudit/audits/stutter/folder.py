@@ -16,9 +16,7 @@ from voxaudit.audits.stutter.scoring import (
     Cost,
     DosePoint,
     by_kind,
-    compare_kinds,
-    compare_recognizers,
-    compare_selection,
+    compare,
     cost,
     trial_table,
 )
@@ -237,7 +235,6 @@ def write_found(
         raise VoxauditError(f"no stuttered case could be heard ({reason})")
     suspects = suspicious_cases(found.cases, originals, settings.threshold)
     write_queue(folder, suspects)
-    compared = [*compare_kinds(table, settings.kinds), *compare_recognizers(table), *compare_selection(table)]
     document = {
         "settings": asdict(settings) | {"normalizer": normalizer(NORMALIZER).id},
         "utterances": table["utterance"].n_unique(),
@@ -251,7 +248,7 @@ def write_found(
         ],
         "dose": [asdict(point) for point in dose] or None,
         "skipped": dict(skipped),
-        "comparisons": [asdict(one) for one in compared],
+        "comparisons": [asdict(one) for one in compare(table, settings.kinds)],
         "real": against_real(recordings, found.cases, clips),
         "checks": {
             "drawn": found.drawn,

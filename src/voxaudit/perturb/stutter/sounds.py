@@ -103,7 +103,7 @@ def held(
     read = first
 
     def join(aim: int, most: int) -> int:
-        """Lead from what follows `read` to the best place near `aim`, and on for `most` samples; return where it ends."""
+        """Lead from what follows `read` to the best place near `aim`, then on for `most` samples; return the end."""
         at, low, high = read - origin, aim - reach - origin, aim + reach - origin + 1
         natural = sound[at : at + hop]
         fits = np.correlate(sound[low : high - 1 + hop : coarse], natural[::coarse], "valid")
