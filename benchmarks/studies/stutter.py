@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from voxaudit.align import align_corpus
 from voxaudit.audio import Audio, Samples
+from voxaudit.audits.stutter.audit import filler_clips
 from voxaudit.corpus import read_corpus
 from voxaudit.perturb.stutter import MODES, applicable, sample_chain, sample_operation
 from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, sound_checks
@@ -79,16 +80,16 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
         failed: dict[str, Counter[str]] = defaultdict(Counter)
         places: Counter[str] = Counter()
         same = pairs = changed = 0
-        place = PlaceCheck()
+        place, clips = PlaceCheck(), filler_clips()
         for number, recording in enumerate(recordings):
             audio = recording.audio()
             step = own_step(audio.samples)
             for repeat in range(repeats):
                 made = {}
-                for kind in applicable(recording.timings, (), mode):
+                for kind in applicable(recording.timings, clips, mode):
                     generator = np.random.default_rng([number, repeat])
-                    operation = sample_operation(kind, recording.timings, generator, mode=mode)
-                    done = took(partial(operation.edit, audio.samples, audio.rate, recording.timings))
+                    operation = sample_operation(kind, recording.timings, generator, mode=mode, clips=clips)
+                    done = took(partial(operation.edit, audio.samples, audio.rate, recording.timings, clips))
                     edit = done.value
                     seconds[kind].append(done.cpu)
                     after = edit.apply(audio.samples)
@@ -153,14 +154,16 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
 
 def draw(recordings: list[Recording], target: Path) -> None:
     """Write spectrograms of two cases per kind, a row for each kind; what was put in is underlined in red."""
-    sheet, order = [], applicable(recordings[0].timings)
+    clips = filler_clips()
+    sheet, order = [], applicable(recordings[0].timings, clips)
     for kind in order:
         tiles = []
         for number in range(2):
             recording = recordings[number % len(recordings)]
             audio = recording.audio()
-            operation = sample_operation(kind, recording.timings, np.random.default_rng(number + 1))
-            edit = operation.edit(audio.samples, audio.rate, recording.timings)
+            generator = np.random.default_rng(number + 1)
+            operation = sample_operation(kind, recording.timings, generator, clips=clips)
+            edit = operation.edit(audio.samples, audio.rate, recording.timings, clips)
             print(f"  {kind}, {'left' if number == 0 else 'right'}: {operation}")
             tiles.append(
                 _tile(edit.apply(audio.samples), audio.rate, edit.start, edit.start + len(edit.samples))

