@@ -445,8 +445,8 @@ def test_another_language_through_textgrids_says_what_it_lacks(material, tmp_pat
     assert set(cases["kind"]) == set(KINDS)
     held = cases.filter(pl.col("kind") == "prolongation")["chain"].str.split(";").list.last()
     assert all("word=0" in chain for chain in held)  # a stop cannot be held
-    assert {"language", "not_placed"} <= {note.code for note in found.notes}
-    assert stutter(tmp_path / "out").notes == found.notes
+    for answer in (found, stutter(tmp_path / "out")):
+        assert {"language", "not_placed"} <= {note.code for note in answer.notes}
 
 
 def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest, material, tmp_path):

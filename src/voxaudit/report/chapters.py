@@ -25,7 +25,7 @@ from voxaudit.perturb.settings import describe_all
 from voxaudit.perturb.sources import Source, reopen_sources
 from voxaudit.perturb.stutter.chain import Chain
 from voxaudit.perturb.stutter.checks import describe_chain
-from voxaudit.perturb.stutter.recordings import read_recordings
+from voxaudit.perturb.stutter.recordings import Marks, read_recordings
 from voxaudit.render.document import Case, Chapter
 from voxaudit.run import Run
 from voxaudit.score.align import align_words
@@ -283,7 +283,8 @@ def stuttered_cases(folder: Path, found: Stutter, audio_bytes: int) -> tuple[Cas
     rule = normalizer(KEEPS_FILLERS)
     cases = []
     for one in [case for turn in turns for case in turn if case is not None][:MOST_STUTTERED]:
-        made, marks = CaseAudio(), ((0.0, 0.0, describe_chain(Chain.parse(one.chain).operations)),)
+        made = CaseAudio()
+        marks: Marks = ((0.0, 0.0, describe_chain(Chain.parse(one.chain).operations)),)
         try:
             replay = read_recordings(folder) if audio_bytes else None
             if replay is not None and one.utterance in replay.recordings:
