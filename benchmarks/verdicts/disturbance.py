@@ -47,7 +47,7 @@ from voxaudit.audits.robustness.measure import FALLS, FEW, GROWS, correlate, cur
 from voxaudit.audits.stutter.scoring import change
 from voxaudit.audits.versus.audit import versus
 from voxaudit.perturb.settings import climb, describe
-from voxaudit.stats.bootstrap import Resample, speaker_weights, widened_tail
+from voxaudit.stats.bootstrap import Resample
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.rates import level_together, lower_log_limits, pulls, rate_intervals
 from voxaudit.stats.sign_flips import SignFlips, sign_flips
@@ -509,43 +509,27 @@ def _stutter_claims(found: Sequence[Cost]) -> Claims:
     }
 
 
-@cache
-def _weights(count: int, resamples: int, seed: int) -> tuple[Array, Array]:
-    """Return who is drawn how often, and signs of speakers."""
-    drawn = speaker_weights(count, resamples, np.random.Generator(np.random.PCG64(seed)))
-    signs = np.random.Generator(np.random.PCG64(seed)).choice((-1.0, 1.0), size=(resamples, count))
-    return drawn, signs
-
-
-def stutter_cost(people: People, heard: Sequence[Heard], resamples: int, seed: int) -> Cost:
+def stutter_cost(people: People, heard: Sequence[Heard], resample: Resample) -> Cost:
     """Return what is found of the cost of stuttering as `stats.paired` finds it, draws being shared by many audits."""
-    before, cases = errors_of(people, heard[0]), [errors_of(people, one) for one in heard[1:]]
-    after, words = sum(cases[1:], cases[0]), people.words
-    rates = (after / (CASES * words), before / words)
-    count = len(people.group)
-    # Speakers in the order of their first utterance, utterances in the order of their names.
-    order = np.argsort([f"u{n}" for n in range(len(words))])
-    named = people.speaker[order][np.sort(np.unique(people.speaker[order], return_index=True)[1])]
-    sums = np.stack(
-        [np.bincount(people.speaker, one, count) for one in (after, CASES * words, before, words)], axis=1
-    )[named]
-    said = np.bincount(people.speaker, minlength=count)
-    moved = (np.bincount(people.speaker, rates[0] - rates[1], count) / said)[named]
-    drawn, signs = _weights(count, resamples, seed)
-    again = drawn @ sums
-    tail = widened_tail(count, 0.95)
-    low, high = np.quantile(again[:, 0] / again[:, 1] - again[:, 2] / again[:, 3], [tail, 1.0 - tail])
-    flipped = np.append(np.abs(signs @ moved), abs(moved.sum()))
-    p = float(np.mean(flipped >= abs(moved.sum()) * (1 - 1e-12)))
-    published = mannwhitneyu(rates[0][order], rates[1][order], alternative="two-sided")[1]
-    return float(low), float(high), p, float(published)
+    errors, words, named = [errors_of(people, one) for one in heard], people.words, by_name(people)
+
+    def by_speaker(values: Array) -> Array:
+        return np.bincount(people.speaker, values, len(people.group))[named]
+
+    said, before, cases = by_speaker(words), by_speaker(errors[0]), [by_speaker(one) for one in errors[1:]]
+    each = (np.column_stack(cases), np.repeat(said[:, None], CASES, axis=1))
+    found = resample.change((each[0].sum(axis=1), CASES * said), (before, said), each)
+    rates = (sum(errors[1:]) / (CASES * words), errors[0] / words)
+    published = mannwhitneyu(*rates, alternative="two-sided")[1]
+    return found.low, found.high, found.p, float(published)
 
 
 def _stutters(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
     claims = []
     for number, generator in audits.items():
         people, spoken = _stuttered(generator, where, ratio)
-        found = [stutter_cost(people, heard, 2 * RESAMPLES, number // TOGETHER) for _, heard in spoken]
+        resample = _resample(where.people, RESAMPLES, number // TOGETHER)
+        found = [stutter_cost(people, heard, resample) for _, heard in spoken]
         claims.append(_stutter_claims(found))
     return claims
 
@@ -590,17 +574,6 @@ def _attack(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
     return claims
 
 
-def change_ends(changes: Array, words: Array, resample: Resample) -> Ends:
-    """Return what `stats.bootstrap.change_interval` does, draws being shared by many audits."""
-    total = words.sum()
-    estimate, share = changes.sum() / total, words / total
-    values, said = (
-        resample.rates(changes[:, None], words[:, None])[:, 0],
-        resample.sums(share[:, None])[:, 0],
-    )
-    return resample.change_limits(values, changes / total - estimate * share, share, said, len(words))
-
-
 FEWEST = 5
 """With fewer speakers utterances are drawn."""
 
@@ -624,7 +597,8 @@ def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
             clean, noise, attacked = (errors_of(people, one) for one in heard)
             for name, other in (("cost", clean), ("over_noise", noise)):
                 moved = np.bincount(unit, attacked - other, count)
-                own[f"attack.{name}"].append(outside(*change_ends(moved, words, resample)))
+                found = resample.change((moved, words), (0.0 * moved, words))
+                own[f"attack.{name}"].append(outside(found.low, found.high))
         claims.append(own)
     return claims
 
