@@ -72,12 +72,19 @@ def speaker_cells(
     return sums.join(conditions, on=by, nulls_equal=True).join(people, on=speaker)
 
 
-def matrix_of(cells: pl.DataFrame, count: str, conditions: int) -> NDArray[np.float64]:
-    """Return one count of `speaker_cells` as a matrix speakers x conditions; 0 where nobody spoke."""
-    person, condition = cells["_speaker"].to_numpy(), cells["_condition"].to_numpy()
-    matrix = np.zeros((int(person.max()) + 1 if len(person) else 0, conditions))
-    matrix[person, condition] = cells[count].to_numpy()
-    return matrix
+def by_people(
+    sums: pl.DataFrame, counts: Sequence[str], conditions: int, people: int | None = None
+) -> list[NDArray[np.float64]]:
+    """Return each of `counts` as a matrix of people x conditions (`_speaker` and `_condition` number them).
+
+    It is 0 where nobody spoke. Without `people` there are as many as the last one's number says.
+    """
+    cells = sums["_speaker"].to_numpy(), sums["_condition"].to_numpy()
+    last = int(cells[0].max()) + 1 if len(sums) else 0
+    matrices = np.zeros((len(counts), last if people is None else people, conditions))
+    for matrix, name in zip(matrices, counts, strict=True):
+        matrix[cells] = sums[name].fill_null(0.0).to_numpy()
+    return list(matrices)
 
 
 def speaker_weights(speakers: int, resamples: int, generator: np.random.Generator) -> NDArray[np.float64]:

@@ -24,12 +24,12 @@ from voxaudit.audits.robustness.levels import (
     scenario_nodes,
     with_limits,
 )
-from voxaudit.audits.robustness.trials import Trials, by_people, inserted_words
+from voxaudit.audits.robustness.trials import Trials, inserted_words
 from voxaudit.corpus import base_language
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import ALL, ATTACKED, Setting, by_harshness, climb, group_scenarios
 from voxaudit.score.quality.difficulty import average, difficulties_drawn
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, by_people
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.concentration import concentration
 from voxaudit.stats.group_ratios import CHANGE, RATE, Comparison, Judged, Rates, judge
@@ -593,7 +593,8 @@ def _told_apart(pairs: Sequence[tuple[Node, Node]], measure: str, resample: Resa
     for pair in pairs:
         one, other = (node.changes[measure] for node in pair)
         share = np.maximum(one.share, other.share)
-        changes.append(one.pull - other.pull + (pair[0][measure][0] - pair[1][measure][0]) * share)
+        own = one.pull - other.pull + (pair[0][measure][0] - pair[1][measure][0]) * share
+        changes.append(np.round(own, 15))  # speakers who differ by rounding do not differ
         shares.append(share)
     if not pairs:
         return []
@@ -832,14 +833,16 @@ def _compare(
     averaged = climb(single, trials.settings, lambda _level, _name, parts: np.mean(parts, axis=0))
     means += [one for one in averaged if one[0] != "perturbation"]
     weights = np.array([one for *_, one in means]).reshape(len(means), len(shared)).T
-    places = pl.DataFrame({"scenario": shared}, schema={"scenario": pl.String}).with_row_index("place")
+    places = pl.DataFrame({"scenario": shared}, schema={"scenario": pl.String}).with_row_index("_condition")
     clean = shared.index(CLEAN) if CLEAN in shared else None
     sides, enough = [], np.ones((2, len(means)), dtype=bool)
     for side in (ours, theirs):
         sums = (
-            side.join(places, on="scenario").group_by("person", "place").agg(pl.col("errors", "words").sum())
+            side.join(places, on="scenario")
+            .group_by("_condition", _speaker="person")
+            .agg(pl.col("errors", "words").sum())
         )
-        errors, words = by_people(sums, "place", ("errors", "words"), (trials.people.height, len(shared)))
+        errors, words = by_people(sums, ("errors", "words"), len(shared), trials.people.height)
         rates = as_one_rate(errors, words, weights)
         since = np.full_like(rates, np.nan)
         if clean is not None:
