@@ -42,7 +42,15 @@ from voxaudit.audits.attack.result import Tried, summarize
 from voxaudit.audits.compare.audit import compare
 from voxaudit.audits.robustness.audit import robustness
 from voxaudit.audits.robustness.levels import Cell, Node, mean, scenario_nodes
-from voxaudit.audits.robustness.measure import FALLS, FEW, GROWS, correlate, curves, rank, trend_row
+from voxaudit.audits.robustness.measure import (
+    FALLS,
+    FEW,
+    GROWS,
+    correlate,
+    curves,
+    told_apart,
+    trend_row,
+)
 from voxaudit.audits.stutter.scoring import change
 from voxaudit.audits.versus.audit import versus
 from voxaudit.perturb.settings import climb, describe
@@ -182,25 +190,34 @@ def nodes_of(people: People, counted: Array, resample: Resample) -> list[tuple[d
     return found
 
 
-def _robustnesses(audits: Numbered, where: Setting, ratio: float, *, draw: Draw) -> list[Claims]:
+def _robustnesses(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
     claims: list[Claims] = []
     settings = {name: describe(name) for name in ALL}
     for number, generator in audits.items():
-        people, counted = draw(generator, where, ratio)
+        people, counted = _curve(generator, where, ratio)
         resample = _resample(where.people, RESAMPLES, number // TOGETHER)
         costs: dict[str, list[bool | None]] = {"overall": [], "category": []}
-        trends, overall = [], {}
-        for name, (nodes, means) in zip(RECOGNIZERS, nodes_of(people, counted, resample), strict=True):
+        trends = []
+        for nodes, means in nodes_of(people, counted, resample):
             for node in means:
                 # Clean speech is a category of its own, and no cost.
                 if node.level in costs and node.name != "clean":
                     costs[node.level].append(outside(*node.limits("werd", resample)))
-                if node.level == "overall":
-                    overall[name] = node
             rows = [trend_row(curve, settings, resample) for curve in curves(nodes, settings)]
             trends += [(row["trend"], row["reversals"]) for row in rows]
-        verdicts = [row["verdict"] for row in rank(overall, "werd", resample)[1]]
-        claims.append({**_cost_claims(costs, trends, verdicts), **_cost_beside(people, counted)})
+        claims.append({**_cost_claims(costs, trends, ()), **_cost_beside(people, counted)})
+    return claims
+
+
+def _rankings(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
+    claims: list[Claims] = []
+    for number, generator in audits.items():
+        people, counted = _unequal(generator, where, ratio)
+        # Signs are flipped: no other draws of speakers are needed.
+        resample = Resample(np.ones((1, where.people)), 0.95, seed=number // TOGETHER)
+        pair = [means[-1] for _, means in nodes_of(people, counted, resample)]
+        told = [one["verdict"] == "shown" for one in told_apart([(pair[0], pair[1])], "werd", resample)]
+        claims.append({"robustness.ranking": told, **_cost_beside(people, counted)})
     return claims
 
 
@@ -638,7 +655,7 @@ EXPERIMENTS = (
         ),
         "error rate at the harshest of three steps, times",
         (0.5, 0.8, 1.1, 1.25, 1.5, 2.0),
-        batch=partial(_robustnesses, draw=_curve),
+        batch=_robustnesses,
         audits=FIRST_SCREEN,
         also=ALSO,
         sizes=AS_ONE,
@@ -658,7 +675,7 @@ EXPERIMENTS = (
         ),
         "points that disturbance costs the second recognizer, times",
         COSTS,
-        batch=partial(_robustnesses, draw=_unequal),
+        batch=_rankings,
         also=ALSO,
         sizes=AS_ONE,
     ),

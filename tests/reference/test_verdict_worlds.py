@@ -40,6 +40,7 @@ from voxaudit.audits.disparity.audit import disparity
 from voxaudit.audits.localize.audit import localize
 from voxaudit.audits.parity.audit import parity
 from voxaudit.audits.robustness.audit import robustness
+from voxaudit.audits.robustness.measure import told_apart
 from voxaudit.audits.scores import Transcripts
 from voxaudit.audits.versus.audit import versus
 from voxaudit.score import word_counts
@@ -235,8 +236,9 @@ def test_costs_of_disturbances_are_those_of_the_audit():
         trends = [disturbance.trend_row(curve, found.settings, resample) for curve in curves]
         theirs = found.trends.filter(recognizer=name).to_dicts()
         assert [row | {"recognizer": name} for row in trends] == theirs
-    ranked = disturbance.rank(overall, "werd", resample)[1]
-    assert [row["low"] for row in ranked] == found.comparisons["low"].to_list()
+    (row,) = found.comparisons.to_dicts()
+    (ours,) = told_apart([(overall[row["recognizer"]], overall[row["against"]])], "werd", resample)
+    assert ours == {name: row[name] for name in ours}
 
 
 @pytest.mark.parametrize("world", ["zinb", "burst"])

@@ -555,16 +555,16 @@ def rank(overall: Mapping[str, Node], measure: str, resample: Resample, **labels
     speakers = min(overall[name].speakers for name in names)
     known = speakers >= FEWEST_SPEAKERS
     pairs = list(combinations(names, 2))
-    found = _told_apart([(overall[a], overall[b]) for a, b in pairs], measure, resample) if known else []
+    told = told_apart([(overall[a], overall[b]) for a, b in pairs], measure, resample) if known else []
     better: dict[str, set[str]] = {name: set() for name in names}
     compared = []
     for place, (a, b) in enumerate(pairs):
-        told = found[place] if found else {"low": None, "high": None, "verdict": "refused"}
-        if told["verdict"] == "shown":
+        own = told[place] if known else {"low": None, "high": None, "verdict": "refused"}
+        if own["verdict"] == "shown":
             better[b].add(a)  # pairs stand in the order of their estimates
         estimate = number_or_none(overall[a][measure][0] - overall[b][measure][0])
         row = {"recognizer": a, "against": b, "measure": measure, "estimate": estimate}
-        compared.append({**labels, **row, **told})
+        compared.append({**labels, **row, **own})
     rows = []
     for name in names:
         node = overall[name]
@@ -584,7 +584,7 @@ def rank(overall: Mapping[str, Node], measure: str, resample: Resample, **labels
     return rows, compared
 
 
-def _told_apart(pairs: Sequence[tuple[Node, Node]], measure: str, resample: Resample) -> Rows:
+def told_apart(pairs: Sequence[tuple[Node, Node]], measure: str, resample: Resample) -> Rows:
     """Return limits and verdicts of differences: signs of whole speakers are flipped, all pairs at once.
 
     Recognizers that are alike might have changed places for any speaker.
@@ -599,8 +599,7 @@ def _told_apart(pairs: Sequence[tuple[Node, Node]], measure: str, resample: Resa
     if not pairs:
         return []
     alpha = 1.0 - resample.confidence
-    options: Any = {"alpha": alpha, "flips": len(resample.halves), "seed": resample.seed}
-    found = sign_flips(np.hstack(changes), np.hstack(shares), **options)
+    found = sign_flips(np.hstack(changes), np.hstack(shares), alpha=alpha, seed=resample.seed)
     told = (np.abs(found.estimate) > found.critical * found.se) & (found.p <= alpha)
     return [
         {"low": number_or_none(low), "high": number_or_none(high), "verdict": "shown" if own else "not_shown"}
