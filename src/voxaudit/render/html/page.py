@@ -128,7 +128,11 @@ def _player(name: str, data: bytes, case: Case) -> str:
         for first, last, what in case.marks
         if data is case.audio
     )
-    where = f'<svg class="marks" viewBox="0 0 100 6" preserveAspectRatio="none">{bars}</svg>' if bars else ""
+    where = (
+        f'<svg class="marks" aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none">{bars}</svg>'
+        if bars
+        else ""
+    )
     return (
         f'<div class="player"><span aria-hidden="true">{name}</span><audio controls preload="none"'
         f' aria-label="{label}" src="data:{attribute(media)};base64,{encoded}"></audio>{where}</div>'
