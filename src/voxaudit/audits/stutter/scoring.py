@@ -134,11 +134,10 @@ def change(table: pl.DataFrame, *, seed: int = 0) -> Change | None:
 
 
 def scored(table: pl.DataFrame) -> pl.DataFrame:
-    """Return trials with their `errors` and `words` against what is meant."""
-    counts = _counts(table, "intended", "kept")
-    return table.with_columns(
-        errors=counts.select(pl.sum_horizontal("substitutions", "deletions", "insertions")).to_series(),
-        words=counts.select(pl.sum_horizontal("hits", "substitutions", "deletions")).to_series(),
+    """Return trials with their counts, `errors` and `words` against what is meant."""
+    return pl.concat([table, _counts(table, "intended", "kept")], how="horizontal").with_columns(
+        errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
+        words=pl.sum_horizontal("hits", "substitutions", "deletions"),
     )
 
 
@@ -346,14 +345,10 @@ def dose_response(
                 for (u, _), outcome in zip(asked, outcomes, strict=True)
                 if outcome.transcript is not None
             ]
-    names = ["recognizer", "rate", "utterance", "speaker", "said", "heard", "events"]
-    table = pl.DataFrame(rows, schema=names, orient="row")
-    if table.is_empty():
+    names = ["recognizer", "rate", "utterance", "speaker", "intended", "heard", "events"]
+    if not rows:
         return ()
-    counted = pl.concat([table, word_counts(table["said"], table["heard"])], how="horizontal").with_columns(
-        errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
-        words=pl.sum_horizontal("hits", "substitutions", "deletions"),
-    )
+    counted = scored(pl.DataFrame(rows, schema=names, orient="row"))
     points = _dose_points(counted, mixture, None, None)
     known = {r.utterance.id: r.utterance.attributes for r in recordings}
     for attribute in attributes:
