@@ -87,16 +87,16 @@ class _Model:
         torch.set_num_threads(settings.threads)
         logging.setLevel(logging.ERROR)
         try:
-            self._model: Any = ASRModel.restore_from(str(file), map_location=settings.device)
+            self.model: Any = ASRModel.restore_from(str(file), map_location=settings.device)
         except Exception as error:
             raise RecognizerError(f"{file}: NeMo cannot load this model ({one_line(error)})") from error
-        self._model.eval()
+        self.model.eval()
         names = ("source_lang", "target_lang", "pnc")
         self._options = {name: value for name in names if (value := getattr(settings, name))}
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         samples = [np.ascontiguousarray(at_least(audio.samples, SHORTEST), np.float32) for audio in batch]
-        answers = self._model.transcribe(samples, batch_size=len(samples), verbose=False, **self._options)
+        answers = self.model.transcribe(samples, batch_size=len(samples), verbose=False, **self._options)
         if isinstance(answers, tuple):  # transducers of older versions: (best, all)
             answers = answers[0]
         return [Transcript(_text(answer)) for answer in counted(answers, len(batch))]
