@@ -126,7 +126,10 @@ def above(experiments: Iterable[Experiment], results: Results) -> str:
 
 
 def power_table(experiments: Iterable[Experiment], results: Results, earlier: Results) -> str:
-    """Return power beside that of the version before and of simple tests, a verdict and setting a line."""
+    """Return power beside that of the version before and of simple tests, a verdict and setting a line.
+
+    The power of a simple test that does not hold its level somewhere is in brackets.
+    """
     lines = [
         "| verdict | in | now, % | before, % | simple test, % | its false alarms in its worst world, % |",
         "|---|---|---|---|---|---|",
@@ -140,8 +143,10 @@ def power_table(experiments: Iterable[Experiment], results: Results, earlier: Re
                 before = _powers(experiment, verdict, where, effects, earlier)
                 beside, alarms = [], []
                 for other in verdict.others():
-                    beside.append(_powers(experiment, other, where, effects, results))
+                    power = _powers(experiment, other, where, effects, results)
                     top = worst(other, measured(experiment, other, results))
+                    valid = top is None or top.tally.excess(other) <= FAR
+                    beside.append(power if valid or not power else f"({power})")
                     alarms.append("" if top is None else percent(top.tally.rate(other)[0]))
                 cells = [place_of(experiment, where), now, before, "; ".join(beside), "; ".join(alarms)]
                 lines.append(f"| `{verdict.id}` | {' | '.join(cells)} |")

@@ -28,6 +28,11 @@ def test_mlx_whisper_is_called_as_it_is_written(tmp_path, monkeypatch):
     (answer,) = recognizer.load()([Audio(np.zeros(10, np.float32), 16_000)])
     assert (answer.text, answer.words) == ("yes", (Word("yes", 0.1, 0.4, 0.9),))
     assert abs(answer.confidence - 0.5) < 1e-9
-    told = {"language": "en", "task": "transcribe", "word_timestamps": True, "condition_on_previous_text": False}
+    told = {
+        "language": "en",
+        "task": "transcribe",
+        "word_timestamps": True,
+        "condition_on_previous_text": False,
+    }
     assert asked == [(1600, np.float32, str(tmp_path), 0.0, told)]
     assert recognizer.fingerprint()["language"] == "en"

@@ -119,19 +119,6 @@ def test_limits_are_percentiles_that_few_speakers_widen():
     assert resample.standard_error(values) == pytest.approx(np.std(np.arange(1.0, 100.0), ddof=1))
 
 
-def test_one_difference_has_the_width_of_its_own_quantile():
-    generator = np.random.default_rng(0)
-    draws = np.concatenate([[0.0], generator.normal(0.0, 2.0, 20_000)])
-    resample = Resample(np.ones((20_001, 1)), 0.95)
-    (alone,) = resample.widths_together([draws], 10**6)
-    assert alone == pytest.approx(1.96 * 2.0, rel=0.03)
-    others = [np.concatenate([[0.0], generator.normal(0.0, 2.0, 20_000)]) for _ in range(3)]
-    together = resample.widths_together([draws, *others], 10**6)
-    assert together[0] == pytest.approx(2.49 * 2.0, rel=0.03)  # four at once: 0.95 ** (1 / 4) of each
-    assert resample.widths_together([draws, draws], 10**6) == pytest.approx([alone, alone])
-    assert resample.widths_together([np.zeros(20_001)], 9) == [0.0]
-
-
 def hearings_of(generator, speakers, many, *, bursts=0.0, spread=1.0):
     """What speakers add to the rates of one clean and `many` disturbed hearings, 500 words each, and these rates."""
     sizes = np.array([1.0, *[spread] * many])

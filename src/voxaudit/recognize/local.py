@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,18 @@ from voxaudit.recognize.weights import model_source
 
 Hear = Callable[[Samples], Transcript | str]
 """A loaded model that hears one recording, at the engine's rate."""
+
+
+@dataclass(frozen=True)
+class WithModel:
+    """A loaded engine with its model at hand, for those who need the gradient."""
+
+    model: Any
+    transcribe: Transcriber
+
+    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+        """Return what is heard."""
+        return list(self.transcribe(batch))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcriber, Transcript, UtteranceError, counted
-from voxaudit.recognize.local import LocalModel
+from voxaudit.recognize.local import LocalModel, WithModel
 from voxaudit.recognize.settings import revision, setting, threads
 
 
@@ -62,7 +62,7 @@ class Nemo(LocalModel):
                 answers = answers[0]
             return [Transcript(_text(answer)) for answer in counted(answers, len(batch))]
 
-        return transcribe
+        return WithModel(model, transcribe)
 
 
 def _text(answer: Any) -> str:

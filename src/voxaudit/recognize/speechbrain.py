@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import RecognizerError, Transcriber
-from voxaudit.recognize.local import LocalModel
+from voxaudit.recognize.local import LocalModel, WithModel
 from voxaudit.recognize.settings import revision, setting, threads
 
 KINDS = ("EncoderASR", "EncoderDecoderASR", "WhisperASR")
@@ -56,4 +56,4 @@ class SpeechBrain(LocalModel):
                 texts, _ = model.transcribe_batch(heard, torch.tensor([1.0]))
             return texts[0] if isinstance(texts[0], str) else " ".join(texts[0])
 
-        return self.one_by_one(hear)
+        return WithModel(model, self.one_by_one(hear))

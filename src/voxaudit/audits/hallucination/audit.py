@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,7 @@ from voxaudit.answer import (
 )
 from voxaudit.audio import read as read_audio
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import Names, Scores, Source, Transcripts
+from voxaudit.audits.scores import Filters, Rows, Scores, Source, Transcripts
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.run import Run
@@ -85,17 +85,12 @@ def hallucination(
     source: Source,
     *,
     attributes: str | Sequence[str] = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
     stretch: int = FEWEST_WORDS,
     vad: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return four rates of words that nobody said, for every recognizer and scenario, and compare groups.
 
@@ -115,15 +110,7 @@ def hallucination(
     recognizer writes 60.0 words per minute where nobody speaks: 1 case in 0.0 minutes.
     recognizer writes 60.0 words per minute that nothing said there sounds like: 1 case in 0.1 minutes.
     """
-    read = _read(
-        source,
-        columns,
-        recognizer=recognizer,
-        scenario=scenario,
-        corpus=corpus,
-        language=language,
-        where=where,
-    )
+    read = _read(source, **filters)
     rule = find_normalizer(normalizer or _usual(read))
     notes = [Note("normalizer", f"texts were made alike with the normalizer {rule.id}", see=("normalizer",))]
     frame, left_out = _usable(read)
@@ -180,7 +167,7 @@ def hallucination(
 # What is read
 
 
-def _read(source: Source, columns: Mapping[str, str] | None, **asked: Any) -> Scores:
+def _read(source: Source, *, columns: Mapping[str, str] | None = None, **asked: Unpack[Rows]) -> Scores:
     opened = Transcripts.of(source, columns=columns)
     missing = {
         name: value

