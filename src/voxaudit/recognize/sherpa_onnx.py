@@ -12,7 +12,7 @@ from voxaudit.audio import Samples
 from voxaudit.recognize.base import RecognizerError, Transcriber
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.local import LocalModel
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import longest, revision, setting, threads
 
 _CTC = (
     "dolphin_ctc fire_red_asr_ctc medasr_ctc nemo_ctc omnilingual_asr_ctc paraformer sense_voice tdnn_ctc"
@@ -59,14 +59,12 @@ class SherpaOnnx(LocalModel):
     model: str = setting(
         help="folder of a model (its .onnx or .ort files and tokens.txt), or hf:csukuangfj/...", path=True
     )
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     kind: str = setting("transducer", help=", ".join(KINDS), choices=tuple(KINDS))
     int8: bool = setting(False, help="take the *.int8.onnx files where there are both")
     language: str = setting("", help="language of the speech, such as en: " + ", ".join(_TOLD))
     decoding_method: str = setting("greedy_search", help="or modified_beam_search, for transducers")
-    longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
-    )
+    longest: float = longest()
     threads: int = threads()
 
     @property
