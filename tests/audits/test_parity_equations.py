@@ -338,10 +338,10 @@ def test_merging_bands_and_the_canary():
     assert found.detail.speakers.merged == {"language": tuple(f"rare{number}" for number in range(5))}
     # 30 to 44 year olds are worse off here, which voices do not explain.
     assert found.tables["canary"]["differs"].to_list() == [True, True]
-    check = practice(found, "the middle-age canary (3.3.3)")
+    check = practice(found, "canaries of the voice (3.3.3)")
     assert check["status"] == "caution"
     alike = table.with_columns(errors=pl.Series(generator.poisson(20, people)))
-    check = practice(parity(alike, attributes=["age"]), "the middle-age canary (3.3.3)")
+    check = practice(parity(alike, attributes=["age"]), "canaries of the voice (3.3.3)")
     assert check["status"] == "pass"
     custom = parity(table, attributes=["age"], bands={"age": (18.0, 65.0)})
     assert custom.detail.speakers.order["age"] == ("18-64", "65+")
