@@ -139,7 +139,7 @@ SHORT = 1_000
 BY = "interval and p have to agree, Holm over the {}"
 EXPERIMENTS = (
     Experiment(
-        "stutter_compared",
+        "stutter compared",
         _compared,
         (
             Verdict(

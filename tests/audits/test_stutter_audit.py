@@ -24,7 +24,6 @@ from voxaudit.audits.stutter.folder import (
     write_queue,
 )
 from voxaudit.audits.stutter.scoring import (
-    all_rates,
     by_kind,
     change,
     compare,
@@ -268,9 +267,8 @@ def test_scores_by_hand():
     # Four hits and an insertion; two hits and two substitutions. Nine words were heard.
     assert (intended.wer, intended.mer) == (3 / 8, 3 / 9)
     assert intended.wil == pytest.approx(1 - (6 / 8) * (6 / 9))
-    ways = all_rates(after)
-    assert ways["surface"]["kept"].wer == 2 / 9
-    assert ways["intended"]["removed"].wer == 2 / 8
+    assert rates(after, "surface").wer == 2 / 9
+    assert rates(after, "intended", "removed").wer == 2 / 8
     alone = by_kind(table, ("block", "word_repetition", "prolongation"))
     assert [part.height for part in alone.values()] == [2, 2, 0]
 

@@ -13,7 +13,7 @@ sys.path.insert(
     0, str(Path(__file__).resolve().parents[2])
 )  # the benchmarks are no part of the installed package
 
-from benchmarks.verdicts import disturbance, early, groups, words
+from benchmarks.verdicts import disturbance, early, groups, kinds, words
 from benchmarks.verdicts import parity as parities
 from benchmarks.verdicts.simple import paired, welch
 from benchmarks.verdicts.world import (
@@ -331,3 +331,12 @@ def test_likeness_and_ages_are_judged_as_in_the_audit():
     assert ours["low"].to_list() == pytest.approx(theirs["low"].to_list(), rel=1e-9)
     bands = parity(parities._table(made), attributes=["age"], age="age").tables["canary"]
     assert same_p(parities.canary_found(made, ALL), bands, "recognizer", "group", "against")
+
+
+def test_comparisons_of_kinds_are_those_of_the_audit():
+    where = setting(KIND, "8 + 8")
+    for seed, ratio in ((1, 1.0), (2, 2.0)):
+        (ours,) = kinds._together({0: np.random.default_rng(seed)}, where, ratio)
+        assert ours == kinds._compared(np.random.default_rng(seed), where, ratio)
+    assert any(ours["stutter.kinds"])
+    assert [len(ours[f"stutter.{name}"]) for name in ("kinds", "recognizers", "selections")] == [10, 1, 1]

@@ -41,7 +41,7 @@ def write_listen(folder: Path, target: Path) -> int:
     if replay is None or not path.is_file():
         raise VoxauditError(f"{folder}: there are no recordings to make the audio of its cases again from")
     table = read_table(path)
-    require_columns(table, ("utterance", "chain", "kind", "intended", "surface"), path)
+    require_columns(table, ("utterance", "chain", "kind", "kept", "intended", "surface"), path)
     cases = chosen(table.filter(pl.col("utterance").is_in(list(replay.recordings))))
     parts = []
     for number, row in enumerate(cases, start=1):
@@ -65,10 +65,8 @@ def write_listen(folder: Path, target: Path) -> int:
 
 def chosen(table: pl.DataFrame) -> list[dict[str, str]]:
     """Return ten cases, the kinds in turn, each of another recording as long as there are any; cases kept go first."""
-    keep = "kept" if "kept" in table.columns else None
     cases = table.filter(pl.col("chain") != "").unique(["utterance", "chain"], maintain_order=True)
-    if keep:
-        cases = cases.sort(~pl.col(keep), maintain_order=True)
+    cases = cases.sort(~pl.col("kept"), maintain_order=True)
     queues = {kind: part.to_dicts() for (kind,), part in cases.group_by("kind", maintain_order=True)}
     found: list[dict[str, str]] = []
     heard: set[str] = set()

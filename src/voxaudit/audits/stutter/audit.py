@@ -475,18 +475,8 @@ def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:
     if rate["labeled"]:
         said = percent_interval(rate["rate"], rate["low"], rate["high"])
         sentence = f"Of {rate['labeled']} suspicious cases that people judged, {said} were no fault of the recognizer."
-        return [
-            Finding(
-                id_,
-                measure,
-                "measured",
-                sentence,
-                estimate=rate["rate"],
-                low=rate["low"],
-                high=rate["high"],
-                headline=True,
-            )
-        ]
+        numbers = {"estimate": rate["rate"], "low": rate["low"], "high": rate["high"]}
+        return [Finding(id_, measure, "measured", sentence, headline=True, **numbers)]
     if not found.suspicious:
         return []
     sentence = (

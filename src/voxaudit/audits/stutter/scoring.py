@@ -67,9 +67,10 @@ def cost(table: pl.DataFrame) -> Cost:
         against={
             target: {
                 f"fillers_{fillers}": {name: getattr(one, name) for name in (*RATES, "words")}
-                for fillers, one in ways.items()
+                for fillers in FILLERS
+                for one in [rates(after, target, fillers)]
             }
-            for target, ways in all_rates(after).items()
+            for target in TARGETS
         },
         **{f"{name}{part}": getattr(one, name) for part, one in parts.items() for name in RATES},
         **(dict.fromkeys(one.name for one in fields(Change)) if moved is None else asdict(moved)),
@@ -121,11 +122,6 @@ def trial_table(
 def rates(table: pl.DataFrame, target: str = "intended", fillers: str = "kept") -> Counts:
     """Return the pooled counts of a trial table against the intended or the surface text; rates are views of them."""
     return total(_counts(table, target, fillers))
-
-
-def all_rates(table: pl.DataFrame) -> dict[str, dict[str, Counts]]:
-    """Return {target: {fillers: counts}} for all four ways of scoring."""
-    return {target: {fillers: rates(table, target, fillers) for fillers in FILLERS} for target in TARGETS}
 
 
 def change(table: pl.DataFrame, *, seed: int = 0) -> Change | None:

@@ -36,8 +36,9 @@ from voxaudit.perturb.stutter.realistic import FILLER_WORDS
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.perturb.stutter.sounds import pitch_of
-from voxaudit.recognize import Recognizer, Transcript
+from voxaudit.recognize import Recognizer
 from voxaudit.run.session import Session
+from voxaudit.run.trial import Outcome
 from voxaudit.score.meaning import MINILM, Meaning
 from voxaudit.score.normalize import Normalizer, normalizer
 
@@ -184,8 +185,7 @@ def heard_alike(
     heard = session.hear([(r.utterance, CLEAN) for r in recordings])
     kept = []
     for number, recording in enumerate(recordings):
-        said = {_text(outcomes[number].transcript, normalize) for outcomes in heard.values()}
-        if said == {normalize(recording.text)}:
+        if set(_said(heard, number, normalize).values()) == {normalize(recording.text)}:
             kept.append(recording)
         else:
             skipped[recording.utterance.id] = "the recognizers do not all hear the original as its text"
@@ -259,7 +259,7 @@ def search(
     originals: dict[str, dict[str, str | None]] = {}
     usable = []
     for number, recording in enumerate(recordings):
-        said = {name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()}
+        said = _said(heard, number, normalize)
         id_ = recording.utterance.id
         originals[id_] = said
         own = clips_for(recording, clips)
@@ -313,10 +313,7 @@ def _one_search(
                 made.append((pool, parent, kind, drawn, generator))
         answers = session.hear([(pool.recording.utterance, drawn.chain) for pool, _, _, drawn, _ in made])
         for number, (pool, parent, kind, drawn, generator) in enumerate(made):
-            texts = {
-                name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
-            }
-            cases.append(pool.case(drawn, parent.chain, kind, texts))
+            cases.append(pool.case(drawn, parent.chain, kind, _said(answers, number, normalize)))
             pool.update(cases[-1], generator)
         if progress is not None:
             progress(len(pools))
@@ -336,19 +333,14 @@ def replay(
     by_id = {recording.utterance.id: recording for recording in recordings}
     heard = session.hear([(recording.utterance, CLEAN) for recording in recordings])
     originals = {
-        recording.utterance.id: {
-            name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()
-        }
-        for number, recording in enumerate(recordings)
+        recording.utterance.id: _said(heard, number, normalize) for number, recording in enumerate(recordings)
     }
     found: list[Case] = []
     for part in cases.iter_slices(200):
         rows = list(part.iter_rows(named=True))
         answers = session.hear([(by_id[row["utterance"]].utterance, row["chain"]) for row in rows])
         for number, row in enumerate(rows):
-            texts = {
-                name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
-            }
+            texts = _said(answers, number, normalize)
             recording = by_id[row["utterance"]]
             intended = normalize(recording.text)
             found.append(_case(recording, intended, originals[row["utterance"]], meaning, row, texts))
@@ -543,5 +535,9 @@ class _Pool:
         return _case(self.recording, self.intended, self.original, self.meaning, row, texts)
 
 
-def _text(transcript: Transcript | None, normalize: Normalizer) -> str | None:
-    return None if transcript is None else normalize(transcript.text)
+def _said(
+    heard: Mapping[str, Sequence[Outcome]], number: int, normalize: Normalizer
+) -> dict[str, str | None]:
+    """Return what each recognizer said of one of the recordings it heard, made alike; None where it failed."""
+    answers = {name: outcomes[number].transcript for name, outcomes in heard.items()}
+    return {name: None if one is None else normalize(one.text) for name, one in answers.items()}

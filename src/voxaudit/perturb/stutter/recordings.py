@@ -62,7 +62,9 @@ class Replay:
                 (a + edit.growth, b + edit.growth, what) if a >= edit.stop else (a, b, what)
                 for a, b, what in spans
             ]
-            spans.append((edit.start, edit.start + len(edit.samples), describe_event(operation.kind, edit)))
+            spans.append(
+                (edit.start, edit.start + len(edit.samples), describe_event(operation.kind, edit.measures))
+            )
         return Audio(samples, audio.rate), tuple(
             (a / audio.rate, b / audio.rate, what) for a, b, what in sorted(spans)
         )
