@@ -69,7 +69,9 @@ def test_pieces_are_those_of_the_tokenizers_library(folder):
     # Tables of Unicode are of other years: what is not assigned in one may be in the other.
     letters = st.characters(max_codepoint=0x52F, exclude_categories=("Cn", "Cs"))
 
-    @given(st.text(letters, max_size=60) | st.text("abcdefgh '.-\u00e9\u00df\u4e2d\u3042\u0130", max_size=300))
+    @given(
+        st.text(letters, max_size=60) | st.text("abcdefgh '.-\u00e9\u00df\u4e2d\u3042\u0130", max_size=300)
+    )
     def alike(text):
         assert word_pieces(text, vocabulary) == library.encode(text).ids
 

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         raise VoxauditError(f"{model.name} is not fetched. Fetch it with: voxaudit models fetch {model.name}")
     if folder is None:
         note(f"{model.what}; license: {model.license}; from {model.origin}")
-        folder = fetch(model, source=None if source is None else Path(source), report=_progress())
+        folder = fetch(model, source=None if source is None else Path(source), report=progress())
     elif args.action == "fetch":
         note(f"{model.name} is there already")
     return _print(args, {"model": model.name, "path": str(folder)}, str(folder))
@@ -78,7 +78,7 @@ def _print(args: argparse.Namespace, document: dict[str, object], said: str) -> 
     return 0
 
 
-def _progress() -> Callable[[str, float], None]:
+def progress() -> Callable[[str, float], None]:
     """Return what shows progress: a line that counts up on a terminal, else one line per step."""
     said: set[str] = set()
     live = sys.stderr.isatty()
