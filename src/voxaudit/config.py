@@ -566,7 +566,7 @@ use = ["quick"]  # suites and scenario ids, such as "gaussian_noise:3"; clean sp
 [score]
 {_keys("score")}
 
-# Can people who stutter use it? Some utterances are made to stutter and heard again; needs the extra `embeddings`.
+# Can people who stutter use it? Some utterances are made to stutter and heard again.
 # [stutter]
 {_keys("stutter", commented=True)}
 
