@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.disfluent.audit import disfluent as disfluent
     from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.hallucination.audit import hallucination as hallucination
+    from voxaudit.audits.keywords.audit import keywords as keywords
     from voxaudit.audits.localize.audit import localize as localize
     from voxaudit.audits.parity.audit import parity as parity
     from voxaudit.audits.power.audit import power as power
@@ -64,6 +65,7 @@ _HOMES = {
     "disfluent": "voxaudit.audits.disfluent.audit",
     "disparity": "voxaudit.audits.disparity.audit",
     "hallucination": "voxaudit.audits.hallucination.audit",
+    "keywords": "voxaudit.audits.keywords.audit",
     "load_config": "voxaudit.config",
     "localize": "voxaudit.audits.localize.audit",
     "make_recognizer": "voxaudit.recognize",

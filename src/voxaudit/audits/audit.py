@@ -152,6 +152,7 @@ _BUILT_IN = (
     "differential",
     "localize",
     "hallucination",
+    "keywords",
     "stutter",
     "disfluent",
     "attack",
