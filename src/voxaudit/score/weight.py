@@ -14,7 +14,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from pathlib import Path
 
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb.stutter.measured import FUNCTION_WORDS
 from voxaudit.score.align import align_words
 
@@ -180,6 +182,25 @@ class Weights:
         return found
 
 
+MOST_TERMS = 100_000
+"""Characters of a file of terms that are read."""
+
+
+def read_terms(path: str | Path) -> tuple[str, ...]:
+    """Return the words and phrases in a file, one per line; empty lines and lines that start with # are left out."""
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(MOST_TERMS + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise VoxauditError(
+            f"{path}: a file of keywords cannot be read ({error})", see=("keywords",)
+        ) from error
+    if len(text) > MOST_TERMS:
+        raise VoxauditError(f"{path}: more than {MOST_TERMS:,} characters of keywords", see=("keywords",))
+    lines = (line.strip() for line in text.splitlines())
+    return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
+
+
 _CAPITAL = re.compile(r"(?<=[\w,;] )[^\W\d_a-z][^\W\d_]{2,}")
 _LOWER = re.compile(r"[^\W\d_]{3,}")
 
@@ -312,7 +333,11 @@ def serious(
         for one in found.stretches
         if not _same_writing(one.lost, one.new, lexicon) and not (not one.lost and agreed(one, others))
     ]
-    lost = [word for one in real for word in one.lost]
+    closed = lexicon.function | lexicon.answers
+    # "A" for "the" is no loss.
+    lost = [
+        word for one in real for word in one.lost if not (one.new and closed.issuperset(one.lost + one.new))
+    ]
     gone = len(words) <= MOSTLY * len(lost) and (not heard or not lexicon.answers.issuperset(lost))
     return (bool(lost) and gone) or any(_matters(one, words, answer, weights) for one in real)
 

@@ -33,7 +33,7 @@ AUDIT = Audit(
         "attributes": replace(
             OPTIONS["attributes"].noting("their groups are compared"), metavar="COLUMN,..."
         ),
-        "terms": Option(
+        "keywords": Option(
             "a file with your own words and phrases, one per line (default: the run's)", metavar="FILE"
         ),
         "judge": Option(

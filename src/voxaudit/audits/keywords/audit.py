@@ -19,7 +19,6 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.keywords.judge import Judge, disagreement
 from voxaudit.audits.scores import Names, Scores, Source
 from voxaudit.audits.texts import Count, compare_groups, language_codes, read_texts, spoken
-from voxaudit.errors import VoxauditError
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.weight import (
     CLASSES,
@@ -29,6 +28,7 @@ from voxaudit.score.weight import (
     Stretch,
     Weights,
     names_in,
+    read_terms,
     serious,
     weigh,
 )
@@ -40,8 +40,6 @@ FEWEST_CASES = 5
 """Errors under which groups are not compared."""
 MOST_CASES = 200
 """Cases that are listed."""
-MOST_TERMS = 100_000
-"""Characters of a file of terms that are read."""
 COUNTS = (
     Count("serious_error_ratio", "errors that matter", "utterance", "serious", "trials", "serious", "makes"),
     Count(
@@ -55,9 +53,9 @@ COUNTS = (
     ),
 )
 LEAD = (
-    "Words by what they weigh. Keywords are numbers and letters one by one, names, negations and your own terms: a reader"
-    " cannot guess them. An utterance has an error that matters where a word with meaning was lost, changed or added, or"
-    " a third of its words are gone. In brackets: the 95 % interval, speakers being the sample."
+    "Words by what they weigh. Keywords are numbers and letters one by one, names, negations and your own terms: a"
+    " reader cannot guess them. An utterance has an error that matters where a word with meaning was lost, changed or"
+    " added, or a third of its words are gone. In brackets: the 95 % interval, speakers being the sample."
 )
 
 
@@ -73,7 +71,7 @@ def keywords(
     where: Sequence[str] = (),
     columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
-    terms: str | Path | Sequence[str] | None = None,
+    keywords: str | Path | Sequence[str] | None = None,
     judge: Mapping[str, str] | None = None,
     judged: int = 100,
     confidence: float = 0.95,
@@ -82,11 +80,11 @@ def keywords(
     """Return error rates by class of words, and the share of utterances with an error that matters.
 
     The source is a run, or a table with utterance, text, reference, and what there is of recognizer, scenario, speaker,
-    language and attributes. Texts are compared in their spoken form. `terms` are words and phrases of the user's own,
-    or the path of a file with one per line; a run's are those of its `audit.toml`. Rates are sums over sums; intervals
-    and tests take speakers as the sample; groups of `attributes` are compared with the largest one, all questions being
-    one family. `judge` (settings of an OpenAI-compatible service) asks a language model about `judged` utterances with
-    errors, too, and shows where it disagrees: it decides nothing.
+    language and attributes. Texts are compared in their spoken form. `keywords` are words and phrases of the user's
+    own, or the path of a file with one per line; a run's are those of its `audit.toml`. Rates are sums over sums;
+    intervals and tests take speakers as the sample; groups of `attributes` are compared with the largest one, all
+    questions being one family. `judge` (settings of an OpenAI-compatible service) asks a language model about `judged`
+    utterances with errors, too, and shows where it disagrees: it decides nothing.
 
     >>> rows = {"utterance": ["a", "b"], "reference": ["My code is CN 734.", "Yes, please."]}
     >>> table = pl.DataFrame(rows | {"text": ["my code is c m seven three four", "yeah please"]})
@@ -108,7 +106,8 @@ def keywords(
     frame, notes = _usable(read)
     (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
     frame = frame.with_columns(said=said, heard=heard, code=language_codes(frame))
-    own = _terms(terms if terms is not None else _run_terms(read))
+    own = keywords if keywords is not None else _run_terms(read)
+    own = read_terms(own) if isinstance(own, str | Path) else tuple(own)
     weights = _weights(frame, own, normalizer)
     notes = [rules, *notes, *_about(weights, frame)]
     trials, cases, found_terms = weighed(frame, weights)
@@ -192,24 +191,6 @@ def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
 
 def _run_terms(read: Scores) -> Sequence[str]:
     return read.run.config.get("keywords", ()) if read.run is not None else ()
-
-
-def _terms(given: str | Path | Sequence[str]) -> tuple[str, ...]:
-    """Return terms, one per line of a file, or as they are; lines that start with # say something about them."""
-    return read_terms(given) if isinstance(given, str | Path) else tuple(given)
-
-
-def read_terms(path: str | Path) -> tuple[str, ...]:
-    """Return the words and phrases in a file, one per line; empty lines and lines that start with # are left out."""
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            text = file.read(MOST_TERMS + 1)
-    except (OSError, UnicodeDecodeError) as error:
-        raise VoxauditError(f"{path}: a file of terms cannot be read ({error})", see=("terms",)) from error
-    if len(text) > MOST_TERMS:
-        raise VoxauditError(f"{path}: more than {MOST_TERMS:,} characters of terms", see=("terms",))
-    lines = (line.strip() for line in text.splitlines())
-    return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
 
 
 def _weights(frame: pl.DataFrame, terms: Sequence[str], chosen: str | None) -> dict[str, Weights]:
