@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 from voxaudit.audits.keywords.audit import keywords
-from voxaudit.audits.keywords.judge import PROMPT
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
+from voxaudit.recognize.services.judge import PROMPT
 from voxaudit.score.align import count_words
 from voxaudit.score.normalize import NORMALIZERS
 from voxaudit.score.weight import (

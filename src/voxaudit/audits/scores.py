@@ -527,6 +527,22 @@ def _run_of(source: Source) -> Source:
     return open_run(source) if not isinstance(source, Run) and is_run(source) else source
 
 
+def read_trials(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    **asked: Unpack[Filters],
+) -> Scores:
+    """Return trials for audits that ask about single answers, with durations: one recognizer and clean speech where a
+    table names none.
+    """
+    opened = Transcripts.of(source, columns=columns)
+    usual = {"scenario": CLEAN, "recognizer": "recognizer"}
+    missing = {name: pl.lit(value) for name, value in usual.items() if name not in opened.names}
+    opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
+    return opened.require("utterance").scores().select(**asked).with_durations()
+
+
 def _opened(source: Source) -> Transcripts:
     if isinstance(source, Transcripts):
         return source

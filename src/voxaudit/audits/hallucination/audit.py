@@ -24,8 +24,9 @@ from voxaudit.answer import (
 )
 from voxaudit.audio import read as read_audio
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import Names, Scores, Source
-from voxaudit.audits.texts import Count, compare_groups, read_texts, spoken
+from voxaudit.audits.normalizers import spoken
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.scores import Names, Scores, Source, read_trials
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.run import Run
@@ -52,8 +53,6 @@ SHORTEST_SPEECH = 0.15
 """Seconds of speech under which nobody is taken to speak in a recording."""
 CONTEXT = 4
 """Words shown before and behind a case."""
-FEWEST_CASES = 5
-"""Cases of a kind under which groups are not compared."""
 MOST_CASES = 200
 """Cases that are listed."""
 
@@ -65,10 +64,6 @@ TITLES = {
 }
 """What is counted, by kind."""
 MEASURES = {kind: f"{kind}_words_per_minute" for kind in KINDS}
-COUNTS = tuple(
-    Count(f"{kind}_ratio", TITLES[kind], "minute", f"{kind}_words", f"{kind}_minutes", f"{kind}_cases")
-    for kind in KINDS
-)
 LEAD = (
     "Words that nobody said, counted four ways and per minute of audio: where nobody speaks (per minute of such audio),"
     " in stretches that are far in sound from what was said there, in pieces that are repeated again and again, and"
@@ -111,15 +106,15 @@ def hallucination(
     recognizer writes 60.0 words per minute where nobody speaks: 1 case in 0.0 minutes.
     recognizer writes 60.0 words per minute that nothing said there sounds like: 1 case in 0.1 minutes.
     """
-    read = read_texts(
+    read = read_trials(
         source,
-        columns,
+        columns=columns,
         recognizer=recognizer,
         scenario=scenario,
         corpus=corpus,
         language=language,
         where=where,
-    )
+    ).require("text")
     frame, notes = _usable(read)
     texts, rules = spoken(frame, ("reference", "text"), normalizer)
     notes = [rules, *notes]
@@ -154,13 +149,13 @@ def hallucination(
                 ["group"],
             )
         )
-    compared, refusals = compare_groups(NAME, read, trials, asked, COUNTS, fewest=FEWEST_CASES, seed=seed)
+    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
     tables.append(_case_table(cases))
     return Answer(
         audit=NAME,
         title="Words that nobody said",
         question={"normalizer": ", ".join(rules.facts["normalizers"])},
-        findings=(*findings, *compared),
+        findings=(*findings, *map(_compared, compared)),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
         notes=tuple(notes),
         refusals=tuple(refusals),
@@ -371,6 +366,15 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
         )
         parts.append(found.drop("ci_low", "ci_high").with_columns(pl.col("words").cast(pl.Int64)))
     return pl.concat(parts)
+
+
+RATIOS = [Ratio(f"{kind}_ratio", f"{kind}_words", f"{kind}_minutes", f"{kind}_cases") for kind in KINDS]
+
+
+def _compared(one: Compared) -> Finding:
+    title = TITLES[one[0].measure.removesuffix("_ratio")]
+    verbs = (f"writes {{more}} {title}", f"is not shown to write {{more}} {title}")
+    return group_finding(NAME, one, *verbs, "many per minute")
 
 
 # What is said of it

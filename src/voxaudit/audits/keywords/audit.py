@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,14 @@ import polars as pl
 
 from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_none, refuse, tabulate
 from voxaudit.audits.audit import asks
-from voxaudit.audits.keywords.judge import Judge, disagreement
-from voxaudit.audits.scores import Names, Scores, Source
-from voxaudit.audits.texts import Count, compare_groups, language_codes, read_texts, spoken
+from voxaudit.audits.normalizers import language_codes, spoken
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.scores import Names, Scores, Source, read_trials
+from voxaudit.errors import VoxauditError
+from voxaudit.recognize.base import RecognizerError, UtteranceError
+from voxaudit.recognize.services.caller import Call
+from voxaudit.recognize.services.gate import Clock
+from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.weight import (
     CLASSES,
@@ -33,25 +39,20 @@ from voxaudit.score.weight import (
     weigh,
 )
 from voxaudit.stats.rates import rate_intervals
-from voxaudit.wording import counted, listed, percent_interval
+from voxaudit.wording import counted, listed, percent, percent_interval
 
 NAME = "keywords"
-FEWEST_CASES = 5
-"""Errors under which groups are not compared."""
 MOST_CASES = 200
 """Cases that are listed."""
-COUNTS = (
-    Count("serious_error_ratio", "errors that matter", "utterance", "serious", "trials", "serious", "makes"),
-    Count(
-        "keyword_error_ratio",
-        "errors on keywords",
-        "keyword",
-        "keyword_errors",
-        "keyword_said",
-        "keyword_errors",
-        "makes",
-    ),
+RATIOS = (
+    Ratio("serious_error_ratio", "serious", "trials", "serious"),
+    Ratio("keyword_error_ratio", "keyword_errors", "keyword_said", "keyword_errors"),
 )
+SAID = {
+    "serious_error_ratio": ("errors that matter", "many per utterance"),
+    "keyword_error_ratio": ("errors on keywords", "many per keyword"),
+}
+"""What is compared between groups, and its unit."""
 LEAD = (
     "Words by what they weigh. Keywords are numbers and letters one by one, names, negations and your own terms: a"
     " reader cannot guess them. An utterance has an error that matters where a word with meaning was lost, changed or"
@@ -93,16 +94,15 @@ def keywords(
     recognizer makes an error that matters in 50.0 % of the utterances: 1 of 2.
     recognizer gets 20.0 % of the keywords wrong: 1 error on 5 (recall 80.0 %, precision 80.0 %).
     """
-    read = read_texts(
+    read = read_trials(
         source,
-        columns,
-        "reference",
+        columns=columns,
         recognizer=recognizer,
         scenario=scenario,
         corpus=corpus,
         language=language,
         where=where,
-    )
+    ).require("text", "reference")
     frame, notes = _usable(read)
     (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
     frame = frame.with_columns(said=said, heard=heard, code=language_codes(frame))
@@ -112,7 +112,7 @@ def keywords(
     notes = [rules, *notes, *_about(weights, frame)]
     trials, cases, found_terms = weighed(frame, weights)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    compared, refusals = compare_groups(NAME, read, trials, asked, COUNTS, fewest=FEWEST_CASES, seed=seed)
+    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
     groups = {name: trials[read.column(name)].cast(pl.String) for name in asked}
     over_all = read.in_order(_rates(trials, ["recognizer"], confidence))
     tables = [
@@ -143,9 +143,9 @@ def keywords(
             tabulate("terms", "Your own terms", found_terms, columns_, folded=found_terms.height > 24)
         )
     tables.append(_case_table(cases))
-    findings = [*_findings(read, tables[0].frame, over_all, confidence), *compared]
+    findings = [*_findings(read, tables[0].frame, over_all, confidence), *map(_compared, compared)]
     if judge:
-        found, table, note = disagreement(Judge.of(judge), trials, judged)
+        found, table, note = _opinions(Judge.of(judge), trials, judged)
         findings += found
         tables.append(table)
         notes.append(note)
@@ -413,6 +413,11 @@ def _findings(
             )
 
 
+def _compared(one: Compared) -> Finding:
+    what, unit = SAID[one[0].measure]
+    return group_finding(NAME, one, f"makes {{more}} {what}", f"is not shown to make {{more}} {what}", unit)
+
+
 def _class_table(id_: str, title: str, rates: pl.DataFrame) -> Table:
     columns = [
         "recognizer",
@@ -434,4 +439,79 @@ def _case_table(cases: pl.DataFrame) -> Table:
     note = f"The {MOST_CASES} with most errors of {cases.height:,}." if cases.height > MOST_CASES else ""
     return tabulate(
         "cases", "Utterances with an error that matters", shown, columns, note=note, folded=cases.height > 24
+    )
+
+
+# What a language model says of it
+
+
+def _opinions(judge: Judge, trials: pl.DataFrame, most: int) -> tuple[list[Finding], Table, Note]:
+    """Ask about `most` trials with errors, evenly taken; return how often rules and model agree, and each opinion.
+
+    `trials` have reference, text, said, heard and serious. Nothing else depends on what the model says.
+    """
+    wrong = trials.filter(pl.col("said") != pl.col("heard"))
+    asked = wrong.gather_every(-(-wrong.height // most)) if wrong.height else wrong
+    caller = judge.client(Clock()).caller
+
+    def opinion(pair: tuple[str, str]) -> tuple[bool, str] | UtteranceError:
+        try:
+            return judge.opinion(Call(caller), *pair)
+        except UtteranceError as error:
+            return error
+
+    try:
+        with ThreadPoolExecutor(judge.concurrency) as pool:
+            opinions = list(pool.map(opinion, asked.select("reference", "text").iter_rows()))
+    except RecognizerError as error:
+        raise VoxauditError(str(error), see=("judge",)) from error
+    known = [one for one in opinions if not isinstance(one, UtteranceError)]
+    versions = ", ".join(dict.fromkeys(version for _, version in known)) or judge.model
+    table = asked.select(
+        *("recognizer", "scenario", "utterance", "reference", "text"),
+        rules=pl.col("serious") == 1,
+        model=pl.Series(
+            [None if isinstance(one, UtteranceError) else one[0] for one in opinions], dtype=pl.Boolean
+        ),
+    )
+    both = table.drop_nulls("model")
+    facts = {
+        "prompt": PROMPT,
+        "prompt_version": PROMPT_VERSION,
+        "model": versions,
+        "url": judge.fingerprint()["url"],
+    }
+    facts |= {"asked": asked.height, "failed": asked.height - both.height}
+    many = counted(asked.height, "utterance")
+    text = f"the language model {versions} was asked about {many} with prompt {PROMPT_VERSION}"
+    if facts["failed"]:
+        text += f"; {facts['failed']} answers could not be used"
+    note = Note("judge", text, facts)
+    shown = table.filter(pl.col("rules") != pl.col("model"))
+    columns = [
+        "recognizer",
+        "utterance",
+        "reference",
+        "text",
+        ("rules", "matters by rules"),
+        ("model", "by the model"),
+    ]
+    names = {True: "yes", False: "no"}
+    shown = shown.with_columns(
+        pl.col("rules", "model").replace_strict(names, default=None, return_dtype=pl.String)
+    )
+    disagreed = tabulate("judge", "Where rules and language model disagree", shown, columns, folded=True)
+    if not both.height:
+        return [], disagreed, note
+    agree = float((both["rules"] == both["model"]).mean())  # type: ignore[arg-type]
+    counts = {name: int(both[name].sum()) for name in ("rules", "model")}
+    sentence = (
+        f"{versions} finds an error that matters in {counts['model']} of {both.height} utterances with errors, the"
+        f" rules in {counts['rules']}; they agree on {percent(agree)}."
+    )
+    id_ = finding_id("keywords", "judge_agreement")
+    return (
+        [Finding(id_, "judge_agreement", "measured", sentence, agree, utterances=both.height)],
+        disagreed,
+        note,
     )
