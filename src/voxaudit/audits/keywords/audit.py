@@ -108,7 +108,7 @@ def keywords(
     frame = frame.with_columns(said=said, heard=heard, code=language_codes(frame))
     own = keywords if keywords is not None else _run_terms(read)
     own = read_terms(own) if isinstance(own, str | Path) else tuple(own)
-    weights = _weights(frame, own, normalizer)
+    weights = weights_of(frame, own, normalizer)
     notes = [rules, *notes, *_about(weights, frame)]
     trials, cases, found_terms = weighed(frame, weights)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
@@ -193,8 +193,10 @@ def _run_terms(read: Scores) -> Sequence[str]:
     return read.run.config.get("keywords", ()) if read.run is not None else ()
 
 
-def _weights(frame: pl.DataFrame, terms: Sequence[str], chosen: str | None) -> dict[str, Weights]:
-    """Return what gives words their class, by language."""
+def weights_of(
+    frame: pl.DataFrame, terms: Sequence[str] = (), chosen: str | None = None
+) -> dict[str, Weights]:
+    """Return what gives words of the `reference`s their class, by the language's `code`."""
     found = {}
     for code in frame["code"].unique(maintain_order=True).to_list():
         lexicon = LEXICONS.get(code, Lexicon(capitals=False))
