@@ -501,6 +501,7 @@ _EXAMPLES = {
     "publish": '"s3://bucket/folder"',
     "dose": "[0, 5, 10, 20]",
     "memory": "8",
+    "keywords": '"terms.txt"',
 }
 """What is shown for keys that are not for everybody."""
 
