@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.parity.audit import parity as parity
     from voxaudit.audits.power.audit import power as power
     from voxaudit.audits.quality.audit import quality as quality
+    from voxaudit.audits.references.audit import references as references
     from voxaudit.audits.robustness.audit import robustness as robustness
     from voxaudit.audits.score.audit import score_files as score_files
     from voxaudit.audits.sequential.audit import sequential as sequential
@@ -75,6 +76,7 @@ _HOMES = {
     "power": "voxaudit.audits.power.audit",
     "quality": "voxaudit.audits.quality.audit",
     "read_corpus": "voxaudit.corpus",
+    "references": "voxaudit.audits.references.audit",
     "robustness": "voxaudit.audits.robustness.audit",
     "run_audit": "voxaudit.pipeline",
     "run_trials": "voxaudit.run",

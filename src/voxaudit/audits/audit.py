@@ -153,6 +153,7 @@ _BUILT_IN = (
     "localize",
     "hallucination",
     "keywords",
+    "references",
     "stutter",
     "disfluent",
     "attack",
