@@ -165,6 +165,7 @@ CASES = [
     ("hallucination {bad}/nowhere.csv", "no such file"),
     ("hallucination {bad}/scores.csv", "text"),
     ("keywords {bad}/nowhere.csv", "no such file"),
+    ("references {bad}/scores.csv", "reference"),
     ("keywords {bad}/scores.csv", "reference"),
     ("versus {bad}/nowhere.csv {bad}/scores.csv {bad}/good.csv", "no such file"),
     ("accuracy {bad}/scores.csv --by gendre", "gender"),
