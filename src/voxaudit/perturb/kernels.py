@@ -166,3 +166,43 @@ def overlap_similar(
         for i in range(faded, length):
             out[begin + i] = padded[position + i]
     return out
+
+
+@_compiled
+def vocode(
+    spectrum: NDArray[np.complex128],
+    frame: NDArray[np.int64],
+    share: NDArray[np.float64],
+    phase: NDArray[np.complex128],
+    begins: bool,
+) -> NDArray[np.complex128]:
+    """Return the spectra at `frame + share` of the given ones; `phase` becomes that of the one that comes after them.
+
+    `phase` is what the call before left, and is set where the recording `begins`. Phases are unit phasors instead of
+    angles: multiplying them adds angles modulo a turn, which is all that is heard, and needs neither arctangents nor
+    unwrapping.
+    """
+    bins = spectrum.shape[1]
+    out = np.empty((len(frame), bins), np.complex128)
+    magnitude = np.empty((2, bins))
+    phasor = np.empty((2, bins), np.complex128)
+    at = -2  # the frame whose phasor is in row 0; that of the next is in row 1
+    for k in range(len(frame)):
+        wanted = frame[k]
+        if wanted != at:
+            for row in range(2):
+                if row == 0 and wanted == at + 1:
+                    magnitude[0], phasor[0] = magnitude[1], phasor[1]
+                    continue
+                for j in range(bins):
+                    value = spectrum[wanted + row, j]
+                    size = np.sqrt(value.real * value.real + value.imag * value.imag)
+                    magnitude[row, j] = size
+                    phasor[row, j] = value * (1.0 / size) if size > 0.0 else 1.0
+            at = wanted
+        if k == 0 and begins:
+            phase[:] = phasor[0]
+        for j in range(bins):
+            out[k, j] = phase[j] * (magnitude[0, j] + share[k] * (magnitude[1, j] - magnitude[0, j]))
+            phase[j] *= phasor[1, j] * np.conj(phasor[0, j])
+    return out

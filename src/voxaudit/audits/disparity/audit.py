@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -51,7 +51,7 @@ from voxaudit.audits.disparity.trend import (
     slope_of,
     slopes_table,
 )
-from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
@@ -90,12 +90,6 @@ def disparity(
     source: Source,
     *,
     attribute: str | Sequence[str],
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     against: str | None = None,
     controls: Sequence[str] = (),
     by: Sequence[str] | None = None,
@@ -113,6 +107,7 @@ def disparity(
     resamples: int = 0,
     seed: int = 0,
     extra: Sequence[Control] = (),
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Compare the error rates of the groups of sensitive attributes, `controls` being held fixed.
 
@@ -155,9 +150,8 @@ def disparity(
         )
     if nodes < 1:
         raise VoxauditError(f"the number of quadrature nodes must be at least 1, not {nodes}", see=("nodes",))
-    scores = Scores.of(
-        source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
-    )
+    scenario = filters.pop("scenario", None)
+    scores = Scores.of(source, **filters)
     scores = _heard(scores, scenario, {*(by or ()), interaction})
     if explain or set(controls) & set(ALL_MEASURES) - set(scores.frame.columns):
         scores = scores.with_measures()

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -19,7 +19,7 @@ from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_
 from voxaudit.audits.audit import asks
 from voxaudit.audits.normalizers import language_codes, spoken
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
-from voxaudit.audits.scores import Names, Scores, Source, read_trials
+from voxaudit.audits.scores import Filters, Scores, Source, read_trials
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.base import RecognizerError, UtteranceError
 from voxaudit.recognize.services.caller import Call
@@ -65,18 +65,13 @@ def keywords(
     source: Source,
     *,
     attributes: str | Sequence[str] = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
     keywords: str | Path | Sequence[str] | None = None,
     judge: Mapping[str, str] | None = None,
     judged: int = 100,
     confidence: float = 0.95,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return error rates by class of words, and the share of utterances with an error that matters.
 
@@ -94,15 +89,7 @@ def keywords(
     recognizer makes an error that matters in 50.0 % of the utterances: 1 of 2.
     recognizer gets 20.0 % of the keywords wrong: 1 error on 5 (recall 80.0 %, precision 80.0 %).
     """
-    read = read_trials(
-        source,
-        columns=columns,
-        recognizer=recognizer,
-        scenario=scenario,
-        corpus=corpus,
-        language=language,
-        where=where,
-    ).require("text", "reference")
+    read = read_trials(source, **filters).require("text", "reference")
     frame, notes = _usable(read)
     (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
     frame = frame.with_columns(said=said, heard=heard, code=language_codes(frame))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -45,7 +45,7 @@ from voxaudit.audits.parity.speakers import (
     group_speakers,
     read_trials,
 )
-from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.stats.group_means import MOST_PAIRED, best_and_worst, describe_groups
 from voxaudit.stats.speaker_means import MEAN, OUTLIER_Z, summarize_groups
@@ -100,12 +100,6 @@ def parity(
     source: Source,
     *,
     attributes: Names = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     gap: float | None = None,
     confidence: float = 0.95,
     power: float = 0.8,
@@ -118,6 +112,7 @@ def parity(
     wer_columns: Sequence[str] = (),
     speaker_pattern: str | None = None,
     surrogate_speaker: bool = False,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Compare groups of speakers as Herron et al. (Responsible Benchmarking of Fairness for ASR) ask for.
 
@@ -152,9 +147,8 @@ def parity(
         age=age,
         min_snr=min_snr,
     )
-    scores = Scores.of(
-        source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
-    )
+    scenario = filters.pop("scenario", None)
+    scores = Scores.of(source, **filters)
     trials = read_trials(
         scores,
         attributes,

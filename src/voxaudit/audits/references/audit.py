@@ -7,15 +7,15 @@ hangs on them. Most of them is more than half of three or more, on clean speech 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Unpack
 
 import polars as pl
 
 from voxaudit.answer import Answer, Finding, Table, finding_id, refuse, tabulate
 from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import ASKED, score_texts
-from voxaudit.audits.scores import Names, Source, Transcripts
+from voxaudit.audits.scores import Filters, Source, Transcripts
 from voxaudit.perturb import CLEAN
 from voxaudit.score.table import count_columns
 from voxaudit.score.weight import Stretch, stretches
@@ -38,12 +38,8 @@ def references(
     source: Source,
     *,
     attributes: str | Sequence[str] = (),
-    recognizer: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return the spans in which most recognizers agree against the reference, and the WER before and after.
 
@@ -59,10 +55,8 @@ def references(
     >>> [round(one.estimate, 3) for one in answer.findings if one.measure == "wer_change"]
     [-0.333, -0.333, 0.167]
     """
-    texts = Transcripts.of(source, columns=columns, more=ASKED)
-    scores, notes = score_texts(texts, normalizer)
-    asked: dict[str, Any] = {"recognizer": recognizer, "corpus": corpus, "language": language, "where": where}
-    scores = scores.select(**asked).clean
+    scores, notes = score_texts(Transcripts.of(source, more=ASKED, **filters), normalizer)
+    scores = scores if filters.get("scenario") else scores.clean
     frame = scores.frame.filter(~pl.col("failed"))
     if len(scores.recognizers) < FEWEST or frame.is_empty():
         text = f"{counted(len(scores.recognizers), 'recognizer')}, and most of {FEWEST} or more are asked for"

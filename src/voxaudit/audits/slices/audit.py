@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -22,7 +22,7 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import MOST_GROUPS, Names, Scores, Source
+from voxaudit.audits.scores import MOST_GROUPS, Filters, Names, Scores, Source
 from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.group_ratios import Judged, Rates, judge
@@ -91,15 +91,10 @@ def slices(
     source: Source,
     *,
     attributes: Names = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     fewest: int = 8,
     most: int = 10,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Find kinds of speech that a recognizer serves worse than all other speech, without anybody having labeled them.
 
@@ -118,9 +113,8 @@ def slices(
     ('fast speech', 'shown')
     """
     names = (attributes,) if isinstance(attributes, str) else tuple(attributes or ())
-    scores = Scores.of(
-        source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
-    )
+    scenario = filters.pop("scenario", None)
+    scores = Scores.of(source, **filters)
     scores = (scores.select(scenario=scenario) if scenario is not None else scores.clean).with_measures()
     scores.require("speaker", "words", *(scores.column(name) for name in names))
     notes = [Note("selected", text) for text in scores.notes]
