@@ -150,7 +150,7 @@ def stutter(
     review queue that people labeled (default: the one in the folder).
 
     The cost of a recognizer is the change of its pooled word error rate against what the person means, recordings
-    paired with their own originals; the interval resamples speakers, the p-value flips the signs of whole speakers, and
+    paired with their own originals; the interval and the p-value are of one test (`stats.paired`), and
     Holm's correction is for the recognizers asked together. A cost is shown where both agree. The options of
     `RunOptions` can be given together as `options`, and some by their names (`workers=2`).
     """
