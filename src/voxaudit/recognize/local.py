@@ -75,7 +75,8 @@ class LocalModel:
     def fingerprint(self) -> dict[str, str]:
         """The versions, the model's bytes (or its commit) and every setting that can change a text."""
         first, *others = self.versions
-        known = {"engine": self.engine, "decoding": str(self.decoding), "version": package_version(first)}
+        known = {"engine": self.engine, **({"decoding": str(self.decoding)} if self.decoding else {})}
+        known |= {"version": package_version(first)}
         known |= {name: package_version(name) for name in others}
         chosen = {f.name: str(getattr(self, f.name)) for f in fields(self) if f.name not in self.aside}
         if "device" in chosen:
