@@ -84,6 +84,11 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
             ),
         ),
     ),
+    (
+        Choice(
+            "Which errors matter?", (("keywords", "serious_error_rate"), ("keywords", "keyword_error_rate"))
+        ),
+    ),
     (Choice("How far can the figures be trusted?", (("accuracy", "normalizer_difference"),)),),
 )
 """Of several choices the first that has an answer is asked: which recognizer is better needs two and their words."""
