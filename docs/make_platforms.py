@@ -82,7 +82,7 @@ def cell(requirement: Requirement, platform: str) -> str:
                 source |= requirement.specifier.contains(Version(stem.rpartition("-")[2]))
         except (InvalidWheelFilename, InvalidVersion):
             continue
-    fitting = [one for one in wheels if requirement.specifier.contains(one)]
+    fitting = [one for one in wheels if not one.is_prerelease and requirement.specifier.contains(one)]
     return str(max(fitting)) if fitting else "source" if source else "-"
 
 
