@@ -35,7 +35,7 @@ DATA = (
     "review/study/assets/study.css",
     "score/quality/srb_table3.csv",
 )
-NOT_CODE = {".csv", ".json", ".js", ".css", ".html", ".svg", ".typed"}
+NOT_CODE = {".flac", ".csv", ".json", ".js", ".css", ".html", ".svg", ".typed"}
 
 
 @pytest.fixture(scope="module")
