@@ -166,6 +166,16 @@ def write_tables(home: Path) -> None:
     transcripts.write_parquet(home / "transcripts.parquet")
     said = corpus.select("id", reference="text")
     transcripts.join(said, left_on="utterance", right_on="id").write_csv(home / "heard.csv")
+    (home / "terms.txt").write_text("# products\nlight\n")
+    corpus.select("speaker", "gender", utterance="id", reference="text").write_csv(home / "said.csv")
+    calls = []
+    for name, recognizer in (("whisper", "moonshine"), ("azure", "pocketsphinx"), ("vosk", "moonshine")):
+        one = heard.filter((pl.col("scenario") == "clean") & (pl.col("recognizer") == recognizer))
+        one = one.select("utterance", "text", latency_ms=pl.lit(float(100 * len(name))))
+        one.write_csv(home / f"{name}.csv")
+        calls.append(one.with_columns(recognizer=pl.lit(name), language=pl.lit("en-US")))
+    people = corpus.select("speaker", "gender", utterance="id", reference="text")
+    pl.concat(calls).join(people, on="utterance").write_csv(home / "services.csv")
     (home / "run").mkdir()
     heard.write_parquet(home / "run" / "transcripts.parquet")
     corpus.write_csv(home / "corpus.csv")

@@ -32,6 +32,7 @@ NOT_RUN = {
     r".*ddm\.csv": "needs data that are not ours to give",
     r".*(runs/)?accents": "needs recordings that are not ours to give",
     r"demo\b": "minutes of real recognition; tests/cli/test_demo_command.py",
+    r"keywords .*--judge": "a language model somewhere; tests/audits/test_keywords.py",
     r"models (fetch|path|remove)": "the network, and weights that need not be there; tests/cli/test_models_command.py",
     r"review (?!.*(--agreement|--export))": "a server; tests/review",
     r"study serve": "a server; tests/review/test_study.py",
