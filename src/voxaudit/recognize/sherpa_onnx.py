@@ -117,11 +117,18 @@ class SherpaOnnx:
     def _part(self, folder: Path, part: str) -> Path:
         if part == "tokenizer":  # a folder beside the models, as of a language model
             return _one(folder, sorted({file.parent for file in folder.glob("*/vocab.json")}), "*/vocab.json")
-        found = sorted(file for ending in ("onnx", "ort") for file in folder.glob(f"*{part}*.{ending}"))
-        if part == "cached_decode":
-            found = [file for file in found if "uncached_decode" not in file.name]
-        both = [file for file in found if (".int8." in file.name) is self.int8]
-        return _one(folder, both or found, f"*{part}*.onnx")
+        return find_file(folder, part, int8=self.int8)
+
+
+def find_file(
+    folder: Path, part: str, *, int8: bool = False, endings: Sequence[str] = ("onnx", "ort")
+) -> Path:
+    """Return the one file of a part of a model, by its name; none or several raise one line."""
+    found = sorted(file for ending in endings for file in folder.glob(f"*{part}*.{ending}"))
+    if part == "cached_decode":
+        found = [file for file in found if "uncached_decode" not in file.name]
+    both = [file for file in found if (".int8." in file.name) is int8]
+    return _one(folder, both or found, f"*{part}*.{endings[0]}")
 
 
 def _one(folder: Path, files: Sequence[Path], pattern: str) -> Path:

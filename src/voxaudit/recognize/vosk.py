@@ -60,7 +60,7 @@ class Vosk:
 
     def load(self) -> Transcriber:
         """Load the model."""
-        return _Model(self._folder())
+        return _Model(load_model(self._folder()))
 
     def _folder(self) -> Path:
         require_packages(type(self))
@@ -71,15 +71,20 @@ class Vosk:
         return folder
 
 
-class _Model:
-    def __init__(self, folder: Path) -> None:
-        import vosk
+def load_model(folder: Path) -> Any:
+    """Return the library's model of a folder."""
+    import vosk
 
-        vosk.SetLogLevel(-1)
-        try:
-            self._model: Any = vosk.Model(str(folder))
-        except Exception as error:
-            raise RecognizerError(f"{folder}: vosk cannot load this model ({error})") from error
+    vosk.SetLogLevel(-1)
+    try:
+        return vosk.Model(str(folder))
+    except Exception as error:
+        raise RecognizerError(f"{folder}: vosk cannot load this model ({error})") from error
+
+
+class _Model:
+    def __init__(self, model: Any) -> None:
+        self._model = model
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         return [self._hear(audio) for audio in batch]
