@@ -152,6 +152,8 @@ _BUILT_IN = (
     "differential",
     "localize",
     "hallucination",
+    "waiting",
+    "confidence",
     "stutter",
     "disfluent",
     "attack",

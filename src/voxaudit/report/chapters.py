@@ -22,7 +22,8 @@ from voxaudit.perturb.sources import Source, reopen_sources
 from voxaudit.render.document import Case, Chapter
 from voxaudit.run import Run
 from voxaudit.score.align import align_words
-from voxaudit.score.normalize import Normalizer, normalizer
+from voxaudit.score.normalize import Normalizer
+from voxaudit.score.run import normalizer_of
 from voxaudit.wording import named
 
 RATE = 16000
@@ -230,7 +231,7 @@ def _cases(
             named=True
         )
     }
-    rule = normalizer(str(run.config.get("normalizer", "basic")).partition("@")[0])
+    rule = normalizer_of(run)
     cases = []
     for row in chosen.iter_rows(named=True):
         utterance = about[row["utterance"]]

@@ -8,8 +8,6 @@ nobody speaks is of another making than one in the middle of a sentence.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,18 +16,15 @@ from voxaudit.answer import (
     Answer,
     Finding,
     Note,
-    Refusal,
     Table,
     finding_id,
     number_or_none,
     refuse,
     tabulate,
 )
-from voxaudit.audio import read as read_audio
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import Names, Scores, Source, Transcripts
-from voxaudit.corpus import Corpus
-from voxaudit.errors import VoxauditError
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.scores import Names, Scores, Source, read_trials
 from voxaudit.run import Run
 from voxaudit.score.invented import (
     FASTEST,
@@ -45,12 +40,9 @@ from voxaudit.score.invented import (
 from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.run import silent_scenarios
-from voxaudit.score.speech_activity import seconds_of_speech
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
-from voxaudit.stats.group_ratios import Rates, judge
-from voxaudit.stats.permutations import LEVEL, Shuffles
+from voxaudit.score.speech_activity import of_recordings, seconds_of_speech
 from voxaudit.stats.rates import rate_intervals
-from voxaudit.wording import counted, named, p_value
+from voxaudit.wording import counted
 
 NAME = "hallucination"
 KINDS = ("silence", "unsupported", "loops", "too_fast")
@@ -59,11 +51,8 @@ SHORTEST_SPEECH = 0.15
 """Seconds of speech under which nobody is taken to speak in a recording."""
 CONTEXT = 4
 """Words shown before and behind a case."""
-FEWEST_CASES = 5
-"""Cases of a kind under which groups are not compared."""
 MOST_CASES = 200
 """Cases that are listed."""
-FAMILY = "groups"
 
 TITLES = {
     "silence": "words where nobody speaks",
@@ -115,15 +104,15 @@ def hallucination(
     recognizer writes 60.0 words per minute where nobody speaks: 1 case in 0.0 minutes.
     recognizer writes 60.0 words per minute that nothing said there sounds like: 1 case in 0.1 minutes.
     """
-    read = _read(
+    read = read_trials(
         source,
-        columns,
+        columns=columns,
         recognizer=recognizer,
         scenario=scenario,
         corpus=corpus,
         language=language,
         where=where,
-    )
+    ).require("text")
     rule = find_normalizer(normalizer or _usual(read))
     notes = [Note("normalizer", f"texts were made alike with the normalizer {rule.id}", see=("normalizer",))]
     frame, left_out = _usable(read)
@@ -134,7 +123,6 @@ def hallucination(
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
     trials, cases, more = detect(frame, rule, stretch, quiet)
     notes += more
-    refusals: list[Refusal] = []
     rates, over_all = (
         read.in_order(_rates(trials, by, confidence)) for by in (["recognizer", "scenario"], ["recognizer"])
     )
@@ -146,7 +134,6 @@ def hallucination(
     if len(read.scenarios) < 2:
         tables = tables[:1]
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    compared: list[Finding] = []
     for name in asked:
         column = read.column(name)
         tables.append(
@@ -161,14 +148,13 @@ def hallucination(
                 ["group"],
             )
         )
-    if asked:
-        compared, refusals = _compared(read, trials, asked, seed)
+    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
     tables.append(_case_table(cases))
     return Answer(
         audit=NAME,
         title="Words that nobody said",
         question={"normalizer": rule.id},
-        findings=(*findings, *compared),
+        findings=(*findings, *map(_compared, compared)),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
         notes=tuple(notes),
         refusals=tuple(refusals),
@@ -178,22 +164,6 @@ def hallucination(
 
 
 # What is read
-
-
-def _read(source: Source, columns: Mapping[str, str] | None, **asked: Any) -> Scores:
-    opened = Transcripts.of(source, columns=columns)
-    missing = {
-        name: value
-        for name, value in (("scenario", "clean"), ("recognizer", "recognizer"))
-        if name not in opened.names
-    }
-    if missing:
-        opened = replace(
-            opened,
-            lazy=opened.lazy.with_columns(**{name: pl.lit(value) for name, value in missing.items()}),
-            names=(*opened.names, *missing),
-        )
-    return opened.require("utterance", "text").scores().select(**asked).with_durations()
 
 
 def _usual(read: Scores) -> str:
@@ -352,19 +322,13 @@ def _marked(text: str, start: int, stop: int) -> str:
 
 def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], str]:
     """Return the utterances of a run in whose recordings no speech is detected, and what was done."""
-    if run is None:
-        raise VoxauditError("only a run has recordings to listen to", see=("vad",))
-    rows = run.corpus.filter(pl.col("id").is_in(list(ids)))
-    quiet, unread = [], 0
-    for utterance in Corpus("", "run", rows):
-        try:
-            clip = read_audio(utterance.audio, start=utterance.start, duration=utterance.duration)
-        except VoxauditError:
-            unread += 1
-            continue
-        if seconds_of_speech(clip) < SHORTEST_SPEECH:
-            quiet.append(utterance.id)
-    text = f"nobody speaks in {counted(len(quiet), 'recording')} of {rows.height:,}, says the voice activity detector"
+    wanted = set(ids)
+    found = of_recordings(run, wanted, seconds_of_speech)
+    quiet, unread = (
+        [id_ for id_, speech in found.items() if speech < SHORTEST_SPEECH],
+        len(wanted) - len(found),
+    )
+    text = f"nobody speaks in {counted(len(quiet), 'recording')} of {len(wanted):,}, says the voice activity detector"
     return quiet, text + (f"; {counted(unread, 'recording')} could not be read" if unread else "")
 
 
@@ -406,81 +370,13 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
     return pl.concat(parts)
 
 
-def _compared(
-    read: Scores, trials: pl.DataFrame, attributes: Sequence[str], seed: int
-) -> tuple[list[Finding], list[Refusal]]:
-    """Compare every group with the largest one, by kind and recognizer: one family over everything that was asked."""
-    if trials["speaker"].null_count():
-        text = "the speaker of some trials is unknown, and trials of one speaker are not independent"
-        return [], [Refusal("no_speakers", "groups", text)]
-    people = {name: place for place, name in enumerate(trials["speaker"].unique(maintain_order=True))}
-    unit = trials["speaker"].replace_strict(people, return_dtype=pl.Int64).to_numpy()
-    shuffles = Shuffles(len(people), seed=seed)
-    questions: list[tuple[dict[str, Any], Rates]] = []
-    refusals = []
-    for attribute in attributes:
-        groups = read.comparable(attribute)
-        group = trials[read.column(attribute)].cast(pl.String).to_numpy()
-        sizes = {one: len(np.unique(unit[group == one])) for one in groups}
-        few = [one for one in groups if sizes[one] < FEWEST_SPEAKERS]
-        if few:
-            text = f"fewer than {FEWEST_SPEAKERS} speakers: {', '.join(map(named, few))}"
-            refusals.append(Refusal("too_few_speakers", attribute, text, {"groups": few}))
-        groups = [one for one in groups if one not in few]
-        for other in groups[1:]:
-            for name in read.recognizers:
-                own = (trials["recognizer"] == name).to_numpy()
-                for kind in KINDS:
-                    there = own & (trials[f"{kind}_minutes"].to_numpy() > 0.0)
-                    ours, theirs = there & (group == other), there & (group == groups[0])
-                    if int(trials[f"{kind}_cases"].to_numpy()[ours | theirs].sum()) < FEWEST_CASES:
-                        continue
-                    sides = [_sums(trials, kind, unit, rows, len(people)) for rows in (ours, theirs)]
-                    about: dict[str, Any] = {
-                        "recognizer": name,
-                        "attribute": attribute,
-                        "group": other,
-                        "against": groups[0],
-                    }
-                    about |= {"speakers": sizes[other], "speakers_against": sizes[groups[0]]}
-                    questions.append(({"kind": kind, **about}, Rates(sides[0], sides[1], shuffles)))
-    judged = judge([rates for _, rates in questions])
-    found = []
-    for (about, _), (one,) in zip(questions, judged, strict=True):
-        kind = about.pop("kind")
-        shown = one.p_adjusted is not None and one.p_adjusted <= LEVEL
-        ratio = "infinitely" if not np.isfinite(one.ratio) else f"{one.ratio:.2f}"
-        ends = " to ".join("no limit" if end is None else f"{end:.2f}" for end in (one.low, one.high))
-        whom = f"{named(about['group'])} than for {named(about['against'])} ({about['attribute']})"
-        sure = f"{ratio} times as many per minute ({ends}), {p_value(one.p_adjusted or 1.0)}"
-        verb = "writes" if shown else "is not shown to write"
-        more = "more" if one.ratio >= 1.0 else "fewer"
-        measure = f"{kind}_ratio"
-        found.append(
-            Finding(
-                finding_id(NAME, about["recognizer"], about["attribute"], about["group"], measure),
-                measure,
-                "shown" if shown else "not_shown",
-                f"{about['recognizer']} {verb} {more} {TITLES[kind]} for {whom}: {sure}.",
-                estimate=number_or_none(one.ratio),
-                low=one.low,
-                high=one.high,
-                unit="ratio",
-                p=one.p,
-                p_adjusted=one.p_adjusted,
-                family=FAMILY,
-                excludes=None if shown else one.high,
-                headline=shown,
-                **about,
-            )
-        )
-    return found, refusals
+RATIOS = [Ratio(f"{kind}_ratio", f"{kind}_words", f"{kind}_minutes", f"{kind}_cases") for kind in KINDS]
 
 
-def _sums(trials: pl.DataFrame, kind: str, unit: Any, rows: Any, people: int) -> Any:
-    """Return words and minutes by speaker: 2 x speakers x 1."""
-    values = (trials[f"{kind}_{what}"].to_numpy().astype(np.float64) for what in ("words", "minutes"))
-    return np.stack([np.bincount(unit[rows], one[rows], people)[:, None] for one in values])
+def _compared(one: Compared) -> Finding:
+    title = TITLES[one[0].measure.removesuffix("_ratio")]
+    verbs = (f"writes {{more}} {title}", f"is not shown to write {{more}} {title}")
+    return group_finding(NAME, one, *verbs, "many per minute")
 
 
 # What is said of it

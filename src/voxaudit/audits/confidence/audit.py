@@ -1,0 +1,391 @@
+"""Confidence: how far a recognizer's own word can be trusted, and whose wrong words it vouches for.
+
+A confidence of a word is that word's; one of a whole answer is that of each of its words. A word is right where the
+alignment with the reference says so. Everything takes speakers as the sample.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from voxaudit.answer import (
+    Answer,
+    Cell,
+    Curves,
+    Figure,
+    Finding,
+    Note,
+    Series,
+    Table,
+    finding_id,
+    number_or_none,
+    refuse,
+    tabulate,
+)
+from voxaudit.audits.audit import asks
+from voxaudit.audits.ratios import Ratio, compare_groups, group_finding
+from voxaudit.audits.scores import Names, Scores, Source, read_trials
+from voxaudit.score.align import align_words
+from voxaudit.score.normalize import Normalizer, normalize_column
+from voxaudit.score.normalize import normalizer as find_normalizer
+from voxaudit.score.run import normalizer_of, silent_scenarios
+from voxaudit.score.table import count_columns
+from voxaudit.stats.rates import rate_intervals
+from voxaudit.stats.reliability import MEASURES, Reliability, reliability
+from voxaudit.wording import counted, in_points, percent, signed, signed_limits
+
+NAME = "confidence"
+SENT = 0.2
+"""Share of the words that are sent to a person where no threshold is given."""
+LEAD = (
+    "How sure a recognizer says it is of its words, beside how often they are right. Words below the threshold would be"
+    " sent to a person: in vain where they were right; wrong words above it get through. In brackets: the 95 %"
+    " interval, speakers being the sample."
+)
+RATIOS = (
+    Ratio("overconfidence_ratio", "said", "right"),
+    Ratio("sent_in_vain_ratio", "sent_right", "right", "sent_right"),
+    Ratio("passed_ratio", "passed_wrong", "wrong", "passed_wrong"),
+)
+SAID = {
+    "overconfidence_ratio": (
+        "vouches {more} for each right word",
+        "is not shown to vouch {more} for each right word",
+        "much per right word",
+    ),
+    "sent_in_vain_ratio": (
+        "sends {more} right words to a person",
+        "is not shown to send {more} right words to a person",
+        "many of them",
+    ),
+    "passed_ratio": (
+        "lets {more} wrong words through",
+        "is not shown to let {more} wrong words through",
+        "many of them",
+    ),
+}
+"""What is said of a comparison by its measure: shown, not shown, and the unit of its ratio."""
+
+
+@asks(NAME)
+def confidence(
+    source: Source,
+    *,
+    attributes: str | Sequence[str] = (),
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    normalizer: str | None = None,
+    review_below: float | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Answer:
+    """Return how far confidences can be trusted, by recognizer, scenario and group, and compare groups.
+
+    The source is a run, or a table with utterance, text, reference, `confidence` (0 to 1, of the whole answer) or
+    `word_times` (JSON, [word, start, end, confidence] each), and what there is of recognizer, scenario, speaker and
+    attributes. Words less sure than `review_below` are sent to a person: by default so that one in five is, by
+    recognizer. Groups of `attributes` are compared with the largest one by what is said per right word, by the share of
+    right words that are sent, and of wrong words that are not.
+
+    >>> rows = {"utterance": ["a", "b"], "reference": ["good day", "yes"], "text": ["good day", "no"]}
+    >>> answer = confidence(pl.DataFrame(rows | {"confidence": [0.9, 0.6], "speaker": ["s", "t"]}))
+    >>> print(answer.findings[0].sentence)
+    recognizer says 0.80 and is right 0.67 of the time: +13.3 percentage points too sure (3 words).
+    """
+    more = ("confidence", "word_times")
+    names = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
+    read = read_trials(source, columns=columns, more=more, where=where, **names)
+    rule = normalizer_of(read.run) if normalizer is None else find_normalizer(normalizer)
+    asked = [attributes] if isinstance(attributes, str) else list(attributes)
+    rows, notes = _words(read, rule, asked)
+    limits = _thresholds(rows, review_below)
+    text = ", ".join(f"{value:.2f} ({name})" for name, value in limits.items())
+    notes.append(
+        Note("threshold", f"words are sent to a person below {text}", dict(limits), ("review_below",))
+    )
+    rows = _judged(rows, limits)
+    by = {
+        "recognizers": ["recognizer"],
+        **({"scenarios": ["recognizer", "scenario"]} if rows["scenario"].n_unique() > 1 else {}),
+        **{f"groups-{name}": ["recognizer", f"@{name}"] for name in asked},
+    }
+    tables: list[Table] = []
+    findings: list[Finding] = []
+    curves = []
+    for id_, keys in by.items():
+        found = list(_trusted(rows, keys, confidence, seed))
+        frame = read.in_order(pl.DataFrame([about for about, _ in found], infer_schema_length=None))
+        frame = frame.join(
+            _sent(rows, keys, confidence), on=keys, how="left", maintain_order="left", nulls_equal=True
+        )
+        tables.append(_table(id_, f"Confidence by {keys[-1].removeprefix('@')}", frame, keys))
+        findings += [] if len(keys) > 1 else list(_findings(frame, confidence))
+        curves += found if id_ == "recognizers" or id_.startswith("groups-") else []
+    tables.append(_curve_table(curves))
+    speakers = rows.rename({f"@{name}": read.column(name) for name in asked})
+    kept = ["recognizer", "speaker", *dict.fromkeys(read.column(name) for name in asked)]
+    sums = speakers.group_by(kept, maintain_order=True).agg(
+        pl.col("said", "right", "wrong", "sent_right", "passed_wrong").sum()
+    )
+    compared, refusals = compare_groups(read, sums, asked, RATIOS, seed)
+    return Answer(
+        audit=NAME,
+        title="Confidence",
+        question={"normalizer": rule.id},
+        findings=(*findings, *(group_finding(NAME, one, *SAID[one[0].measure]) for one in compared)),
+        tables=tables,  # type: ignore[arg-type]
+        figures=(_figure(curves),),
+        notes=tuple(notes),
+        refusals=tuple(refusals),
+        lead=LEAD,
+        detail=rows,
+    )
+
+
+# Which words are right
+
+
+def _words(read: Scores, rule: Normalizer, attributes: Sequence[str]) -> tuple[pl.DataFrame, list[Note]]:
+    """Return right and wrong words by confidence, a row for each word, or for each answer with one confidence."""
+    frame, notes = read.require("text", "reference").frame, list[Note]()
+    if not {"confidence", "word_times"} & set(frame.columns):
+        text = "there are no confidences: neither `confidence` nor `word_times`"
+        raise refuse("not_measured", text, about=read.where, remedy="name their column", see=("columns",))
+    silent = silent_scenarios(frame["scenario"].unique().to_list())
+    frame = frame.with_columns(
+        speaker=pl.col("speaker") if "speaker" in frame.columns else pl.lit(None, pl.String),
+        **{f"@{name}": pl.col(read.column(name)).cast(pl.String) for name in attributes},
+        reference=pl.when(pl.col("scenario").is_in(silent)).then(pl.lit("")).otherwise("reference"),
+        sure=pl.Series(
+            read.numbers("confidence") if "confidence" in frame.columns else np.full(frame.height, np.nan)
+        ),
+    )
+    frame = frame.filter(pl.col("text").is_not_null() & pl.col("reference").is_not_null())
+    times = frame["word_times"].to_list() if "word_times" in frame.columns else [None] * frame.height
+    said = normalize_column(frame["reference"], rule).to_list()
+    heard = normalize_column(frame["text"], rule)
+    counts = count_columns(pl.Series(said, dtype=pl.String), heard)
+    right, wrong = counts["hits"].to_list(), (counts["substitutions"] + counts["insertions"]).to_list()
+    one = cache(lambda word: tuple(rule(word).split()))
+    found: list[tuple[int, float, float, float]] = []
+    for row, (timed, own) in enumerate(zip(times, frame["sure"].to_list(), strict=True)):
+        words = [] if timed is None else [word for word in json.loads(timed) if word[3] is not None]
+        if words:
+            tokens = [(token, word[3]) for word in words for token in one(word[0])]
+            flags = _right(said[row], [token for token, _ in tokens])
+            found += [(row, sure, flag, not flag) for flag, (_, sure) in zip(flags, tokens, strict=True)]
+        elif own == own and right[row] + wrong[row]:
+            found.append((row, own, right[row], wrong[row]))
+    kept = ["recognizer", "scenario", "utterance", "speaker", *(f"@{name}" for name in attributes)]
+    values = np.array(found, dtype=np.float64).reshape(-1, 4)
+    rows = frame.select(kept)[values[:, 0].astype(np.int64)].with_columns(
+        pl.Series(name, values[:, place]) for place, name in ((1, "sure"), (2, "right"), (3, "wrong"))
+    )
+    silent_ones = [name for name in read.recognizers if name not in set(rows["recognizer"])]
+    odd = rows.filter((pl.col("sure") < 0.0) | (pl.col("sure") > 1.0))["recognizer"].unique().to_list()
+    for names, code, text in (
+        (silent_ones, "no_confidence", "without confidences"),
+        (odd, "no_probabilities", "left out: its confidences do not lie between 0 and 1"),
+    ):
+        notes += [Note(code, f"{name}: {text}", {"recognizer": name}) for name in names]
+    rows = rows.filter(~pl.col("recognizer").is_in(odd))
+    if rows.is_empty():
+        raise refuse(
+            "not_measured", "no answer has a confidence", about=read.where, remedy="use engines that tell it"
+        )
+    return rows, notes
+
+
+def _right(reference: str, tokens: Sequence[str]) -> list[bool]:
+    """Say of every word heard whether it was said, by the alignment of the whole."""
+    text = " ".join(tokens)
+    if text == reference:
+        return [True] * len(tokens)
+    return [edit.kind == "equal" for edit in align_words(reference, text) for _ in edit.hypothesis]
+
+
+def _thresholds(rows: pl.DataFrame, given: float | None) -> dict[str, float]:
+    found = {}
+    for (name,), part in rows.sort("sure").group_by("recognizer", maintain_order=True):
+        share = np.cumsum((part["right"] + part["wrong"]).to_numpy())
+        found[str(name)] = (
+            given if given is not None else float(part["sure"][int(np.searchsorted(share, SENT * share[-1]))])
+        )
+    return found
+
+
+def _judged(rows: pl.DataFrame, limits: Mapping[str, float]) -> pl.DataFrame:
+    limit = pl.col("recognizer").replace_strict(limits, return_dtype=pl.Float64)
+    sent = (pl.col("sure") < limit).cast(pl.Float64)
+    words = pl.col("right") + pl.col("wrong")
+    return rows.with_columns(
+        words=words,
+        said=words * pl.col("sure"),
+        sent=words * sent,
+        sent_right=pl.col("right") * sent,
+        passed_wrong=pl.col("wrong") * (1.0 - sent),
+    )
+
+
+# The numbers
+
+
+def _trusted(
+    rows: pl.DataFrame, keys: Sequence[str], level: float, seed: int
+) -> Iterator[tuple[dict[str, Any], Reliability]]:
+    for values, part in rows.group_by(keys, maintain_order=True):
+        known = not part["speaker"].null_count()
+        who = part["speaker"].rank("dense").to_numpy() if known else np.zeros(part.height)
+        sure, right, wrong = (part[name].to_numpy() for name in ("sure", "right", "wrong"))
+        found = reliability(sure, right, wrong, who.astype(np.int64), level=level, seed=seed)
+        about = dict(zip(keys, values, strict=True)) | {
+            "speakers": part["speaker"].n_unique() if known else 0
+        }
+        about["words"] = int(part["words"].sum())
+        for name in MEASURES:
+            value, low, high = map(number_or_none, found.values[name])
+            about |= {name: value, f"{name}_low": low, f"{name}_high": high}
+        yield about, found
+
+
+def _sent(rows: pl.DataFrame, keys: Sequence[str], level: float) -> pl.DataFrame:
+    """Return what is sent to a person, of right words in vain, and which wrong words get through, with limits."""
+    parts = rows.select(keys).unique(maintain_order=True)
+    for name, top, below in (
+        ("vain", "sent_right", "right"),
+        ("passed", "passed_wrong", "wrong"),
+        ("sent", "sent", "words"),
+    ):
+        share = rows.group_by(keys, maintain_order=True).agg(
+            **{name: pl.col(top).sum() / pl.col(below).sum()}
+        )
+        limits = rate_intervals(rows, keys, errors=top, words=below, most=1.0, confidence=level)
+        limits = limits.select(*keys, **{f"{name}_low": "ci_low", f"{name}_high": "ci_high"})
+        for table in (share.fill_nan(None), limits):
+            parts = parts.join(table, on=keys, how="left", maintain_order="left", nulls_equal=True)
+    return parts
+
+
+# What is said of it
+
+
+def _findings(frame: pl.DataFrame, level: float) -> Iterator[Finding]:
+    for row in frame.iter_rows(named=True):
+        gap, error = row["overconfidence"], row["calibration_error"]
+        limits = signed_limits(row["overconfidence_low"], row["overconfidence_high"])
+        sentences = {
+            "overconfidence": f"{row['recognizer']} says {row['said']:.2f} and is right {row['right']:.2f} of the time:"
+            f" {signed(gap)}{limits} percentage points too sure",
+            "calibration_error": f"{row['recognizer']} is off by {in_points(error)} between what it states and"
+            " the share of right words (root mean square, chance removed)",
+            "auroc": None
+            if row["auroc"] is None
+            else f"A right word of {row['recognizer']} is surer than a wrong one in"
+            f" {percent(row['auroc'])} of the pairs",
+            "nce": None
+            if row["nce"] is None
+            else f"The confidences of {row['recognizer']} have a normalized cross"
+            f" entropy of {row['nce']:.2f} (0: they tell nothing)",
+        }
+        for name, text in sentences.items():
+            if text is None:
+                continue
+            yield Finding(
+                finding_id(NAME, row["recognizer"], name),
+                name,
+                "measured",
+                f"{text} ({counted(row['words'], 'word')}).",
+                estimate=row[name],
+                low=row[f"{name}_low"],
+                high=row[f"{name}_high"],
+                level=level,
+                unit="ratio" if name in ("auroc", "nce") else "fraction",
+                recognizer=row["recognizer"],
+                speakers=row["speakers"] or None,
+                words=row["words"],
+                headline=name == "overconfidence",
+            )
+
+
+def _table(id_: str, title: str, frame: pl.DataFrame, keys: Sequence[str]) -> Table:
+    shown = {
+        "said": "says",
+        "right": "is right",
+        "overconfidence": "too sure",
+        "calibration_error": "calibration error",
+    }
+    kinds = {"overconfidence": "points", "calibration_error": "points"}
+    more = {"auroc": "AUROC", "nce": "NCE"}
+    sent = {"sent": "sent to a person", "vain": "right words sent", "passed": "wrong words that get through"}
+    columns = [
+        *((name, name.removeprefix("@")) for name in keys),
+        *(
+            (name, text, kinds.get(name, "percent"), f"{name}_low", f"{name}_high")
+            for name, text in shown.items()
+        ),
+        *((name, text, "ratio", f"{name}_low", f"{name}_high") for name, text in more.items()),
+        *((name, text, "percent", f"{name}_low", f"{name}_high") for name, text in sent.items()),
+        "words",
+        "speakers",
+    ]
+    return tabulate(id_, title, frame, columns)
+
+
+def _label(about: Mapping[str, Any]) -> str:
+    return next((str(value) for key, value in about.items() if key.startswith("@")), "all")
+
+
+def _curve_table(curves: Sequence[tuple[dict[str, Any], Reliability]]) -> Table:
+    rows = [
+        {
+            "recognizer": about["recognizer"],
+            "group": _label(about),
+            "stretch": n + 1,
+            "words": int(words),
+            "said": said,
+            "right": right,
+        }
+        for about, found in curves
+        for n, (words, said, right) in enumerate(found.curve)
+    ]
+    columns = [
+        "recognizer",
+        "group",
+        ("stretch", "", "count"),
+        ("said", "says", "percent"),
+        ("right", "is right", "percent"),
+        "words",
+    ]
+    return tabulate("curve", "Reliability curve", rows, columns, folded=True)
+
+
+def _figure(curves: Sequence[tuple[dict[str, Any], Reliability]]) -> Figure:
+    """Draw the share of right words along the curve, a panel for each recognizer, beside what was said."""
+    panels = []
+    for name in dict.fromkeys(about["recognizer"] for about, _ in curves):
+        own = [(about, found.curve) for about, found in curves if about["recognizer"] == name]
+        whole = own[0][1]
+        labels = tuple(f"{said:.2f}" for _, said, _ in whole)
+        lines = [
+            Series("as sure as right", tuple(Cell(said) for _, said, _ in whole)),
+            Series("all", tuple(Cell(right) for *_, right in whole)),
+        ]
+        panels.append((str(name), labels, tuple(lines)))
+    alt = "Share of right words by stated confidence, beside the line on which both are the same."
+    return Figure(
+        "reliability",
+        "Is it as sure as it is right?",
+        alt,
+        Curves(tuple(panels), "right words", "stated confidence"),
+        "curve",
+    )

@@ -1,0 +1,418 @@
+"""Waiting: seconds per answer and per second of audio, and what recognizers say while they listen.
+
+Percentiles are those of trials, with limits that take speakers as the sample; groups are compared by their means. A
+trial without an answer stays in the sample: it is later than any answer, so that percentiles that fall on one are given
+as "at least" the limit, and counts as the limit in means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_none, refuse, tabulate
+from voxaudit.audits.audit import asks
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.scores import Names, Scores, Source, read_trials
+from voxaudit.errors import VoxauditError
+from voxaudit.recognize.streaming.trace import told
+from voxaudit.score.run import normalizer_of
+from voxaudit.score.speech_activity import end_of_speech, of_recordings
+from voxaudit.score.table import score_columns
+from voxaudit.stats.bootstrap import change_interval
+from voxaudit.stats.quantiles import quantile_limits
+from voxaudit.stats.rates import rate_intervals
+from voxaudit.wording import counted, in_points
+
+NAME = "waiting"
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+STREAMING = "_streaming"
+"""What the name of a recognizer that listens ends with where that of its twin does not."""
+LEAD = (
+    "How long an answer takes: the median, and what one answer in twenty and one in a hundred exceeds, in seconds and"
+    " per second of audio. In brackets: the 95 % interval, speakers being the sample. A trial without an answer is"
+    " later than all others."
+)
+SAID = {
+    "seconds_ratio": ("lets people wait {longer}", "long per answer"),
+    "speed_ratio": ("takes {longer} per second of audio", "long"),
+    "first_text_ratio": ("shows the first text after a {longer} time", "long"),
+    "final_ratio": ("is sure of the last word after a {longer} time", "long"),
+    "taken_back_ratio": ("takes {more} words back", "many per final word"),
+    "cut_off_ratio": ("cuts people off {more} times", "often per utterance"),
+}
+"""What is said of a comparison by its measure, and the unit of its ratio."""
+RATIOS = (
+    Ratio("seconds_ratio", "counted_s", "trials"),
+    Ratio("speed_ratio", "counted_s", "audio_s"),
+    Ratio("first_text_ratio", "first_s", "first_s_trials"),
+    Ratio("final_ratio", "final_s", "final_s_trials"),
+    Ratio("taken_back_ratio", "taken_back", "final_words", "taken_back"),
+    Ratio("cut_off_ratio", "cuts", "traces", "cuts"),
+)
+
+
+@asks(NAME)
+def waiting(
+    source: Source,
+    *,
+    attributes: str | Sequence[str] = (),
+    recognizer: Names = None,
+    scenario: Names = None,
+    corpus: Names = None,
+    language: Names = None,
+    where: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    give_up: float | None = None,
+    whole: str | None = None,
+    vad: bool = False,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> Answer:
+    """Return how long answers take, by recognizer, scenario and group, and compare groups.
+
+    The source is a run; a table with utterance, `seconds` or `latency_ms`, and what there is of recognizer, scenario,
+    speaker, duration (seconds of audio), failure and attributes; or a trace (`recognize.streaming.trace`). Waiting
+    begins with the end of the recording, with `vad` of speech. A failed trial counts as `give_up` seconds at least: by
+    default the longest waiting of its recognizer, which is the time limit of a run where a trial reached it. Of
+    traces, the first text is timed from the beginning, words that were taken back are counted per final word, and final
+    texts after which the speaker went on: there people were cut off. The error rate of a recognizer that listens is set
+    beside that of `whole`, which hears whole recordings.
+
+    >>> rows = {"utterance": list("abcd"), "latency_ms": [100, 300, 200, 0], "failure": ["", "", "", "lost"]}
+    >>> for finding in waiting(pl.DataFrame(rows), give_up=5).findings[:2]:
+    ...     print(finding.sentence)
+    Half of the answers of recognizer come within 0.20 seconds (4 trials, 1 without an answer).
+    95 % of the answers of recognizer come within 5.00 seconds or more (4 trials, 1 without an answer).
+    """
+    more = ("seconds", "failure", "trace")
+    names = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
+    read = read_trials(source, columns=columns, more=more, where=where, **names)
+    trials, notes = _timed(read, give_up, vad)
+    asked = [attributes] if isinstance(attributes, str) else list(attributes)
+    grouped = trials.with_columns(**{f"@{name}": pl.col(read.column(name)).cast(pl.String) for name in asked})
+    by = {
+        "recognizers": ["recognizer"],
+        **({"scenarios": ["recognizer", "scenario"]} if len(read.scenarios) > 1 else {}),
+        **{f"groups-{name}": ["recognizer", f"@{name}"] for name in asked},
+    }
+    tables: list[Table] = []
+    findings: list[Finding] = []
+    for id_, keys in by.items():
+        title = f"by {keys[-1].removeprefix('@')}"
+        frame = read.in_order(_percentiles(grouped, keys, confidence))
+        tables.append(_table(id_, f"Waiting {title}", frame, keys))
+        findings += [] if len(keys) > 1 else list(_findings(frame, confidence))
+        if trials["traces"].sum():
+            frame = read.in_order(_listened(grouped.filter(pl.col("traces") > 0), keys, confidence))
+            tables.append(_live_table(f"listening-{id_}", f"While listening, {title}", frame, keys))
+            findings += [] if len(keys) > 1 else list(_live_findings(frame, confidence))
+    findings += list(_beside_batch(read, trials, whole, confidence, seed))
+    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
+    return Answer(
+        audit=NAME,
+        title="Waiting",
+        findings=(*findings, *map(_compared, compared)),
+        tables=tables,  # type: ignore[arg-type]
+        notes=tuple(notes),
+        refusals=tuple(refusals),
+        lead=LEAD,
+        detail=trials,
+    )
+
+
+def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, list[Note]]:
+    """Return the trials whose waiting is known, with what is summed of each.
+
+    `waited_s` is infinite without an answer, `counted_s` has the limit in its place. Of traces (`traces` is 1 for a
+    trial that has one): `first_s`, `final_s`, `taken_back`, `final_words`, `cuts`; null where it cannot be told.
+    """
+    frame = read.frame
+    if not {"seconds", "latency_ms", "trace"} & set(frame.columns):
+        text = "there are no times: neither `seconds` nor `latency_ms`, nor a trace"
+        raise refuse("not_measured", text, about=read.where, remedy="name their column", see=("columns",))
+    traces = frame["trace"].to_list() if "trace" in frame.columns else [None] * frame.height
+    heard = [None if one is None else told(one) for one in traces]
+    ends = of_recordings(read.run, set(frame["utterance"]), end_of_speech) if vad else {}
+    last = [
+        None if one is None or one.last_s is None else max(one.last_s - ends.get(id_, one.audio_s), 0.0)
+        for id_, one in zip(frame["utterance"], heard, strict=True)
+    ]
+    own: dict[str, list[Any]] = {
+        "traces": [int(one is not None) for one in heard],
+        "sent_s": [one and one.audio_s for one in heard],
+        "first_s": [one and one.first_s for one in heard],
+        "final_s": last,
+        "taken_back": [one and one.taken_back for one in heard],
+        "final_words": [one and one.words for one in heard],
+        "cuts": [one and one.cuts for one in heard],
+    }
+    frame = frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in own.items())
+    column = next((name for name in ("seconds", "latency_ms") if name in frame.columns), None)
+    seconds = np.full(frame.height, np.nan) if column is None else read.numbers(column)
+    seconds = seconds / 1000.0 if column == "latency_ms" else seconds
+    if (seconds < 0.0).any():
+        raise VoxauditError(f"{read.where}: row {int((seconds < 0.0).argmax()) + 1}: a time below 0")
+    audio = read.numbers("duration") if "duration" in frame.columns else np.full(frame.height, np.nan)
+    failure = pl.col("failure") if "failure" in frame.columns else pl.lit("")
+    frame = frame.with_columns(
+        failed=failure.cast(pl.String).fill_null("") != "",
+        audio_s=pl.Series(audio).fill_nan(None).fill_null(frame["sent_s"]),
+        waited_s=frame["final_s"].fill_null(pl.Series(seconds)).fill_nan(None),
+        trials=pl.lit(1.0),
+        speaker=pl.col("speaker") if "speaker" in frame.columns else pl.lit(None, pl.String),
+    )
+    longest = pl.col("waited_s").max().over("recognizer") if limit is None else pl.lit(float(limit))
+    counted_s = pl.when("failed").then(longest.fill_null(0.0)).otherwise("waited_s")
+    frame = frame.with_columns(
+        counted_s=counted_s,
+        waited_s=pl.when("failed").then(float("inf")).otherwise("waited_s"),
+        **{f"{name}_trials": pl.col(name).is_not_null().cast(pl.Float64) for name in ("first_s", "final_s")},
+    )
+    known = frame.filter(pl.col("waited_s").is_not_null() | (pl.col("traces") > 0))
+    if known.is_empty():
+        raise refuse("not_measured", "no trial has a time", about=read.where, remedy="measure the times")
+    notes = []
+    if left := frame.height - known.height:
+        notes.append(
+            Note("not_measured", f"{counted(left, 'trial')} without a time left out", {"trials": left})
+        )
+    untimed = known.filter((pl.col("traces") > 0) & pl.col("first_s").is_null() & (pl.col("final_words") > 0))
+    if untimed.height:
+        text = f"{counted(untimed.height, 'trace')} with audio sent faster than it was spoken: no times of it"
+        notes.append(Note("not_live", text, {"trials": untimed.height}))
+    return known, notes
+
+
+# The numbers
+
+
+def _limits(part: pl.DataFrame, column: str, share: float, confidence: float) -> tuple[Any, Any, Any]:
+    speaker = (
+        None if part["speaker"].null_count() else part["speaker"].rank("dense").to_numpy().astype(np.int64)
+    )
+    return quantile_limits(part[column].to_numpy().astype(np.float64), speaker, share, confidence)
+
+
+def _parts(trials: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    for values, part in trials.group_by(keys, maintain_order=True):
+        people = part["speaker"].drop_nulls().n_unique()
+        yield dict(zip(keys, values, strict=True)) | {"trials": part.height, "speakers": people}, part
+
+
+def _percentiles(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Return the percentiles of waiting for every combination of `keys`, in seconds and per second of audio.
+
+    A percentile that falls on a trial without an answer is the limit, with `at_least`.
+    """
+    rows = []
+    for about, part in _parts(trials.filter(pl.col("waited_s").is_not_null()), keys):
+        row = about | {"failed": int(part["failed"].sum()), "at_least": ""}
+        most = float(part["counted_s"].max())  # type: ignore[arg-type]
+        for name, share in SHARES.items():
+            found = _limits(part, "waited_s", share, confidence)
+            row[name] = most if np.isinf(found[0]) else found[0]
+            row["at_least"] += f"{name} " if np.isinf(found[0]) else ""
+            row |= {f"{name}_low": number_or_none(found[1]), f"{name}_high": number_or_none(found[2])}
+        timed = part.filter(pl.col("audio_s") > 0.0).with_columns(
+            speed=pl.col("waited_s") / pl.col("audio_s")
+        )
+        row["speed"] = row["speed_p95"] = None
+        if timed.height:
+            row["speed"] = float(timed["counted_s"].sum()) / float(timed["audio_s"].sum())
+            row["speed_p95"] = number_or_none(_limits(timed, "speed", 0.95, confidence)[0])
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _listened(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Return what traces tell for every combination of `keys`."""
+    rows = []
+    for about, part in _parts(trials, keys):
+        row = about
+        for name, share in (("first_s", 0.5), ("first_s", 0.95), ("final_s", 0.5), ("final_s", 0.95)):
+            timed = part.filter(pl.col(name).is_not_null())
+            found = _limits(timed, name, share, confidence) if timed.height else (None, None, None)
+            key = f"{name[:-2]}_p{100 * share:.0f}"
+            row |= {key: found[0], f"{key}_low": found[1], f"{key}_high": found[2]}
+        rows.append(row)
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    for name, top, below in (("taken", "taken_back", "final_words"), ("cut", "cuts", "traces")):
+        sums = trials.group_by(keys, maintain_order=True).agg(
+            **{name: pl.col(top).sum() / pl.col(below).sum()}
+        )
+        limits = rate_intervals(trials, keys, errors=top, words=below, most=np.inf, confidence=confidence)
+        limits = limits.drop("speakers").rename({"ci_low": f"{name}_low", "ci_high": f"{name}_high"})
+        frame = frame.join(sums, on=keys, nulls_equal=True, maintain_order="left", how="left")
+        frame = frame.join(limits, on=keys, nulls_equal=True, maintain_order="left", how="left")
+    return frame
+
+
+def _beside_batch(
+    read: Scores, trials: pl.DataFrame, batch: str | None, confidence: float, seed: int
+) -> Iterator[Finding]:
+    """Set the errors of recognizers that listen beside those of one that hears whole recordings, in the same audio."""
+    if not {"reference", "text"} <= set(trials.columns) or not trials["traces"].sum():
+        return
+    rule = normalizer_of(read.run)
+    for name in read.recognizers:
+        twin = batch or name.removesuffix(STREAMING)
+        both = [
+            trials.filter(pl.col("recognizer") == one, pl.col("text").is_not_null()) for one in (name, twin)
+        ]
+        if twin == name or not (both[0]["traces"].sum() and both[1].height):
+            continue
+        pairs = both[0].join(
+            both[1].select("utterance", "scenario", other="text"), on=["utterance", "scenario"]
+        )
+        pairs = pairs.filter(pl.col("reference").is_not_null())
+        if pairs.is_empty() or pairs["speaker"].null_count():
+            continue
+        counts = [score_columns(pairs["reference"], pairs[column], rule) for column in ("text", "other")]
+        errors = [
+            one.select(pl.sum_horizontal("substitutions", "deletions", "insertions")).to_series()
+            for one in counts
+        ]
+        sums = (
+            pairs.select(
+                "speaker",
+                words=counts[0]["words"],
+                live=errors[0],
+                whole=errors[1],
+                change=errors[0] - errors[1],
+            )
+            .group_by("speaker", maintain_order=True)
+            .sum()
+        )
+        change, words = (sums[column].to_numpy().astype(np.float64) for column in ("change", "words"))
+        if not words.sum():
+            continue
+        low, high = change_interval(change, words, confidence=confidence, seed=seed)
+        rates = [100.0 * float(sums[column].sum()) / words.sum() for column in ("live", "whole")]
+        shown = low is not None and high is not None and not low <= 0.0 <= high
+        estimate = float(change.sum() / words.sum())
+        yield Finding(
+            finding_id(NAME, name, twin, "streaming_wer_change"),
+            "streaming_wer_change",
+            "shown" if shown else "not_shown",
+            f"{name} makes {rates[0]:.1f} % word errors while listening, {twin} {rates[1]:.1f} % with whole recordings:"
+            f" {in_points(estimate, low, high)} apart{'' if shown else ', not shown to differ'}.",
+            estimate=estimate,
+            low=low,
+            high=high,
+            level=confidence,
+            recognizer=name,
+            against=twin,
+            speakers=sums.height,
+            utterances=pairs.height,
+            words=int(words.sum()),
+        )
+
+
+# What is said of it
+
+
+def _between(low: float | None, high: float | None) -> str:
+    if low is None and high is None:
+        return ""
+    ends = ("?" if low is None else f"{low:.2f}", "no limit" if high is None else f"{high:.2f}")
+    return f" ({' to '.join(ends)})"
+
+
+def _findings(frame: pl.DataFrame, confidence: float) -> Iterator[Finding]:
+    share = {"p50": "Half", "p95": "95 %", "p99": "99 %"}
+    for row in frame.iter_rows(named=True):
+        lost = f", {row['failed']:,} without an answer" if row["failed"] else ""
+        for name in SHARES:
+            more = " or more" if name in row["at_least"] else ""
+            limits = _between(row[f"{name}_low"], row[f"{name}_high"])
+            yield Finding(
+                finding_id(NAME, row["recognizer"], f"{name}_seconds"),
+                f"{name}_seconds",
+                "measured",
+                f"{share[name]} of the answers of {row['recognizer']} come within {row[name]:.2f}{limits} seconds{more}"
+                f" ({counted(row['trials'], 'trial')}{lost}).",
+                estimate=row[name],
+                low=row[f"{name}_low"],
+                high=row[f"{name}_high"],
+                level=confidence,
+                unit="seconds",
+                recognizer=row["recognizer"],
+                speakers=row["speakers"] or None,
+                utterances=row["trials"],
+                headline=name == "p95",
+            )
+
+
+def _live_findings(frame: pl.DataFrame, confidence: float) -> Iterator[Finding]:
+    texts = {
+        "first_p50": (
+            "first_text_seconds",
+            "shows the first text {value} seconds after the beginning (median)",
+            "seconds",
+        ),
+        "taken": ("taken_back", "takes back {value} words per final word", "ratio"),
+        "cut": ("cut_off", "declares an utterance over {value} times while the speaker goes on", "ratio"),
+    }
+    for row in frame.iter_rows(named=True):
+        for name, (measure, text, unit) in texts.items():
+            if row[name] is None:
+                continue
+            low, high = row[f"{name}_low"], row[f"{name}_high"]
+            yield Finding(
+                finding_id(NAME, row["recognizer"], measure),
+                measure,
+                "measured",
+                f"{row['recognizer']} {text.format(value=f'{row[name]:.2f}' + _between(low, high))}.",
+                estimate=row[name],
+                low=low,
+                high=high,
+                level=confidence,
+                unit=unit,
+                recognizer=row["recognizer"],
+                speakers=row["speakers"] or None,
+                utterances=row["trials"],
+            )
+
+
+def _compared(one: Compared) -> Finding:
+    said, unit = SAID[one[0].measure]
+    verb, _, rest = said.partition(" ")
+    return group_finding(NAME, one, said, f"is not shown to {verb.removesuffix('s')} {rest}", unit)
+
+
+def _table(id_: str, title: str, frame: pl.DataFrame, keys: Sequence[str]) -> Table:
+    columns = [
+        *_keys(keys),
+        *((name, f"{name}, s", "ratio", f"{name}_low", f"{name}_high") for name in SHARES),
+        ("speed", "seconds per second of audio", "ratio"),
+        ("speed_p95", "its p95", "ratio"),
+        "trials",
+        ("failed", "without an answer", "count"),
+        "speakers",
+    ]
+    note = "Percentiles that fall on trials without an answer are the limit." if frame["failed"].sum() else ""
+    return tabulate(id_, title, frame, columns, note=note)
+
+
+def _live_table(id_: str, title: str, frame: pl.DataFrame, keys: Sequence[str]) -> Table:
+    shown = {
+        "first_p50": "first text, s (median)",
+        "first_p95": "p95",
+        "final_p50": "last word final after the end, s (median)",
+        "final_p95": "its p95",
+        "taken": "words taken back per final word",
+        "cut": "cut off, per utterance",
+    }
+    columns = [
+        *_keys(keys),
+        *((name, text, "ratio", f"{name}_low", f"{name}_high") for name, text in shown.items()),
+    ]
+    return tabulate(id_, title, frame, [*columns, "trials", "speakers"])
+
+
+def _keys(keys: Sequence[str]) -> list[tuple[str, str]]:
+    return [(name, name.removeprefix("@")) for name in keys]
