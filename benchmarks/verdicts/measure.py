@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.verdicts import disturbance, early, explained, groups, listeners, parity, words
+from benchmarks.verdicts import answers, disturbance, early, explained, groups, listeners, parity, words
 from benchmarks.verdicts.experiment import Experiment, Tally, repeat
 from benchmarks.verdicts.results import Results
 from benchmarks.verdicts.world import Setting
@@ -23,6 +23,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *disturbance.EXPERIMENTS,
     *parity.EXPERIMENTS,
     *words.EXPERIMENTS,
+    *answers.EXPERIMENTS,
     *listeners.EXPERIMENTS,
     *early.EXPERIMENTS,
 )
