@@ -57,6 +57,8 @@ GATES: dict[str, tuple[str, ...]] = {
     "max_failures": ("point",),
     "silence_words_per_minute": BOUNDS,
     "unsupported_words_per_minute": BOUNDS,
+    "p95_seconds": BOUNDS,
+    "calibration_error": BOUNDS,
     "differential": ("point",),
 }
 """The gates with a limit, and the bounds each can be judged by, the usual one first. `docs/report.md` explains them."""

@@ -77,6 +77,8 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
             ),
         ),
     ),
+    (Choice("How long does one wait?", (("waiting", ""),), first=3),),
+    (Choice("Does it know when it is wrong?", (("confidence", ""),), first=3),),
     (Choice("How far can the figures be trusted?", (("accuracy", "normalizer_difference"),)),),
 )
 """Of several choices the first that has an answer is asked: which recognizer is better needs two and their words."""

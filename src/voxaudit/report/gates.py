@@ -22,6 +22,8 @@ MEASURES = {
     "max_failures": ("accuracy", "failures"),
     "silence_words_per_minute": ("hallucination", "silence_words_per_minute"),
     "unsupported_words_per_minute": ("hallucination", "unsupported_words_per_minute"),
+    "p95_seconds": ("waiting", "p95_seconds"),
+    "calibration_error": ("confidence", "calibration_error"),
 }
 """Gates of single recognizers, and the finding that each looks at: audit and measure."""
 
@@ -33,6 +35,8 @@ ABSENT = {
     "max_failures": "nothing was heard",
     "silence_words_per_minute": "there is no audio without speech; use the scenario `silence`",
     "unsupported_words_per_minute": "there are neither references nor two recognizers",
+    "p95_seconds": "no answer was timed",
+    "calibration_error": "it states no confidences, or there are no references",
     "differential": "no attribute was named whose groups could be compared",
 }
 """Why there is no finding to look at."""
@@ -123,7 +127,8 @@ def _recognizer(
     bound = "" if gate.bound == "point" else f" (its {gate.bound} limit counts)"
     limit = f"{gate.limit:g}"
     if finding.unit == "fraction":  # a difference of rates is in points, which have no sign of their own
-        limit = f"{100 * gate.limit:.1f}" if measure.endswith("nwerd") else percent(gate.limit)
+        points = measure.endswith(("nwerd", "calibration_error"))
+        limit = f"{100 * gate.limit:.1f}" if points else percent(gate.limit)
     return GateResult(
         name=id_,
         passed=passed,

@@ -39,10 +39,10 @@ LEAD = (
 SAID = {
     "seconds_ratio": ("lets people wait {longer}", "long per answer"),
     "speed_ratio": ("takes {longer} per second of audio", "long"),
-    "first_text_ratio": ("shows the first text after a {longer} time", "long"),
-    "final_ratio": ("is sure of the last word after a {longer} time", "long"),
+    "first_text_ratio": ("takes {longer} until the first text", "long"),
+    "final_ratio": ("takes {longer} until the last word is final", "long"),
     "taken_back_ratio": ("takes {more} words back", "many per final word"),
-    "cut_off_ratio": ("cuts people off {more} times", "often per utterance"),
+    "cut_off_ratio": ("cuts people off {more} times", "often"),
 }
 """What is said of a comparison by its measure, and the unit of its ratio."""
 RATIOS = (
