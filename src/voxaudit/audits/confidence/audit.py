@@ -31,11 +31,12 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.ratios import Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Names, Scores, Source, read_trials
-from voxaudit.score.align import align_words
+from voxaudit.errors import VoxauditError
+from voxaudit.score.align import align_words, word_counts
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.run import normalizer_of, silent_scenarios
-from voxaudit.score.table import count_columns
+from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.reliability import MEASURES, Reliability, reliability
 from voxaudit.wording import counted, in_points, percent, signed, signed_limits
@@ -171,27 +172,20 @@ def _words(read: Scores, rule: Normalizer, attributes: Sequence[str]) -> tuple[p
         ),
     )
     frame = frame.filter(pl.col("text").is_not_null() & pl.col("reference").is_not_null())
-    times = frame["word_times"].to_list() if "word_times" in frame.columns else [None] * frame.height
-    said = normalize_column(frame["reference"], rule).to_list()
-    heard = normalize_column(frame["text"], rule)
-    counts = count_columns(pl.Series(said, dtype=pl.String), heard)
-    right, wrong = counts["hits"].to_list(), (counts["substitutions"] + counts["insertions"]).to_list()
-    one = cache(lambda word: tuple(rule(word).split()))
-    found: list[tuple[int, float, float, float]] = []
-    for row, (timed, own) in enumerate(zip(times, frame["sure"].to_list(), strict=True)):
-        words = [] if timed is None else [word for word in json.loads(timed) if word[3] is not None]
-        if words:
-            tokens = [(token, word[3]) for word in words for token in one(word[0])]
-            flags = _right(said[row], [token for token, _ in tokens])
-            found += [(row, sure, flag, not flag) for flag, (_, sure) in zip(flags, tokens, strict=True)]
-        elif own == own and right[row] + wrong[row]:
-            found.append((row, own, right[row], wrong[row]))
+    said, heard = (normalize_column(frame[name], rule) for name in ("reference", "text"))
+    places, sizes, sures, flags = _by_word(read, frame, said.to_list(), rule)
+    alone = np.setdiff1d(np.flatnonzero(~np.isnan(frame["sure"].to_numpy())), places)
+    counts = word_counts(said[alone], heard[alone])
+    right, wrong = counts["hits"].to_numpy(), (counts["substitutions"] + counts["insertions"]).to_numpy()
     kept = ["recognizer", "scenario", "utterance", "speaker", *(f"@{name}" for name in attributes)]
-    values = np.array(found, dtype=np.float64).reshape(-1, 4)
-    rows = frame.select(kept)[values[:, 0].astype(np.int64)].with_columns(
-        pl.Series(name, values[:, place]) for place, name in ((1, "sure"), (2, "right"), (3, "wrong"))
+    rows = frame.select(kept)[np.concatenate([np.repeat(places, sizes), alone])].with_columns(
+        sure=pl.Series(np.concatenate([sures, frame["sure"].to_numpy()[alone]])),
+        right=pl.Series(np.concatenate([flags, right])),
+        wrong=pl.Series(np.concatenate([1.0 - flags, wrong])),
     )
-    silent_ones = [name for name in read.recognizers if name not in set(rows["recognizer"])]
+    rows = rows.filter(pl.col("right") + pl.col("wrong") > 0.0)
+    heard_of = set(rows["recognizer"].unique())
+    silent_ones = [name for name in read.recognizers if name not in heard_of]
     odd = rows.filter((pl.col("sure") < 0.0) | (pl.col("sure") > 1.0))["recognizer"].unique().to_list()
     for names, code, text in (
         (silent_ones, "no_confidence", "without confidences"),
@@ -204,6 +198,35 @@ def _words(read: Scores, rule: Normalizer, attributes: Sequence[str]) -> tuple[p
             "not_measured", "no answer has a confidence", about=read.where, remedy="use engines that tell it"
         )
     return rows, notes
+
+
+def _by_word(
+    read: Scores, frame: pl.DataFrame, said: Sequence[str], rule: Normalizer
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Return the rows whose words have confidences, and how many; then of every word confidence and rightness."""
+    one = cache(lambda word: tuple(rule(word).split()))
+    places, sizes, sures, flags = list[int](), list[int](), list[float](), list[bool]()
+    for row, timed in enumerate(frame["word_times"] if "word_times" in frame.columns else ()):
+        if timed is None:
+            continue
+        try:
+            words = [(str(word[0]), float(word[3])) for word in json.loads(timed) if word[3] is not None]
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            text = "word_times is no list of [word, start, end, confidence]"
+            raise VoxauditError(f"{read.where}: utterance '{frame['utterance'][row]}': {text}") from error
+        tokens = [one(word) for word, _ in words]
+        own = _right(said[row], [token for some in tokens for token in some])
+        if own:
+            places.append(row)
+            sizes.append(len(own))
+            sures += [sure for (_, sure), some in zip(words, tokens, strict=True) for _ in some]
+            flags += own
+    return (
+        np.array(places, dtype=np.int64),
+        np.array(sizes, dtype=np.int64),
+        np.array(sures, dtype=np.float64),
+        np.array(flags, dtype=np.float64),
+    )
 
 
 def _right(reference: str, tokens: Sequence[str]) -> list[bool]:

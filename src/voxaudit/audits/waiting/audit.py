@@ -135,7 +135,12 @@ def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, 
         text = "there are no times: neither `seconds` nor `latency_ms`, nor a trace"
         raise refuse("not_measured", text, about=read.where, remedy="name their column", see=("columns",))
     traces = frame["trace"].to_list() if "trace" in frame.columns else [None] * frame.height
-    heard = [None if one is None else told(one) for one in traces]
+    try:
+        heard = [None if one is None else told(one) for one in traces]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise VoxauditError(
+            f"{read.where}: a trace is no list of [sent_s, received_s, text, final]"
+        ) from error
     ends = of_recordings(read.run, set(frame["utterance"]), end_of_speech) if vad else {}
     last = [
         None if one is None or one.last_s is None else max(one.last_s - ends.get(id_, one.audio_s), 0.0)
