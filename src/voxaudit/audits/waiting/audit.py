@@ -8,7 +8,6 @@ as "at least" the limit, and counts as the limit in means.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,20 +16,22 @@ from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_
 from voxaudit.audits.audit import asks
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Names, Scores, Source, read_trials
+from voxaudit.audits.waiting.listening import (
+    NAME,
+    beside_whole,
+    between,
+    key_columns,
+    listened,
+    live_findings,
+    live_table,
+    parts,
+    percentile,
+    traced,
+)
 from voxaudit.errors import VoxauditError
-from voxaudit.recognize.streaming.trace import told
-from voxaudit.score.run import normalizer_of
-from voxaudit.score.speech_activity import end_of_speech, of_recordings
-from voxaudit.score.table import score_columns
-from voxaudit.stats.bootstrap import change_interval
-from voxaudit.stats.quantiles import quantile_limits
-from voxaudit.stats.rates import rate_intervals
-from voxaudit.wording import counted, in_points
+from voxaudit.wording import counted
 
-NAME = "waiting"
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-STREAMING = "_streaming"
-"""What the name of a recognizer that listens ends with where that of its twin does not."""
 LEAD = (
     "How long an answer takes: the median, and what one answer in twenty and one in a hundred exceeds, in seconds and"
     " per second of audio. In brackets: the 95 % interval, speakers being the sample. A trial without an answer is"
@@ -107,10 +108,10 @@ def waiting(
         tables.append(_table(id_, f"Waiting {title}", frame, keys))
         findings += [] if len(keys) > 1 else list(_findings(frame, confidence))
         if trials["traces"].sum():
-            frame = read.in_order(_listened(grouped.filter(pl.col("traces") > 0), keys, confidence))
-            tables.append(_live_table(f"listening-{id_}", f"While listening, {title}", frame, keys))
-            findings += [] if len(keys) > 1 else list(_live_findings(frame, confidence))
-    findings += list(_beside_batch(read, trials, whole, confidence, seed))
+            frame = read.in_order(listened(grouped.filter(pl.col("traces") > 0), keys, confidence))
+            tables.append(live_table(f"listening-{id_}", f"While listening, {title}", frame, keys))
+            findings += [] if len(keys) > 1 else list(live_findings(frame, confidence))
+    findings += list(beside_whole(read, trials, whole, confidence, seed))
     compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
     return Answer(
         audit=NAME,
@@ -134,28 +135,7 @@ def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, 
     if not {"seconds", "latency_ms", "trace"} & set(frame.columns):
         text = "there are no times: neither `seconds` nor `latency_ms`, nor a trace"
         raise refuse("not_measured", text, about=read.where, remedy="name their column", see=("columns",))
-    traces = frame["trace"].to_list() if "trace" in frame.columns else [None] * frame.height
-    try:
-        heard = [None if one is None else told(one) for one in traces]
-    except (ValueError, TypeError, RecursionError) as error:
-        raise VoxauditError(
-            f"{read.where}: a trace is no list of [sent_s, received_s, text, final]"
-        ) from error
-    ends = of_recordings(read.run, set(frame["utterance"]), end_of_speech) if vad else {}
-    last = [
-        None if one is None or one.last_s is None else max(one.last_s - ends.get(id_, one.audio_s), 0.0)
-        for id_, one in zip(frame["utterance"], heard, strict=True)
-    ]
-    own: dict[str, list[Any]] = {
-        "traces": [int(one is not None) for one in heard],
-        "sent_s": [one and one.audio_s for one in heard],
-        "first_s": [one and one.first_s for one in heard],
-        "final_s": last,
-        "taken_back": [one and one.taken_back for one in heard],
-        "final_words": [one and one.words for one in heard],
-        "cuts": [one and one.cuts for one in heard],
-    }
-    frame = frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in own.items())
+    frame = traced(read, vad)
     column = next((name for name in ("seconds", "latency_ms") if name in frame.columns), None)
     seconds = np.full(frame.height, np.nan) if column is None else read.numbers(column)
     seconds = seconds / 1000.0 if column == "latency_ms" else seconds
@@ -166,7 +146,11 @@ def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, 
     frame = frame.with_columns(
         failed=failure.cast(pl.String).fill_null("") != "",
         audio_s=pl.Series(audio).fill_nan(None).fill_null(frame["sent_s"]),
-        waited_s=frame["final_s"].fill_null(pl.Series(seconds)).fill_nan(None),
+        # One that listens is waited for until its last word is final, not as long as it works.
+        waited_s=pl.when(pl.col("final_s").count().over("recognizer") > 0)
+        .then("final_s")
+        .otherwise(pl.Series(seconds))
+        .fill_nan(None),
         trials=pl.lit(1.0),
         speaker=pl.col("speaker") if "speaker" in frame.columns else pl.lit(None, pl.String),
     )
@@ -195,30 +179,17 @@ def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, 
 # The numbers
 
 
-def _limits(part: pl.DataFrame, column: str, share: float, confidence: float) -> tuple[Any, Any, Any]:
-    speaker = (
-        None if part["speaker"].null_count() else part["speaker"].rank("dense").to_numpy().astype(np.int64)
-    )
-    return quantile_limits(part[column].to_numpy().astype(np.float64), speaker, share, confidence)
-
-
-def _parts(trials: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    for values, part in trials.group_by(keys, maintain_order=True):
-        people = part["speaker"].drop_nulls().n_unique()
-        yield dict(zip(keys, values, strict=True)) | {"trials": part.height, "speakers": people}, part
-
-
 def _percentiles(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -> pl.DataFrame:
     """Return the percentiles of waiting for every combination of `keys`, in seconds and per second of audio.
 
     A percentile that falls on a trial without an answer is the limit, with `at_least`.
     """
     rows = []
-    for about, part in _parts(trials.filter(pl.col("waited_s").is_not_null()), keys):
+    for about, part in parts(trials.filter(pl.col("waited_s").is_not_null()), keys):
         row = about | {"failed": int(part["failed"].sum()), "at_least": ""}
         most = float(part["counted_s"].max())  # type: ignore[arg-type]
         for name, share in SHARES.items():
-            found = _limits(part, "waited_s", share, confidence)
+            found = percentile(part, "waited_s", share, confidence)
             row[name] = most if np.isinf(found[0]) else found[0]
             row["at_least"] += f"{name} " if np.isinf(found[0]) else ""
             row |= {f"{name}_low": number_or_none(found[1]), f"{name}_high": number_or_none(found[2])}
@@ -228,103 +199,12 @@ def _percentiles(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -
         row["speed"] = row["speed_p95"] = None
         if timed.height:
             row["speed"] = float(timed["counted_s"].sum()) / float(timed["audio_s"].sum())
-            row["speed_p95"] = number_or_none(_limits(timed, "speed", 0.95, confidence)[0])
+            row["speed_p95"] = number_or_none(percentile(timed, "speed", 0.95, confidence)[0])
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _listened(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -> pl.DataFrame:
-    """Return what traces tell for every combination of `keys`."""
-    rows = []
-    for about, part in _parts(trials, keys):
-        row = about
-        for name, share in (("first_s", 0.5), ("first_s", 0.95), ("final_s", 0.5), ("final_s", 0.95)):
-            timed = part.filter(pl.col(name).is_not_null())
-            found = _limits(timed, name, share, confidence) if timed.height else (None, None, None)
-            key = f"{name[:-2]}_p{100 * share:.0f}"
-            row |= {key: found[0], f"{key}_low": found[1], f"{key}_high": found[2]}
-        rows.append(row)
-    frame = pl.DataFrame(rows, infer_schema_length=None)
-    for name, top, below in (("taken", "taken_back", "final_words"), ("cut", "cuts", "traces")):
-        sums = trials.group_by(keys, maintain_order=True).agg(
-            **{name: pl.col(top).sum() / pl.col(below).sum()}
-        )
-        limits = rate_intervals(trials, keys, errors=top, words=below, most=np.inf, confidence=confidence)
-        limits = limits.drop("speakers").rename({"ci_low": f"{name}_low", "ci_high": f"{name}_high"})
-        frame = frame.join(sums, on=keys, nulls_equal=True, maintain_order="left", how="left")
-        frame = frame.join(limits, on=keys, nulls_equal=True, maintain_order="left", how="left")
-    return frame
-
-
-def _beside_batch(
-    read: Scores, trials: pl.DataFrame, batch: str | None, confidence: float, seed: int
-) -> Iterator[Finding]:
-    """Set the errors of recognizers that listen beside those of one that hears whole recordings, in the same audio."""
-    if not {"reference", "text"} <= set(trials.columns) or not trials["traces"].sum():
-        return
-    rule = normalizer_of(read.run)
-    for name in read.recognizers:
-        twin = batch or name.removesuffix(STREAMING)
-        both = [
-            trials.filter(pl.col("recognizer") == one, pl.col("text").is_not_null()) for one in (name, twin)
-        ]
-        if twin == name or not (both[0]["traces"].sum() and both[1].height):
-            continue
-        pairs = both[0].join(
-            both[1].select("utterance", "scenario", other="text"), on=["utterance", "scenario"]
-        )
-        pairs = pairs.filter(pl.col("reference").is_not_null())
-        if pairs.is_empty() or pairs["speaker"].null_count():
-            continue
-        counts = [score_columns(pairs["reference"], pairs[column], rule) for column in ("text", "other")]
-        errors = [
-            one.select(pl.sum_horizontal("substitutions", "deletions", "insertions")).to_series()
-            for one in counts
-        ]
-        sums = (
-            pairs.select(
-                "speaker",
-                words=counts[0]["words"],
-                live=errors[0],
-                whole=errors[1],
-                change=errors[0] - errors[1],
-            )
-            .group_by("speaker", maintain_order=True)
-            .sum()
-        )
-        change, words = (sums[column].to_numpy().astype(np.float64) for column in ("change", "words"))
-        if not words.sum():
-            continue
-        low, high = change_interval(change, words, confidence=confidence, seed=seed)
-        rates = [100.0 * float(sums[column].sum()) / words.sum() for column in ("live", "whole")]
-        shown = low is not None and high is not None and not low <= 0.0 <= high
-        estimate = float(change.sum() / words.sum())
-        yield Finding(
-            finding_id(NAME, name, twin, "streaming_wer_change"),
-            "streaming_wer_change",
-            "shown" if shown else "not_shown",
-            f"{name} makes {rates[0]:.1f} % word errors while listening, {twin} {rates[1]:.1f} % with whole recordings:"
-            f" {in_points(estimate, low, high)} apart{'' if shown else ', not shown to differ'}.",
-            estimate=estimate,
-            low=low,
-            high=high,
-            level=confidence,
-            recognizer=name,
-            against=twin,
-            speakers=sums.height,
-            utterances=pairs.height,
-            words=int(words.sum()),
-        )
-
-
 # What is said of it
-
-
-def _between(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return ""
-    ends = ("?" if low is None else f"{low:.2f}", "no limit" if high is None else f"{high:.2f}")
-    return f" ({' to '.join(ends)})"
 
 
 def _findings(frame: pl.DataFrame, confidence: float) -> Iterator[Finding]:
@@ -333,7 +213,7 @@ def _findings(frame: pl.DataFrame, confidence: float) -> Iterator[Finding]:
         lost = f", {row['failed']:,} without an answer" if row["failed"] else ""
         for name in SHARES:
             more = " or more" if name in row["at_least"] else ""
-            limits = _between(row[f"{name}_low"], row[f"{name}_high"])
+            limits = between(row[f"{name}_low"], row[f"{name}_high"])
             yield Finding(
                 finding_id(NAME, row["recognizer"], f"{name}_seconds"),
                 f"{name}_seconds",
@@ -352,37 +232,6 @@ def _findings(frame: pl.DataFrame, confidence: float) -> Iterator[Finding]:
             )
 
 
-def _live_findings(frame: pl.DataFrame, confidence: float) -> Iterator[Finding]:
-    texts = {
-        "first_p50": (
-            "first_text_seconds",
-            "shows the first text {value} seconds after the beginning (median)",
-            "seconds",
-        ),
-        "taken": ("taken_back", "takes back {value} words per final word", "ratio"),
-        "cut": ("cut_off", "declares an utterance over {value} times while the speaker goes on", "ratio"),
-    }
-    for row in frame.iter_rows(named=True):
-        for name, (measure, text, unit) in texts.items():
-            if row[name] is None:
-                continue
-            low, high = row[f"{name}_low"], row[f"{name}_high"]
-            yield Finding(
-                finding_id(NAME, row["recognizer"], measure),
-                measure,
-                "measured",
-                f"{row['recognizer']} {text.format(value=f'{row[name]:.2f}' + _between(low, high))}.",
-                estimate=row[name],
-                low=low,
-                high=high,
-                level=confidence,
-                unit=unit,
-                recognizer=row["recognizer"],
-                speakers=row["speakers"] or None,
-                utterances=row["trials"],
-            )
-
-
 def _compared(one: Compared) -> Finding:
     said, unit = SAID[one[0].measure]
     verb, _, rest = said.partition(" ")
@@ -391,7 +240,7 @@ def _compared(one: Compared) -> Finding:
 
 def _table(id_: str, title: str, frame: pl.DataFrame, keys: Sequence[str]) -> Table:
     columns = [
-        *_keys(keys),
+        *key_columns(keys),
         *((name, f"{name}, s", "ratio", f"{name}_low", f"{name}_high") for name in SHARES),
         ("speed", "seconds per second of audio", "ratio"),
         ("speed_p95", "its p95", "ratio"),
@@ -401,23 +250,3 @@ def _table(id_: str, title: str, frame: pl.DataFrame, keys: Sequence[str]) -> Ta
     ]
     note = "Percentiles that fall on trials without an answer are the limit." if frame["failed"].sum() else ""
     return tabulate(id_, title, frame, columns, note=note)
-
-
-def _live_table(id_: str, title: str, frame: pl.DataFrame, keys: Sequence[str]) -> Table:
-    shown = {
-        "first_p50": "first text, s (median)",
-        "first_p95": "p95",
-        "final_p50": "last word final after the end, s (median)",
-        "final_p95": "its p95",
-        "taken": "words taken back per final word",
-        "cut": "cut off, per utterance",
-    }
-    columns = [
-        *_keys(keys),
-        *((name, text, "ratio", f"{name}_low", f"{name}_high") for name, text in shown.items()),
-    ]
-    return tabulate(id_, title, frame, [*columns, "trials", "speakers"])
-
-
-def _keys(keys: Sequence[str]) -> list[tuple[str, str]]:
-    return [(name, name.removeprefix("@")) for name in keys]
