@@ -107,13 +107,14 @@ def _calibration(weights: FloatArray, sums: list[FloatArray]) -> FloatArray:
     right, wrong, sure = sums
     words, excess = right + wrong, sure - right
     count = weights @ words
-    people = weights.sum(axis=1, keepdims=True)
+    # A stretch with one speaker cannot tell chance from error, and adds nothing.
+    people = (weights > 0.0).astype(np.float64) @ (words > 0.0).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         gap = (weights @ excess) / count
         square = (
             weights @ excess**2 - 2.0 * gap * (weights @ (excess * words)) + gap**2 * (weights @ words**2)
         )
-        chance = square / count**2 * people / (people - 1.0)
+        chance = np.where(people > 1.5, square / count**2 * people / (people - 1.0), gap**2)
         share = count / count.sum(axis=1, keepdims=True)
         total = np.nansum(share * (gap**2 - chance), axis=1)
     return np.asarray(np.sqrt(np.maximum(total, 0.0)))

@@ -41,7 +41,6 @@ SAID = {
     "seconds_ratio": ("lets people wait {longer}", "long per answer"),
     "speed_ratio": ("takes {longer} per second of audio", "long"),
     "first_text_ratio": ("takes {longer} until the first text", "long"),
-    "final_ratio": ("takes {longer} until the last word is final", "long"),
     "taken_back_ratio": ("takes {more} words back", "many per final word"),
     "cut_off_ratio": ("cuts people off {more} times", "often"),
 }
@@ -50,7 +49,6 @@ RATIOS = (
     Ratio("seconds_ratio", "counted_s", "trials"),
     Ratio("speed_ratio", "counted_s", "audio_s"),
     Ratio("first_text_ratio", "first_s", "first_s_trials"),
-    Ratio("final_ratio", "final_s", "final_s_trials"),
     Ratio("taken_back_ratio", "taken_back", "final_words", "taken_back"),
     Ratio("cut_off_ratio", "cuts", "traces", "cuts"),
 )
@@ -159,7 +157,7 @@ def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, 
     frame = frame.with_columns(
         counted_s=counted_s,
         waited_s=pl.when("failed").then(float("inf")).otherwise("waited_s"),
-        **{f"{name}_trials": pl.col(name).is_not_null().cast(pl.Float64) for name in ("first_s", "final_s")},
+        first_s_trials=pl.col("first_s").is_not_null().cast(pl.Float64),
     )
     known = frame.filter(pl.col("waited_s").is_not_null() | (pl.col("traces") > 0))
     if known.is_empty():
