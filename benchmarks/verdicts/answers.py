@@ -25,7 +25,7 @@ from benchmarks.verdicts.world import (
 
 from voxaudit.audits.confidence.audit import RATIOS as TRUSTED
 from voxaudit.audits.confidence.audit import SENT, confidence
-from voxaudit.audits.ratios import FEWEST_CASES, Ratio
+from voxaudit.audits.ratios import FEWEST_CASES, Ratio, take_least
 from voxaudit.audits.waiting.audit import RATIOS as WAITED
 from voxaudit.audits.waiting.audit import waiting
 from voxaudit.stats.permutations import LEVEL, Shuffles
@@ -146,6 +146,12 @@ def group_p(
         for number, ratio in enumerate(ratios):
             for column, name in enumerate((ratio.top, ratio.below)):
                 sums[column, :, place, :, number] = _by_speaker(made[0], known[name]).T
+            if ratio.above_least:
+                for cell in range(len(RECOGNIZERS)):
+                    own = sums[:, :, place, cell, number]
+                    sides = [np.where(side, own, 0.0)[:, :, None] for side in (second, ~second)]
+                    take_least(sides)
+                    sums[:, :, place, cell, number] = (sides[0] + sides[1])[:, :, 0]
             if ratio.cases:
                 asked[place, :, number] = known[ratio.cases].sum(axis=1) >= FEWEST_CASES
     flat = sums.reshape(*sums.shape[:3], -1)

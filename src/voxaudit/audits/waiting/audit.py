@@ -46,9 +46,9 @@ SAID = {
 }
 """What is said of a comparison by its measure, and the unit of its ratio."""
 RATIOS = (
-    Ratio("seconds_ratio", "counted_s", "trials"),
-    Ratio("speed_ratio", "counted_s", "audio_s"),
-    Ratio("first_text_ratio", "first_s", "first_s_trials"),
+    Ratio("seconds_ratio", "counted_s", "trials", above_least=True),
+    Ratio("speed_ratio", "counted_s", "audio_s", above_least=True),
+    Ratio("first_text_ratio", "first_s", "first_s_trials", above_least=True),
     Ratio("taken_back_ratio", "taken_back", "final_words", "taken_back"),
     Ratio("cut_off_ratio", "cuts", "traces", "cuts"),
 )
