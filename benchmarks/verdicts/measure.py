@@ -11,7 +11,17 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.verdicts import answers, disturbance, early, explained, groups, listeners, parity, words
+from benchmarks.verdicts import (
+    answers,
+    disturbance,
+    early,
+    explained,
+    groups,
+    kinds,
+    listeners,
+    parity,
+    words,
+)
 from benchmarks.verdicts.experiment import Experiment, Tally, repeat
 from benchmarks.verdicts.results import Results
 from benchmarks.verdicts.world import Setting
@@ -21,6 +31,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *groups.EXPERIMENTS,
     *explained.EXPERIMENTS,
     *disturbance.EXPERIMENTS,
+    *kinds.EXPERIMENTS,
     *parity.EXPERIMENTS,
     *words.EXPERIMENTS,
     *answers.EXPERIMENTS,

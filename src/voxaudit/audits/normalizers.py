@@ -8,6 +8,7 @@ import polars as pl
 
 from voxaudit.answer import Finding, finding_id
 from voxaudit.audits.scores import Scores, Transcripts
+from voxaudit.corpus import base_language
 from voxaudit.perturb import CLEAN
 from voxaudit.score.compare import LARGE_CHANGE, NormalizerRate, disagreement, normalizer_sensitivity
 from voxaudit.score.normalize import NORMALIZERS, language_of
@@ -56,7 +57,7 @@ def run_sensitivity(scores: Scores) -> list[Finding]:
     where = CLEAN if CLEAN in names else names[0] if names else None
     corpus = scores.run.corpus
     spoken = corpus["language"].drop_nulls().unique().to_list() if "language" in corpus.columns else []
-    codes = {str(language).lower()[:2] for language in spoken} or {"en"}
+    codes = {base_language(str(language)) for language in spoken} or {"en"}
     among = [rule for rule in NORMALIZERS.values() if language_of(rule) in (None, *codes)]
     texts = texts.filter(pl.col("scenario") == where) if where else texts
     rows = texts.select("reference", "text").collect()

@@ -70,7 +70,7 @@ _KNOWN = {
 }
 
 
-class Filters(TypedDict, total=False):
+class Rows(TypedDict, total=False):
     """Which rows are asked about: names to keep, and clauses such as `age>=18`, all of which must hold."""
 
     recognizer: Names
@@ -78,6 +78,15 @@ class Filters(TypedDict, total=False):
     corpus: Names
     language: Names
     where: Sequence[str]
+
+
+class Filters(Rows, total=False):
+    """What every audit of scores takes: which rows, and which column of a table is which ({ours: theirs}).
+
+    An audit declares `**filters: Unpack[Filters]`; `asks` shows them in its signature.
+    """
+
+    columns: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +112,7 @@ class Scores:
         *,
         columns: Mapping[str, str] | None = None,
         texts: bool = False,
-        **asked: Unpack[Filters],
+        **asked: Unpack[Rows],
     ) -> Scores:
         """Read scores and keep the rows that are asked about.
 
@@ -130,7 +139,7 @@ class Scores:
             read = replace(read, frame=renamed(read.frame, columns, read.where))
         return read.select(**asked)
 
-    def select(self, **asked: Unpack[Filters]) -> Scores:
+    def select(self, **asked: Unpack[Rows]) -> Scores:
         """Return the rows that are asked about; a name that no row has raises one line."""
         names, clauses = _choices(asked)
         frame, notes = self.frame, []
@@ -387,7 +396,7 @@ def unchanged_notes(runs: Iterable[Run], scenarios: Sequence[str]) -> list[Note]
         )
         for run in runs
         for name, counts in run.config.get("unchanged", {}).items()
-        if name in scenarios and counts["of"]
+        if name in scenarios and counts["unchanged"]
     ]
 
 
@@ -418,7 +427,7 @@ class Transcripts:
         *,
         columns: Mapping[str, str] | None = None,
         more: Sequence[str] = (),
-        **asked: Unpack[Filters],
+        **asked: Unpack[Rows],
     ) -> Transcripts:
         """Open transcripts and keep the rows that are asked about, as `Scores.of` does.
 
@@ -536,7 +545,7 @@ def read_trials(
     *,
     columns: Mapping[str, str] | None = None,
     more: Sequence[str] = (),
-    **asked: Unpack[Filters],
+    **asked: Unpack[Rows],
 ) -> Scores:
     """Return trials for audits that ask about single answers, with durations: one recognizer and clean speech where a
     table names none.

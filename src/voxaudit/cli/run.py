@@ -27,6 +27,7 @@ _OWN = {
         "print how many trials, minutes of audio, minutes of waiting and dollars it would take; begin no run",
         "flag",
     ),
+    "download": Option("fetch models that are not on this machine", "flag"),
     "decide": SEQUENTIAL.options["attribute"],
 }
 
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config", type=Path, metavar="audit.toml", help="what to audit; `voxaudit init` writes one"
     )
-    take(parser, "out dry_run json", _OWN)
+    take(parser, "out dry_run download json", _OWN)
     add_run_arguments(parser.add_argument_group("options of the run (audit.toml may set other defaults)"))
     take(
         parser.add_argument_group("stop early (see: voxaudit sequential)"), f"decide {' '.join(_GOAL)}", _OWN
@@ -50,6 +51,13 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.pipeline import run_audit
 
     config = as_asked(load_config(args.config), args)
+    if args.download:
+        from voxaudit.cli.models import progress
+        from voxaudit.pipeline import recognizers_of
+        from voxaudit.recognize.weights import obtain
+
+        for recognizer in recognizers_of(config).values():
+            obtain(recognizer, progress())
     if args.dry_run:
         return _dry_run(config, args)
     if args.precision is not None or args.decide is not None:

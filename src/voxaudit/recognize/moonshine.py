@@ -21,7 +21,7 @@ from voxaudit.recognize.files import installed, package_folder, package_version,
 from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.split import split_at_pauses
-from voxaudit.recognize.weights import weights_of
+from voxaudit.recognize.weights import model_source
 
 DECODING = 1
 """Raise when the same model and settings give other text than before: cached transcripts are then not used."""
@@ -89,7 +89,7 @@ class Moonshine:
     def _files(self) -> tuple[Path, Path, Path]:
         if not installed("onnxruntime"):
             raise missing_extra("onnxruntime", self.extra)
-        folder = weights_of("moonshine", "base") if self.model == "base" else Path(self.model)
+        folder = model_source("moonshine", "base")[0] if self.model == "base" else Path(self.model)
         if not folder.is_dir():
             package = package_folder("moonshine_voice")
             if package is None:

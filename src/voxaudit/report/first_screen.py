@@ -56,7 +56,11 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
         Choice(
             "For whom?",
             (
+                ("parity", "wer_gap_fixed"),  # what holds with all else fixed comes first
                 ("disparity", "wer_ratio"),
+                ("parity", "crossed_worst"),
+                ("parity", "crossed_best"),
+                ("slices", "slice_ratio"),
                 ("differential", "clean_disagreement"),
                 ("robustness", "wer_ratio"),
                 ("differential", "wer_growth"),

@@ -13,7 +13,6 @@ import soundfile
 from voxaudit.audits.stutter.folder import CASES
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.stutter.recordings import read_recordings
-from voxaudit.review.cases import edit_marks
 from voxaudit.tables import read_table, require_columns, write_atomically
 
 TEN = 10
@@ -46,8 +45,7 @@ def write_listen(folder: Path, target: Path) -> int:
     cases = chosen(table.filter(pl.col("utterance").is_in(list(replay.recordings))))
     parts = []
     for number, row in enumerate(cases, start=1):
-        audio, edits = replay.stuttered(row["utterance"], row["chain"])
-        marks = edit_marks(row["chain"], edits, audio.rate)
+        audio, marks = replay.stuttered(row["utterance"], row["chain"])
         low = max(min(a for a, _, _ in marks) - AROUND, 0.0)
         high = min(max(b for _, b, _ in marks) + AROUND, audio.duration)
         sound = io.BytesIO()

@@ -7,7 +7,7 @@ alignment with the reference says so. Everything takes speakers as the sample.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.confidence.words import judged_words
 from voxaudit.audits.ratios import Ratio, compare_groups, group_finding
-from voxaudit.audits.scores import Names, Source, read_trials
+from voxaudit.audits.scores import Filters, Source, read_trials
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.run import normalizer_of
 from voxaudit.stats.rates import rate_intervals
@@ -73,16 +73,11 @@ def confidence(
     source: Source,
     *,
     attributes: str | Sequence[str] = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
     review_below: float | None = None,
     confidence: float = 0.95,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return how far confidences can be trusted, by recognizer, scenario and group, and compare groups.
 
@@ -97,9 +92,7 @@ def confidence(
     >>> print(answer.findings[0].sentence)
     recognizer says 0.80 and is right 0.67 of the time: +13.3 percentage points too sure (3 words).
     """
-    more = ("confidence", "word_times")
-    names = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
-    read = read_trials(source, columns=columns, more=more, where=where, **names)
+    read = read_trials(source, more=("confidence", "word_times"), **filters)
     rule = normalizer_of(read.run) if normalizer is None else find_normalizer(normalizer)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     rows, notes = judged_words(read, rule, asked)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.answer import refuse
+from voxaudit.audio import Audio
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.recognize.weights import fetched, known_model
+from voxaudit.run.progress import Progress
 from voxaudit.score.meaning import Encoder, minilm, principal_components
+from voxaudit.score.measures import measure_recordings
+from voxaudit.score.voices import MODEL, WIDTH, cluster, embed
 from voxaudit.stats.group_design import Categorical, Control, Frame, Numeric
 from voxaudit.stats.labels import IntArray, Labels, labels_of
 from voxaudit.tables import require_columns
@@ -156,6 +163,58 @@ def _speakers(scores: Scores) -> Labels:
             see=("where", "random"),
         )
     return labels
+
+
+def heard_voices(scores: Scores) -> pl.DataFrame:
+    """Return what the voices of a table's recordings are like, a row per recording: keys, then numbers (`embed`).
+
+    They are biometric data: nothing of them is kept.
+    """
+    frame = scores.frame
+    if "speaker" in frame.columns and frame["speaker"].count():
+        text = f"{scores.where}: column 'speaker' has the speakers; none need be estimated"
+        raise VoxauditError(text, see=("estimate_speakers",))
+    if fetched(known_model(MODEL)) is None:
+        raise refuse(
+            "no_speakers",
+            "voices cannot be told apart: the speaker encoder is not on this machine",
+            about=scores.where,
+            remedy=f"voxaudit models fetch {MODEL}",
+        )
+    if scores.run is not None:
+        heard = frame.select(pl.col("utterance").cast(pl.String)).unique()
+        about = scores.run.corpus.rename({"id": "utterance"}).cast({"utterance": pl.String})
+        about, segment = about.join(heard, on="utterance", how="semi"), ["audio", "start", "duration"]
+    else:
+        require_columns(frame, ["audio"], scores.where)
+        segment = [name for name in ("audio", "start", "duration") if name in frame.columns]
+        about = frame.select(segment).unique(maintain_order=True)
+    names = [f"voice_{place}" for place in range(WIDTH)]
+
+    def voice(audio: Audio) -> dict[str, float | None]:
+        found = embed(audio)
+        return dict(zip(names, [None] * WIDTH if found is None else found.tolist(), strict=True))
+
+    with Progress(sys.stderr.isatty()) as bar:
+        bar.begin("voices", about.select(segment).n_unique())
+        found = measure_recordings(about, segment, scores.folder or Path(), voice, names, bar)
+    keys = ["utterance"] if scores.run is not None else segment
+    table = about.join(found, on=segment, how="left", nulls_equal=True, maintain_order="left")
+    return table.select(*keys, *names).drop_nulls(names)
+
+
+def by_voice(scores: Scores, voices: pl.DataFrame, count: int) -> Scores:
+    """Return the scores with speakers estimated from voices: `count` of them, or as many as are heard where it is 0.
+
+    Rows whose recording says nothing of a voice are left out.
+    """
+    keys = [name for name in voices.columns if not name.startswith("voice_")]
+    numbers = cluster(voices.drop(keys).to_numpy(), min(count, voices.height) or None)
+    speakers = voices.select(*keys, speaker=pl.Series([f"voice {number + 1}" for number in numbers]))
+    frame = scores.frame.drop("speaker", strict=False).with_columns(
+        pl.col(name).cast(voices.schema[name]) for name in keys
+    )
+    return replace(scores, frame=frame.join(speakers, on=keys, nulls_equal=True, maintain_order="left"))
 
 
 def _control(scores: Scores, name: str) -> Control:

@@ -7,7 +7,8 @@ nobody speaks is of another making than one in the middle of a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -24,7 +25,7 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
-from voxaudit.audits.scores import Names, Scores, Source, read_trials
+from voxaudit.audits.scores import Filters, Scores, Source, read_trials
 from voxaudit.run import Run
 from voxaudit.score.invented import (
     FASTEST,
@@ -74,17 +75,12 @@ def hallucination(
     source: Source,
     *,
     attributes: str | Sequence[str] = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
     stretch: int = FEWEST_WORDS,
     vad: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return four rates of words that nobody said, for every recognizer and scenario, and compare groups.
 
@@ -104,15 +100,7 @@ def hallucination(
     recognizer writes 60.0 words per minute where nobody speaks: 1 case in 0.0 minutes.
     recognizer writes 60.0 words per minute that nothing said there sounds like: 1 case in 0.1 minutes.
     """
-    read = read_trials(
-        source,
-        columns=columns,
-        recognizer=recognizer,
-        scenario=scenario,
-        corpus=corpus,
-        language=language,
-        where=where,
-    ).require("text")
+    read = read_trials(source, **filters).require("text")
     rule = find_normalizer(normalizer or _usual(read))
     notes = [Note("normalizer", f"texts were made alike with the normalizer {rule.id}", see=("normalizer",))]
     frame, left_out = _usable(read)

@@ -199,6 +199,7 @@ class Found:
     """What a search found: all cases in the order they were made, and the transcripts of the originals.
 
     `rejected` counts, by check, the events that failed it and were drawn anew; `drawn` is how many there were in all.
+    `placed` says whether words were looked for.
     """
 
     cases: tuple[Case, ...]
@@ -206,6 +207,7 @@ class Found:
     skipped: Mapping[str, str]
     rejected: Mapping[str, int] = field(default_factory=dict)
     drawn: int = 0
+    placed: bool = True
 
 
 def speakers_fillers(recordings: Sequence[Recording]) -> list[Clip]:
@@ -276,25 +278,14 @@ def search(
     cases: list[Case] = []
     for seed in settings.seeds:
         pools = [
-            _Pool(
-                recording,
-                kinds,
-                said,
-                normalize(recording.text),
-                meaning,
-                own,
-                settings,
-                seed,
-                place,
-                counter,
-            )
-            for recording, kinds, said, own in usable
+            _Pool(*about, normalize(about[0].text), meaning, settings, seed, place, counter)
+            for about in usable
         ]
         made = _one_search(pools, session, settings, seed, normalize, progress)
         kept = {(pool.recording.utterance.id, one.chain) for pool in pools for one in pool.seeds}
         cases += [replace(case, kept=(case.utterance, case.chain) in kept) for case in made]
     drawn = counter.pop("drawn", 0)
-    return Found(tuple(cases), originals, skipped, dict(counter), drawn)
+    return Found(tuple(cases), originals, skipped, dict(counter), drawn, place is not None)
 
 
 def _one_search(
@@ -447,40 +438,36 @@ class _Drawn:
     loss: float = 0.0
 
 
+@dataclass
 class _Pool:
-    """The seeds of one recording."""
+    """The seeds of one recording; `own` are fillers for it."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        kinds: Sequence[str],
-        original: Mapping[str, str | None],
-        intended: str,
-        meaning: Meaning,
-        clips: Sequence[Clip],
-        settings: Settings,
-        seed: int,
-        place: PlaceCheck | None,
-        counter: Counter[str],
-    ) -> None:
-        self.recording, self.kinds = recording, kinds
-        self._audio = recording.audio()
-        self._original, self._intended, self._meaning = original, intended, meaning
-        self._clips, self._settings, self._seed = clips, settings, seed
-        self._place, self._counter = place, counter
+    recording: Recording
+    kinds: Sequence[str]
+    original: Mapping[str, str | None]
+    own: Sequence[Clip]
+    intended: str
+    meaning: Meaning
+    settings: Settings
+    seed: int
+    place: PlaceCheck | None
+    counter: Counter[str]
+
+    def __post_init__(self) -> None:
+        self._audio = self.recording.audio()
         self._step = own_step(self._audio.samples)
-        synthetic = any(clip.speaker is None for clip in clips)
+        synthetic = any(clip.speaker is None for clip in self.own)
         self._pitch = pitch_of(self._audio.samples, self._audio.rate) if synthetic else None
         self._losses = {"": 0.0}
         self._normalize = normalizer(NORMALIZER)
-        self.root = self.case(_Drawn("", intended, 0.0), "", "", original)
+        self.root = self.case(_Drawn("", self.intended, 0.0), "", "", self.original)
         self.seeds = [self.root]
         self._all = [self.root]
 
     def draw(self, parent: Case, kind: str, generator: np.random.Generator) -> _Drawn | None:
         """Return the parent with one more event of a kind; None where none that passes the checks is found."""
         before = Chain.parse(parent.chain)
-        realistic = self._settings.mode == "realistic"
+        realistic = self.settings.mode == "realistic"
         taken = [operation.target for operation in before.operations] if realistic else []
         same = int(generator.integers(1 << 31))
         for _ in range(TRIES if realistic else 1):
@@ -491,9 +478,9 @@ class _Pool:
                     kind,
                     self.recording.timings,
                     generator,
-                    self._settings.severity,
-                    mode=self._settings.mode,
-                    clips=self._clips,
+                    self.settings.severity,
+                    mode=self.settings.mode,
+                    clips=self.own,
                     avoid=taken,
                     pitch=self._pitch,
                     lengths=lengths,
@@ -513,20 +500,20 @@ class _Pool:
         samples, rate, timings = self._audio.samples, self._audio.rate, self.recording.timings
         edits: list[Edit] = []
         for one in chain.operations[:-1]:
-            edits.append(one.edit(samples, rate, timings, self._clips))
+            edits.append(one.edit(samples, rate, timings, self.own))
             samples, timings = edits[-1].apply(samples), edits[-1].timings
-        last = operation.edit(samples, rate, timings, self._clips)
+        last = operation.edit(samples, rate, timings, self.own)
         edits.append(last)
-        if self._settings.mode == "realistic":
-            self._counter["drawn"] += 1
+        if self.settings.mode == "realistic":
+            self.counter["drawn"] += 1
             failed = sound_checks(samples, rate, last, self._step)
-            if not failed and self._place is not None:
+            if not failed and self.place is not None:
                 after = Audio(last.apply(samples), rate)
-                there, lost = self._place(Audio(samples, rate), timings, after, last.timings, operation)
+                there, lost = self.place(Audio(samples, rate), timings, after, last.timings, operation)
                 loss += lost
                 failed = [] if there else ["place"]
             if failed:
-                self._counter.update(failed)
+                self.counter.update(failed)
                 return None
         words = len(self.recording.timings.intended)
         surface = self._normalize(last.timings.surface)
@@ -537,7 +524,7 @@ class _Pool:
         if any(one.chain == case.chain for one in self._all):
             return
         self._all.append(case)
-        selection, mode = self._settings.selection, self._settings.mode
+        selection, mode = self.settings.selection, self.settings.mode
         if selection == "random":
             self.seeds = self._all
             return
@@ -552,8 +539,8 @@ class _Pool:
     def case(self, drawn: _Drawn, parent: str, kind: str, texts: Mapping[str, str | None]) -> Case:
         """Return the case with its aims and how much each recognizer still says the same."""
         about = {"chain": drawn.chain, "parent": parent, "kind": kind, "surface": drawn.surface}
-        row = {**about, "r": drawn.r, "seed": self._seed}
-        return _case(self.recording, self._intended, self._original, self._meaning, row, texts)
+        row = {**about, "r": drawn.r, "seed": self.seed}
+        return _case(self.recording, self.intended, self.original, self.meaning, row, texts)
 
 
 def _text(transcript: Transcript | None, normalize: Normalizer) -> str | None:

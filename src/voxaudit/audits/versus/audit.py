@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -28,7 +28,7 @@ from voxaudit.answer import (
 from voxaudit.audits.accuracy.audit import error_rates
 from voxaudit.audits.audit import asks
 from voxaudit.audits.compare.audit import not_excluded, points, scored_trials
-from voxaudit.audits.scores import Names, Scores, Source, Transcripts, is_run
+from voxaudit.audits.scores import Filters, Scores, Source, Transcripts, is_run
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import describe
@@ -97,13 +97,8 @@ def versus(
     margin: float = 0.0,
     alpha: float = 0.05,
     normalizer: str = "basic",
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Compare recognizers on the trials that all of them heard: two of them (`first`, `second`), or all.
 
@@ -135,10 +130,8 @@ def versus(
         raise VoxauditError(
             f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
         )
-    scores, notes = _read(source, columns, normalizer)
-    scores = scores.select(
-        recognizer=recognizer, scenario=scenario, corpus=corpus, language=language, where=where
-    )
+    scores, notes = _read(source, filters.pop("columns", None), normalizer)
+    scores = Scores.of(scores, **filters)
     names = _chosen(scores, first, second)
     groups, refusals = _groups(scores, attributes)
     trials, left_out = _common(scores, names, groups)

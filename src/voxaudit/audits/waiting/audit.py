@@ -7,7 +7,8 @@ as "at least" the limit, and counts as the limit in means.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -15,7 +16,7 @@ import polars as pl
 from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_none, refuse, tabulate
 from voxaudit.audits.audit import asks
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
-from voxaudit.audits.scores import Names, Scores, Source, read_trials
+from voxaudit.audits.scores import Filters, Scores, Source, read_trials
 from voxaudit.audits.waiting.listening import (
     NAME,
     beside_whole,
@@ -59,17 +60,12 @@ def waiting(
     source: Source,
     *,
     attributes: str | Sequence[str] = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     give_up: float | None = None,
     whole: str | None = None,
     vad: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return how long answers take, by recognizer, scenario and group, and compare groups.
 
@@ -87,9 +83,7 @@ def waiting(
     Half of the answers of recognizer come within 0.20 seconds (4 trials, 1 without an answer).
     95 % of the answers of recognizer come within 5.00 seconds or more (4 trials, 1 without an answer).
     """
-    more = ("seconds", "failure", "trace")
-    names = {"recognizer": recognizer, "scenario": scenario, "corpus": corpus, "language": language}
-    read = read_trials(source, columns=columns, more=more, where=where, **names)
+    read = read_trials(source, more=("seconds", "failure", "trace"), **filters)
     trials, notes = _timed(read, give_up, vad)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     grouped = trials.with_columns(**{f"@{name}": pl.col(read.column(name)).cast(pl.String) for name in asked})

@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.errors import one_line
-from voxaudit.recognize.base import RecognizerError, Transcriber
-from voxaudit.recognize.files import package_version, require_packages, sha256
-from voxaudit.recognize.settings import check_settings, setting, threads
+from voxaudit.recognize.base import Transcriber
+from voxaudit.recognize.local import LocalModel
+from voxaudit.recognize.settings import setting, threads
 from voxaudit.recognize.sherpa_onnx import find_file
 from voxaudit.recognize.streaming import Listener, LocalSession, Said, chunk_setting, pace_setting
 
@@ -30,17 +29,16 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class SherpaOnnxStreaming:
+class SherpaOnnxStreaming(LocalModel):
     """The recognizer `sherpa_onnx_streaming`: its fields are its settings."""
 
     description: ClassVar[str] = (
         "sherpa-onnx's online models: partial and final texts with their times, any CPU."
     )
+    engine: ClassVar[str] = "sherpa_onnx_streaming"
     extra: ClassVar[str] = "sherpa-onnx"
     requires: ClassVar[tuple[str, ...]] = ("sherpa_onnx",)
-    main: ClassVar[str] = "model"
-    rate: ClassVar[int] = RATE
-    batch_size: ClassVar[int] = 1
+    versions: ClassVar[tuple[str, ...]] = ("sherpa-onnx",)
 
     model: str = setting(help="folder of an online model: its .onnx files and tokens.txt", path=True)
     kind: str = setting("transducer", help=", ".join(KINDS), choices=tuple(KINDS))
@@ -52,45 +50,25 @@ class SherpaOnnxStreaming:
     pace: str = pace_setting()
     threads: int = threads()
 
-    def __post_init__(self) -> None:
-        check_settings(self, "sherpa_onnx_streaming")
+    def source(self) -> tuple[Path, str]:
+        """Return the folder, once all files are there, and its identity."""
+        folder, identity = super().source()
+        self.files(folder)
+        return folder, identity
 
-    def require(self) -> None:
-        """Raise one line if the package or a file is missing."""
-        self._files()
+    def files(self, folder: Path) -> dict[str, Path]:
+        """Return the files of the model's parts, by the name of the library's argument."""
+        parts = {part: find_file(folder, part, int8=self.int8) for part in KINDS[self.kind]}
+        return {**parts, "tokens": find_file(folder, "tokens", endings=("txt",))}
 
-    def fingerprint(self) -> dict[str, str]:
-        """The package's version, the files' bytes and every setting but threads."""
-        return {
-            "engine": "sherpa_onnx_streaming",
-            "version": package_version("sherpa-onnx"),
-            "model": sha256(*self._files().values()),
-            **{name: str(getattr(self, name)) for name in ("kind", "endpoints", "chunk", "pace")},
-        }
-
-    def load(self) -> Transcriber:
-        """Load the model."""
+    def open(self, path: Path) -> Transcriber:
+        """Load the model with the library's constructor for its kind."""
         import sherpa_onnx
 
         make = getattr(sherpa_onnx.OnlineRecognizer, f"from_{self.kind}")
+        files = {name: str(file) for name, file in self.files(path).items()}
         options = {"num_threads": self.threads, "enable_endpoint_detection": self.endpoints}
-        try:
-            recognizer = make(**{name: str(path) for name, path in self._files().items()}, **options)
-        except (RuntimeError, ValueError) as error:
-            raise RecognizerError(
-                f"{self.model}: sherpa-onnx cannot load this ({one_line(error)})"
-            ) from error
-        return Listener(partial(_Session, recognizer), self.chunk, self.pace)
-
-    def _files(self) -> dict[str, Path]:
-        require_packages(type(self))
-        folder = Path(self.model)
-        if not folder.is_dir():
-            raise RecognizerError(
-                f"recognizer 'sherpa_onnx_streaming': no folder '{one_line(self.model, 120)}'"
-            )
-        files = {part: find_file(folder, part, int8=self.int8) for part in KINDS[self.kind]}
-        return {**files, "tokens": find_file(folder, "tokens", endings=("txt",))}
+        return Listener(partial(_Session, make(**files, **options)), self.chunk, self.pace)
 
 
 class _Session(LocalSession):

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 from voxaudit.audio import Samples, pcm16
 from voxaudit.recognize.base import Transcriber, Word
-from voxaudit.recognize.settings import check_settings
 from voxaudit.recognize.streaming import Listener, LocalSession, Said, chunk_setting, pace_setting
-from voxaudit.recognize.vosk import RATE, Vosk, load_model
+from voxaudit.recognize.vosk import Vosk
 
 
 @dataclass(frozen=True)
@@ -20,29 +20,25 @@ class VoskStreaming(Vosk):
     """The recognizer `vosk_streaming`: its fields are its settings."""
 
     description: ClassVar[str] = "Vosk while it listens: partial and final texts with their times."
+    engine: ClassVar[str] = "vosk_streaming"
 
     chunk: float = chunk_setting()
     pace: str = pace_setting()
 
-    def __post_init__(self) -> None:
-        check_settings(self, "vosk_streaming")
-
-    def fingerprint(self) -> dict[str, str]:
-        """That of `vosk`, and how audio is handed over."""
-        own = {"engine": "vosk_streaming", "chunk": str(self.chunk), "pace": self.pace}
-        return {**super().fingerprint(), **own}
-
-    def load(self) -> Transcriber:
+    def open(self, path: Path) -> Transcriber:
         """Load the model."""
-        return Listener(partial(_Session, load_model(self._folder())), self.chunk, self.pace)
+        import vosk
+
+        vosk.SetLogLevel(-1)
+        return Listener(partial(_Session, vosk.Model(str(path)), self.rate), self.chunk, self.pace)
 
 
 class _Session(LocalSession):
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, rate: int) -> None:
         import vosk
 
         super().__init__()
-        self._recognizer = vosk.KaldiRecognizer(model, RATE)
+        self._recognizer = vosk.KaldiRecognizer(model, rate)
         self._recognizer.SetWords(True)
 
     def send(self, samples: Samples) -> None:
