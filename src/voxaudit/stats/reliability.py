@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, speaker_weights, widened_tail
 from voxaudit.stats.cells import FloatArray, IntArray
 
 CELLS = 200
@@ -74,8 +74,9 @@ def reliability(
         ((total - 0.5 * np.diff(total, prepend=0.0)) / total[-1] * STRETCHES).astype(int), STRETCHES - 1
     )
     coarse = (stretch[:, None] == np.unique(stretch)).astype(np.float64)
-    draws = Resample.within(["all"] * len(people), RESAMPLES, seed, level)
-    weights = draws.weights
+    generator = np.random.Generator(np.random.PCG64(seed))
+    # The first row is everybody once: the estimate.
+    weights = np.vstack([np.ones(len(people)), speaker_weights(len(people), RESAMPLES, generator)])
     r, w, c = (weights @ one for one in sums)
     said, share = c.sum(axis=1) / (r + w).sum(axis=1), r.sum(axis=1) / (r + w).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -91,15 +92,23 @@ def reliability(
         }
     found = {}
     for name, drawn in values.items():
-        drawn = np.where(np.isfinite(drawn), drawn, np.nan)
-        limits = draws.limits(drawn, len(people)) if len(people) >= FEWEST_SPEAKERS else (None, None)
-        found[name] = (float(drawn[0]), *limits)
+        found[name] = (float(drawn[0]), *_limits(drawn[1:], len(people), level))
     heard = [(one @ coarse).sum(axis=0) for one in sums]
     count = heard[0] + heard[1]
     curve = [
         (float(n), float(c / n), float(r / n)) for n, c, r in zip(count, heard[2], heard[0], strict=True)
     ]
     return Reliability(found, curve)
+
+
+def _limits(drawn: FloatArray, speakers: int, level: float) -> tuple[float | None, float | None]:
+    """Return percentile limits, widened for few speakers; None with fewer than five, or where most draws have none."""
+    known = drawn[np.isfinite(drawn)]
+    if speakers < FEWEST_SPEAKERS or 2 * len(known) < len(drawn):
+        return None, None
+    tail = widened_tail(speakers, level)
+    low, high = np.quantile(known, [tail, 1.0 - tail])
+    return float(low), float(high)
 
 
 def _calibration(weights: FloatArray, sums: list[FloatArray]) -> FloatArray:
