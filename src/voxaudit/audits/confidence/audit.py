@@ -50,8 +50,8 @@ RATIOS = (
 )
 SAID = {
     "overconfidence_ratio": (
-        "vouches {more} for each right word",
-        "is not shown to vouch {more} for each right word",
+        "vouches {much} for each right word",
+        "is not shown to vouch {much} for each right word",
         "much per right word",
     ),
     "sent_in_vain_ratio": (
