@@ -57,6 +57,7 @@ def write_run(folder: Path, audio: Path, *, seed: int = 0, worse: int = 0, text:
             None,
             0.1,
             None,
+            None,
         )
         for n, row in enumerate(rows)
         for one, name in enumerate(("moonshine", "pocketsphinx"))

@@ -195,6 +195,14 @@ MEANING: dict[str, str] = {
         "One group loses a word more than the others do. Groups that say a word in other places or"
         " sentences may lose it for that."
     ),
+    "waiting.groups": (
+        "People of one group wait longer, per answer or per second of audio (means; a trial without an answer counts"
+        " as the longest). Longer utterances take longer: the second measure allows for that."
+    ),
+    "confidence.groups": (
+        "A recognizer vouches more for each right word of one group, sends more of its right words to a person, or lets"
+        " more of its wrong ones through. Groups that are heard worse differ in the last two where the first is alike."
+    ),
     "localize.validated": (
         "Words that were called non-robust are missed more often in new sentences, words being the sample."
     ),

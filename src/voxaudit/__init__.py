@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.attack.audit import attack as attack
     from voxaudit.audits.breaking.audit import breaking as breaking
     from voxaudit.audits.compare.audit import compare as compare
+    from voxaudit.audits.confidence.audit import confidence as confidence
     from voxaudit.audits.differential.audit import differential as differential
     from voxaudit.audits.disfluent.audit import disfluent as disfluent
     from voxaudit.audits.disparity.audit import disparity as disparity
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from voxaudit.audits.slices.audit import slices as slices
     from voxaudit.audits.stutter.audit import stutter as stutter
     from voxaudit.audits.versus.audit import versus as versus
+    from voxaudit.audits.waiting.audit import waiting as waiting
     from voxaudit.config import AuditConfig as AuditConfig
     from voxaudit.config import load_config as load_config
     from voxaudit.corpus import Corpus as Corpus
@@ -61,6 +63,7 @@ _HOMES = {
     "breaking": "voxaudit.audits.breaking.audit",
     "build_report": "voxaudit.report.build",
     "compare": "voxaudit.audits.compare.audit",
+    "confidence": "voxaudit.audits.confidence.audit",
     "count_words": "voxaudit.score",
     "differential": "voxaudit.audits.differential.audit",
     "disfluent": "voxaudit.audits.disfluent.audit",
@@ -87,6 +90,7 @@ _HOMES = {
     "slices": "voxaudit.audits.slices.audit",
     "stutter": "voxaudit.audits.stutter.audit",
     "versus": "voxaudit.audits.versus.audit",
+    "waiting": "voxaudit.audits.waiting.audit",
     "write_report": "voxaudit.report.build",
 }
 

@@ -65,6 +65,8 @@ GATES: dict[str, tuple[str, ...]] = {
     "hallucinated_words_per_minute": BOUNDS,
     "keyword_error_rate": BOUNDS,
     "serious_error_rate": BOUNDS,
+    "p95_seconds": BOUNDS,
+    "calibration_error": BOUNDS,
     "differential": ("point",),
 }
 """The gates with a limit, and the bounds each can be judged by, the usual one first. `docs/report.md` explains them."""

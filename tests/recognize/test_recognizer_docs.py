@@ -28,7 +28,24 @@ def guide():
 
 SERVICES = "voxaudit.recognize.services."
 """Where the engines are that have a guide of their own."""
-LOCAL = [name for name in ENGINES.names() if not ENGINES.load(name).__module__.startswith(SERVICES)]
+STREAMING = "voxaudit.recognize.streaming."
+LISTENING = [name for name in ENGINES.names() if ENGINES.load(name).__module__.startswith(STREAMING)]
+LOCAL = [
+    name
+    for name in ENGINES.names()
+    if not ENGINES.load(name).__module__.startswith(SERVICES) and name not in LISTENING
+]
+
+
+@pytest.mark.parametrize("engine", LISTENING)
+def test_settings_of_engines_that_listen_are_in_their_guide(engine):
+    page = (GUIDE.parent / "streaming.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## {engine}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)[1]
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", section, re.MULTILINE))
+    kind = ENGINES.load(engine)
+    own = [field for field in fields(kind) if field.name in kind.__annotations__ or field.name in rows]
+    shown = {field.name: "required" if field.default is MISSING else f"`{field.default}`" for field in own}
+    assert rows == {name: one.lower() if one in ("`True`", "`False`") else one for name, one in shown.items()}
 
 
 @pytest.mark.parametrize("engine", LOCAL)

@@ -81,7 +81,7 @@ def random_run(seed: int, folder: Path) -> Run:
             for scenario in scenarios:
                 answer = perhaps((row["text"] or "") if draw.random() < 0.5 else text(), lost)
                 failure = "recognizer: no" if answer is None else None
-                trials.append((row["id"], scenario, recognizer, answer, None, None, 0.1, failure))
+                trials.append((row["id"], scenario, recognizer, answer, None, None, 0.1, failure, None))
     pl.DataFrame(trials, schema=TRANSCRIPT_COLUMNS, orient="row").write_parquet(
         folder / "transcripts.parquet"
     )

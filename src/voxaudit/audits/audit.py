@@ -158,6 +158,8 @@ _BUILT_IN = (
     "hallucination",
     "keywords",
     "references",
+    "waiting",
+    "confidence",
     "stutter",
     "disfluent",
     "attack",

@@ -7,7 +7,7 @@ the test is that of `stats.group_ratios`, speakers being the sample and all ques
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import polars as pl
 from voxaudit.answer import Finding, Refusal, finding_id, number_or_none
 from voxaudit.audits.scores import Scores
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.group_ratios import Judged, Rates, judge
 from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.wording import named, p_value
@@ -29,13 +30,17 @@ FEWEST_CASES = 5
 class Ratio:
     """A quantity of trials: `sum(top) / sum(below)`; nulls add nothing.
 
-    With `cases`, a column of counts, groups are compared where it comes to `FEWEST_CASES`.
+    With `cases`, a column of counts, groups are compared where it comes to `FEWEST_CASES`. With `above_least`, what
+    even the best served speaker has is taken off before groups are compared: times have a part that nobody escapes,
+    which hides how much speakers differ, and the test claims too much with it (9.5 % of simulated audits without a
+    difference where six speakers differ widely; 3.8 % without it). The ratio and its limits are those of the whole.
     """
 
     measure: str
     top: str
     below: str
     cases: str | None = None
+    above_least: bool = False
 
 
 Compared = tuple[Ratio, dict[str, Any], Judged]
@@ -54,7 +59,7 @@ def compare_groups(
     people = {name: place for place, name in enumerate(trials["speaker"].unique(maintain_order=True))}
     unit = trials["speaker"].replace_strict(people, return_dtype=pl.Int64).to_numpy()
     shuffles = Shuffles(len(people), seed=seed)
-    questions: list[tuple[Ratio, dict[str, Any], Rates]] = []
+    questions: list[tuple[Ratio, dict[str, Any], float, Rates]] = []
     refusals = []
     for attribute in attributes:
         groups = read.comparable(attribute)
@@ -85,9 +90,37 @@ def compare_groups(
                         "against": groups[0],
                     }
                     about |= {"speakers": sizes[other], "speakers_against": sizes[groups[0]]}
-                    questions.append((ratio, about, Rates(sides[0], sides[1], shuffles)))
+                    share = take_least(sides) if ratio.above_least else 0.0
+                    questions.append((ratio, about, share, Rates(sides[0], sides[1], shuffles)))
     judged = judge([rates for *_, rates in questions])
-    return [(*asked[:2], one) for asked, (one,) in zip(questions, judged, strict=True)], refusals
+    return [
+        (ratio, about, _of_the_whole(one, share))
+        for (ratio, about, share, _), (one,) in zip(questions, judged, strict=True)
+    ], refusals
+
+
+def take_least(sides: Sequence[FloatArray]) -> float:
+    """Take off both sides (sums x speakers x 1) what the speaker with the least has; return its share in the second.
+
+    Nothing is taken where nobody in a group would have anything left.
+    """
+    top, below = sides[0] + sides[1]
+    least = float(np.min(top[below > 0.0] / below[below > 0.0]))
+    whole = float(sides[1][0].sum() / sides[1][1].sum())
+    if not all((side[0] - least * side[1]).sum() > 1e-9 * side[0].sum() for side in sides):
+        return 0.0
+    for side in sides:
+        side[0] = np.maximum(side[0] - least * side[1], 0.0)
+    return least / whole
+
+
+def _of_the_whole(one: Judged, share: float) -> Judged:
+    """Return what a comparison says once that share of the second group's rate is put back on both sides."""
+    ends = (
+        None if value is None else share + (1.0 - share) * value for value in (one.low, one.high, one.lowest)
+    )
+    low, high, lowest = ends
+    return replace(one, ratio=share + (1.0 - share) * one.ratio, low=low, high=high, lowest=lowest)
 
 
 def _sums(trials: pl.DataFrame, ratio: Ratio, unit: Any, rows: Any, people: int) -> Any:
@@ -99,8 +132,8 @@ def _sums(trials: pl.DataFrame, ratio: Ratio, unit: Any, rows: Any, people: int)
 def group_finding(audit: str, compared: Compared, shown: str, open_: str, unit: str) -> Finding:
     """Return the finding of a comparison.
 
-    `shown` and `open_` say what is shown, or not shown, of whom: `{more}` is more or fewer. `unit` follows "1.25 times
-    as" (`many per minute`).
+    `shown` and `open_` say what is shown, or not shown: `{more}` is more or fewer, `{much}` more or less, `{longer}`
+    longer or less long. `unit` follows "1.25 times as" (`many per minute`).
     """
     ratio, about, one = compared
     is_shown = one.p_adjusted is not None and one.p_adjusted <= LEVEL
@@ -108,7 +141,8 @@ def group_finding(audit: str, compared: Compared, shown: str, open_: str, unit: 
     ends = " to ".join("no limit" if end is None else f"{end:.2f}" for end in (one.low, one.high))
     whom = f"{named(about['group'])} than for {named(about['against'])} ({about['attribute']})"
     said = (shown if is_shown else open_).replace("{more}", "more" if one.ratio >= 1.0 else "fewer")
-    said = said.replace("{longer}", "longer" if one.ratio >= 1.0 else "shorter")
+    said = said.replace("{much}", "more" if one.ratio >= 1.0 else "less")
+    said = said.replace("{longer}", "longer" if one.ratio >= 1.0 else "less long")
     return Finding(
         finding_id(audit, about["recognizer"], about["attribute"], about["group"], ratio.measure),
         ratio.measure,

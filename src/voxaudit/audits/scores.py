@@ -17,6 +17,7 @@ from voxaudit.corpus.select import choose_rows, condition, parse_clause
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.scenario_id import is_original
+from voxaudit.recognize.streaming.trace import as_trials, is_trace
 from voxaudit.registry import suggest
 from voxaudit.run.folder import Run, open_run, read_config
 from voxaudit.score.measures import ALL_MEASURES
@@ -595,6 +596,8 @@ def _opened(source: Source, more: Sequence[str] = ()) -> Transcripts:
         lazy = read_table(path, strings=plain).lazy() if whole else scan_table(path, {})
     else:
         lazy = source if isinstance(source, pl.LazyFrame) else as_frame(source).lazy()
+    if is_trace(lazy.collect_schema().names()):
+        lazy = as_trials(collect(lazy, where)).lazy()
     lazy = answered(own_names(lazy), keep="failure" in more)
     return Transcripts(lazy, tuple(lazy.collect_schema().names()), where, None, folder)
 

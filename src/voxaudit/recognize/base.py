@@ -53,12 +53,27 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """What a recognizer said while it listened: a stretch of text, `final` where it will not change any more.
+
+    `sent_s` are the seconds of audio that it had been given by then, `received_s` those on the clock since the speaker
+    began. A text that is not final replaces the one before it; after a final one the next stretch begins.
+    """
+
+    sent_s: float
+    received_s: float
+    text: str
+    final: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Transcript:
-    """What a recognizer returned for one utterance: its text exactly as it came."""
+    """What a recognizer returned for one utterance: its text exactly as it came, and what it said on the way."""
 
     text: str
     words: tuple[Word, ...] = ()
     confidence: float | None = None
+    messages: tuple[Message, ...] = ()
 
 
 Transcriber = Callable[[Sequence[Audio]], Sequence[Transcript | UtteranceError]]
@@ -129,7 +144,20 @@ def as_transcript(answer: object) -> Transcript:
     if isinstance(answer, Exception):
         raise answer
     if isinstance(answer, Transcript):
-        return Transcript(_text(answer.text), _words(answer.words), _confidence(answer.confidence))
+        return Transcript(
+            _text(answer.text),
+            _words(answer.words),
+            _confidence(answer.confidence),
+            tuple(
+                Message(
+                    _number(one.sent_s, "the seconds sent"),
+                    _number(one.received_s, "the time of a message"),
+                    _text(one.text),
+                    bool(one.final),
+                )
+                for one in answer.messages
+            ),
+        )
     if isinstance(answer, str):
         return Transcript(_text(answer))
     if isinstance(answer, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,7 +11,14 @@ from typing import ClassVar
 
 from voxaudit.audio import SUFFIXES
 from voxaudit.errors import one_line
-from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError, as_transcript
+from voxaudit.recognize.base import (
+    Message,
+    RecognizerError,
+    Transcriber,
+    Transcript,
+    UtteranceError,
+    as_transcript,
+)
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.settings import setting
 
@@ -73,17 +81,17 @@ class TranscriptFile:
         An id matches exactly, or without an audio ending (`a/b.wav` and `a/b`), or by the file's name alone
         where only one row has that name.
         """
-        texts, names = self._texts()
+        texts, names, traces = self._texts()
         found = {}
         for id in ids:
             stem = _stem(id)
-            candidates = (texts.get(id), names.get(stem), names.get(PurePosixPath(stem).name))
-            text = next((text for text in candidates if text is not None), None)
-            if text is not None:
-                found[id] = Transcript(text)
+            keys = (id if id in texts else None, names.get(stem), names.get(PurePosixPath(stem).name))
+            key = next((key for key in keys if key is not None), None)
+            if key is not None:
+                found[id] = Transcript(texts[key], messages=traces.get(key, ()))
         return found
 
-    def _texts(self) -> tuple[dict[str, str], dict[str, str | None]]:
+    def _texts(self) -> tuple[dict[str, str], dict[str, str | None], dict[str, tuple[Message, ...]]]:
         try:
             status = Path(self.path).stat()
         except OSError as error:
@@ -96,9 +104,26 @@ class TranscriptFile:
 @lru_cache(maxsize=8)
 def _read(
     path: str, size: int, modified: int, id: str, text: str
-) -> tuple[dict[str, str], dict[str, str | None]]:
+) -> tuple[dict[str, str], dict[str, str | None], dict[str, tuple[Message, ...]]]:
     texts = read_transcripts(path, id=id, text=text)
-    return texts, _by_name(texts)
+    return texts, _by_name(texts), _traces(Path(path))
+
+
+def _traces(path: Path) -> dict[str, tuple[Message, ...]]:
+    """Return what was said while listening, by utterance, where the file is a trace."""
+    from voxaudit.recognize.streaming.trace import as_trials, is_trace
+    from voxaudit.tables import read_table
+
+    if path.suffix.lower() not in (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet"):
+        return {}
+    table = read_table(path, strings=True)
+    if not is_trace(table.columns):
+        return {}
+    trials = as_trials(table)
+    return {
+        str(key): tuple(Message(*one) for one in json.loads(trace))
+        for key, trace in zip(trials["utterance"], trials["trace"], strict=True)
+    }
 
 
 def read_transcripts(path: str | Path, *, id: str = "", text: str = "") -> dict[str, str]:
@@ -134,9 +159,12 @@ def read_transcripts(path: str | Path, *, id: str = "", text: str = "") -> dict[
 
 
 def _table_rows(path: Path, id: str, text: str) -> list[tuple[str | None, str | None]]:
+    from voxaudit.recognize.streaming.trace import as_trials, is_trace
     from voxaudit.tables import read_table, require_columns
 
     table = read_table(path, strings=True)
+    if is_trace(table.columns):
+        table = as_trials(table)
     keys, values = (
         _column(table.columns, id, ID_COLUMNS, "id", path),
         _column(table.columns, text, TEXT_COLUMNS, "text", path),
@@ -167,10 +195,10 @@ def _stem(id: str) -> str:
 
 
 def _by_name(texts: Mapping[str, str]) -> dict[str, str | None]:
-    """Return texts by path without ending and by bare name; None where a name is not unique."""
+    """Return the keys of texts by path without ending and by bare name; None where a name is not unique."""
     names: dict[str, str | None] = {}
-    for key, text in texts.items():
+    for key in texts:
         stem = _stem(key)
         for name in {stem, PurePosixPath(stem).name}:
-            names[name] = None if name in names else text
+            names[name] = None if name in names else key
     return names

@@ -30,6 +30,7 @@ from voxaudit.render.document import Case, Chapter
 from voxaudit.run import Run
 from voxaudit.score.align import align_words
 from voxaudit.score.normalize import Normalizer, normalizer
+from voxaudit.score.run import normalizer_of
 from voxaudit.wording import named, spoken
 
 RATE = 16000
@@ -237,7 +238,7 @@ def _cases(
             named=True
         )
     }
-    rule = normalizer(str(run.config.get("normalizer", "basic")).partition("@")[0])
+    rule = normalizer_of(run)
     cases = []
     for row in chosen.iter_rows(named=True):
         utterance = about[row["utterance"]]

@@ -89,6 +89,8 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
             "Which errors matter?", (("keywords", "serious_error_rate"), ("keywords", "keyword_error_rate"))
         ),
     ),
+    (Choice("How long does one wait?", (("waiting", ""),), first=3),),
+    (Choice("Does it know when it is wrong?", (("confidence", ""),), first=3),),
     (Choice("How far can the figures be trusted?", (("accuracy", "normalizer_difference"),)),),
 )
 """Of several choices the first that has an answer is asked: which recognizer is better needs two and their words."""

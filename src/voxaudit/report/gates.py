@@ -25,6 +25,8 @@ MEASURES = {
     "hallucinated_words_per_minute": ("hallucination", "*_words_per_minute"),
     "keyword_error_rate": ("keywords", "keyword_error_rate"),
     "serious_error_rate": ("keywords", "serious_error_rate"),
+    "p95_seconds": ("waiting", "p95_seconds"),
+    "calibration_error": ("confidence", "calibration_error"),
 }
 """Gates of single recognizers, and the finding that each looks at: audit and measure; of several that a `*` stands for,
 the largest."""
@@ -40,6 +42,8 @@ ABSENT = {
     "hallucinated_words_per_minute": "the length of the recordings is not known",
     "keyword_error_rate": "no keyword was said whose words are known",
     "serious_error_rate": "there are no references",
+    "p95_seconds": "no answer was timed",
+    "calibration_error": "it states no confidences, or there are no references",
     "differential": "no attribute was named whose groups could be compared",
 }
 """Why there is no finding to look at."""
@@ -132,7 +136,8 @@ def _recognizer(
     bound = "" if gate.bound == "point" else f" (its {gate.bound} limit counts)"
     limit = f"{gate.limit:g}"
     if finding.unit == "fraction":  # a difference of rates is in points, which have no sign of their own
-        limit = f"{100 * gate.limit:.1f}" if measure.endswith("nwerd") else percent(gate.limit)
+        points = measure.endswith(("nwerd", "calibration_error"))
+        limit = f"{100 * gate.limit:.1f}" if points else percent(gate.limit)
     return GateResult(
         name=id_,
         passed=passed,

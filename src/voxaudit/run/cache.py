@@ -11,7 +11,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.files import cache_folder
 from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
 from voxaudit.run.database import Database, marks
-from voxaudit.run.store import transcript_from_row, transcript_row
+from voxaudit.run.store import TRACES, transcript_from_row, transcript_row, write_traces
 from voxaudit.run.trial import Outcome
 
 _SCHEMA = """
@@ -43,7 +43,7 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._database = Database(folder / "transcripts.sqlite", _SCHEMA)
+        self._database = Database(folder / "transcripts.sqlite", _SCHEMA + TRACES)
         self._broken = False
 
     def close(self) -> None:
@@ -56,25 +56,24 @@ class Cache:
         for first in range(0, len(keys), 500):
             some = keys[first : first + 500]
             rows = self._database.read(
-                f"SELECT key, text, confidence, word_times, seconds FROM transcripts WHERE key IN ({marks(some)})",
+                "SELECT key, text, confidence, word_times, trace, seconds FROM transcripts LEFT JOIN traces USING (key)"
+                f" WHERE key IN ({marks(some)})",
                 some,
             )
-            for key, text, confidence, times, seconds in rows:
+            for key, *row, seconds in rows:
                 with suppress(UtteranceError, TypeError, ValueError, RecursionError):
-                    transcript = as_transcript(transcript_from_row(text, confidence, times))
+                    transcript = as_transcript(transcript_from_row(*row))
                     found[key] = (transcript, float(seconds))
         return found
 
     def add(self, outcomes: Iterable[Outcome]) -> None:
         """Keep the transcripts among these outcomes, in one transaction."""
-        rows = [
-            (outcome.trial.key, *transcript_row(outcome.transcript), outcome.seconds)
-            for outcome in outcomes
-            if outcome.transcript is not None
-        ]
+        known = [outcome for outcome in outcomes if outcome.transcript is not None]
+        rows = [(one.trial.key, *transcript_row(one.transcript), one.seconds) for one in known]
         if not rows or self._broken:
             return
         try:
+            write_traces(self._database, known)
             self._database.write("INSERT OR REPLACE INTO transcripts VALUES (?, ?, ?, ?, ?)", rows)
         except VoxauditError as error:
             self._broken = True

@@ -169,9 +169,11 @@ class Pool:
             )
             return
         reason = f"recognizer: no answer within {self._options.timeout:g} s"
-        self._replace(worker, self._batch, reason, outcomes)
+        self._replace(worker, self._batch, reason, outcomes, self._options.timeout)
 
-    def _replace(self, worker: _Worker, suspects: int, reason: str, outcomes: list[Outcome]) -> None:
+    def _replace(
+        self, worker: _Worker, suspects: int, reason: str, outcomes: list[Outcome], seconds: float = 0.0
+    ) -> None:
         """End a worker; its `suspects` first pending trials are to blame, the others go back untouched."""
         self._workers.remove(worker)
         worker.child.end()
@@ -181,7 +183,7 @@ class Pool:
         certain = len(blamed) == 1  # in a larger batch nobody knows yet whose fault it was
         for attempt in blamed:
             if attempt.failures + certain > self._options.retries:
-                outcomes.append(Outcome(attempt.trial, None, failure=reason))
+                outcomes.append(Outcome(attempt.trial, None, seconds, reason))
             else:
                 self._backlog.try_again(attempt, failed=certain)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.recognize.base import Transcript, Word
+from voxaudit.recognize.base import Message, Transcript, Word
 from voxaudit.run.database import Database, marks
 from voxaudit.run.trial import Outcome
 
@@ -22,8 +22,10 @@ TRANSCRIPT_COLUMNS = {
     "word_times": pl.String,
     "seconds": pl.Float64,
     "failure": pl.String,
+    "trace": pl.String,
 }
-"""The `transcripts` table. `word_times` is JSON: a list of [word, start, end, confidence], in seconds."""
+"""The `transcripts` table. `word_times` is JSON: a list of [word, start, end, confidence], in seconds; so is `trace`,
+what a recognizer said while it listened: [sent_s, received_s, text, final]."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS trials (
@@ -35,6 +37,8 @@ CREATE TABLE IF NOT EXISTS audio (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, modified INTEGER NOT NULL, hash TEXT NOT NULL
 ) WITHOUT ROWID;
 """
+TRACES = "CREATE TABLE IF NOT EXISTS traces (key BLOB PRIMARY KEY, trace TEXT NOT NULL) WITHOUT ROWID;"
+"""What was said while listening, by trial: a table of its own, which earlier versions do not miss."""
 
 
 class Store:
@@ -46,7 +50,7 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
-        self._database = Database(path, _SCHEMA)
+        self._database = Database(path, _SCHEMA + TRACES)
 
     def close(self) -> None:
         """Close the file."""
@@ -64,7 +68,9 @@ class Store:
         return {(utterance, scenario): key for utterance, scenario, key in rows}
 
     def add(self, recognizer: str, outcomes: Iterable[Outcome]) -> None:
-        """Record outcomes, in one transaction."""
+        """Record outcomes, in one transaction; what was said while listening, if anything was, before them."""
+        outcomes = list(outcomes)
+        write_traces(self._database, outcomes)
         self._database.write(
             "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
@@ -84,12 +90,13 @@ class Store:
     def outcomes(self, recognizer: str) -> dict[bytes, tuple[Transcript | None, float, str | None]]:
         """Return {key: (transcript, seconds, failure)} of everything a recognizer has heard, failures too."""
         rows = self._database.read(
-            "SELECT key, text, confidence, word_times, seconds, failure FROM trials WHERE recognizer = ?",
+            "SELECT key, text, confidence, word_times, trace, seconds, failure FROM trials"
+            " LEFT JOIN traces USING (key) WHERE recognizer = ?",
             [recognizer],
         )
         return {
-            key: (None if text is None else transcript_from_row(text, confidence, times), seconds, failure)
-            for key, text, confidence, times, seconds, failure in rows
+            key: (None if text is None else transcript_from_row(text, *more), seconds, failure)
+            for key, text, *more, seconds, failure in rows
         }
 
     def times(self, recognizer: str, most: int) -> list[tuple[str, str, float]]:
@@ -115,8 +122,8 @@ class Store:
         """Yield the `transcripts` table in chunks, ordered by recognizer, utterance and scenario."""
         for recognizer in recognizers:
             found = self._database.read(
-                f"SELECT {', '.join(TRANSCRIPT_COLUMNS)} FROM trials WHERE recognizer = ?"
-                " ORDER BY utterance, scenario",
+                f"SELECT {', '.join(TRANSCRIPT_COLUMNS)} FROM trials LEFT JOIN traces USING (key)"
+                " WHERE recognizer = ? ORDER BY utterance, scenario",
                 [recognizer],
             )
             while rows := list(islice(found, chunk)):
@@ -131,6 +138,24 @@ def transcript_row(transcript: Transcript | None) -> tuple[str | None, float | N
     return transcript.text, transcript.confidence, json.dumps(times, ensure_ascii=False) if times else None
 
 
-def transcript_from_row(text: str, confidence: float | None, word_times: str | None) -> Transcript:
-    """Return the transcript that `transcript_row` stored."""
-    return Transcript(text, tuple(Word(*word) for word in json.loads(word_times or "[]")), confidence)
+def trace_of(transcript: Transcript | None) -> str | None:
+    """Return what was said while listening as it is stored; None where nothing was."""
+    if transcript is None or not transcript.messages:
+        return None
+    rows = [[one.sent_s, one.received_s, one.text, one.final] for one in transcript.messages]
+    return json.dumps(rows, ensure_ascii=False)
+
+
+def write_traces(database: Database, outcomes: Sequence[Outcome]) -> None:
+    """Keep what recognizers said while they listened, under the keys of the trials."""
+    rows = [(one.trial.key, trace) for one in outcomes if (trace := trace_of(one.transcript)) is not None]
+    if rows:
+        database.write("INSERT OR REPLACE INTO traces VALUES (?, ?)", rows)
+
+
+def transcript_from_row(
+    text: str, confidence: float | None, word_times: str | None, trace: str | None = None
+) -> Transcript:
+    """Return the transcript that `transcript_row` and `trace_of` stored."""
+    words = tuple(Word(*word) for word in json.loads(word_times or "[]"))
+    return Transcript(text, words, confidence, tuple(Message(*one) for one in json.loads(trace or "[]")))

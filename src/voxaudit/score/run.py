@@ -11,12 +11,19 @@ import polars as pl
 from voxaudit.perturb import PERTURBATIONS
 from voxaudit.run.folder import Run, read_config, write_config
 from voxaudit.score.measures import ALL_MEASURES, measure_utterances
+from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.table import attribute_names, score_schema, score_transcripts
 from voxaudit.tables import read_table, require_types, write_atomically, write_parquet
 
 MEASURED = "measures.parquet"
 _VERSION = "1"  # raise when measures give other numbers than before
+
+
+def normalizer_of(run: Run | None) -> Normalizer:
+    """Return the normalizer that a run was scored with; `basic` where there is no run."""
+    name = "basic" if run is None else str(run.config.get("normalizer", "basic"))
+    return find_normalizer(name.partition("@")[0])
 
 
 def score_run(run: Run, normalizer: str = "basic", *, progress: bool = False) -> pl.DataFrame:

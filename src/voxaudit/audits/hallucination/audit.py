@@ -23,13 +23,10 @@ from voxaudit.answer import (
     refuse,
     tabulate,
 )
-from voxaudit.audio import read as read_audio
 from voxaudit.audits.audit import asks
 from voxaudit.audits.normalizers import spoken
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials
-from voxaudit.corpus import Corpus
-from voxaudit.errors import VoxauditError
 from voxaudit.run import Run
 from voxaudit.score.invented import (
     FASTEST,
@@ -43,7 +40,7 @@ from voxaudit.score.invented import (
     words_too_many,
 )
 from voxaudit.score.run import silent_scenarios
-from voxaudit.score.speech_activity import seconds_of_speech
+from voxaudit.score.speech_activity import of_recordings, seconds_of_speech
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.wording import counted
 
@@ -302,19 +299,13 @@ def _marked(text: str, start: int, stop: int) -> str:
 
 def silent_utterances(run: Run | None, ids: Sequence[str]) -> tuple[list[str], str]:
     """Return the utterances of a run in whose recordings no speech is detected, and what was done."""
-    if run is None:
-        raise VoxauditError("only a run has recordings to listen to", see=("vad",))
-    rows = run.corpus.filter(pl.col("id").is_in(list(ids)))
-    quiet, unread = [], 0
-    for utterance in Corpus("", "run", rows):
-        try:
-            clip = read_audio(utterance.audio, start=utterance.start, duration=utterance.duration)
-        except VoxauditError:
-            unread += 1
-            continue
-        if seconds_of_speech(clip) < SHORTEST_SPEECH:
-            quiet.append(utterance.id)
-    text = f"nobody speaks in {counted(len(quiet), 'recording')} of {rows.height:,}, says the voice activity detector"
+    wanted = set(ids)
+    found = of_recordings(run, wanted, seconds_of_speech)
+    quiet, unread = (
+        [id_ for id_, speech in found.items() if speech < SHORTEST_SPEECH],
+        len(wanted) - len(found),
+    )
+    text = f"nobody speaks in {counted(len(quiet), 'recording')} of {len(wanted):,}, says the voice activity detector"
     return quiet, text + (f"; {counted(unread, 'recording')} could not be read" if unread else "")
 
 

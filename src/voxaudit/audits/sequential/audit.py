@@ -52,7 +52,7 @@ from voxaudit.run.plan import Plan
 from voxaudit.run.progress import Progress
 from voxaudit.run.runner import RecognizerLike, make_plan, prepare_folder
 from voxaudit.run.session import Session
-from voxaudit.run.store import TRANSCRIPT_COLUMNS, transcript_row
+from voxaudit.run.store import TRANSCRIPT_COLUMNS, trace_of, transcript_row
 from voxaudit.run.trial import Outcome
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.run import score_run
@@ -419,7 +419,7 @@ def _hear(
 
         def said(name: str, outcomes: Sequence[Outcome]) -> None:
             for one in outcomes:
-                answer = (*transcript_row(one.transcript), one.seconds, one.failure)
+                answer = (*transcript_row(one.transcript), one.seconds, one.failure, trace_of(one.transcript))
                 rows.append((one.trial.utterance, one.trial.scenario, name, *answer))
             bars.advance(len(outcomes), heard=True)
 

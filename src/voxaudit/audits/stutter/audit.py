@@ -158,7 +158,14 @@ def stutter(
     model = embeddings or best_model()
     settings = Settings(budget, tuple(kinds), selection, (0,), threshold, severity, model, mode)
     if folder is not None and out is None:
-        if settings != Settings(embeddings=model) or embeddings or dose or profiles or seeds or utterances is not None:
+        if (
+            settings != Settings(embeddings=model)
+            or embeddings
+            or dose
+            or profiles
+            or seeds
+            or utterances is not None
+        ):
             raise VoxauditError(
                 "a finished audit is read again, nothing is heard: give a corpus to hear one, or a folder to replay its"
                 " cases into",
