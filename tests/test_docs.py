@@ -381,3 +381,32 @@ def test_the_four_extensions_work(tmp_path):
     )
     assert "- Of the sentences under clean, beeps gets 50.0 % wrong." in done.stdout
     assert "beeps clean: no interval: fewer than five speakers" in done.stdout
+
+
+def test_the_site_has_every_page_of_the_first_one_and_lists_stand_apart():
+    site = runpy.run_path(str(DOCS / "make_site.py"))
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    found = {
+        path
+        for section in site["navigation"](index)
+        for links in section.values()
+        for one in links
+        for path in one.values()
+    }
+    assert {"corpora.md", "verdicts.md", "platforms.md"} <= found
+    assert site["apart"]("a\n- b\n- c\n\n```\nx\n- y\n```") == "a\n\n- b\n- c\n\n```\nx\n- y\n```"
+    page = site["python_page"]()
+    assert "## disparity" in page
+    assert "```python\nvoxaudit.disparity(" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_runs_from_top_to_bottom(notebook, tmp_path, monkeypatch):
+    pytest.importorskip("moonshine_voice")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    assert (tmp_path / "runs" / "notebook" / "report.html").stat().st_size > 100_000

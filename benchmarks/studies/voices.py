@@ -10,13 +10,27 @@ speaker's recordings that one estimated speaker holds.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from voxaudit.audio import Audio, read
 from voxaudit.corpus import read_corpus
-from voxaudit.score.voices import cluster, embed, purity
+from voxaudit.score.voices import cluster, embed
+
+
+def purity(estimated: Sequence[int], known: Sequence[str]) -> float:
+    """Return the share of voices whose estimated speaker is mostly the one they belong to.
+
+    >>> purity([0, 0, 0, 1], ["a", "a", "b", "b"])
+    0.75
+    """
+    largest = {}
+    for one in set(estimated):
+        own = [name for name, voice in zip(known, estimated, strict=True) if voice == one]
+        largest[one] = max(own.count(name) for name in set(own))
+    return sum(largest.values()) / len(known)
 
 
 def main() -> None:

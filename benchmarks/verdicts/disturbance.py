@@ -615,7 +615,6 @@ def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
     return claims
 
 
-DISTURBED = "error rate under disturbance, times"
 SIDE = "one side of a 95 % interval, speakers are the sample"
 SPARED = "Clean speech may have been spared the few utterances with a hundred made-up words, and nothing tells of them."
 EXPERIMENTS = (

@@ -44,6 +44,14 @@ MEANING: dict[str, str] = {
         "A kind of speech is confirmed to be served worse though nothing is: in any of the candidates that the search"
         " in the other half of the speakers picked."
     ),
+    "keywords.group": (
+        "A recognizer makes more errors that matter, or more errors on keywords, for one group than for another; both"
+        " questions are one family."
+    ),
+    "hallucination.group": (
+        "A recognizer invents more words per minute for one group. Invented words come in stretches, in few utterances:"
+        " it sees only large differences."
+    ),
     "parity.pair": (
         "Two groups of an attribute differ in the mean of their speakers' rates, each speaker counting once"
         " (`disparity` compares rates of words). All attributes, recognizers and their mean are one family;"

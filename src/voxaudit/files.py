@@ -52,7 +52,7 @@ def url_of(path: str | Path) -> str | None:
     return f"{scheme}://{'/' if third or scheme in ('file', 'tar') else ''}{rest}"
 
 
-_MEMBER = re.compile(r"tar://(/.+)@(\d{1,18})\+(\d{1,18})/.*", re.DOTALL)
+_MEMBER = re.compile(r"tar://(?:/(?=[A-Za-z]:))?(.+)@(\d{1,18})\+(\d{1,18})/.*", re.DOTALL)
 
 
 def member_url(archive: Path, offset: int, size: int, name: str) -> str:
@@ -60,7 +60,7 @@ def member_url(archive: Path, offset: int, size: int, name: str) -> str:
 
     It says where the bytes are, so that reading them needs neither the archive's index nor a copy.
     """
-    return f"tar://{archive.absolute().as_posix()}@{offset}+{size}/{safe_name(name)}"
+    return f"tar:///{archive.absolute().as_posix().lstrip('/')}@{offset}+{size}/{safe_name(name)}"
 
 
 def _member(url: str) -> tuple[Path, int, int] | None:

@@ -29,6 +29,7 @@ from voxaudit.run.folder import published_files, read_config, write_config
 from voxaudit.run.runner import make_plan
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
+from voxaudit.score.weight import read_terms
 
 STUTTER = "stutter"
 """Where in a run's folder the stutter audit is; the report looks for it there."""
@@ -66,6 +67,7 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
     """
     options = RunOptions.of(config.options, **given)
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
+    terms = read_terms(config.keywords) if config.keywords is not None else ()
     if options.publish is not None:
         require(options.publish)
     inputs = read_inputs(config)
@@ -79,7 +81,9 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
         options=options,
         publish=None,  # with the report, when that is written
     )
-    write_config(run.folder, {**read_config(run.folder), "baseline": inputs.baseline})
+    write_config(
+        run.folder, {**read_config(run.folder), "baseline": inputs.baseline, "keywords": list(terms)}
+    )
     score_run(run, config.normalizer, progress=options.progress)
     if config.stutter is not None:
         _stuttered(config, config.stutter, inputs, options)

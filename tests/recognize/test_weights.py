@@ -334,8 +334,10 @@ def test_the_table_names_data_files_only_and_every_byte_of_them():
             assert len(file.sha256) == 64
             assert all(0 <= number < len(model.archives) for number, _ in file.members)
     assert sorted((m.engine, m.setting) for m in KNOWN.values()) == [
+        ("", ""),  # minilm, sentence embeddings
         ("faster_whisper", "base"),
         ("moonshine", "base"),
+        ("moonshine", "tiny-en"),
         ("vosk", "small-en-us"),
         ("whisper", "tiny.en"),
     ]

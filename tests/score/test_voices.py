@@ -6,11 +6,12 @@ import pickle
 
 import numpy as np
 import pytest
+from benchmarks.studies.voices import purity
 
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.score import voices
-from voxaudit.score.voices import cluster, embed, lstm, purity, read_tensors
+from voxaudit.score.voices import cluster, embed, lstm, read_tensors
 
 
 class Storage:

@@ -156,6 +156,8 @@ _BUILT_IN = (
     "differential",
     "localize",
     "hallucination",
+    "keywords",
+    "references",
     "stutter",
     "disfluent",
     "attack",

@@ -59,6 +59,7 @@ _KNOWN = {
     *SCORE_COLUMNS,
     *DRAWS,
     *ALL_MEASURES,
+    *("seconds", "latency_ms", "failure", "confidence", "word_times", "trace"),
     "errors",
     "corpus",
     "language",
@@ -424,18 +425,20 @@ class Transcripts:
         source: Source,
         *,
         columns: Mapping[str, str] | None = None,
+        more: Sequence[str] = (),
         **asked: Unpack[Rows],
     ) -> Transcripts:
         """Open transcripts and keep the rows that are asked about, as `Scores.of` does.
 
         `scenario` names disturbed scenarios: clean speech, which they are compared with, always stays. A table of
-        something else is opened, too; `require` says what it lacks.
+        something else is opened, too; `require` says what it lacks. `more` names further columns of a run's
+        transcripts; `failure` is kept, in a table as well, where it is among them.
 
         >>> table = {"utterance": [1], "scenario": ["clean"], "recognizer": ["a"], "text": ["yes"], "age": [30]}
         >>> Transcripts.of(pl.DataFrame(table), where=["age>=18"]).collect("utterance", "text").row(0)
         ('1', 'yes')
         """
-        read = _opened(source)
+        read = _opened(source, more)
         if columns:
             lazy = renamed(read.lazy, columns, read.where)
             read = replace(read, lazy=lazy, names=tuple(lazy.collect_schema().names()))
@@ -536,7 +539,24 @@ def _run_of(source: Source) -> Source:
     return open_run(source) if not isinstance(source, Run) and is_run(source) else source
 
 
-def _opened(source: Source) -> Transcripts:
+def read_trials(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    more: Sequence[str] = (),
+    **asked: Unpack[Rows],
+) -> Scores:
+    """Return trials for audits that ask about single answers, with durations: one recognizer and clean speech where a
+    table names none.
+    """
+    opened = Transcripts.of(source, columns=columns, more=more)
+    usual = {"scenario": CLEAN, "recognizer": "recognizer"}
+    missing = {name: pl.lit(value) for name, value in usual.items() if name not in opened.names}
+    opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
+    return opened.require("utterance").scores().select(**asked).with_durations()
+
+
+def _opened(source: Source, more: Sequence[str] = ()) -> Transcripts:
     if isinstance(source, Transcripts):
         return source
     if isinstance(source, list | tuple):
@@ -555,9 +575,11 @@ def _opened(source: Source) -> Transcripts:
     source = _run_of(source)
     if isinstance(source, Run):
         about = about_utterances(source.corpus)
-        lazy = answered(source.scan("transcripts")).select(KEYS)
-        lazy = lazy.join(about.lazy(), on="utterance", how="left", maintain_order="left")
-        names = (*KEYS, *about.columns[1:])
+        lazy = answered(source.scan("transcripts"), keep="failure" in more)
+        there = lazy.collect_schema().names()
+        own = [*KEYS, *(name for name in more if name in there)]
+        lazy = lazy.select(own).join(about.lazy(), on="utterance", how="left", maintain_order="left")
+        names = (*own, *about.columns[1:])
         return Transcripts(lazy, names, str(source.folder), source, source.folder)
     where, folder = "table", None
     if isinstance(source, str | Path):
@@ -573,7 +595,7 @@ def _opened(source: Source) -> Transcripts:
         lazy = read_table(path, strings=plain).lazy() if whole else scan_table(path, {})
     else:
         lazy = source if isinstance(source, pl.LazyFrame) else as_frame(source).lazy()
-    lazy = answered(own_names(lazy))
+    lazy = answered(own_names(lazy), keep="failure" in more)
     return Transcripts(lazy, tuple(lazy.collect_schema().names()), where, None, folder)
 
 
@@ -649,12 +671,15 @@ def about_utterances(corpus: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def answered(table: Frame) -> Frame:
-    """Return transcripts whose text is null where a column `failure` says that the recognizer failed; without it."""
+def answered(table: Frame, *, keep: bool = False) -> Frame:
+    """Return transcripts whose text is null where a column `failure` says that the recognizer failed; without it,
+    unless it is to be kept.
+    """
     if not {"failure", "text"} <= set(table.collect_schema().names()):
         return table
     failed = pl.col("failure").cast(pl.String).fill_null("") != ""
-    return table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text")).drop("failure")
+    table = table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text"))
+    return table if keep else table.drop("failure")
 
 
 def _together(parts: Sequence[Scores]) -> Scores:

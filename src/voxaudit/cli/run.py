@@ -10,6 +10,7 @@ from voxaudit.audits.sequential import AUDIT as SEQUENTIAL
 from voxaudit.cli import ask
 from voxaudit.cli.arguments import SHARED, add_run_arguments, as_asked, take
 from voxaudit.cli.output import note
+from voxaudit.errors import VoxauditError
 from voxaudit.options import Option
 from voxaudit.wording import counted, listed
 
@@ -29,6 +30,7 @@ _OWN = {
     ),
     "download": Option("fetch models that are not on this machine", "flag"),
     "decide": SEQUENTIAL.options["attribute"],
+    "log": Option("also log the report in a tracker of experiments", choices=("mlflow", "wandb")),
 }
 
 
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config", type=Path, metavar="audit.toml", help="what to audit; `voxaudit init` writes one"
     )
-    take(parser, "out dry_run download json", _OWN)
+    take(parser, "out dry_run download log json", _OWN)
     add_run_arguments(parser.add_argument_group("options of the run (audit.toml may set other defaults)"))
     take(
         parser.add_argument_group("stop early (see: voxaudit sequential)"), f"decide {' '.join(_GOAL)}", _OWN
@@ -63,7 +65,12 @@ def run(args: argparse.Namespace) -> int:
     if args.precision is not None or args.decide is not None:
         return _stop_early(config, args)
     audit = run_audit(config)
-    return show(audit.report, audit.run.folder, audit.files, as_json=args.json)
+    code = show(audit.report, audit.run.folder, audit.files, as_json=args.json)
+    if args.log is not None:
+        from voxaudit.report.trackers import log_report
+
+        note(f"Logged in {args.log}: {log_report(audit.report, audit.files, args.log, name=config.out.name)}")
+    return code
 
 
 def _stop_early(config: AuditConfig, args: argparse.Namespace) -> int:
@@ -71,6 +78,8 @@ def _stop_early(config: AuditConfig, args: argparse.Namespace) -> int:
     from voxaudit.config import Gates
     from voxaudit.pipeline import STUTTER, run_sequential
 
+    if args.log is not None:
+        raise VoxauditError("a run that stops early makes no report that could be logged", see=("log",))
     if config.gates != Gates():
         note("No gate is judged: gates need the full grid. Run without --precision and --decide for them")
     goal = {name: value for name in _GOAL if (value := getattr(args, name)) not in (None, False)}

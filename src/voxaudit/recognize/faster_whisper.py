@@ -12,7 +12,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import Transcriber, Transcript
 from voxaudit.recognize.local import LocalModel
 from voxaudit.recognize.segments import ONE_ANSWER, TASKS, english_only, read_segments
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import revision, setting, threads
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FasterWhisper(LocalModel):
     model: str = setting(
         "base", help="fetched model, a folder, a name of the package's or hf:ORG/NAME", path=True
     )
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     language: str = setting("", help="language of the speech, such as en; empty lets the model decide")
     task: str = setting("transcribe", help="transcribe, or translate into English", choices=TASKS)
     beam_size: int = setting(5, help="hypotheses searched at a time; 1 is greedy", least=1)

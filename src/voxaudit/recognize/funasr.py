@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import Transcriber
 from voxaudit.recognize.local import LocalModel
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import longest, revision, setting, threads
 
 _MARK = re.compile(r"<\|[^|<>]*\|>")
 
@@ -30,12 +30,10 @@ class FunASR(LocalModel):
     model: str = setting(
         "hf:FunAudioLLM/SenseVoiceSmall", help="a folder with config.yaml, or hf:ORG/NAME", path=True
     )
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     language: str = setting("", help="SenseVoice: zh, yue, en, ja, ko; empty lets the model decide")
     use_itn: bool = setting(False, help="SenseVoice: punctuation, and numbers in digits")
-    longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
-    )
+    longest: float = longest()
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     threads: int = threads()
 

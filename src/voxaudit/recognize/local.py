@@ -11,7 +11,7 @@ import numpy as np
 
 from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
+from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError
 from voxaudit.recognize.files import package_version, require_packages
 from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.settings import check_settings
@@ -29,9 +29,9 @@ class WithModel:
     model: Any
     transcribe: Transcriber
 
-    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
+    def __call__(self, batch: Sequence[Audio]) -> Sequence[Transcript | UtteranceError]:
         """Return what is heard."""
-        return list(self.transcribe(batch))
+        return self.transcribe(batch)
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class LocalModel:
     def fingerprint(self) -> dict[str, str]:
         """The versions, the model's bytes (or its commit) and every setting that can change a text."""
         first, *others = self.versions
-        known = {"engine": self.engine, "decoding": str(self.decoding), "version": package_version(first)}
+        known = {"engine": self.engine, **({"decoding": str(self.decoding)} if self.decoding else {})}
+        known |= {"version": package_version(first)}
         known |= {name: package_version(name) for name in others}
         chosen = {f.name: str(getattr(self, f.name)) for f in fields(self) if f.name not in self.aside}
         if "device" in chosen:

@@ -10,7 +10,7 @@ from voxaudit.audio import Samples
 from voxaudit.recognize.base import Transcriber, Transcript
 from voxaudit.recognize.local import LocalModel
 from voxaudit.recognize.segments import ONE_ANSWER, TASKS, read_segments
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import revision, setting
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MlxWhisper(LocalModel):
     shortest: ClassVar[float] = 0.1
 
     model: str = setting("hf:mlx-community/whisper-tiny", help="a folder, or hf:ORG/NAME", path=True)
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     language: str = setting("", help="language of the speech, such as en; empty lets the model decide")
     task: str = setting("transcribe", help="transcribe, or translate into English", choices=TASKS)
     words: bool = setting(False, help="word times, too (slower)")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcriber, Transcript, UtteranceError, counted
 from voxaudit.recognize.local import LocalModel, WithModel
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import revision, setting, threads
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Nemo(LocalModel):
     one_file: ClassVar[str] = "*.nemo"
 
     model: str = setting(help="a .nemo file, or hf:nvidia/parakeet-tdt-0.6b-v2", path=True)
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     source_lang: str = setting("", help="Canary: language of the speech, such as en")
     target_lang: str = setting("", help="Canary: language of the text; the same to transcribe")
     pnc: str = setting("", help="Canary: yes or no, punctuation and capitals")

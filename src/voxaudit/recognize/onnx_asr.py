@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from voxaudit.audio import Samples
 from voxaudit.recognize.base import Transcriber
 from voxaudit.recognize.local import LocalModel
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import longest, revision, setting, threads
 
 
 @dataclass(frozen=True)
@@ -26,15 +25,13 @@ class OnnxAsr(LocalModel):
     model: str = setting(
         help="a name of the package's (nemo-parakeet-tdt-0.6b-v2), a folder or hf:ORG/NAME", path=True
     )
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     kind: str = setting(
         "", help="type of a folder's model, such as nemo-conformer-tdt, if config.json has none"
     )
     quantization: str = setting("", help="int8 takes the quantized files")
     language: str = setting("", help="language of the speech, such as en: Whisper and Canary")
-    longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
-    )
+    longest: float = longest()
     threads: int = threads()
 
     def names(self) -> Mapping[str, str]:
@@ -58,9 +55,5 @@ class OnnxAsr(LocalModel):
             sess_options=options,
             providers=["CPUExecutionProvider"],
         )
-        told = {"language": self.language} if self.language else {}
-
-        def hear(samples: Samples) -> str:
-            return str(model.recognize(samples, sample_rate=self.rate, **told))
-
-        return self.one_by_one(hear)
+        told = {"sample_rate": self.rate, **({"language": self.language} if self.language else {})}
+        return self.one_by_one(lambda samples: str(model.recognize(samples, **told)))

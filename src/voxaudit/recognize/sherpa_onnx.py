@@ -12,7 +12,7 @@ from voxaudit.audio import Samples
 from voxaudit.recognize.base import RecognizerError, Transcriber
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.local import LocalModel
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import longest, revision, setting, threads
 
 _CTC = (
     "dolphin_ctc fire_red_asr_ctc medasr_ctc nemo_ctc omnilingual_asr_ctc paraformer sense_voice tdnn_ctc"
@@ -59,14 +59,12 @@ class SherpaOnnx(LocalModel):
     model: str = setting(
         help="folder of a model (its .onnx or .ort files and tokens.txt), or hf:csukuangfj/...", path=True
     )
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     kind: str = setting("transducer", help=", ".join(KINDS), choices=tuple(KINDS))
     int8: bool = setting(False, help="take the *.int8.onnx files where there are both")
     language: str = setting("", help="language of the speech, such as en: " + ", ".join(_TOLD))
     decoding_method: str = setting("greedy_search", help="or modified_beam_search, for transducers")
-    longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
-    )
+    longest: float = longest()
     threads: int = threads()
 
     @property
@@ -86,7 +84,7 @@ class SherpaOnnx(LocalModel):
         if self.kind == "paraformer":
             files = {"paraformer": files["model"]}
         if "tokenizer" not in files:
-            files["tokens"] = _one(folder, sorted(folder.glob("*tokens.txt")), "tokens.txt")
+            files["tokens"] = find_file(folder, "tokens", endings=("txt",))
         return files
 
     def open(self, path: Path) -> Transcriber:
@@ -115,11 +113,18 @@ class SherpaOnnx(LocalModel):
     def _part(self, folder: Path, part: str) -> Path:
         if part == "tokenizer":  # a folder beside the models, as of a language model
             return _one(folder, sorted({file.parent for file in folder.glob("*/vocab.json")}), "*/vocab.json")
-        found = sorted(file for ending in ("onnx", "ort") for file in folder.glob(f"*{part}*.{ending}"))
-        if part == "cached_decode":
-            found = [file for file in found if "uncached_decode" not in file.name]
-        both = [file for file in found if (".int8." in file.name) is self.int8]
-        return _one(folder, both or found, f"*{part}*.onnx")
+        return find_file(folder, part, int8=self.int8)
+
+
+def find_file(
+    folder: Path, part: str, *, int8: bool = False, endings: Sequence[str] = ("onnx", "ort")
+) -> Path:
+    """Return the one file of a part of a model, by its name; none or several raise one line."""
+    found = sorted(file for ending in endings for file in folder.glob(f"*{part}*.{ending}"))
+    if part == "cached_decode":
+        found = [file for file in found if "uncached_decode" not in file.name]
+    both = [file for file in found if (".int8." in file.name) is int8]
+    return _one(folder, both or found, f"*{part}*.{endings[0]}")
 
 
 def _one(folder: Path, files: Sequence[Path], pattern: str) -> Path:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import RecognizerError, Transcriber
 from voxaudit.recognize.local import LocalModel, WithModel
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import revision, setting, threads
 
 KINDS = ("EncoderASR", "EncoderDecoderASR", "WhisperASR")
 
@@ -28,7 +28,7 @@ class SpeechBrain(LocalModel):
     # One at a time: most recipes normalize over the padded batch.
 
     model: str = setting(help="folder with hyperparams.yaml, or hf:speechbrain/asr-crdnn-...", path=True)
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     kind: str = setting("EncoderDecoderASR", help=", ".join(KINDS), choices=KINDS)
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     threads: int = threads()

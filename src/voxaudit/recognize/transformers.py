@@ -19,7 +19,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
 from voxaudit.recognize.files import package_version
 from voxaudit.recognize.local import LocalModel, join
-from voxaudit.recognize.settings import setting, threads
+from voxaudit.recognize.settings import longest, revision, setting, threads
 
 RATE = 16_000
 DTYPES = ("float32", "float16", "bfloat16")
@@ -39,7 +39,7 @@ class Transformers(LocalModel):
     decoding: ClassVar[int] = 2
 
     model: str = setting(help="a saved model's folder, or hf:ORG/NAME", path=True)
-    revision: str = setting("", help="branch, tag or commit at the Hub")
+    revision: str = revision()
     language: str = setting("", help="language of the speech, such as en; empty: the model decides")
     task: str = setting("", help="Whisper: transcribe or translate")
     prompt: str = setting("", help="models asked in words: the question, if it is not to be the model's own")
@@ -47,9 +47,7 @@ class Transformers(LocalModel):
     max_new_tokens: int = setting(
         0, help="all but CTC: tokens of the longest answer; 0: the model's own limit", least=0
     )
-    longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
-    )
+    longest: float = longest()
     batch: int = setting(
         1, help="utterances per call; more is faster on a GPU, and rounding may change a text", least=1
     )

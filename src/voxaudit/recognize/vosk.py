@@ -51,8 +51,7 @@ class Vosk(LocalModel):
         """Load the model."""
         import vosk
 
-        vosk.SetLogLevel(-1)
-        model: Any = vosk.Model(str(path))
+        model = load_model(path)
 
         def hear(samples: Samples) -> Transcript:
             # A new one each time, at 50 ms: it adapts to the speaker, and would carry that over to the next.
@@ -70,3 +69,11 @@ class Vosk(LocalModel):
             return Transcript(" ".join(part["text"] for part in parts if part.get("text")), words)
 
         return self.one_by_one(hear)
+
+
+def load_model(folder: Path) -> Any:
+    """Return the library's model of a folder."""
+    import vosk
+
+    vosk.SetLogLevel(-1)
+    return vosk.Model(str(folder))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from voxaudit.audio import Audio
+from voxaudit.audio import Samples
 from voxaudit.recognize.base import Transcriber, Transcript
-from voxaudit.recognize.local import LocalModel
+from voxaudit.recognize.local import LocalModel, WithModel
 from voxaudit.recognize.segments import ONE_ANSWER, TASKS, english_only, read_segments
 from voxaudit.recognize.settings import setting, threads
 
@@ -42,30 +41,22 @@ class Whisper(LocalModel):
 
     def open(self, path: Path) -> Transcriber:
         """Load the model."""
-        return _Model(self, path)
-
-
-class _Model:
-    def __init__(self, settings: Whisper, file: Path) -> None:
         import torch
         import whisper
 
-        torch.set_num_threads(settings.threads)
-        self.model: Any = whisper.load_model(str(file), device=settings.device)
-        self._settings = settings
-        self._options: dict[str, Any] = {
-            "language": settings.language or None,
-            "task": settings.task,
-            "beam_size": settings.beam_size if settings.beam_size > 1 else None,
-            "word_timestamps": settings.words,
-            "fp16": settings.device != "cpu",
+        torch.set_num_threads(self.threads)
+        model: Any = whisper.load_model(str(path), device=self.device)
+        options: dict[str, Any] = {
+            "language": self.language or None,
+            "task": self.task,
+            "beam_size": self.beam_size if self.beam_size > 1 else None,
+            "word_timestamps": self.words,
+            "fp16": self.device != "cpu",
             **ONE_ANSWER,
         }
 
-    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
-        heard = (
-            self.model.transcribe(piece, **self._options)
-            for audio in batch
-            for piece in self._settings.pieces(audio)
-        )
-        return [read_segments(answer["text"], answer["segments"]) for answer in heard]
+        def hear(samples: Samples) -> Transcript:
+            answer = model.transcribe(samples, **options)
+            return read_segments(answer["text"], answer["segments"])
+
+        return WithModel(model, self.one_by_one(hear))

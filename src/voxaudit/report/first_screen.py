@@ -28,6 +28,8 @@ class Choice:
     kinds: tuple[tuple[str, str], ...]
     clean: bool | None = None
     by_attribute: bool = False
+    leading: int = 1
+    """Kinds whose findings stand before what is left open."""
     first: int = 6
     """Answers in sight; the others fold away."""
 
@@ -68,6 +70,7 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
                 ("localize", "group_words"),
             ),
             by_attribute=True,
+            leading=2,
         ),
     ),
     (Choice("Can people who stutter use it?", (("stutter", ""),)),),
@@ -79,6 +82,11 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
                 ("hallucination", "unsupported_words_per_minute"),
                 ("hallucination", "loops_words_per_minute"),
             ),
+        ),
+    ),
+    (
+        Choice(
+            "Which errors matter?", (("keywords", "serious_error_rate"), ("keywords", "keyword_error_rate"))
         ),
     ),
     (Choice("How far can the figures be trusted?", (("accuracy", "normalizer_difference"),)),),
@@ -135,8 +143,8 @@ def _answers(choice: Choice, findings: Sequence[Finding]) -> list[Finding]:
             first = open_.setdefault(one.attribute, one)
             if (one.audit, one.measure) == (first.audit, first.measure) and _left(one) > _left(first):
                 open_[one.attribute] = one
-    first_kind = [one for one in shown if (one.audit, one.measure) == choice.kinds[0]]
-    return [*first_kind, *open_.values(), *(one for one in shown if one not in first_kind)]
+    leading = [one for one in shown if (one.audit, one.measure) in choice.kinds[: choice.leading]]
+    return [*leading, *open_.values(), *(one for one in shown if one not in leading)]
 
 
 def _size(finding: Finding) -> float:

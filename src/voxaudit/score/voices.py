@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict
-from collections.abc import Sequence
 from functools import cache
 from typing import IO, Any
 
@@ -163,16 +162,3 @@ def cluster(voices: NDArray[Any], count: int | None = None) -> NDArray[np.int64]
     tree = linkage(voices, "average", "cosine")
     found = fcluster(tree, count, "maxclust") if count else fcluster(tree, 1.0 - ALIKE, "distance")
     return np.asarray(np.unique(found, return_inverse=True)[1], dtype=np.int64)
-
-
-def purity(estimated: Sequence[int], known: Sequence[str]) -> float:
-    """Return the share of voices whose estimated speaker is mostly the one they belong to.
-
-    >>> purity([0, 0, 0, 1], ["a", "a", "b", "b"])
-    0.75
-    """
-    largest = {}
-    for one in set(estimated):
-        own = [name for name, voice in zip(known, estimated, strict=True) if voice == one]
-        largest[one] = max(own.count(name) for name in set(own))
-    return sum(largest.values()) / len(known)

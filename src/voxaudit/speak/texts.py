@@ -111,15 +111,14 @@ def matched_voices(change: str, language: str | None) -> tuple[list[Voice], list
     voices: list[Voice] = []
     about: list[dict[str, str]] = []
     for number, voice in enumerate(islice(_pico(_places(language)), SPEAKERS)):
-        for place, value in enumerate(CHANGES[change]):
-            factor = STEP if place else 1.0 / STEP
-            other = {"pitch": {"pitch": voice.pitch * factor}, "rate": {"speed": voice.speed * factor}}.get(
-                change, {}
-            )
-            if change == "accent" and place:
-                other = {"language": others[number % len(others)], "reads": own}
-            voices.append(replace(voice, **other))
-            about.append({"speaker": f"voice-{number + 1}", change: value})
+        foreign = replace(voice, language=others[number % len(others)], reads=own)
+        both = {
+            "pitch": (replace(voice, pitch=voice.pitch / STEP), replace(voice, pitch=voice.pitch * STEP)),
+            "rate": (replace(voice, speed=voice.speed / STEP), replace(voice, speed=voice.speed * STEP)),
+            "accent": (voice, foreign),
+        }
+        voices += both[change]
+        about += [{"speaker": f"voice-{number + 1}", change: value} for value in CHANGES[change]]
     return voices, about
 
 

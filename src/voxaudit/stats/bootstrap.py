@@ -217,25 +217,6 @@ class Resample:
         ]
         return float(min(1.0, 2.0 * min(sides)))
 
-    def limits(
-        self, values: NDArray[np.float64], speakers: int, *, tests: int = 1
-    ) -> tuple[float | None, float | None]:
-        """Return percentile limits of draws with replacement, widened to the t distribution's for few speakers.
-
-        None with fewer than five speakers, or where most draws have no value; a limit that is infinite is None too.
-        `tests` is the number of intervals that have to hold at once (Bonferroni).
-        """
-        drawn = values[1 : len(self.weights)]
-        count = len(drawn)
-        drawn = drawn[~np.isnan(drawn)]
-        if speakers < FEWEST_SPEAKERS or 2 * len(drawn) < count or not len(drawn):
-            return None, None
-        tail = widened_tail(speakers, 1.0 - (1.0 - self.confidence) / tests)
-        # Weibull's quantiles are fair with few draws in a tail, but cannot be infinite.
-        method = "weibull" if np.isfinite(drawn).all() else "inverted_cdf"
-        low, high = np.quantile(drawn, [tail, 1.0 - tail], method=method)  # type: ignore[call-overload]
-        return (float(low) if math.isfinite(low) else None, float(high) if math.isfinite(high) else None)
-
     def change_limits(
         self,
         values: NDArray[np.float64],

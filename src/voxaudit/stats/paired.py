@@ -23,8 +23,8 @@ class Change:
     was heard once and what was made of it several times, any of these in its place. `u` and `effect` (the probability
     of superiority minus its opposite, -1 to 1) describe the recordings' error rates after against before as Liu et al.
     2023 do. `p_u_published` is their Mann-Whitney test, for comparison with that paper alone: it takes the two halves
-    of each pair for independent samples and the mean of several cases for one recording, and is below 0.05 in 14 to
-    46 % of audits without any effect (docs/verdicts.md).
+    of each pair for independent samples and the mean of several cases for one recording, and is below 0.05 in up to
+    all audits without any effect (docs/verdicts.md).
     """
 
     werd: float

@@ -39,7 +39,7 @@ AUDIT = Audit(
             "hold fixed what is said, by sentence embeddings of this column", metavar="COLUMN"
         ),
         "encoder": Option(
-            "the sentence encoder: minilm, or any sentence-transformers model by its name or folder",
+            "the encoder: minilm (fetched), ngrams (letters), or any sentence-transformers model by its name or folder",
             metavar="NAME",
         ),
         "explain": Option(

@@ -64,7 +64,6 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
 from voxaudit.score.meaning import MINILM
-from voxaudit.score.meaning import encoder as find_encoder
 from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.dispersion import speaker_spread
 from voxaudit.stats.group_design import Control, Frame
@@ -305,8 +304,9 @@ def _text_controls(scores: Scores, column: str, random: bool, encoder: str) -> t
     if column not in table.columns and scores.run is not None and column in scores.run.corpus.columns:
         texts = scores.run.corpus.select(utterance="id", **{column: column})
         table = table.join(texts, on="utterance", how="left", maintain_order="left")
-    encode = find_encoder(encoder)
-    return embedding_controls(table, column, "speaker" if random else None, where=scores.where, encode=encode)
+    return embedding_controls(
+        table, column, "speaker" if random else None, where=scores.where, encoder=encoder
+    )
 
 
 # The decision

@@ -98,7 +98,7 @@ class Explanation:
             return "either"
         if not enough:
             return "unclear"
-        return "together" if enough[0] == "both" else enough[0]
+        return "together" if enough[0] == "both" else "text" if enough[0] == "text" else "recording"
 
 
 def explain(

@@ -18,7 +18,8 @@ from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.weights import fetched, known_model
 from voxaudit.run.progress import Progress
-from voxaudit.score.meaning import Encoder, minilm, principal_components
+from voxaudit.score.meaning import MINILM, Encoder, principal_components
+from voxaudit.score.meaning import encoder as find_encoder
 from voxaudit.score.measures import measure_recordings
 from voxaudit.score.voices import MODEL, WIDTH, cluster, embed
 from voxaudit.stats.group_design import Categorical, Control, Frame, Numeric
@@ -253,14 +254,15 @@ def embedding_controls(
     *,
     where: str = "table",
     encode: Encoder | None = None,
+    encoder: str = MINILM,
 ) -> tuple[list[Numeric], str]:
     """Return what is said as controls (Liu et al. 2022, section 2.2), and what was done in words.
 
     Controls are principal components of the sentence embeddings of a text column. A gap that goes away when the text is
     held fixed came from what is said. One that stays is not explained by the text as measured here.
 
-    Components are in units of their standard deviation over the utterances. `encode` turns texts into vectors; the
-    default is MiniLM (all-MiniLM-L6-v2). Rows without text get no value and are left out of the fit.
+    Components are in units of their standard deviation over the utterances. `encode` turns texts into vectors, by
+    default the `encoder` of that name. Rows without text get no value and are left out of the fit.
     """
     require_columns(table, [text, *([speaker] if speaker else [])], where)
     texts = table[text].cast(pl.String).str.strip_chars()
@@ -278,7 +280,7 @@ def embedding_controls(
             f"{where}: {units} {'texts' if several else 'speakers'} are too few to hold fixed what they say; at least"
             f" {SPEAKERS_PER_COMPONENT} are needed for one component of the text"
         )
-    vectors = (encode or minilm())(distinct)
+    vectors = (encode or find_encoder(encoder))(distinct)
     index = {one: row for row, one in enumerate(distinct)}
     rows = np.array([index.get(one, -1) if one is not None else -1 for one in texts.to_list()])
     components, share = principal_components(
@@ -288,7 +290,7 @@ def embedding_controls(
     names = [f"text{number + 1:02d}" for number in range(components.shape[1])]
     whom = f"the {units:,} speakers" if speaker and not several else f"{units:,} texts"
     said = (
-        f"text of column '{text}' held fixed: {vectors.shape[1]}-dimensional sentence embeddings of"
+        f"text of column '{text}' held fixed: {vectors.shape[1]}-dimensional vectors ({one_line(encoder, 80)}) of"
         f" {len(distinct):,} texts, reduced to {len(names)} principal components ({100 * share:.0f} % of their"
         f" variance), at most one for {SPEAKERS_PER_COMPONENT} of {whom}"
     )

@@ -78,8 +78,8 @@ def canary(pairs: pl.DataFrame, speakers: Speakers, settings: Settings) -> pl.Da
     if not pairs.height:
         return pl.DataFrame()
     kinds = {name: kind for kind, names in CANARIES.items() for name in names}
-    found = {name: kinds.get(name.lower(), name) for name in speakers.order}
-    found = {name: kind for name, kind in found.items() if kind != name or name in settings.canaries}
+    named = [name for name in speakers.order if name.lower() in kinds or name in settings.canaries]
+    found = {name: kinds.get(name.lower(), name) for name in named}
     own = pairs.filter(pl.col("recognizer") != MEAN)
     others = own.filter(pl.col("attribute").is_in(list(found)))
     bands = middle_bands(speakers.order.get(speakers.age or "", ()))

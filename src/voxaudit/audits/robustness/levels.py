@@ -239,8 +239,6 @@ class Node:
             if estimate == 0.0 and np.isfinite(self.none[measure]):
                 return 0.0, self.none[measure]
             return (None, None) if self.speakers < FEWEST_SPEAKERS else self.ends[measure]
-        if measure not in self.changes:
-            return resample.limits(self[measure], self.speakers)
         own = self.changes[measure]
         deviation, share = own.pull[:, 0], own.share[:, 0]
         if estimate == 0.0 and not deviation.any() and self.name != CLEAN:

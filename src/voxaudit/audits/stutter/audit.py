@@ -74,7 +74,7 @@ from voxaudit.run import Run
 from voxaudit.run.progress import Progress
 from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.run.session import Session
-from voxaudit.score.meaning import MINILM, Meaning, encoder
+from voxaudit.score.meaning import MINILM, NGRAMS, Meaning, best_model, encoder
 from voxaudit.score.normalize import normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.multiplicity import holm
@@ -114,7 +114,7 @@ def stutter(
     dose: Sequence[float] = (),
     mixture: str = "profile",
     style: str = "read",
-    embeddings: str = MINILM,
+    embeddings: str | None = None,
     timings: str | Path | Mapping[str, Timings | str] | None = None,
     clips: Sequence[Clip] = (),
     filler_voice: bool = False,
@@ -139,7 +139,8 @@ def stutter(
     of the `seeds` (numbers, or "0-9"), with the `kinds` of stuttering at the `severity` 1 to 4 (None: the whole
     range). `selection` keeps as seeds of further cases the Pareto front (`moo`), everything (`random`), or as many as
     the front has, drawn from the original and all cases (`random_subset`). A transcript less similar than `threshold`
-    (0 to 1) both to what the recognizer said of the original and to what is meant is suspicious. `profiles` (mild,
+    (0 to 1) both to what the recognizer said of the original and to what is meant is suspicious; how similar texts are
+    says the model `embeddings` (None: `minilm` where it was fetched, else `ngrams`). `profiles` (mild,
     moderate, severe) and `dose` are rates of stuttering (moments per 100 words) to measure the error rate at, for all
     and by the groups of `attributes`, with the kinds in the shares of `mixture`; in the `style` conversation with
     fillers too. Recordings without a reference text are aligned with what the first recognizer heard; `timings` are
@@ -149,14 +150,15 @@ def stutter(
     review queue that people labeled (default: the one in the folder).
 
     The cost of a recognizer is the change of its pooled word error rate against what the person means, recordings
-    paired with their own originals; the interval resamples speakers, the p-value flips the signs of whole speakers, and
+    paired with their own originals; the interval and the p-value are of one test (`stats.paired`), and
     Holm's correction is for the recognizers asked together. A cost is shown where both agree. The options of
     `RunOptions` can be given together as `options`, and some by their names (`workers=2`).
     """
     folder = finished(source, NAME, *KEPT)
-    settings = Settings(budget, tuple(kinds), selection, (0,), threshold, severity, embeddings, mode)
+    model = embeddings or best_model()
+    settings = Settings(budget, tuple(kinds), selection, (0,), threshold, severity, model, mode)
     if folder is not None and out is None:
-        if settings != Settings() or dose or profiles or seeds or utterances is not None:
+        if settings != Settings(embeddings=model) or embeddings or dose or profiles or seeds or utterances is not None:
             raise VoxauditError(
                 "a finished audit is read again, nothing is heard: give a corpus to hear one, or a folder to replay its"
                 " cases into",
@@ -349,7 +351,7 @@ def _answer(folder: Path, labels: str | Path | None, recognizers: Sequence[str])
             "not_asked",
             "no stutter audit was made of this run",
             about=ABOUT,
-            remedy="add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or"
+            remedy="add a section `[stutter]` to audit.toml and run it again, or"
             " let the audit of a corpus write to the folder `stutter` in the run's",
         )
     with reading(path, "a stutter audit", ABOUT):
@@ -380,7 +382,7 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
         },
         lead=f"{counted(found.utterances, 'utterance')} were made to stutter {how}, {counted(cases, 'case')} in all"
         f" ({listed([spoken(kind) for kind in found.settings.kinds])}). Errors are counted against what the person"
-        " means to say.",
+        f" means to say; how similar answers are is judged by {_judge(found)}.",
         findings=(*_findings(rows), *_oracle(found, labels)),
         tables=Tables(
             (
@@ -395,6 +397,14 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
         notes=(*_example(found), *_lacking(found), *_no_part(found, recognizers), *left_out(reasons)),
         detail=found,
     )
+
+
+def _judge(found: Stutter) -> str:
+    """Return what said how similar answers are, in words."""
+    name = found.settings.embeddings
+    if name == NGRAMS:
+        return f"{NGRAMS} (their letters; `voxaudit models fetch {MINILM}` brings sentence embeddings)"
+    return f"{name} (sentence embeddings)"
 
 
 def _costs(found: Stutter) -> list[dict[str, Any]]:
@@ -701,7 +711,7 @@ def _case_tables(found: Stutter) -> list[Table]:
         }
         for one in sorted(found.suspicious, key=lambda one: one.similarity)
     ]
-    below = f"{found.settings.threshold:g}"
+    below = f"{found.settings.threshold:g} by {found.settings.embeddings}"
     return [
         tabulate(
             "faults",

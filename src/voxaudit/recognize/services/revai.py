@@ -38,15 +38,9 @@ class RevAI(JobService):
 
     def start(self, call: Call, audio: Audio) -> dict[str, Any]:
         """Send a form with the recording and the options."""
-        order = self.order(
-            transcriber=self.model,
-            language=self.language,
-            skip_diarization=True,
-            filter_profanity=False,
-            remove_disfluencies=False,
-        )
-        form = post_form(f"{self.base}{self.jobs}", [("options", json.dumps(order))], "media", audio)
-        return call.json(form)
+        chosen = {"transcriber": self.model, "language": self.language, "skip_diarization": True}
+        options = json.dumps(self.order(**chosen, filter_profanity=False, remove_disfluencies=False))
+        return call.json(post_form(f"{self.base}{self.jobs}", [("options", options)], "media", audio))
 
     def read(self, call: Call, one: str, job: dict[str, Any]) -> Transcript:
         """Fetch the transcript."""

