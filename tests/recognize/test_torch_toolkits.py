@@ -59,6 +59,8 @@ def speechbrain_model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def nemo_model(tmp_path_factory):
     torch = pytest.importorskip("torch")
+    with contextlib.suppress(ImportError):
+        import_torchaudio()
     asr = pytest.importorskip("nemo.collections.asr", reason="needs pip install 'voxaudit[nemo]'")
     from omegaconf import OmegaConf
 

@@ -48,7 +48,7 @@ def speak(voice: Voice, text: str) -> Audio:
     """Return `text` spoken by a speaker of Kokoro, 24 kHz. Pitch and tract cannot be set."""
     speakers = VOICES.get(voice.language, ())
     if voice.name not in speakers or voice.reads not in (None, voice.language[:2]):
-        known = [f"{name} ({language})" for language, names in VOICES.items() for name in names]
+        known = speakers or [name for names in VOICES.values() for name in names]
         raise VoxauditError(
             f"voice {voice}: kokoro has no such speaker.{suggest(voice.name, known)} Available: {', '.join(known)}"
         )

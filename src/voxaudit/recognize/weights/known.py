@@ -32,7 +32,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Weights by name: `setting` is what the engine's setting `model` calls them."""
+    """Weights by name: `setting` is what the engine's setting `model` calls them; a speech engine has none."""
 
     name: str
     engine: str
@@ -204,7 +204,7 @@ _MOONSHINE = Model(
 _KOKORO = Model(
     "kokoro",
     "kokoro",
-    "kokoro",
+    "",
     "Kokoro 82M: 28 English and 3 Spanish voices to speak with, for onnxruntime",
     "Apache-2.0 (hexgrad)",
     "https://huggingface.co/hexgrad/Kokoro-82M",
