@@ -180,7 +180,9 @@ def test_attacks_by_gradient_stand_in_the_runs_table_1(tmp_path, capsys):
     assert main(["robustness", str(done.folder), "--difficulty", "published", "--table", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     (table,) = [one for one in told["tables"] if one["id"] == "table_1"]
-    rows = {row["recognizer"]: row for row in (dict(zip(table["names"], r, strict=True)) for r in table["rows"])}
+    rows = {
+        row["recognizer"]: row for row in (dict(zip(table["names"], r, strict=True)) for r in table["rows"])
+    }
     mine, other = rows["mine"], rows["other"]
     assert mine["Adv (US)"] > 0
     assert mine["Adv (US)_low"] <= mine["Adv (US)"] <= mine["Adv (US)_high"]

