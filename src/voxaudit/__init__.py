@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from voxaudit.audits.disfluent.audit import disfluent as disfluent
     from voxaudit.audits.disparity.audit import disparity as disparity
     from voxaudit.audits.hallucination.audit import hallucination as hallucination
+    from voxaudit.audits.keywords.audit import keywords as keywords
     from voxaudit.audits.localize.audit import localize as localize
     from voxaudit.audits.parity.audit import parity as parity
     from voxaudit.audits.power.audit import power as power
     from voxaudit.audits.quality.audit import quality as quality
+    from voxaudit.audits.references.audit import references as references
     from voxaudit.audits.robustness.audit import robustness as robustness
     from voxaudit.audits.score.audit import score_files as score_files
     from voxaudit.audits.sequential.audit import sequential as sequential
@@ -64,6 +66,7 @@ _HOMES = {
     "disfluent": "voxaudit.audits.disfluent.audit",
     "disparity": "voxaudit.audits.disparity.audit",
     "hallucination": "voxaudit.audits.hallucination.audit",
+    "keywords": "voxaudit.audits.keywords.audit",
     "load_config": "voxaudit.config",
     "localize": "voxaudit.audits.localize.audit",
     "make_recognizer": "voxaudit.recognize",
@@ -73,6 +76,7 @@ _HOMES = {
     "power": "voxaudit.audits.power.audit",
     "quality": "voxaudit.audits.quality.audit",
     "read_corpus": "voxaudit.corpus",
+    "references": "voxaudit.audits.references.audit",
     "robustness": "voxaudit.audits.robustness.audit",
     "run_audit": "voxaudit.pipeline",
     "run_trials": "voxaudit.run",

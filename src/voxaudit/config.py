@@ -44,6 +44,11 @@ class CorpusConfig:
     where: tuple[str, ...] = option((), "clauses that choose utterances, such as accent!=american")
     skip_bad_rows: bool = option(False, "leave bad rows out instead of stopping")
     speak: bool = option(False, "in the role synthetic only, without a path: read the texts aloud")
+    change: str | None = option(
+        None,
+        "with speak: one property that every voice is heard with both ways (pitch, rate, accent)",
+        unset="none",
+    )
 
 
 BOUNDS = ("point", "lower", "upper")
@@ -57,6 +62,9 @@ GATES: dict[str, tuple[str, ...]] = {
     "max_failures": ("point",),
     "silence_words_per_minute": BOUNDS,
     "unsupported_words_per_minute": BOUNDS,
+    "hallucinated_words_per_minute": BOUNDS,
+    "keyword_error_rate": BOUNDS,
+    "serious_error_rate": BOUNDS,
     "differential": ("point",),
 }
 """The gates with a limit, and the bounds each can be judged by, the usual one first. `docs/report.md` explains them."""
@@ -143,6 +151,9 @@ class AuditConfig:
     out: Path = option(meaning="the run's folder", unset="runs/ and the name of this file")
     options: RunOptions = RunOptions()
     normalizer: str = option("basic", "how texts are made alike (`voxaudit list normalizers`)")
+    keywords: Path | None = option(
+        None, "a file of your own words and phrases that matter, one per line", unset="none"
+    )
     corpora: tuple[CorpusConfig, ...] = ()
     sources: dict[str, Path] = field(default_factory=dict)
     given: dict[str, str] = option({}, "audio made elsewhere: scenario id = folder or manifest")
@@ -171,7 +182,7 @@ SECTIONS: dict[str, Mapping[str, Option]] = {
         **{name: one for name, one in options_of(RunOptions).items() if "toml" in one.places},
     },
     "limits": options_of(Limits),
-    "score": {"normalizer": _AUDIT["normalizer"]},
+    "score": {name: _AUDIT[name] for name in ("normalizer", "keywords")},
     "stutter": options_of(StutterConfig),
 }
 """The sections of `audit.toml` with fixed keys, and what each key takes."""
@@ -397,7 +408,7 @@ def _corpora(document: Mapping[str, Any], path: Path) -> list[CorpusConfig]:
     return [read[clean], *read[:clean], *read[clean + 1 :]]
 
 
-IN_A_ROLE = ("role", "baseline", "speak")
+IN_A_ROLE = ("role", "baseline", "speak", "change")
 """What only further corpora have."""
 _NAME = re.compile(r"[\w.+-]([\w .+-]{0,58}[\w.+-])?")
 """What a corpus may be called: it stands before ids, and in tables."""
@@ -412,6 +423,8 @@ def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
         raise VoxauditError(f"{path}: corpus.{alone[0]} is for further corpora, [[corpora]]")
     if config.speak and (config.role != "synthetic" or config.path is not None):
         raise VoxauditError(f'{path}: {section}: speak is for role = "synthetic" without a path')
+    if config.change is not None and not config.speak:
+        raise VoxauditError(f"{path}: {section}: change goes with speak = true")
     if config.path is None and not config.speak:
         raise VoxauditError(f"{path}: [{section}] needs a path")
     if config.baseline is not None and config.role is None:
@@ -495,6 +508,7 @@ _EXAMPLES = {
     "publish": '"s3://bucket/folder"',
     "dose": "[0, 5, 10, 20]",
     "memory": "8",
+    "keywords": '"terms.txt"',
 }
 """What is shown for keys that are not for everybody."""
 
@@ -559,7 +573,7 @@ use = ["quick"]  # suites and scenario ids, such as "gaussian_noise:3"; clean sp
 [score]
 {_keys("score")}
 
-# Can people who stutter use it? Some utterances are made to stutter and heard again; needs the extra `embeddings`.
+# Can people who stutter use it? Some utterances are made to stutter and heard again.
 # [stutter]
 {_keys("stutter", commented=True)}
 

@@ -29,6 +29,7 @@ from voxaudit.run.folder import published_files, read_config, write_config
 from voxaudit.run.runner import make_plan
 from voxaudit.score.normalize import normalizer
 from voxaudit.score.run import score_run
+from voxaudit.score.weight import read_terms
 
 STUTTER = "stutter"
 """Where in a run's folder the stutter audit is; the report looks for it there."""
@@ -66,6 +67,7 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
     """
     options = RunOptions.of(config.options, **given)
     normalizer(config.normalizer)  # a misspelt name is said now, not after hours of listening
+    terms = read_terms(config.keywords) if config.keywords is not None else ()
     if options.publish is not None:
         require(options.publish)
     inputs = read_inputs(config)
@@ -79,7 +81,9 @@ def run_audit(config: AuditConfig, **given: Any) -> Audit:
         options=options,
         publish=None,  # with the report, when that is written
     )
-    write_config(run.folder, {**read_config(run.folder), "baseline": inputs.baseline})
+    write_config(
+        run.folder, {**read_config(run.folder), "baseline": inputs.baseline, "keywords": list(terms)}
+    )
     score_run(run, config.normalizer, progress=options.progress)
     if config.stutter is not None:
         _stuttered(config, config.stutter, inputs, options)
@@ -183,7 +187,7 @@ def read_inputs(config: AuditConfig) -> Inputs:
         if one.role is not None:
             check_role(one.role)
     # Transcripts from files need no audio: somebody with a vendor's transcripts has none.
-    recognizers = _recognizers(config)
+    recognizers = recognizers_of(config)
     heard = not all(isinstance(one, AnswersById) for one in recognizers.values())
     several = bool(config.corpora)
     clean = [
@@ -236,7 +240,8 @@ def _languages(corpus: Corpus) -> list[str]:
     return [] if known is None else known.drop_nulls().unique().sort().to_list()
 
 
-def _recognizers(config: AuditConfig) -> dict[str, Recognizer]:
+def recognizers_of(config: AuditConfig) -> dict[str, Recognizer]:
+    """Return the recognizers that `audit.toml` names; paths in it are looked for beside it."""
     return {
         name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
         for name, settings in config.recognizers.items()
@@ -264,7 +269,7 @@ def _read(config: CorpusConfig, *, rename: bool, check_audio: bool) -> Corpus:
 
 def _spoken(config: CorpusConfig, clean: list[Corpus], folder: Path) -> Corpus:
     """Return the clean corpora's texts read aloud: of the language that was named, else of the first corpus's."""
-    from voxaudit.speak.texts import speak_texts, voices_of
+    from voxaudit.speak.texts import MOST_CLIPS, matched_voices, speak_texts, voices_of
 
     wanted = config.language or next(iter(_languages(clean[0])), None)
     texts = [
@@ -274,5 +279,10 @@ def _spoken(config: CorpusConfig, clean: list[Corpus], folder: Path) -> Corpus:
         for text in corpus.table["text"].drop_nulls().to_list()
     ]
     name = config.name or "synthetic"
-    spoken = read_corpus(speak_texts(texts, folder / name, voices=voices_of(wanted)), name=name)
+    voices, about = (
+        (voices_of(wanted), ()) if config.change is None else matched_voices(config.change, wanted)
+    )
+    if about:  # every voice reads the same texts, both ways
+        texts = list(dict.fromkeys(texts))[: MOST_CLIPS // len(voices)]
+    spoken = read_corpus(speak_texts(texts, folder / name, voices=voices, about=about), name=name)
     return labeled(spoken, wanted, rename=True)

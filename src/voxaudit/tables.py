@@ -23,8 +23,9 @@ OTHER_NAMES = {
     "transformation": "perturbation",
     "theta": "setting",
     "dataset": "corpus",
+    "locale": "language",
 }
-"""Columns of AequeVox's published tables, and what they are called here."""
+"""Columns of published tables (AequeVox, calls heard by services), and what they are called here."""
 
 DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 """What reading a table can raise; a damaged Parquet file makes polars panic, too."""
@@ -145,7 +146,7 @@ def require_single(names: pl.Series, where: str | Path) -> None:
 
 
 def own_names(table: Frame) -> Frame:
-    """Return a table of AequeVox's under our names of columns; a column that is there under both is left alone."""
+    """Return a published table under our names of columns; a column that is there under both is left alone."""
     there = set(table.collect_schema().names())
     return table.rename({old: new for old, new in OTHER_NAMES.items() if old in there and new not in there})
 

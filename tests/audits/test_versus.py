@@ -213,14 +213,15 @@ def test_transcripts_are_scored_and_any_form_of_a_table_will_do(tmp_path):
         for name, text in wrong.items()
         for n in range(9)
     ]
-    rows.append({**rows[0], "utterance": "lost", "text": None})
+    rows = [{**row, "failure": ""} for row in rows]
+    rows.append({**rows[0], "utterance": "lost", "failure": "timed out"})
     table = pl.DataFrame(rows)
     answer = versus(table)
     assert answer.finding("versus/theirs/clean/wer").estimate == pytest.approx(2 / 5)
     assert answer.finding("versus/ours/theirs/clean/wer_difference").estimate == pytest.approx(-2 / 5)
     notes = {note.code: note.text for note in answer.notes}
-    assert notes["normalizer"].endswith("basic@1")
-    assert notes["unscored"].startswith("1 row ")
+    assert notes["normalizer"].endswith("spoken-en@1")
+    assert notes["failures"].startswith("1 answer ")
     table.write_csv(tmp_path / "heard.csv")
     assert versus(tmp_path / "heard.csv").findings[1:] != ()
     assert [one.sentence for one in versus(tmp_path / "heard.csv").findings] == [
@@ -231,6 +232,91 @@ def test_transcripts_are_scored_and_any_form_of_a_table_will_do(tmp_path):
     other = table.rename({"text": "hypothesis", "speaker": "client"})
     given = versus(other, columns={"text": "hypothesis", "speaker": "client"})
     assert [one.sentence for one in given.findings] == [one.sentence for one in answer.findings]
+
+
+def told(texts, **more):
+    """Return one long table: what recognizers wrote for eight speakers, two utterances each, and a silent clip."""
+    rows = []
+    for speaker in range(8):
+        for number, said in enumerate(("My code is CN 734.", "Turn the lamp off, please.", "")):
+            for name, own in texts.items():
+                about = {"utterance": f"{speaker}-{number}", "speaker": f"s{speaker}", "reference": said}
+                rows.append(
+                    {
+                        **about,
+                        "recognizer": name,
+                        "text": own[number],
+                        "latency_ms": 100.0 * len(name),
+                        **more,
+                    }
+                )
+    return pl.DataFrame(rows)
+
+
+WROTE = {
+    "ours": ("my code is c n seven three four", "turn the lamp off please", ""),
+    "theirs": ("my code is cn 735", "", "thank you"),
+}
+
+
+def test_transcripts_tell_more_than_the_wer_and_silent_clips_count():
+    answer = versus(told(WROTE, cost=0.001))
+    rows = {row["recognizer"]: row for row in answer.tables["services"].to_dicts()}
+    assert (rows["ours"]["wer"], rows["ours"]["serious"], rows["ours"]["empty"]) == (0.0, 0.0, 0.0)
+    # 1 wrong digit of 8 words, 5 lost words, 2 words where nobody speaks
+    assert rows["theirs"]["wer"] == pytest.approx((1 + 5 + 2) / 13)
+    assert rows["theirs"]["serious"] == pytest.approx(1.0)
+    assert rows["theirs"]["empty"] == pytest.approx(1 / 3)
+    assert (rows["ours"]["p50"], rows["theirs"]["p95"]) == pytest.approx((0.4, 0.6))
+    assert rows["ours"]["cost"] == pytest.approx(1.0)
+    assert {note.code for note in answer.notes} >= {"silent", "normalizer"}
+    assert [figure.id for figure in answer.figures] == ["differences", "waiting", "cost"]
+    assert "ours" in answer.figure("waiting").alt
+
+
+def test_one_table_of_what_was_said_and_one_for_each_recognizer(tmp_path, capsys):
+    table = told(WROTE)
+    paths = [str(tmp_path / f"{name}.csv") for name in ("said", "ours", "theirs")]
+    table.select("utterance", "speaker", "reference").unique(maintain_order=True).write_csv(paths[0])
+    for name, path in zip(("ours", "theirs"), paths[1:], strict=True):
+        own = table.filter(pl.col("recognizer") == name).select("utterance", "text", "latency_ms")
+        pl.concat([own, own[:1].with_columns(utterance=pl.lit("else"))]).write_csv(path)
+    together = versus(paths)
+    assert [(one.id, one.estimate) for one in together.findings] == [
+        (one.id, one.estimate) for one in versus(table).findings
+    ]
+    assert "2 answers to utterances" in next(note.text for note in together.notes if note.code == "unscored")
+    assert main(["versus", *paths, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["findings"][0]["recognizer"] == "ours"
+
+
+def test_every_language_is_answered_by_itself_and_shares_the_level():
+    english = told(WROTE, language="en-US")
+    spanish = told({"ours": ("", "no", ""), "late": ("", "sí", "")}, language="es-MX").with_columns(
+        utterance="es" + pl.col("utterance"), speaker="es" + pl.col("speaker")
+    )
+    answer = versus(pl.concat([english, spanish]), by="language")
+    best = answer.finding("versus/en-US/best")
+    assert (best.language, best.recognizer) == ("en-US", "ours")
+    assert answer.finding("versus/es-MX/best").sentence.startswith("language es-MX: ")
+    assert answer.detail["en-US"].alpha == pytest.approx(0.025)
+    assert answer.tables["ranking"].select("language", "recognizer").rows()[::2] == [
+        ("en-US", "ours"),
+        ("es-MX", "ours"),
+    ]
+    assert set(answer.tables["services"]["language"]) == {"en-US", "es-MX"}
+
+
+def test_repeated_answers_say_how_much_a_recognizer_varies_by_itself():
+    again = {**WROTE, "ours": ("my code is c n seven three four", "turn the lamp of please", "")}
+    answer = versus(pl.concat([told(WROTE), told(again)]))
+    assert answer.finding("versus/ours/clean/wer").estimate == 0.0  # the first answer counts
+    rows = {row["recognizer"]: row for row in answer.tables["services"].to_dicts()}
+    assert rows["theirs"]["repeats"] == 2
+    assert (rows["theirs"]["repeat_sd"], rows["theirs"]["changed"]) == (0.0, 0.0)
+    assert rows["ours"]["repeat_sd"] == pytest.approx((1 / 13) / 2**0.5)
+    assert rows["ours"]["changed"] == pytest.approx(1 / 3)
+    assert rows["theirs"]["speakers_se"] is not None
 
 
 def test_filters_and_attributes_that_cannot_be_compared():

@@ -19,7 +19,7 @@ from voxaudit.perturb.sources import (
     reopen_sources,
 )
 from voxaudit.perturb.sources.builtin import TALKERS
-from voxaudit.perturb.sources.cut import Kept, cut
+from voxaudit.perturb.sources.cut import Kept, cut, made_once
 from voxaudit.perturb.sources.recordings import Clip, Recordings
 
 
@@ -75,6 +75,29 @@ def test_kept_clips_stay_within_their_bytes():
     assert made == [*range(10), 0]
     with pytest.raises(ValueError, match="read-only"):
         kept.get(0, lambda: maker(0))[0] = 1
+
+
+def test_a_clip_made_by_formula_is_made_once_and_again_where_the_file_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path))
+    made = []
+
+    def maker():
+        made.append(1)
+        return np.arange(100, dtype=np.float32)
+
+    for _ in range(3):
+        assert list(made_once("café-1", maker)) == list(range(100))
+    assert len(made) == 1
+    (file,) = (tmp_path / "clips").iterdir()
+    whole = file.read_bytes()
+    object_array = tmp_path / "object.npy"
+    np.save(object_array, np.array([{}], object), allow_pickle=True)
+    for damaged in (b"", whole[:200], b"\x80\x04.", object_array.read_bytes()):
+        file.write_bytes(damaged)
+        assert list(made_once("café-1", maker)) == list(range(100))
+        assert file.read_bytes() == whole
+    monkeypatch.setenv("VOXAUDIT_CACHE", str(file))  # a file in the place of the folder: nothing can be kept
+    assert list(made_once("café-1", maker)) == list(range(100))
 
 
 def test_a_long_recording_is_read_in_pieces(tmp_path):

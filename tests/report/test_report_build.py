@@ -38,7 +38,7 @@ def test_the_chapters_stand_in_their_order_and_say_the_headlines(make_run, drops
     document = build_report(run, attributes=["accent"])
     assert [chapter.id for chapter in document.chapters] == [
         *("accuracy", "versus", "robustness", "disparity", "parity", "differential", "localize"),
-        *("hallucination", "cases", "reproduce"),
+        *("hallucination", "keywords", "cases", "reproduce"),
     ]
     found = written(document, run.folder, validate)
     assert len({one["id"] for one in found["findings"]}) == len(found["findings"])

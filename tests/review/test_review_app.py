@@ -32,7 +32,7 @@ from voxaudit.review.app import (
 from voxaudit.review.cases import Filters, Sound, Trials, trial_id, trial_keys
 from voxaudit.review.store import LabelStore
 from voxaudit.review.web import HttpError, Request, asset
-from voxaudit.run.folder import open_run
+from voxaudit.run.folder import open_run, read_config, write_config
 from voxaudit.score.run import score_run
 
 
@@ -139,6 +139,28 @@ def test_without_references_cases_come_by_how_much_recognizers_disagree(tmp_path
     case = get(app, "/api/case", source="trials", id=page[4]["id"])
     other = {"alpha": "turn the light off", "beta": "turn the light on"}[page[4]["recognizer"]]
     assert [one["heard"] for one in case["heard_by_others"]] == [other]
+
+
+def test_references_in_doubt_are_a_kind_of_error_of_their_own(tmp_path):
+    run = write_run(tmp_path / "run")
+    texts = pl.read_parquet(run / "transcripts.parquet")
+    # A third recognizer, and two of three hear another word than the reference of u0 has.
+    third = texts.filter(pl.col("recognizer") == "alpha").with_columns(recognizer=pl.lit("gamma"))
+    other = (pl.col("utterance") == "u0") & (pl.col("scenario") == "clean") & (pl.col("recognizer") != "beta")
+    texts = pl.concat([texts, third]).with_columns(
+        text=pl.when(other).then(pl.lit("turn the lamp on")).otherwise("text")
+    )
+    texts.write_parquet(run / "transcripts.parquet")
+    config = read_config(run)
+    write_config(run, {**config, "recognizers": {name: {} for name in ("alpha", "beta", "gamma")}})
+    score_run(open_run(run))
+    app = ReviewApp(run)
+    assert "reference" in get(app, "/api/about")["sources"]["trials"]["errors"]
+    page = get(app, "/api/cases", source="trials", error="reference", size="48")["cases"]
+    assert {(one["utterance"], one["scenario"]) for one in page} == {("u0", "clean")}
+    assert len(page) == 3
+    case = get(app, "/api/case", source="trials", id=page[0]["id"])
+    assert len(case["heard_by_others"]) == 2
 
 
 def test_one_recognizer_without_references_disagrees_with_what_it_heard_in_clean_speech(tmp_path):

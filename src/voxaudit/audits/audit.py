@@ -80,8 +80,12 @@ OPTIONS: dict[str, Option] = {
 }
 """The options that several audits share. An audit's own are declared beside it, under names that are not here."""
 
-FILTERS = ("recognizer", "scenario", "corpus", "language", "where", "columns")
-"""The options that choose rows: every audit of scores takes them and passes them to `Scores.of`."""
+FILTERS = {
+    **dict.fromkeys(("recognizer", "scenario", "corpus", "language"), "Names"),
+    "where": "Sequence[str]",
+    "columns": "Mapping[str, str] | None",
+}
+"""The options that choose rows, with their types: every audit of scores takes them and passes them to `Scores.of`."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,8 @@ _BUILT_IN = (
     "differential",
     "localize",
     "hallucination",
+    "keywords",
+    "references",
     "stutter",
     "disfluent",
     "attack",
@@ -190,7 +196,9 @@ def asks(
     """
 
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
-        signature = inspect.signature(function)
+        plain = inspect.signature(function)
+        signature = _with_filters(plain)
+        filtered = signature is not plain
         # How fast and how patiently it is heard changes no answer.
         unasked = {*_run_options(signature), "options"} - {"seed"}
 
@@ -198,10 +206,9 @@ def asks(
         def asked(*args: P.args, **kwargs: P.kwargs) -> Answer:
             from voxaudit.answer import command_line, with_command
 
+            known = {key: value for key, value in kwargs.items() if key in signature.parameters}
+            bound = signature.bind(*args, **(kwargs if filtered else known))
             answer = function(*args, **kwargs)
-            bound = signature.bind(
-                *args, **{key: v for key, v in kwargs.items() if key in signature.parameters}
-            )
             bound.apply_defaults()
             given = list(bound.arguments.items())
             arguments = {key: value for key, value in given[sources:] if _plain(value) and key not in unasked}
@@ -224,9 +231,24 @@ def asks(
             question = {key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()}
             return with_command(replace(answer, question={**question, **answer.question}), line)
 
+        asked.__signature__ = signature  # type: ignore[attr-defined]
         return asked
 
     return decorate
+
+
+def _with_filters(signature: inspect.Signature) -> inspect.Signature:
+    """Name the filters in the place of `**filters`: they are then shown, checked, and flags of the command."""
+    own = [one for one in signature.parameters.values() if one.name != "filters"]
+    if len(own) == len(signature.parameters):
+        return signature
+    filters = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=() if name == "where" else None, annotation=kind
+        )
+        for name, kind in FILTERS.items()
+    ]
+    return signature.replace(parameters=[*own, *filters])
 
 
 def _run_options(signature: inspect.Signature) -> tuple[str, ...]:

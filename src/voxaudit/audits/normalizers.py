@@ -1,18 +1,19 @@
-"""How much the choice of a normalizer decides, said where it is more than a fifth of the word error rate."""
+"""Normalizers in audits: each row by its language, and how much the choice decides where that is more than a fifth."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars as pl
 
-from voxaudit.answer import Finding, finding_id
+from voxaudit.answer import Finding, Note, finding_id
 from voxaudit.audits.scores import Scores, Transcripts
-from voxaudit.corpus import base_language
+from voxaudit.corpus.languages import base_language
 from voxaudit.perturb import CLEAN
 from voxaudit.score.compare import LARGE_CHANGE, NormalizerRate, disagreement, normalizer_sensitivity
-from voxaudit.score.normalize import NORMALIZERS, language_of
-from voxaudit.wording import percent
+from voxaudit.score.normalize import NORMALIZERS, Normalizer, language_of, normalize_column, normalizer
+from voxaudit.wording import listed, percent
 
 ROWS = 2_000
 """Trials of a run on which normalizers are compared: OpenAI's takes a second for every 5,000 texts."""
@@ -56,8 +57,8 @@ def run_sensitivity(scores: Scores) -> list[Finding]:
     names = scores.scenarios
     where = CLEAN if CLEAN in names else names[0] if names else None
     corpus = scores.run.corpus
-    spoken = corpus["language"].drop_nulls().unique().to_list() if "language" in corpus.columns else []
-    codes = {base_language(str(language)) for language in spoken} or {"en"}
+    tags = corpus["language"].drop_nulls().unique().to_list() if "language" in corpus.columns else []
+    codes = {base_language(str(language)) for language in tags} or {"en"}
     among = [rule for rule in NORMALIZERS.values() if language_of(rule) in (None, *codes)]
     texts = texts.filter(pl.col("scenario") == where) if where else texts
     rows = texts.select("reference", "text").collect()
@@ -67,4 +68,39 @@ def run_sensitivity(scores: Scores) -> list[Finding]:
     chosen = str(scores.run.config.get("normalizer", "basic")).partition("@")[0]
     return normalizer_finding(
         "accuracy", normalizer_sensitivity(rows["reference"], rows["text"], chosen, among)
+    )
+
+
+def language_codes(frame: pl.DataFrame) -> pl.Series:
+    """Return the language of every row without its region, English where none is named."""
+    if "language" not in frame.columns:
+        return pl.Series("code", ["en"]).new_from_index(0, frame.height)
+    tags = frame["language"].cast(pl.String).fill_null("en")
+    codes = {tag: base_language(tag) for tag in tags.unique().to_list()}
+    return tags.replace_strict(codes, return_dtype=pl.String).alias("code")
+
+
+def spoken(
+    frame: pl.DataFrame, columns: Sequence[str], chosen: str | None = None
+) -> tuple[list[pl.Series], Note]:
+    """Return columns of texts normalized, and which rules were used: one that is named, else those of each language.
+
+    Without one a language has its spoken form (`spoken-en`), else `basic`.
+    """
+    codes = language_codes(frame)
+    rules: dict[str, Normalizer] = {
+        code: normalizer(chosen or (f"spoken-{code}" if f"spoken-{code}" in NORMALIZERS else "basic"))
+        for code in codes.unique(maintain_order=True).to_list()
+    }
+    used = list(dict.fromkeys(rule.id for rule in rules.values()))
+    rows = pl.Series(np.arange(frame.height))
+    parts = []
+    for code, rule in rules.items():
+        own = frame.filter(codes == code)
+        texts = {name: normalize_column(own[name].cast(pl.String), rule) for name in columns}
+        parts.append(pl.DataFrame({"row": rows.filter(codes == code), **texts}))
+    done = pl.concat(parts).sort("row") if parts else pl.DataFrame(schema=dict.fromkeys(columns, pl.String))
+    text = f"texts were made alike with the normalizer{'s' if len(used) > 1 else ''} {listed(used)}"
+    return [done[name] for name in columns], Note(
+        "normalizer", text, {"normalizers": used}, see=("normalizer",)
     )

@@ -59,6 +59,7 @@ _KNOWN = {
     *SCORE_COLUMNS,
     *DRAWS,
     *ALL_MEASURES,
+    *("seconds", "latency_ms", "failure", "confidence", "word_times", "trace"),
     "errors",
     "corpus",
     "language",
@@ -68,7 +69,7 @@ _KNOWN = {
 }
 
 
-class Filters(TypedDict, total=False):
+class Rows(TypedDict, total=False):
     """Which rows are asked about: names to keep, and clauses such as `age>=18`, all of which must hold."""
 
     recognizer: Names
@@ -76,6 +77,15 @@ class Filters(TypedDict, total=False):
     corpus: Names
     language: Names
     where: Sequence[str]
+
+
+class Filters(Rows, total=False):
+    """What every audit of scores takes: which rows, and which column of a table is which ({ours: theirs}).
+
+    An audit declares `**filters: Unpack[Filters]`; `asks` shows them in its signature.
+    """
+
+    columns: Mapping[str, str] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +111,7 @@ class Scores:
         *,
         columns: Mapping[str, str] | None = None,
         texts: bool = False,
-        **asked: Unpack[Filters],
+        **asked: Unpack[Rows],
     ) -> Scores:
         """Read scores and keep the rows that are asked about.
 
@@ -128,7 +138,7 @@ class Scores:
             read = replace(read, frame=renamed(read.frame, columns, read.where))
         return read.select(**asked)
 
-    def select(self, **asked: Unpack[Filters]) -> Scores:
+    def select(self, **asked: Unpack[Rows]) -> Scores:
         """Return the rows that are asked about; a name that no row has raises one line."""
         names, clauses = _choices(asked)
         frame, notes = self.frame, []
@@ -415,18 +425,20 @@ class Transcripts:
         source: Source,
         *,
         columns: Mapping[str, str] | None = None,
-        **asked: Unpack[Filters],
+        more: Sequence[str] = (),
+        **asked: Unpack[Rows],
     ) -> Transcripts:
         """Open transcripts and keep the rows that are asked about, as `Scores.of` does.
 
         `scenario` names disturbed scenarios: clean speech, which they are compared with, always stays. A table of
-        something else is opened, too; `require` says what it lacks.
+        something else is opened, too; `require` says what it lacks. `more` names further columns of a run's
+        transcripts; `failure` is kept, in a table as well, where it is among them.
 
         >>> table = {"utterance": [1], "scenario": ["clean"], "recognizer": ["a"], "text": ["yes"], "age": [30]}
         >>> Transcripts.of(pl.DataFrame(table), where=["age>=18"]).collect("utterance", "text").row(0)
         ('1', 'yes')
         """
-        read = _opened(source)
+        read = _opened(source, more)
         if columns:
             lazy = renamed(read.lazy, columns, read.where)
             read = replace(read, lazy=lazy, names=tuple(lazy.collect_schema().names()))
@@ -527,7 +539,24 @@ def _run_of(source: Source) -> Source:
     return open_run(source) if not isinstance(source, Run) and is_run(source) else source
 
 
-def _opened(source: Source) -> Transcripts:
+def read_trials(
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+    more: Sequence[str] = (),
+    **asked: Unpack[Rows],
+) -> Scores:
+    """Return trials for audits that ask about single answers, with durations: one recognizer and clean speech where a
+    table names none.
+    """
+    opened = Transcripts.of(source, columns=columns, more=more)
+    usual = {"scenario": CLEAN, "recognizer": "recognizer"}
+    missing = {name: pl.lit(value) for name, value in usual.items() if name not in opened.names}
+    opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
+    return opened.require("utterance").scores().select(**asked).with_durations()
+
+
+def _opened(source: Source, more: Sequence[str] = ()) -> Transcripts:
     if isinstance(source, Transcripts):
         return source
     if isinstance(source, list | tuple):
@@ -546,9 +575,11 @@ def _opened(source: Source) -> Transcripts:
     source = _run_of(source)
     if isinstance(source, Run):
         about = about_utterances(source.corpus)
-        lazy = answered(source.scan("transcripts")).select(KEYS)
-        lazy = lazy.join(about.lazy(), on="utterance", how="left", maintain_order="left")
-        names = (*KEYS, *about.columns[1:])
+        lazy = answered(source.scan("transcripts"), keep="failure" in more)
+        there = lazy.collect_schema().names()
+        own = [*KEYS, *(name for name in more if name in there)]
+        lazy = lazy.select(own).join(about.lazy(), on="utterance", how="left", maintain_order="left")
+        names = (*own, *about.columns[1:])
         return Transcripts(lazy, names, str(source.folder), source, source.folder)
     where, folder = "table", None
     if isinstance(source, str | Path):
@@ -564,7 +595,7 @@ def _opened(source: Source) -> Transcripts:
         lazy = read_table(path, strings=plain).lazy() if whole else scan_table(path, {})
     else:
         lazy = source if isinstance(source, pl.LazyFrame) else as_frame(source).lazy()
-    lazy = answered(own_names(lazy))
+    lazy = answered(own_names(lazy), keep="failure" in more)
     return Transcripts(lazy, tuple(lazy.collect_schema().names()), where, None, folder)
 
 
@@ -640,12 +671,15 @@ def about_utterances(corpus: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def answered(table: Frame) -> Frame:
-    """Return transcripts whose text is null where a column `failure` says that the recognizer failed; without it."""
+def answered(table: Frame, *, keep: bool = False) -> Frame:
+    """Return transcripts whose text is null where a column `failure` says that the recognizer failed; without it,
+    unless it is to be kept.
+    """
     if not {"failure", "text"} <= set(table.collect_schema().names()):
         return table
     failed = pl.col("failure").cast(pl.String).fill_null("") != ""
-    return table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text")).drop("failure")
+    table = table.with_columns(pl.when(~failed).then(pl.col("text")).alias("text"))
+    return table if keep else table.drop("failure")
 
 
 def _together(parts: Sequence[Scores]) -> Scores:

@@ -231,7 +231,7 @@ def resampled_length(samples: int, source: int, target: int) -> int:
     return -(-samples * target // source)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)  # all of Speech Robust Bench's; the largest have 2 MB at 16 kHz
 def _sinc_taps(down: int, up: int) -> tuple[NDArray[np.float64], int]:
     """Return the taps of `g` on the grid of `down * up` steps, and the output index of their center."""
     # On that grid x[i] lies at i * up and y[n] at n * down. Zeros in front put the center on a y.
@@ -282,7 +282,7 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
         np.multiply(piece, window, out=heard[: len(piece)])
         spectrum, phase = _vocode(rfft(heard, axis=1), frame - first, (position - frame)[:, None], phase)
         _overlap_add(total[start:], irfft(spectrum, axis=1) * window)
-        _overlap_add(weight[start:], np.broadcast_to(window**2, (len(position), WINDOW)))
+    _overlap_add(weight, np.broadcast_to(window**2, (count, WINDOW)))
     length = round(len(samples) / tempo)
     inside = slice(WINDOW // 2, WINDOW // 2 + length)
     # The window acts on the way in and out: divided by the sum of its squares (Griffin and Lim 1984).

@@ -22,8 +22,12 @@ MEASURES = {
     "max_failures": ("accuracy", "failures"),
     "silence_words_per_minute": ("hallucination", "silence_words_per_minute"),
     "unsupported_words_per_minute": ("hallucination", "unsupported_words_per_minute"),
+    "hallucinated_words_per_minute": ("hallucination", "*_words_per_minute"),
+    "keyword_error_rate": ("keywords", "keyword_error_rate"),
+    "serious_error_rate": ("keywords", "serious_error_rate"),
 }
-"""Gates of single recognizers, and the finding that each looks at: audit and measure."""
+"""Gates of single recognizers, and the finding that each looks at: audit and measure; of several that a `*` stands for,
+the largest."""
 
 ABSENT = {
     "clean_wer": "there is no error rate on clean speech",
@@ -33,6 +37,9 @@ ABSENT = {
     "max_failures": "nothing was heard",
     "silence_words_per_minute": "there is no audio without speech; use the scenario `silence`",
     "unsupported_words_per_minute": "there are neither references nor two recognizers",
+    "hallucinated_words_per_minute": "the length of the recordings is not known",
+    "keyword_error_rate": "no keyword was said whose words are known",
+    "serious_error_rate": "there are no references",
     "differential": "no attribute was named whose groups could be compared",
 }
 """Why there is no finding to look at."""
@@ -109,7 +116,9 @@ def _recognizer(
 ) -> GateResult:
     id_ = f"{kind}/{name}"
     audit, measure = MEASURES[kind]
-    finding = next((one for one in findings if _is(one, audit, measure) and one.recognizer == name), None)
+    own = [one for one in findings if _is(one, audit, measure) and one.recognizer == name]
+    finding = max(own, key=lambda one: one.estimate or 0.0) if measure.startswith("*") and own else None
+    finding = finding or next(iter(own), None)
     if finding is None:
         return _cannot(id_, f"{name}: {kind} cannot be judged: {why.get(audit, ABSENT[kind])}", gate.limit)
     if finding.verdict == "refused":
@@ -136,7 +145,8 @@ def _recognizer(
 
 def _is(finding: Finding, audit: str, measure: str) -> bool:
     """Say whether a finding is the one that a gate looks at: a rate is that of everybody on clean speech."""
-    if finding.audit != audit or finding.measure != measure:
+    fits = finding.measure.endswith(measure[1:]) if measure.startswith("*") else finding.measure == measure
+    if finding.audit != audit or not fits:
         return False
     return measure != "wer" or (finding.attribute is None and finding.scenario == "clean")
 

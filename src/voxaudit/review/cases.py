@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +13,15 @@ from typing import Any, Protocol
 import polars as pl
 
 from voxaudit.audio import Audio, read
+from voxaudit.audits.heard import ASKED
+from voxaudit.audits.references.audit import FEWEST, doubted_utterances
+from voxaudit.audits.scores import Transcripts
 from voxaudit.audits.stutter.folder import QUEUE
 from voxaudit.corpus import Utterance
 from voxaudit.corpus.base import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN, parse_scenario
 from voxaudit.perturb.sources import reopen_sources
-from voxaudit.perturb.stutter import Chain, Edit
-from voxaudit.perturb.stutter.checks import describe_event
 from voxaudit.perturb.stutter.recordings import Replay, read_recordings
 from voxaudit.run.folder import Run
 from voxaudit.score.align import align_words, word_counts
@@ -28,7 +29,9 @@ from voxaudit.score.faults import KINDS, SEVERITIES
 from voxaudit.score.normalize import normalize_column, normalizer
 from voxaudit.tables import collect
 
-ERRORS = ("any", "substitutions", "deletions", "insertions", "empty", "failed")
+DOUBT = "reference"
+"""The kind of error that is perhaps the reference's: most recognizers agree against it."""
+ERRORS = ("any", "substitutions", "deletions", "insertions", "empty", "failed", DOUBT)
 SORTS = ("wer", "excess", "disagreement", "order")
 """Orders of the trials of a run: those that it has numbers for are offered, the first unless another is asked for."""
 PAGE = 25
@@ -240,6 +243,13 @@ class Trials:
         return {one.id: one for one in Corpus("run", "run", self._run.corpus)}
 
     @cached_property
+    def _doubted(self) -> list[str]:
+        """The utterances whose reference most recognizers contradict; none where fewer than three heard them."""
+        if len(self._run.config.get("recognizers", ())) < FEWEST:
+            return []
+        return doubted_utterances(Transcripts.of(self._run, scenario=[CLEAN], more=ASKED))
+
+    @cached_property
     def _levels(self) -> dict[str, tuple[str, str]]:
         corpus = Corpus("run", "run", self._run.corpus)
         levels: dict[str, tuple[str, str]] = {}
@@ -258,7 +268,7 @@ class Trials:
             scenarios=known + sorted(found - set(known)),
             recognizers=sorted(index["recognizer"].unique().to_list()),
             groups=list(self._levels),
-            errors=list(ERRORS),
+            errors=[kind for kind in ERRORS if kind != DOUBT or self._doubted],
             sorts=self._sorts,
         )
 
@@ -299,7 +309,9 @@ class Trials:
                 index = index.filter(pl.col(name) == value)
         if filters.group:
             index = index.filter(pl.col("utterance").is_in(self._members(filters.group)))
-        if filters.error:
+        if filters.error == DOUBT:
+            index = index.filter(pl.col("utterance").is_in(self._doubted), pl.col("scenario") == CLEAN)
+        elif filters.error:
             index = index.filter(_error(filters.error))
         if filters.text:
             index = self._saying(index, filters.text)
@@ -346,7 +358,9 @@ class Trials:
             "speaker": about.speaker if about else None,
             "attributes": {k: v for k, v in (about.attributes if about else {}).items() if v is not None},
             "clean": clean,
-            "heard_by_others": self._others(found) if reference is None else [],
+            "heard_by_others": (
+                self._others(found) if reference is None or found["utterance"] in self._doubted else []
+            ),
             "against": None if said is None else "reference" if reference is not None else "clean",
             "diff": self._diff(said, text),
             "clean_diff": self._diff(reference, clean) if reference is not None else None,
@@ -504,21 +518,7 @@ class Suspects:
             return None
         if side == ORIGINAL:
             return Sound(replay.original(case["utterance"]))
-        audio, edits = replay.stuttered(case["utterance"], case["chain"])
-        return Sound(audio, edit_marks(case["chain"], edits, audio.rate))
-
-
-def edit_marks(chain: str, edits: Sequence[Edit], rate: int) -> tuple[tuple[float, float, str], ...]:
-    """Return where a stuttered recording was edited (first and last second), and how that compares with real events."""
-    spans: list[tuple[int, int, str]] = []
-    for edit, operation in zip(edits, Chain.parse(chain).operations, strict=True):
-        # An edit moves the places of those before it that lie behind it.
-        spans = [
-            (a + edit.growth, b + edit.growth, what) if a >= edit.stop else (a, b, what)
-            for a, b, what in spans
-        ]
-        spans.append((edit.start, edit.start + len(edit.samples), describe_event(operation.kind, edit)))
-    return tuple((a / rate, b / rate, what) for a, b, what in sorted(spans))
+        return Sound(*replay.stuttered(case["utterance"], case["chain"]))
 
 
 def read_queue(path: Path) -> dict[str, dict[str, Any]]:

@@ -37,6 +37,7 @@ _SHAPE = {
     "voxaudit": str,
     "created": str,
     "normalizer": str,
+    "keywords": [str],
     "sources": {"*": {"description": str, "fingerprint": str, "folder": str}},
     "corpora": {"*": _CORPUS},
     "not_heard": _NAMED,

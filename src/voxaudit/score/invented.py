@@ -241,10 +241,12 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
 
 
 def _loop_at(words: Sequence[str], place: int) -> Loop | None:
-    left = len(words) - place
-    for size in range(1, LONGEST_LOOP + 1):
+    left, first = len(words) - place, words[place]
+    for size in range(1, min(LONGEST_LOOP, left // 3) + 1):
+        if words[place + size] != first:  # nearly always: nothing else is looked up
+            continue
         needed = fewest_times(size)
-        if size * needed > left or words[place] != words[place + size]:
+        if size * needed > left:
             continue
         piece = words[place : place + size]
         times = 1

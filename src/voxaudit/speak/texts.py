@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain, islice, product, zip_longest
 from pathlib import Path
@@ -12,6 +13,7 @@ from voxaudit.audio import resample, write
 from voxaudit.corpus import base_language
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.recognize.weights import KNOWN, fetched
+from voxaudit.registry import suggest
 from voxaudit.speak import kokoro, made
 from voxaudit.speak.base import Voice, speak
 
@@ -52,15 +54,23 @@ def voices_of(language: str | None) -> tuple[Voice, ...]:
     >>> len(voices_of("it-CH")), [str(voice) for voice in voices_of("it")[1:2]]
     (12, ['pico it-IT pitch=0.75 speed=1 tract=1.12'])
     """
+    own = _places(language)
+    named = (Voice("kokoro", place, name=name) for place, name in _kokoro(own))
+    return tuple(islice(chain(named, _pico(own)), SPEAKERS))
+
+
+def _places(language: str | None) -> tuple[str, ...]:
     own = PICO.get(base_language(language or "en"))
     if own is None:
         raise VoxauditError(
             f"no synthetic voice speaks '{one_line(str(language), 40)}': there are voices for {', '.join(PICO)}."
             " Give recordings (`path`) in the role synthetic"
         )
-    named = [Voice("kokoro", place, name=name) for place, name in _kokoro(own)]
-    settings = (Voice("pico", place, *set_) for set_ in _SETTINGS for place in own)
-    return tuple(islice(chain(named, settings), SPEAKERS))
+    return own
+
+
+def _pico(places: Sequence[str]) -> Iterator[Voice]:
+    return (Voice("pico", place, *set_) for set_ in _SETTINGS for place in places)
 
 
 def _kokoro(places: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -76,12 +86,54 @@ def _kokoro(places: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield from filter(None, row)
 
 
-def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Voice]) -> Path:
+CHANGES = {"pitch": ("low", "high"), "rate": ("slow", "fast"), "accent": ("native", "foreign")}
+"""One property of a voice, and its two values: everything else stays as it is."""
+STEP = 1.25
+"""Pitch and rate are divided and multiplied by so much."""
+
+
+def matched_voices(change: str, language: str | None) -> tuple[list[Voice], list[dict[str, str]]]:
+    """Return Pico's voices of a language both ways in one property, and of each the speaker and the value.
+
+    A foreign accent is that of a voice of another language in turn, set alike, which reads with the sounds it has.
+
+    >>> voices, about = matched_voices("rate", "en")
+    >>> [voice.speed for voice in voices[:2]], about[:2]
+    ([0.8, 1.25], [{'speaker': 'voice-1', 'rate': 'slow'}, {'speaker': 'voice-1', 'rate': 'fast'}])
+    """
+    if change not in CHANGES:
+        raise VoxauditError(
+            f"no voice changes its '{one_line(change, 40)}'.{suggest(change, list(CHANGES))}"
+            f" Properties: {', '.join(CHANGES)}"
+        )
+    own = base_language(language or "en")
+    others = [names[0] for name, names in PICO.items() if name != own]
+    voices: list[Voice] = []
+    about: list[dict[str, str]] = []
+    for number, voice in enumerate(islice(_pico(_places(language)), SPEAKERS)):
+        foreign = replace(voice, language=others[number % len(others)], reads=own)
+        both = {
+            "pitch": (replace(voice, pitch=voice.pitch / STEP), replace(voice, pitch=voice.pitch * STEP)),
+            "rate": (replace(voice, speed=voice.speed / STEP), replace(voice, speed=voice.speed * STEP)),
+            "accent": (voice, foreign),
+        }
+        voices += both[change]
+        about += [{"speaker": f"voice-{number + 1}", change: value} for value in CHANGES[change]]
+    return voices, about
+
+
+def speak_texts(
+    texts: Sequence[str],
+    folder: str | Path,
+    *,
+    voices: Sequence[Voice],
+    about: Sequence[Mapping[str, str]] = (),
+) -> Path:
     """Read every distinct text aloud and return the `manifest.csv` of `folder`; made once, it is not made again.
 
     Every voice reads every text as long as that is at most 400 clips, else each text is read by the next voice.
-    16-bit WAV at 16 kHz; columns id, audio, speaker (its name, or the voice's language and number), text, voice (how it
-    is set).
+    16-bit WAV at 16 kHz; columns id, audio, speaker (its name, or the voice's language and number), text, voice (how
+    it is set), and what is said `about` each voice.
     """
     said = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
     if not said:
@@ -91,7 +143,7 @@ def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Vo
         package = version("py-nanotts") if any(voice.engine == "pico" for voice in voices) else ""
     except PackageNotFoundError as error:
         raise missing_extra("py-nanotts", "speak") from error
-    parts = repr((VERSION, package, said, [str(voice) for voice in voices]))
+    parts = repr((VERSION, package, said, [str(voice) for voice in voices], *map(dict, about)))
     recipe = "texts " + hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     if made.is_whole(folder, recipe):
         return folder / made.MANIFEST
@@ -111,6 +163,7 @@ def speak_texts(texts: Sequence[str], folder: str | Path, *, voices: Sequence[Vo
                 "speaker": voices[voice].name or f"{voices[voice].language}-{voice + 1}",
                 "text": text,
                 "voice": str(voices[voice]),
+                **(about[voice] if about else {}),
             }
         )
     return made.finish(folder, recipe, rows, {"README.txt": ABOUT})

@@ -8,7 +8,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -225,6 +224,8 @@ def _constant_columns(design: FloatArray, rows: FloatArray, speaker: IntArray) -
 
 
 def _constant(errors: FloatArray, words: FloatArray) -> float:
+    from scipy.special import gammaln  # half a second that most questions do without
+
     if max(words.max(), errors.max()) > 10_000:
         return float(errors @ np.log(words) - gammaln(errors + 1.0).sum())
     # Counts are small integers: look the few different values up instead of taking every logarithm.

@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from voxaudit.errors import VoxauditError
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, matrix_of, speaker_cells
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, by_people, speaker_cells
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.unseen import MOST, farthest_rates, upper_limits, without_errors
 
@@ -184,8 +184,9 @@ def _intervals(
         rate = total_errors / total_words
     factor, df = _moments(share, code, size)
     variance = np.bincount(code, factor * pull**2, size).astype(np.float64)
-    low = lower_log_limits(rate, variance, df, confidence)
     refused = (speakers < FEWEST_SPEAKERS) | (np.bincount(code[~known], minlength=size) > 0)
+    # Where all are refused, the half second that it takes to load the t distribution is saved.
+    low = np.full(size, np.nan) if refused.all() else lower_log_limits(rate, variance, df, confidence)
     refused |= ~np.isfinite(low)
     # Where there is no lower limit there is nothing to search for.
     asked = np.zeros_like(known) if lower_only else ~refused[code]
@@ -219,7 +220,7 @@ def lower_limits_together(
     if usable.height:
         conditions = usable.select(by).with_row_index("_condition")
         cells = speaker_cells(table.sort("speaker"), conditions, by, ("errors", "words"), "speaker")
-        rate, parts = pulls(*(matrix_of(cells, name, usable.height) for name in ("errors", "words")))
+        rate, parts = pulls(*by_people(cells, ("errors", "words"), usable.height))
         pull, df = parts.corrected()
         level = level_together(pull, (1.0 - confidence) / 2.0)
         variance = np.sum(pull**2, axis=0)

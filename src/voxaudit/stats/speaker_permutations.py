@@ -270,6 +270,7 @@ def _compare_two(
     # A gap within tau is no claim: all of it is taken off, and nothing is left to test.
     off = np.nan_to_num(np.minimum(np.abs(gap), tau)) * np.where(up, first[:, None], ~first[:, None])
     moments, centers = _moments(own, off)
+    whole = moments.sum(axis=0)[:, None, :]
     points = np.full((shuffles.permutations + 1, own.shape[1]), np.nan)
     room = points.copy()
     real: tuple[FloatArray, ...] = ()
@@ -278,7 +279,9 @@ def _compare_two(
         dealt = (group_of[among(block, members)] == couple[0]).astype(np.float64)
         for start in range(0, len(dealt), step):
             here = slice(rows.start + start, min(rows.start + start + step, rows.stop))
-            points[here], room[here], sides = _studentized(dealt[start : start + step], moments, centers)
+            points[here], room[here], sides = _studentized(
+                dealt[start : start + step], moments, whole, centers
+            )
             real = real or tuple(side[0] for side in sides)
     points[:, few], room[:, few] = np.nan, np.nan
     grown, shares = real[:4], real[4:]
@@ -297,11 +300,12 @@ def _compare_two(
     error = np.sqrt(np.maximum(grown[2] + grown[3], 0.0))
     reach = stdtrit(df, 1.0 - level / 2.0) * spread
     # The limits leave out tau exactly where shuffles and guard reject it.
-    tails = np.sort(np.where(np.isnan(points), np.inf, points), axis=0)
-    most = int(np.floor(level / 2.0 * len(tails) + 1e-9))
+    most = int(np.floor(level / 2.0 * len(points) + 1e-9))
+    upper, lower = len(points) - most - 1, min(most, len(points) - 1)
+    tails = np.partition(np.where(np.isnan(points), np.inf, points), (lower, upper), axis=0)
     with np.errstate(invalid="ignore"):
-        low = gap - np.fmax(tails[len(tails) - most - 1] * error, reach)
-        high = gap + np.fmax(-tails[min(most, len(tails) - 1)] * error, reach)
+        low = gap - np.fmax(tails[upper] * error, reach)
+        high = gap + np.fmax(-tails[lower] * error, reach)
     values = np.stack([gap, low, high, alone, np.fmax(alone, agreed)])
     values[1:, np.isnan(points[0])] = np.nan
     values[1:3][np.isinf(values[1:3])] = np.nan  # so many shuffles without a statistic that there is no limit
@@ -327,17 +331,18 @@ def _moments(cells: FloatArray, off: FloatArray) -> tuple[FloatArray, tuple[Floa
 
 
 def _studentized(
-    dealt: FloatArray, moments: FloatArray, centers: tuple[FloatArray, FloatArray]
+    dealt: FloatArray, moments: FloatArray, whole: FloatArray, centers: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, ...]]:
     """Return the gap in points and in shares of the room, each over its standard error: axes shuffle, cell.
 
-    With them, both groups' growths and variances, then shares and variances.
+    `whole` are the moments of all speakers, which no shuffle changes. With the statistics come both groups' growths and
+    variances, then shares and variances.
     """
     speakers, kinds, cells = moments.shape
     ones = (dealt @ moments.reshape(speakers, -1)).reshape(len(dealt), kinds, cells).swapaxes(0, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         here = _side(ones, centers)
-        there = _side(moments.sum(axis=0)[:, None, :] - ones, centers)
+        there = _side(whole - ones, centers)
         statistics = []
         for k in (0, 2):
             gap, variance = here[k] - there[k], here[k + 1] + there[k + 1]

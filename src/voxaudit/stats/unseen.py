@@ -96,6 +96,8 @@ def upper_limits(
     >>> round(float(limit[0]), 2)
     0.45
     """
+    if not len(above):
+        return np.full(size, np.nan)
     from scipy.special import ndtri
 
     def total(values: FloatArray) -> FloatArray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -24,7 +24,7 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.concentrated import COLUMNS_SHOWN, NO_ERRORS, concentration_notes, one_utterance
 from voxaudit.audits.normalizers import run_sensitivity
-from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.audits.scores import Filters, Scores, Source
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import aside
 from voxaudit.score.table import SCORE_COLUMNS
@@ -52,13 +52,8 @@ def accuracy(
     source: Source,
     by: str | Sequence[str] | None = None,
     *,
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     confidence: float = 0.95,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return word and character error rates for every combination of the columns `by`.
 
@@ -76,20 +71,13 @@ def accuracy(
     >>> print(answer.findings[0].sentence)
     10.0 % (4.2 to 28.7) of the words are wrong.
     """
-    scores = Scores.of(
-        source,
-        recognizer=recognizer,
-        scenario=scenario,
-        corpus=corpus,
-        language=language,
-        where=where,
-        columns=columns,
-    )
+    scores = Scores.of(source, **filters)
     asked = [name for name in BY if name in scores.frame.columns] if by is None else by
     names = [asked] if isinstance(asked, str) else list(asked)
     rates = error_rates(scores, names, confidence=confidence)
     names = shown_keys(scores, names)
-    whole = by is None and scores.run is not None and recognizer is None and scenario is None and not where
+    chosen = any(filters.get(name) for name in ("recognizer", "scenario", "where"))
+    whole = by is None and scores.run is not None and not chosen
     pooled = _pooled(scores, names)
     findings = [*_rates(rates, names, pooled, scores.on_whom), *_worst(scores, rates, names, confidence)]
     if whole:

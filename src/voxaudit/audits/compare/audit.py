@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -25,7 +25,7 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.run.folder import Run
 from voxaudit.stats.paired_trials import (
@@ -91,13 +91,8 @@ def compare(
     renamed: Mapping[str, str] | None = None,
     margin: float = 0.0,
     alpha: float = 0.05,
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Compare two runs on the trials they share: overall, by scenario, and by group of each attribute.
 
@@ -126,11 +121,10 @@ def compare(
         raise VoxauditError(
             f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
         )
+    recognizer = filters.pop("recognizer", None)
     sides = []
     for source, side in ((before, "before"), (after, "after")):
-        scores = Scores.of(
-            source, scenario=scenario, corpus=corpus, language=language, where=where, columns=columns
-        )
+        scores = Scores.of(source, **filters)
         sides.append(replace(scores, where=f"the table {side}") if scores.where == "table" else scores)
     old, new = sides
     _require_same_scoring(old, new)

@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -34,7 +34,7 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.differential.measure import Disagreement, is_distances, measure_disagreement, read_grids
 from voxaudit.audits.differential.views import CELL, TAUS, Agreement, View, agree, ask, view_of
-from voxaudit.audits.scores import Names, Source, Transcripts, unchanged_notes
+from voxaudit.audits.scores import Filters, Source, Transcripts, unchanged_notes
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.comprehensibility import Ratings, published_ratings, read_ratings, select
 from voxaudit.perturb.scenario_id import show_setting
@@ -90,12 +90,6 @@ def differential(
     source: Source,
     *,
     attribute: str | None = None,
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     tau: Sequence[float] = (),
     exclude: Sequence[str] = (),
     min_comprehensibility: float | None = None,
@@ -105,6 +99,7 @@ def differential(
     full: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Ask of every two groups whether disturbed speech drives recognizers further apart in one than in the other.
 
@@ -141,15 +136,7 @@ def differential(
         confidence,
         seed,
     )
-    read = Transcripts.of(
-        source,
-        recognizer=recognizer,
-        scenario=scenario,
-        corpus=corpus,
-        language=language,
-        where=where,
-        columns=columns,
-    )
+    read = Transcripts.of(source, **filters)
     if is_distances(read.names):
         attribute = attribute or "group"
         grids = read_grids(read.scores().frame, read.where, attribute=attribute)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from voxaudit.answer import Answer, Finding, Note, Table, Tables, finding_id, refuse, tabulate
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import Names, Transcripts
+from voxaudit.audits.scores import Filters, Transcripts
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, read_events
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import is_original
@@ -46,11 +46,7 @@ def disfluent(
     *,
     beside: str | Path | None = None,
     normalizer: str = "keep-fillers",
-    recognizer: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Say how recorded disfluent speech is heard: error rates by kind and by rate of events.
 
@@ -63,9 +59,7 @@ def disfluent(
     beside its generated cases with one event of that kind. Their agreement is the overlap of the two distributions of
     faults (the five kinds and none), from 0 to 1; its interval resamples speakers on both sides.
     """
-    trials = Transcripts.of(
-        source, columns=columns, recognizer=recognizer, corpus=corpus, language=language, where=where
-    ).require("reference", SURFACE, EVENT_LIST)
+    trials = Transcripts.of(source, **filters).require("reference", SURFACE, EVENT_LIST)
     table = _table(trials, normalizer)
     if table.is_empty():
         raise refuse(

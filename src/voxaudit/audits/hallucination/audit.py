@@ -7,9 +7,8 @@ nobody speaks is of another making than one in the middle of a sentence.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,6 @@ from voxaudit.answer import (
     Answer,
     Finding,
     Note,
-    Refusal,
     Table,
     finding_id,
     number_or_none,
@@ -27,7 +25,9 @@ from voxaudit.answer import (
 )
 from voxaudit.audio import read as read_audio
 from voxaudit.audits.audit import asks
-from voxaudit.audits.scores import Names, Scores, Source, Transcripts
+from voxaudit.audits.normalizers import spoken
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.scores import Filters, Scores, Source, read_trials
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.run import Run
@@ -42,15 +42,10 @@ from voxaudit.score.invented import (
     witnesses,
     words_too_many,
 )
-from voxaudit.score.normalize import NORMALIZERS, Normalizer, normalize_column
-from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.speech_activity import seconds_of_speech
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
-from voxaudit.stats.group_ratios import Rates, judge
-from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.stats.rates import rate_intervals
-from voxaudit.wording import counted, named, p_value
+from voxaudit.wording import counted
 
 NAME = "hallucination"
 KINDS = ("silence", "unsupported", "loops", "too_fast")
@@ -59,11 +54,8 @@ SHORTEST_SPEECH = 0.15
 """Seconds of speech under which nobody is taken to speak in a recording."""
 CONTEXT = 4
 """Words shown before and behind a case."""
-FEWEST_CASES = 5
-"""Cases of a kind under which groups are not compared."""
 MOST_CASES = 200
 """Cases that are listed."""
-FAMILY = "groups"
 
 TITLES = {
     "silence": "words where nobody speaks",
@@ -85,17 +77,12 @@ def hallucination(
     source: Source,
     *,
     attributes: str | Sequence[str] = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     normalizer: str | None = None,
     stretch: int = FEWEST_WORDS,
     vad: bool = False,
     confidence: float = 0.95,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Return four rates of words that nobody said, for every recognizer and scenario, and compare groups.
 
@@ -115,26 +102,16 @@ def hallucination(
     recognizer writes 60.0 words per minute where nobody speaks: 1 case in 0.0 minutes.
     recognizer writes 60.0 words per minute that nothing said there sounds like: 1 case in 0.1 minutes.
     """
-    read = _read(
-        source,
-        columns,
-        recognizer=recognizer,
-        scenario=scenario,
-        corpus=corpus,
-        language=language,
-        where=where,
-    )
-    rule = find_normalizer(normalizer or _usual(read))
-    notes = [Note("normalizer", f"texts were made alike with the normalizer {rule.id}", see=("normalizer",))]
-    frame, left_out = _usable(read)
-    notes += left_out
+    read = read_trials(source, **filters).require("text")
+    frame, notes = _usable(read)
+    texts, rules = spoken(frame, ("reference", "text"), normalizer)
+    notes = [rules, *notes]
     quiet: Sequence[str] = ()
     if vad:
         quiet, said = silent_utterances(read.run, frame["utterance"].unique().to_list())
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
-    trials, cases, more = detect(frame, rule, stretch, quiet)
+    trials, cases, more = detect(frame, texts[0], texts[1], stretch, quiet)
     notes += more
-    refusals: list[Refusal] = []
     rates, over_all = (
         read.in_order(_rates(trials, by, confidence)) for by in (["recognizer", "scenario"], ["recognizer"])
     )
@@ -146,7 +123,6 @@ def hallucination(
     if len(read.scenarios) < 2:
         tables = tables[:1]
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
-    compared: list[Finding] = []
     for name in asked:
         column = read.column(name)
         tables.append(
@@ -161,14 +137,13 @@ def hallucination(
                 ["group"],
             )
         )
-    if asked:
-        compared, refusals = _compared(read, trials, asked, seed)
+    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
     tables.append(_case_table(cases))
     return Answer(
         audit=NAME,
         title="Words that nobody said",
-        question={"normalizer": rule.id},
-        findings=(*findings, *compared),
+        question={"normalizer": ", ".join(rules.facts["normalizers"])},
+        findings=(*findings, *map(_compared, compared)),
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
         notes=tuple(notes),
         refusals=tuple(refusals),
@@ -178,30 +153,6 @@ def hallucination(
 
 
 # What is read
-
-
-def _read(source: Source, columns: Mapping[str, str] | None, **asked: Any) -> Scores:
-    opened = Transcripts.of(source, columns=columns)
-    missing = {
-        name: value
-        for name, value in (("scenario", "clean"), ("recognizer", "recognizer"))
-        if name not in opened.names
-    }
-    if missing:
-        opened = replace(
-            opened,
-            lazy=opened.lazy.with_columns(**{name: pl.lit(value) for name, value in missing.items()}),
-            names=(*opened.names, *missing),
-        )
-    return opened.require("utterance", "text").scores().select(**asked).with_durations()
-
-
-def _usual(read: Scores) -> str:
-    """Return the normalizer of the spoken form of the most frequent language, English where none is named."""
-    frame = read.frame
-    known = frame["language"].drop_nulls() if "language" in frame.columns else pl.Series([], dtype=pl.String)
-    code = str(known.mode().sort()[0]).lower()[:2] if len(known) else "en"
-    return f"spoken-{code}" if f"spoken-{code}" in NORMALIZERS else "basic"
 
 
 def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
@@ -236,16 +187,16 @@ def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
 
 
 def detect(
-    frame: pl.DataFrame, rule: Normalizer, fewest: int, quiet: Collection[str] = ()
+    frame: pl.DataFrame, references: pl.Series, texts: pl.Series, fewest: int, quiet: Collection[str] = ()
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[Note]]:
     """Return the trials with words, cases and minutes of every kind, the cases, and what to know of them.
 
-    `frame` has utterance, scenario, recognizer, text, reference (null: unknown) and duration; in `quiet` utterances
-    nobody speaks. The minutes of a kind are 0 where it could not occur: words in silence in speech, all others in
-    silence, unsupported words where there is neither a reference nor another recognizer.
+    `frame` has utterance, scenario, recognizer, text, reference (null: unknown) and duration; `references` and `texts`
+    are normalized; in `quiet` utterances nobody speaks. The minutes of a kind are 0 where it could not occur: words in
+    silence in speech, all others in silence, unsupported words where there is neither a reference nor another
+    recognizer.
     """
-    heard = normalize_column(frame["text"], rule).to_list()
-    said = normalize_column(frame["reference"], rule).to_list()
+    heard, said = texts.to_list(), references.to_list()
     scenarios = frame["scenario"].to_list()
     silent = set(silent_scenarios(frame["scenario"].unique().to_list()))
     ids, names = frame["utterance"].to_list(), frame["recognizer"].to_list()
@@ -316,9 +267,8 @@ def detect(
             " doubt"
         ).replace("stretchs", "stretches")
         notes.append(Note("doubtful_references", text, {"stretches": doubtful}))
-    texts = dict.fromkeys(("recognizer", "scenario", "utterance", "kind"), pl.String)
     schema = {
-        **texts,
+        **dict.fromkeys(("recognizer", "scenario", "utterance", "kind"), pl.String),
         "words": pl.Int64,
         "start": pl.Int64,
         "stop": pl.Int64,
@@ -406,81 +356,13 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
     return pl.concat(parts)
 
 
-def _compared(
-    read: Scores, trials: pl.DataFrame, attributes: Sequence[str], seed: int
-) -> tuple[list[Finding], list[Refusal]]:
-    """Compare every group with the largest one, by kind and recognizer: one family over everything that was asked."""
-    if trials["speaker"].null_count():
-        text = "the speaker of some trials is unknown, and trials of one speaker are not independent"
-        return [], [Refusal("no_speakers", "groups", text)]
-    people = {name: place for place, name in enumerate(trials["speaker"].unique(maintain_order=True))}
-    unit = trials["speaker"].replace_strict(people, return_dtype=pl.Int64).to_numpy()
-    shuffles = Shuffles(len(people), seed=seed)
-    questions: list[tuple[dict[str, Any], Rates]] = []
-    refusals = []
-    for attribute in attributes:
-        groups = read.comparable(attribute)
-        group = trials[read.column(attribute)].cast(pl.String).to_numpy()
-        sizes = {one: len(np.unique(unit[group == one])) for one in groups}
-        few = [one for one in groups if sizes[one] < FEWEST_SPEAKERS]
-        if few:
-            text = f"fewer than {FEWEST_SPEAKERS} speakers: {', '.join(map(named, few))}"
-            refusals.append(Refusal("too_few_speakers", attribute, text, {"groups": few}))
-        groups = [one for one in groups if one not in few]
-        for other in groups[1:]:
-            for name in read.recognizers:
-                own = (trials["recognizer"] == name).to_numpy()
-                for kind in KINDS:
-                    there = own & (trials[f"{kind}_minutes"].to_numpy() > 0.0)
-                    ours, theirs = there & (group == other), there & (group == groups[0])
-                    if int(trials[f"{kind}_cases"].to_numpy()[ours | theirs].sum()) < FEWEST_CASES:
-                        continue
-                    sides = [_sums(trials, kind, unit, rows, len(people)) for rows in (ours, theirs)]
-                    about: dict[str, Any] = {
-                        "recognizer": name,
-                        "attribute": attribute,
-                        "group": other,
-                        "against": groups[0],
-                    }
-                    about |= {"speakers": sizes[other], "speakers_against": sizes[groups[0]]}
-                    questions.append(({"kind": kind, **about}, Rates(sides[0], sides[1], shuffles)))
-    judged = judge([rates for _, rates in questions])
-    found = []
-    for (about, _), (one,) in zip(questions, judged, strict=True):
-        kind = about.pop("kind")
-        shown = one.p_adjusted is not None and one.p_adjusted <= LEVEL
-        ratio = "infinitely" if not np.isfinite(one.ratio) else f"{one.ratio:.2f}"
-        ends = " to ".join("no limit" if end is None else f"{end:.2f}" for end in (one.low, one.high))
-        whom = f"{named(about['group'])} than for {named(about['against'])} ({about['attribute']})"
-        sure = f"{ratio} times as many per minute ({ends}), {p_value(one.p_adjusted or 1.0)}"
-        verb = "writes" if shown else "is not shown to write"
-        more = "more" if one.ratio >= 1.0 else "fewer"
-        measure = f"{kind}_ratio"
-        found.append(
-            Finding(
-                finding_id(NAME, about["recognizer"], about["attribute"], about["group"], measure),
-                measure,
-                "shown" if shown else "not_shown",
-                f"{about['recognizer']} {verb} {more} {TITLES[kind]} for {whom}: {sure}.",
-                estimate=number_or_none(one.ratio),
-                low=one.low,
-                high=one.high,
-                unit="ratio",
-                p=one.p,
-                p_adjusted=one.p_adjusted,
-                family=FAMILY,
-                excludes=None if shown else one.high,
-                headline=shown,
-                **about,
-            )
-        )
-    return found, refusals
+RATIOS = [Ratio(f"{kind}_ratio", f"{kind}_words", f"{kind}_minutes", f"{kind}_cases") for kind in KINDS]
 
 
-def _sums(trials: pl.DataFrame, kind: str, unit: Any, rows: Any, people: int) -> Any:
-    """Return words and minutes by speaker: 2 x speakers x 1."""
-    values = (trials[f"{kind}_{what}"].to_numpy().astype(np.float64) for what in ("words", "minutes"))
-    return np.stack([np.bincount(unit[rows], one[rows], people)[:, None] for one in values])
+def _compared(one: Compared) -> Finding:
+    title = TITLES[one[0].measure.removesuffix("_ratio")]
+    verbs = (f"writes {{more}} {title}", f"is not shown to write {{more}} {title}")
+    return group_finding(NAME, one, *verbs, "many per minute")
 
 
 # What is said of it

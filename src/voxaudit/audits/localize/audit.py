@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -37,7 +37,7 @@ from voxaudit.audits.localize.trials import (
     reference_words_of,
     speakers_of,
 )
-from voxaudit.audits.scores import Names, Source, Transcripts
+from voxaudit.audits.scores import Filters, Source, Transcripts
 from voxaudit.errors import VoxauditError
 from voxaudit.score.lost_words import (
     CELL,
@@ -116,12 +116,6 @@ def localize(
     source: Source,
     *,
     attribute: str | None = None,
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
     omega: float = OMEGA,
     normalizer: str = "basic",
@@ -131,6 +125,7 @@ def localize(
     examples: int = 0,
     top: int = 200,
     fdr: float = FDR,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Find the words that each recognizer loses in each group under each perturbation. No reference text is needed.
 
@@ -163,15 +158,7 @@ def localize(
             raise VoxauditError(f"{must}, not {value:g}", see=(name,))
     rule = find_normalizer(normalizer)
     words = _vocabulary(vocabulary)
-    read = Transcripts.of(
-        source,
-        recognizer=recognizer,
-        scenario=scenario,
-        corpus=corpus,
-        language=language,
-        where=where,
-        columns=columns,
-    )
+    read = Transcripts.of(source, **filters)
     if is_counted(read.names):
         if attribute not in (None, "group"):
             raise VoxauditError(

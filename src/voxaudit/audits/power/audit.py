@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -33,7 +33,7 @@ from voxaudit.audits.parity.speakers import (
     group_speakers,
     read_trials,
 )
-from voxaudit.audits.scores import Names, Scores, Source
+from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.errors import VoxauditError
 from voxaudit.stats.group_means import describe_groups
@@ -81,12 +81,6 @@ def power(
     power: float = 0.8,
     one_sided: bool = False,
     attributes: Names = (),
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     merge_below: int = 0,
     bands: Bands = (),
     age: str | None = None,
@@ -101,6 +95,7 @@ def power(
     per_speaker: int = 20,
     utterance_words: int = 10,
     dispersion: float = 1.0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Say how many speakers a gap between two groups needs, and what those at hand would show.
 
@@ -143,9 +138,8 @@ def power(
     if sigma is not None:
         parts.append(_planned(wanted, sigma, ratio, counts, settings, one_sided))
     if source is not None:
-        scores = Scores.of(
-            source, recognizer=recognizer, corpus=corpus, language=language, where=where, columns=columns
-        )
+        scenario = filters.pop("scenario", None)
+        scores = Scores.of(source, **filters)
         trials = read_trials(
             scores,
             attributes,

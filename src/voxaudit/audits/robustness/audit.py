@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -40,7 +40,7 @@ from voxaudit.audits.robustness.trials import (
     read_trials,
     with_attacks,
 )
-from voxaudit.audits.scores import Names, Scores, Source, unchanged_notes
+from voxaudit.audits.scores import Filters, Names, Scores, Source, unchanged_notes
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
@@ -76,12 +76,6 @@ ABOUT = (*LABELS, "attribute", "group", "against", "speakers", "utterances", "p"
 def robustness(
     source: Source,
     *,
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     attributes: Sequence[str] = (),
     by: Sequence[str] = (),
     baseline: Mapping[str, str] | None = None,
@@ -93,6 +87,7 @@ def robustness(
     confidence: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Measure what every scenario costs every recognizer, against clean speech.
 
@@ -134,13 +129,9 @@ def robustness(
         raise VoxauditError(f"resamples must be at least 100, not {resamples}", see=("resamples",))
     if seed < 0:
         raise VoxauditError(f"seed must be at least 0, not {seed}", see=("seed",))
-    scores = with_attacks(Scores.of(source, columns=columns)).select(
-        recognizer=recognizer,
-        scenario=_with_clean(scenario),
-        corpus=corpus,
-        language=language,
-        where=where,
-    )
+    read = Scores.of(source, columns=filters.pop("columns", None))
+    filters["scenario"] = _with_clean(filters.get("scenario"))
+    scores = Scores.of(with_attacks(read), **filters)
     if baseline is None:
         baseline = {key: name for run in scores.runs for key, name in run.config.get("baseline", {}).items()}
     trials, unfit = read_trials(scores, _names(attributes), _names(by), baseline)

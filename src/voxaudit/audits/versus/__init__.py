@@ -31,12 +31,17 @@ AUDIT = Audit(
             "such as 0.005: within it recognizers are called alike; default: 0"
         ),
         "alpha": OPTIONS["alpha"].noting("of any in all comparisons together"),
-        "normalizer": OPTIONS["normalizer"].noting("for a table of transcripts"),
+        "by": OPTIONS["by"].noting("one column, such as language; alpha is shared"),
+        "normalizer": OPTIONS["normalizer"].noting(
+            "for tables of transcripts; default: the spoken form of each language"
+        ),
     },
-    source="RUN [A] [B]",
+    source="RUN",
+    several=True,
     source_help=(
         "a run's folder, a table of scores, or a table of transcripts with the columns utterance, speaker, reference,"
-        " recognizer and text; then the names of two recognizers (default: all of them)"
+        " recognizer and text; then the names of two recognizers (default: all of them). Or tables: what was said"
+        " (utterance, speaker, reference), then what each recognizer wrote (utterance, text)"
     ),
     questions=questions,
 )

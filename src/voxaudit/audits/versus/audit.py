@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
 from voxaudit.answer import (
     Answer,
     Cell,
+    Column,
     Figure,
     Finding,
     Forest,
     ForestRow,
     Note,
+    Points,
     Refusal,
     RefusedError,
     Table,
@@ -28,16 +30,16 @@ from voxaudit.answer import (
 from voxaudit.audits.accuracy.audit import error_rates
 from voxaudit.audits.audit import asks
 from voxaudit.audits.compare.audit import not_excluded, points, scored_trials
-from voxaudit.audits.scores import Names, Scores, Source, Transcripts, is_run
+from voxaudit.audits.heard import ASKED, is_table, join_tables, score_texts
+from voxaudit.audits.keywords.audit import weighed, weights_of
+from voxaudit.audits.scores import Filters, Names, Scores, Source, Transcripts, is_run
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import describe
 from voxaudit.registry import suggest
-from voxaudit.score.align import word_counts
-from voxaudit.score.normalize import normalize_column
-from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.paired_trials import Slice, Way, by_group, judge_slices
 from voxaudit.stats.sign_flips import least_p
+from voxaudit.stats.theil_sen import pareto_front
 from voxaudit.wording import (
     counted,
     listed,
@@ -94,16 +96,12 @@ def versus(
     second: str | None = None,
     *,
     attributes: Sequence[str] = (),
+    by: Names = None,
     margin: float = 0.0,
     alpha: float = 0.05,
-    normalizer: str = "basic",
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
+    normalizer: str | None = None,
     seed: int = 0,
+    **filters: Unpack[Filters],
 ) -> Answer:
     """Compare recognizers on the trials that all of them heard: two of them (`first`, `second`), or all.
 
@@ -115,7 +113,11 @@ def versus(
     within a `margin`.
 
     The source is a run, a table of scores, or a table of transcripts with the columns utterance, speaker, reference,
-    recognizer, text, and scenario where there are several; `normalizer` makes those texts alike.
+    recognizer, text, and scenario where there are several; or a list: a table of what was said (utterance, speaker,
+    reference) and a table of what each recognizer wrote (utterance, text). `normalizer` makes texts alike (default: the
+    spoken form of each language). Of transcripts, character errors, errors that matter, empty answers, failures,
+    waiting (`seconds` or `latency_ms`), `cost` and repeated answers stand beside the WER. `by` (such as language)
+    answers for each value of a column by itself, `alpha` being shared among them.
 
     >>> import polars as pl
     >>> rows = [
@@ -135,12 +137,30 @@ def versus(
         raise VoxauditError(
             f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
         )
-    scores, notes = _read(source, columns, normalizer)
-    scores = scores.select(
-        recognizer=recognizer, scenario=scenario, corpus=corpus, language=language, where=where
-    )
-    names = _chosen(scores, first, second)
+    source, first, second = _named(source, first, second)
+    scores, notes = _read(source, filters.pop("columns", None), normalizer)
+    scores = Scores.of(scores, **filters)
+    parts = _parts_by(scores, by)
+    options: dict[str, Any] = {"margin": margin, "alpha": alpha / len(parts), "seed": seed}
+    answers = {
+        value: _answer(part, _chosen(part, first, second), attributes, notes, **options)
+        for value, part in parts.items()
+    }
+    return _together(by if isinstance(by, str) else ", ".join(by), answers) if by else answers[""]
+
+
+def _answer(
+    scores: Scores,
+    names: Sequence[str],
+    attributes: Sequence[str],
+    notes: Sequence[Note],
+    *,
+    alpha: float,
+    margin: float,
+    seed: int,
+) -> Answer:
     groups, refusals = _groups(scores, attributes)
+    scores, repeats = _once(scores, names)
     trials, left_out = _common(scores, names, groups)
     worst = _worst(trials)
     slices = judge_slices(
@@ -163,7 +183,7 @@ def versus(
         margin=margin,
         worst=worst,
     )
-    notes = [_shared_note(found, names), *notes, *_more_notes(scores, found, names)]
+    beside = _beside(scores, trials, found, repeats)
     return Answer(
         audit="versus",
         title="Head to head: " + listed(names),
@@ -172,40 +192,111 @@ def versus(
             *_wers(found),
             *(_finding(one, found) for one in _in_order(found)),
         ),
-        tables=Tables([_ranking(found), _differences(found)]),
-        figures=tuple(_figures(found)),
-        notes=tuple(notes),
+        tables=Tables([_ranking(found), *([beside] if beside else []), _differences(found)]),
+        figures=(*_figures(found), *(_fronts(beside.frame) if beside else ())),
+        notes=(_shared_note(found, names), *notes, *_more_notes(scores, found, names)),
         refusals=(*_too_few(found), *refusals),
         lead=_method(found),
         detail=found,
     )
 
 
+def _parts_by(scores: Scores, by: Names) -> dict[str, Scores]:
+    """Return the scores by value of a column, where two or more recognizers have it; under "" where none is named."""
+    if not by:
+        return {"": scores}
+    asked = [by] if isinstance(by, str) else list(by)
+    columns = [name if name in scores.frame.columns else scores.column(name) for name in asked]
+    values = scores.frame.select(pl.concat_str(pl.col(columns).cast(pl.String), separator=", ")).to_series()
+    parts = {
+        value: replace(scores, frame=scores.frame.filter(values == value))
+        for value in values.drop_nulls().unique(maintain_order=True).to_list()
+    }
+    parts = {value: part for value, part in parts.items() if len(part.recognizers) > 1}
+    if not parts:
+        raise refuse(
+            "too_few_recognizers", f"no value of {listed(asked)} has two recognizers", about=scores.where
+        )
+    return parts
+
+
+def _together(by: str, answers: Mapping[str, Answer]) -> Answer:
+    """Return the answers of several parts as one: every finding, row and figure says which part it is about."""
+    findings: list[Finding] = []
+    figures: list[Figure] = []
+    tables: dict[str, list[tuple[str, Table]]] = {}
+    for value, answer in answers.items():
+        for one in answer.findings:
+            id_ = finding_id("versus", value) + one.id.removeprefix("versus")
+            about = {by: value} if by in ("language", "corpus") else {"attribute": by, "group": value}
+            findings.append(replace(one, id=id_, sentence=f"{by} {value}: {one.sentence}", **about))  # type: ignore[arg-type]
+        figures += [
+            replace(one, id=f"{one.id}-{value}", title=f"{one.title} ({value})") for one in answer.figures
+        ]
+        for table in answer.tables.shown:
+            tables.setdefault(table.id, []).append((value, table))
+    joined = [
+        replace(
+            rows[0][1],
+            frame=pl.concat(
+                [table.frame.with_columns(pl.lit(value).alias(by)) for value, table in rows],
+                how="diagonal_relaxed",
+            ),
+            columns=(Column(by), *max((table.columns for _, table in rows), key=len)),
+        )
+        for rows in tables.values()
+    ]
+    first = next(iter(answers.values()))
+    notes = [(value, note) for value, answer in answers.items() for note in answer.notes]
+    same = {note.text: note for value, note in notes if note in first.notes}
+    own = [
+        replace(note, text=f"{by} {value}: {note.text}")
+        for value, note in notes
+        if note.text not in same or note.code == "common"
+    ]
+    return Answer(
+        audit="versus",
+        title=f"Head to head, by {by}",
+        findings=tuple(findings),
+        tables=Tables(joined),
+        figures=tuple(figures),
+        notes=(*(note for note in same.values() if note.code != "common"), *own),
+        refusals=tuple(refusal for answer in answers.values() for refusal in answer.refusals),
+        lead=first.lead,
+        detail={value: answer.detail for value, answer in answers.items()},
+    )
+
+
 # The trials that all recognizers have
 
 
-def _read(source: Source, columns: Mapping[str, str] | None, normalizer: str) -> tuple[Scores, list[Note]]:
-    """Return scores, and what was done to get them: a table of texts with their references is scored first."""
-    known = isinstance(source, Scores | list | tuple) or is_run(source)
-    texts = None if known else Transcripts.of(source, columns=columns)
-    if texts is None or not {"text", "reference"} <= set(texts.names) or "words" in texts.names:
+def _named(source: Source, first: str | None, second: str | None) -> tuple[Source, str | None, str | None]:
+    """Return the source, and two names of recognizers that stood behind it on a command line."""
+    if not isinstance(source, list | tuple):
+        return source, first, second
+    head, *rest = source
+    if not rest:
+        return head, first, second
+    if len(rest) <= 2 and all(isinstance(one, str) and not is_table(one) and not is_run(one) for one in rest):
+        return head, rest[0], rest[1] if len(rest) == 2 else None
+    return source, first, second
+
+
+def _read(
+    source: Source, columns: Mapping[str, str] | None, normalizer: str | None
+) -> tuple[Scores, list[Note]]:
+    """Return scores, and what was done to get them: texts with their references are scored first."""
+    notes: list[Note] = []
+    if isinstance(source, list | tuple) and all(map(is_table, source)):
+        texts, notes = join_tables(source, columns)
+    elif not isinstance(source, Scores | list | tuple) and not is_run(source):
+        texts = Transcripts.of(source, columns=columns, more=ASKED)
+    else:
         return Scores.of(source, columns=columns), []
-    read = texts.require("utterance", "speaker", "recognizer").scores()
-    rule = find_normalizer(normalizer)
-    frame = read.frame
-    if "scenario" not in frame.columns:
-        frame = frame.with_columns(scenario=pl.lit(CLEAN))
-    complete = frame.drop_nulls(["text", "reference"])
-    said, heard = (normalize_column(complete[name].cast(pl.String), rule) for name in ("reference", "text"))
-    counts = word_counts(said, heard)
-    words = counts["hits"] + counts["substitutions"] + counts["deletions"]
-    own = [name for name in complete.columns if name not in counts.columns]
-    notes = [Note("normalizer", f"texts were made alike with the normalizer {rule.id}", see=("normalizer",))]
-    if missing := frame.height - complete.height:
-        text = f"{counted(missing, 'row')} without a text or a reference cannot be scored"
-        notes.append(Note("unscored", text, {"rows": missing}))
-    scored = pl.concat([complete.select(own), counts], how="horizontal").with_columns(words=words)
-    return Scores(scored, read.where, folder=read.folder, notes=read.notes), notes
+    if not {"text", "reference"} <= set(texts.names) or "words" in texts.names:
+        return Scores.of(source, columns=columns), []
+    scores, more = score_texts(texts.require("speaker", "recognizer"), normalizer)
+    return scores, [*more, *notes]
 
 
 def _chosen(scores: Scores, first: str | None, second: str | None) -> list[str]:
@@ -281,6 +372,33 @@ def _common(
             about=scores.where,
         )
     return common, {name: count - common.height for name, count in heard.items()}
+
+
+def _once(scores: Scores, names: Sequence[str]) -> tuple[Scores, pl.DataFrame | None]:
+    """Return the first answer to every trial, and how far repeated answers of a recognizer to the same audio differ.
+
+    Columns of the latter: recognizer, `repeats`, `repeat_sd` (the standard deviation of its WER from one time to the
+    next, over trials that have all repeats) and `changed` (the share of those trials whose texts are not all the same).
+    """
+    keys = ["utterance", "scenario", "recognizer"]
+    if "heard" not in scores.frame.columns:  # counts cannot be told apart from a mistake in the table
+        return scores, None
+    frame = scores.frame.with_columns(repeat=pl.int_range(pl.len()).over(keys))
+    if int(frame["repeat"].max() or 0) == 0:  # type: ignore[arg-type]
+        return scores, None
+    answered = frame.filter(~pl.col("failed"), pl.col("recognizer").is_in(list(names)))
+    times = answered.with_columns(times=pl.len().over(keys)).filter(pl.col("times") > 1)
+    full = times.filter(pl.col("times") == pl.col("times").max().over("recognizer"))
+    rates = full.group_by("recognizer", "repeat").agg(wer=pl.col("errors").sum() / pl.col("words").sum())
+    changed = full.group_by(keys).agg(changed=pl.col("heard").n_unique() > 1)
+    found = (
+        rates.group_by("recognizer")
+        .agg(repeats=pl.len(), repeat_sd=pl.col("wer").std())
+        .join(changed.group_by("recognizer").agg(pl.col("changed").mean()), on="recognizer")
+    )
+    once = answered.unique(keys, keep="first", maintain_order=True)
+    never = frame.filter(pl.col("failed")).join(once, on=keys, how="anti").unique(keys, maintain_order=True)
+    return replace(scores, frame=pl.concat([once, never]).drop("repeat")), found
 
 
 def _pairs(trials: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
@@ -642,6 +760,101 @@ def _ranking(found: Versus) -> Table:
     ]
     note = "Recognizers share a rank unless one is shown to make fewer errors than the other."
     return tabulate("ranking", "Ranks by word error rate", rows, columns, note=note)
+
+
+def _beside(
+    scores: Scores, trials: pl.DataFrame, found: Versus, repeats: pl.DataFrame | None
+) -> Table | None:
+    """Return what else transcripts tell of each recognizer; None where there are no texts.
+
+    Errors are those of the common trials; empty answers, failures, waiting and cost those of all that it was asked.
+    """
+    if "heard" not in scores.frame.columns:
+        return None
+    frame = scores.frame.filter(pl.col("recognizer").is_in(list(found.ranks)))
+    common = frame.filter(~pl.col("failed")).join(
+        trials.select("utterance", "scenario"), on=("utterance", "scenario"), how="semi"
+    )
+    weighty, _, _ = weighed(common, weights_of(common))
+    seconds = next((name for name in ("seconds", "latency_ms") if name in frame.columns), None)
+    asked = [pl.len().alias("asked"), pl.col("failed").mean().alias("failures")]
+    asked.append(((pl.col("heard") == "") & (pl.col("said") != "") & ~pl.col("failed")).mean().alias("empty"))
+    if seconds:
+        scale = 1000.0 if seconds == "latency_ms" else 1.0
+        times = pl.lit(pl.Series(replace(scores, frame=frame).numbers(seconds)).fill_nan(None)) / scale
+        frame = frame.with_columns(_seconds=times)
+        asked += [
+            pl.col("_seconds").quantile(share, "linear").alias(name)
+            for name, share in (("p50", 0.5), ("p95", 0.95))
+        ]
+    if "cost" in frame.columns:
+        frame = frame.with_columns(_cost=pl.Series(replace(scores, frame=frame).numbers("cost")))
+        asked.append((1000.0 * pl.col("_cost").mean()).alias("cost"))
+    table = (
+        pl.DataFrame({"recognizer": list(found.ranks), "rank": list(found.ranks.values())})
+        .join(
+            found.rates.filter(pl.col("scenario") == _whole_name(found.scenarios)).select(
+                "recognizer", "wer", "low", "high"
+            ),
+            on="recognizer",
+            maintain_order="left",
+        )
+        .join(
+            weighty.group_by("recognizer").agg(
+                cer=pl.col("character_errors").sum() / pl.col("characters").sum(),
+                serious=pl.col("serious").mean(),
+                keyword=pl.col("keyword_errors").sum() / pl.col("keyword_said").sum(),
+            ),
+            on="recognizer",
+            maintain_order="left",
+        )
+        .join(frame.group_by("recognizer").agg(asked), on="recognizer", maintain_order="left")
+        .with_columns(pl.col("cer", "keyword").fill_nan(None))
+    )
+    columns: list[Any] = [
+        *(
+            ("rank", "", "count"),
+            ("recognizer",),
+            ("wer", "WER", "percent", "low", "high"),
+            ("cer", "CER", "percent"),
+        ),
+        *(("serious", "errors that matter", "percent"), ("keyword", "keywords", "percent")),
+        *(("empty", "", "percent"), ("failures", "", "percent")),
+        *((name, f"{name}, s", "ratio") for name in ("p50", "p95") if name in table.columns),
+        *([("cost", "$ per 1,000", "ratio")] if "cost" in table.columns else []),
+    ]
+    note = "Errors that matter: of the utterances. Empty answers, failures, waiting, cost: of all that it was asked."
+    if repeats is not None:
+        # Speakers: the standard error that belongs to the interval.
+        table = table.join(repeats, on="recognizer", how="left", maintain_order="left").with_columns(
+            speakers_se=(pl.col("high") - pl.col("low")) / 3.92
+        )
+        columns += [("repeats", "", "count"), ("repeat_sd", "s.d. of repeats", "percent")]
+        columns += [
+            ("speakers_se", "s.e. of speakers", "percent"),
+            ("changed", "answers that changed", "percent"),
+        ]
+        note += " Only the first of repeated answers is compared."
+    return tabulate("services", "What else they differ in", table, columns, note=note)
+
+
+def _fronts(table: pl.DataFrame) -> Iterator[Figure]:
+    """Yield errors against waiting and against cost; a line joins those that no other beats in both."""
+    for name, id_, title, axis in (
+        ("p50", "waiting", "Errors and waiting", "seconds per answer, median"),
+        ("cost", "cost", "Errors and cost", "US dollars per 1,000 answers"),
+    ):
+        if name not in table.columns or table[name].drop_nulls().len() < 2:
+            continue
+        rows = table.drop_nulls([name, "wer"])
+        x, y = rows[name].to_numpy(), 100.0 * rows["wer"].to_numpy()
+        best = pareto_front(x, y)
+        line = tuple(sorted(zip(x[best].tolist(), y[best].tolist(), strict=True)))
+        names = tuple(rows["recognizer"].to_list())
+        on = [one for one, optimal in zip(names, best, strict=True) if optimal]
+        alt = f"A point for each recognizer, by {axis} and WER; no other beats {listed(on)} in both."
+        points = Points(tuple(x.tolist()), tuple(y.tolist()), names, axis, "WER, %", line, names)
+        yield Figure(id_, title, alt, points, "services")
 
 
 def _outcome(one: Slice) -> str:

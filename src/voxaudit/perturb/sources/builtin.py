@@ -11,7 +11,7 @@ import numpy as np
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import trial_generator
 from voxaudit.perturb.sources.base import NoiseSource, Signal
-from voxaudit.perturb.sources.cut import KEPT, cut
+from voxaudit.perturb.sources.cut import KEPT, cut, made_once
 
 # Sounds of rooms, streets and weather, made by formula. Levels do not matter: noise is scaled to an SNR.
 
@@ -442,7 +442,9 @@ class BuiltIn(NoiseSource):
         """Return a stretch of a clip drawn at random."""
         kind = self.kinds[int(generator.integers(len(self.kinds)))]
         take = int(generator.integers(TAKES))
-        return cut(KEPT.get((kind, take, rate), lambda: make(kind, take, rate)), length, generator)
+        name = f"{kind}-{take}-{rate}-v{self.version}"
+        clip = KEPT.get(name, lambda: made_once(name, lambda: make(kind, take, rate)))
+        return cut(clip, length, generator)
 
 
 def make(kind: str, take: int, rate: int) -> Samples:

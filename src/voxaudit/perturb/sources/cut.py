@@ -5,10 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
 from voxaudit.audio import Samples
+from voxaudit.errors import VoxauditError
+from voxaudit.files import cache_folder, safe_name
 from voxaudit.perturb.sources.base import Signal
 
 QUIET = 0.01
@@ -73,3 +77,28 @@ class Kept:
 
 KEPT = Kept()
 """This process's clips."""
+
+
+def made_once(name: str, make: Callable[[], Samples]) -> Samples:
+    """Return a clip that is made by formula: out of the cache folder where any process made it before.
+
+    A worker would else spend seconds on the built-in noise before it is of use. What cannot be read or written there
+    is made anew: the folder only saves time.
+    """
+    path = cache_folder() / "clips" / f"{safe_name(name)}.npy"
+    with suppress(OSError, ValueError, EOFError):
+        clip: Samples = np.load(path, allow_pickle=False)
+        if clip.dtype == np.float32 and clip.ndim == 1 and np.isfinite(clip.sum()):
+            return clip
+    from voxaudit.tables import write_atomically  # and with it polars, which a worker does without
+
+    clip = make()
+    with suppress(OSError, VoxauditError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, lambda place: _save(clip, place))
+    return clip
+
+
+def _save(clip: Samples, place: Path) -> None:
+    with place.open("wb") as file:  # by its name, numpy would add an ending
+        np.save(file, clip, allow_pickle=False)

@@ -17,7 +17,7 @@ from voxaudit.errors import one_line
 from voxaudit.perturb.acoustics import measure_rt60, reverberate
 from voxaudit.perturb.base import trial_generator
 from voxaudit.perturb.sources.base import RoomSource, Signal, digest
-from voxaudit.perturb.sources.cut import KEPT
+from voxaudit.perturb.sources.cut import KEPT, made_once
 from voxaudit.perturb.sources.folder import find_audio, spread, unusable
 from voxaudit.perturb.srmr import RATE, srmr
 
@@ -299,7 +299,9 @@ class SimulatedHalls(RoomSource):
     def draw(self, asked: float, rate: int, generator: np.random.Generator) -> Signal:
         """Return one of the responses whose SRMR is near `asked`."""
         number = pick(tuple(hall.srmr for hall in HALLS), asked, generator)
-        return KEPT.get(("hall", number, rate), lambda: hall_response(number, rate)).astype(np.float64)
+        name = f"hall-{number}-{rate}-v{self.version}"
+        made = KEPT.get(name, lambda: made_once(name, lambda: hall_response(number, rate)))
+        return made.astype(np.float64)
 
 
 def hall_response(number: int, rate: int) -> Samples:

