@@ -347,6 +347,7 @@ def test_the_table_names_data_files_only_and_every_byte_of_them():
         ("kokoro", ""),
         ("moonshine", "base"),
         ("moonshine", "tiny-en"),
+        ("voices", "resemblyzer"),
         ("vosk", "small-en-us"),
         ("whisper", "tiny.en"),
     ]
