@@ -189,4 +189,5 @@ def test_attacks_by_gradient_stand_in_the_runs_table_1(tmp_path, capsys):
     assert other["Adv (US)"] is None
     # Who was not attacked is compared by what both heard: the attack takes no part in the average or the ranking.
     assert None not in (mine["AVG_low"], other["AVG_low"])
-    assert {one["recognizer"] for one in told["findings"] if one["measure"] == "rank"} == {"mine", "other"}
+    (ranking,) = [one for one in told["findings"] if one["id"].endswith("/ranking/nwerd")]
+    assert {ranking["recognizer"], ranking["against"]} == {"mine", "other"}

@@ -3,8 +3,9 @@
     python -m venv /tmp/fuzz && /tmp/fuzz/bin/pip install atheris .
     /tmp/fuzz/bin/python tests/fuzz/fuzz_readers.py -max_total_time=600 -max_len=4096 -rss_limit_mb=2000 CORPUS_FOLDER
 
-The first byte of an input chooses the reader; an empty folder is first filled with `SEEDS`, one good file per reader. Whatever is not a `VoxauditError` of one line is a crash; the input that
-made it is written to the working folder, and belongs into `CRASHES` of test_crashes.py once it is mended.
+The first byte of an input chooses the reader; an empty folder is first filled with `SEEDS`, one good file per reader.
+Whatever is not a `VoxauditError` of one line is a crash; the input that made it is written to the working folder, and
+belongs into `CRASHES` of test_crashes.py once it is mended.
 """
 
 from __future__ import annotations

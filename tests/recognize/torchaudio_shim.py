@@ -10,7 +10,7 @@ def import_torchaudio() -> None:
     import torch
 
     try:
-        import torchaudio  # noqa: F401
+        import torchaudio
     except OSError:
         torch.ops.load_library = lambda path: None
         torch.ops._torchaudio = torch.ops.torchaudio = MagicMock()

@@ -19,7 +19,6 @@ from toy_recognizers import Toy, words_for
 
 from voxaudit import audio
 from voxaudit.audio import AudioError
-from voxaudit.errors import VoxauditError
 from voxaudit.options import Limits
 from voxaudit.process import Child, StrangerError, end_marked, marked, module_path, python_command
 from voxaudit.run import run_trials

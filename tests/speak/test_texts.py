@@ -9,6 +9,11 @@ from voxaudit.errors import VoxauditError
 from voxaudit.speak.texts import CHANGES, matched_voices, speak_texts, voices_of
 
 
+@pytest.fixture(autouse=True)
+def only_pico(monkeypatch, tmp_path):
+    monkeypatch.setenv("VOXAUDIT_MODELS", str(tmp_path / "models"))
+
+
 @pytest.mark.parametrize(
     ("language", "own"), [(None, {"en-US", "en-GB"}), ("en-AU", {"en-US", "en-GB"}), ("es-MX", {"es-ES"})]
 )

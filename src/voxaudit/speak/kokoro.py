@@ -1,4 +1,4 @@
-"""Kokoro: a neural voice model with 28 English and 3 Spanish speakers, run by onnxruntime; `voxaudit models fetch kokoro`.
+"""Kokoro: a neural model with 28 English and 3 Spanish speakers, run by onnxruntime; `voxaudit models fetch kokoro`.
 
 Only data is fetched: the model, its speakers, and Misaki's dictionaries of the sounds that it was trained on. English
 words that these lack are said by our own rules; Spanish is said as it is written. Its other languages need more than
@@ -48,7 +48,7 @@ def speak(voice: Voice, text: str) -> Audio:
     """Return `text` spoken by a speaker of Kokoro, 24 kHz. Pitch and tract cannot be set."""
     speakers = VOICES.get(voice.language, ())
     if voice.name not in speakers or voice.reads not in (None, voice.language[:2]):
-        known = [f"{name} ({language})" for language, names in VOICES.items() for name in names]
+        known = list(speakers) or [name for names in VOICES.values() for name in names]
         raise VoxauditError(
             f"voice {voice}: kokoro has no such speaker.{suggest(voice.name, known)} Available: {', '.join(known)}"
         )
@@ -199,16 +199,21 @@ def english(word: str, language: str) -> str:
 # Spanish as it is written, in the sounds of Castile.
 
 _UNSTRESSED = frozenset(
-    "a al ante con de del e el en la las le les lo los me mi ni nos o os por que se si sin su sus te tu un u y".split()
+    re.split(
+        " ",
+        "a al ante con de del e el en la las le les lo los me mi ni nos o os por que se si sin su sus te tu un u y",
+    )
 )
 _SPANISH = [  # letters, what stands before (a regular expression), what follows, the sounds
-    ("ch", "", "", "ʧ"), ("ll", "", "", "ʎ"), ("rr", "", "", "r"), ("qu", "", "[eiéí]", "k"), ("gü", "", "", "ɣw"),
-    ("gu", "(^|n)$", "[eiéí]", "ɡ"), ("gu", "", "[eiéí]", "ɣ"), ("c", "", "[eiéí]", "θ"), ("c", "", "", "k"), ("z", "", "", "θ"),
-    ("g", "", "[eiéí]", "x"), ("g", "(^|n)$", "", "ɡ"), ("g", "", "", "ɣ"), ("j", "", "", "x"), ("ñ", "", "", "ɲ"), ("h", "", "", ""),
-    ("v", "(^|[nm])$", "", "b"), ("b", "(^|[nm])$", "", "b"), ("v", "", "", "β"), ("b", "", "", "β"), ("d", "(^|[nl])$", "", "d"),
-    ("d", "", "", "ð"), ("r", "(^|[nls])$", "", "r"), ("r", "", "", "ɾ"), ("x", "", "", "ks"), ("y", "[aeou]$", "$", "ɪ"),
-    ("y", "^$", "$", "i"), ("y", "", "", "ʝ"), ("ü", "", "", "w"), ("i", "[aeoáéó]$", "([^aeoáéóiu]|$)", "ɪ"),
-    ("u", "[aeoáéó]$", "([^aeoáéóiu]|$)", "ʊ"), ("i", "", "[aeouáéóú]", "j"), ("u", "", "[aeoiáéóí]", "w"), ("w", "", "", "w"),
+    ("ch", "", "", "ʧ"), ("ll", "", "", "ʎ"), ("rr", "", "", "r"), ("qu", "", "[eiéí]", "k"),
+    ("gü", "", "", "ɣw"), ("gu", "(^|n)$", "[eiéí]", "ɡ"), ("gu", "", "[eiéí]", "ɣ"), ("c", "", "[eiéí]", "θ"),
+    ("c", "", "", "k"), ("z", "", "", "θ"), ("g", "", "[eiéí]", "x"), ("g", "(^|n)$", "", "ɡ"),
+    ("g", "", "", "ɣ"), ("j", "", "", "x"), ("ñ", "", "", "ɲ"), ("h", "", "", ""), ("v", "(^|[nm])$", "", "b"),
+    ("b", "(^|[nm])$", "", "b"), ("v", "", "", "β"), ("b", "", "", "β"), ("d", "(^|[nl])$", "", "d"),
+    ("d", "", "", "ð"), ("r", "(^|[nls])$", "", "r"), ("r", "", "", "ɾ"), ("x", "", "", "ks"),
+    ("y", "[aeou]$", "$", "ɪ"), ("y", "^$", "$", "i"), ("y", "", "", "ʝ"), ("ü", "", "", "w"),
+    ("i", "[aeoáéó]$", "([^aeoáéóiu]|$)", "ɪ"), ("u", "[aeoáéó]$", "([^aeoáéóiu]|$)", "ʊ"),
+    ("i", "", "[aeouáéóú]", "j"), ("u", "", "[aeoiáéóí]", "w"), ("w", "", "", "w"),
 ]  # fmt: skip
 _ACCENTS = dict(zip("áéíóú", "aeiou", strict=True))
 
@@ -225,14 +230,18 @@ def spanish(word: str) -> str:
     accented = None
     at = 0
     while at < len(word):
-        for letters, before, after, sound in _SPANISH:
-            rest = word[at + len(letters) :]
-            if word.startswith(letters, at) and re.search(before, word[:at]) and re.match(after, rest):
-                break
-        else:
-            letters = word[at]
-            sound = _ACCENTS.get(letters, letters)
-            accented = len(said) if letters in _ACCENTS else accented
+        own = _ACCENTS.get(word[at], word[at])
+        accented = len(said) if own != word[at] else accented
+        letters, sound = next(
+            (
+                (letters, sound)
+                for letters, before, after, sound in _SPANISH
+                if word.startswith(letters, at)
+                and re.search(before, word[:at])
+                and re.match(after, word[at + len(letters) :])
+            ),
+            (word[at], own),
+        )
         said.append(sound)
         at += len(letters)
     nuclei = [number for number, sound in enumerate(said) if sound in {*"aeiou"}]

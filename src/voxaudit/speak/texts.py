@@ -47,9 +47,9 @@ _SETTINGS = (
 def voices_of(language: str | None) -> tuple[Voice, ...]:
     """Return twelve speakers of a language, English where none is named; a language without any raises one line.
 
-    Where `voxaudit models fetch kokoro` was asked for they are twelve of its English speakers, or its three Spanish ones
-    and Pico. Pico's are the language's voices at several pitches, vocal tracts and speeds, so they differ less than
-    people do.
+    Where `voxaudit models fetch kokoro` was asked for, they are twelve of its English speakers, or its three Spanish
+    ones and Pico. Pico's are the language's voices at several pitches, vocal tracts and speeds, so they differ less
+    than people do.
 
     >>> len(voices_of("it-CH")), [str(voice) for voice in voices_of("it")[1:2]]
     (12, ['pico it-IT pitch=0.75 speed=1 tract=1.12'])

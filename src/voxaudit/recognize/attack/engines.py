@@ -122,7 +122,7 @@ def _speechbrain(loaded: Any, settings: Any) -> Losses:
     model: Any = loaded.model
     model.mods.requires_grad_(False)
     whole = torch.ones(1, device=model.device)
-    search = model.mods["decoder"] if "decoder" in model.mods else None
+    search = model.mods["decoder"] if "decoder" in model.mods else None  # noqa: SIM401 (it has no get)
 
     def label(text: str) -> list[int]:
         if hasattr(model.tokenizer, "lab2ind"):
@@ -164,8 +164,8 @@ def _nemo(loaded: Any, settings: Any) -> Losses:
     # The preprocessor itself never has a gradient; what it calls has one where it is asked for.
     features: Any = model.preprocessor.featurizer
     features.use_grads = True
-    joint = getattr(model, "joint", None)
-    if not hasattr(model, "decoder") or getattr(joint, "num_extra_outputs", 0):
+    joint: Any = getattr(model, "joint", None)
+    if not hasattr(model, "decoder") or (joint is not None and joint.num_extra_outputs):
         raise AttackError(
             f"nemo: {type(model).__name__} has a loss that is not made here (CTC and RNN-T are)."
             " Wrap it yourself as file.py:object with rate, loss and transcribe"

