@@ -10,7 +10,7 @@ import pytest
 
 from voxaudit.errors import VoxauditError
 from voxaudit.report.build import build_report, write_report
-from voxaudit.report.pytest_plugin import Auditor
+from voxaudit.cli.pytest_plugin import Auditor
 from voxaudit.report.trackers import log_report, metrics_of
 from voxaudit.score.trainer import trainer_metrics
 
@@ -85,7 +85,7 @@ def test_gates_are_asserted(make_run, drops):
 def test_pytest_shows_the_sentence_of_the_gate_that_failed(make_run, drops, pytester):
     folder = make_run(drops).folder
     pytester.makepyfile(f"def test_it(audit):\n    assert audit.gate({str(folder)!r}, clean_wer=0.0)\n")
-    done = pytester.runpytest_inprocess("-p", "voxaudit.report.pytest_plugin", "-q")
+    done = pytester.runpytest_inprocess("-p", "voxaudit.cli.pytest_plugin", "-q")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*clean_wer allows only 0*"])
 
