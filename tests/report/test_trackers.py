@@ -85,7 +85,7 @@ def test_gates_are_asserted(make_run, drops):
 def test_pytest_shows_the_sentence_of_the_gate_that_failed(make_run, drops, pytester):
     folder = make_run(drops).folder
     pytester.makepyfile(f"def test_it(audit):\n    assert audit.gate({str(folder)!r}, clean_wer=0.0)\n")
-    done = pytester.runpytest_inprocess("-p", "voxaudit.cli.pytest_plugin", "-q")
+    done = pytester.runpytest_inprocess("-q")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*clean_wer allows only 0*"])
 
