@@ -35,10 +35,11 @@ from benchmarks.measure import (
     took,
 )
 
-from voxaudit import disparity
+from voxaudit import disparity, slices
 from voxaudit.audits.disparity.frames import Question, frames
 from voxaudit.audits.disparity.model import fit_frame
 from voxaudit.audits.scores import Scores
+from voxaudit.stats.crossed_glmm import fit_crossed
 from voxaudit.stats.group_ratios import Rates, judge
 from voxaudit.stats.permutations import Shuffles
 from voxaudit.stats.regression import Settings as Fit
@@ -134,6 +135,38 @@ def grown_fit(utterances: int, within: bool) -> dict[str, float]:
     case = Case("growth", grown(utterances, 5, within=within), ("snr", "rate") if within else ())
     before = peak_megabytes()
     return {"cpu": took(lambda: ours(case)).cpu, "before": before}
+
+
+def grown_crossed(utterances: int) -> dict[str, float]:
+    """Return the same of a fit with two crossed effects: 5,000 speakers (or a tenth) who read 200 texts."""
+    generator = np.random.default_rng(7)
+    people, texts = min(5_000, utterances // 10), 200
+    speaker, text = generator.integers(0, people, utterances), generator.integers(0, texts, utterances)
+    words = generator.integers(3, 40, utterances)
+    rate = 0.1 * np.exp(generator.normal(0, 0.4, people)[speaker] + generator.normal(0, 0.3, texts)[text])
+    design = np.column_stack([np.ones(utterances), speaker % 2])
+    errors = generator.poisson(words * rate)
+    before = peak_megabytes()
+    return {"cpu": took(lambda: fit_crossed(errors, words, design, speaker, text)).cpu, "before": before}
+
+
+def grown_slices(utterances: int) -> dict[str, float]:
+    """Return the same of `slices`: a hundred trials of every speaker, five measures and a region."""
+    generator = np.random.default_rng(8)
+    people = utterances // 100
+    speaker, words = np.repeat(np.arange(people), 100), generator.integers(3, 40, utterances)
+    names = ("speaking_rate", "snr", "pitch", "duration", "word_frequency")
+    table = pl.DataFrame(
+        {
+            "speaker": speaker,
+            "region": [f"r{number}" for number in speaker % 4],
+            "words": words,
+            "errors": generator.poisson(0.1 * words),
+            **{name: generator.normal(size=utterances) for name in names},
+        }
+    )
+    before = peak_megabytes()
+    return {"cpu": took(lambda: slices(table, attributes=["region"])).cpu, "before": before}
 
 
 class Glmer:
@@ -254,10 +287,17 @@ def measure(settings: Settings) -> Iterator[Row]:
         finally:
             if glmer is not None:
                 glmer.close()
-    for within in (False, True):
-        size = settings.pick(10_000, 1_000_000)
-        runs = [alone(grown_fit, utterances=size, within=within) for _ in range(settings.pick(1, 3))]
-        what = f"fit, {size:,} utterances, {size // 10:,} speakers{', two controls' * within}"
+    size = settings.pick(10_000, 1_000_000)
+    texts = f"fit, {size:,} utterances, {min(5_000, size // 10):,} speakers crossed with 200 texts"
+    kinds = f"slices, {size:,} trials, {size // 100:,} speakers, five measures and a region"
+    cases: tuple[tuple[str, Any, dict[str, Any]], ...] = (
+        (f"fit, {size:,} utterances, {size // 10:,} speakers", grown_fit, {"within": False}),
+        (f"fit, {size:,} utterances, {size // 10:,} speakers, two controls", grown_fit, {"within": True}),
+        (texts, grown_crossed, {}),
+        (kinds, grown_slices, {}),
+    )
+    for what, grow, more in cases:
+        runs = [alone(grow, utterances=size, **more) for _ in range(settings.pick(1, 3))]
         peak, table = max(one.megabytes for one in runs), max(one.value["before"] for one in runs)
         note = f"the process peaks at {peak:.0f} MB, {table:.0f} with the table alone"
         yield row_of(what, "CPU ms", [1e3 * one.value["cpu"] for one in runs], note=note)

@@ -17,7 +17,7 @@ import numpy as np
 PEERS = (
     *("jiwer", "rapidfuzz", "pandas", "statsmodels", "glmm", "audiomentations", "soxbindings", "librosa"),
     *("pyroomacoustics", "speechmos", "onnxruntime", "moonshine-voice", "pocketsphinx", "torch", "ray"),
-    *("numpy", "scipy", "numba", "polars"),
+    *("numpy", "scipy", "polars"),
 )
 
 

@@ -187,7 +187,7 @@ def test_the_schema_is_one_and_has_every_key():
     assert schema == json.loads(json.dumps(schema))
     for section, keys in SECTIONS.items():
         assert set(schema["properties"][section]["properties"]) == set(keys) - (
-            {"speak", "role", "baseline"} if section == "corpus" else set()
+            {"speak", "role", "baseline", "change"} if section == "corpus" else set()
         )
     assert set(schema["properties"]["gates"]["properties"]) == {*GATES, "baseline", "strict"}
 

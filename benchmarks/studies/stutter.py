@@ -2,6 +2,7 @@
 
 python -m benchmarks.studies.stutter ../shared/data/ravdess/manifest.csv --utterances 32
 python -m benchmarks.studies.stutter spoken/manifest.csv --pictures docs/stutter_kinds.png
+python -m benchmarks.studies.stutter ../shared/data/accents/manifest.csv --words 35-41 --cut accents7.csv
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 from benchmarks.measure import took
 from numpy.typing import NDArray
 
 from voxaudit.align import align_corpus
 from voxaudit.audio import Audio, Samples
+from voxaudit.audits.stutter.audit import filler_clips
 from voxaudit.corpus import read_corpus
 from voxaudit.perturb.stutter import MODES, applicable, sample_chain, sample_operation
 from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, sound_checks
@@ -38,16 +41,35 @@ def main() -> None:
     parser.add_argument(
         "--pictures", type=Path, default=None, help="spectrograms of two cases per kind, as PNG"
     )
+    parser.add_argument("--cut", type=Path, help="write a manifest of some words of each recording instead")
+    parser.add_argument("--words", default="1-7", help="which words to cut out, counted from 1")
     args = parser.parse_args()
     utterances = list(read_corpus(args.corpus))[: args.utterances]
     recordings = [
         Recording(u, t, u.text or "") for u, t in align_corpus(utterances) if not isinstance(t, str)
     ]
     print(f"{len(recordings)} of {len(utterances)} recordings can be aligned")
-    if args.repeats:
+    if args.cut:
+        first, last = map(int, args.words.split("-"))
+        pl.DataFrame([cut(one, first - 1, last) for one in recordings]).write_csv(args.cut)
+    elif args.repeats:
         measure(recordings, args.repeats, args.place)
     if args.pictures:
         draw(recordings, args.pictures)
+
+
+def cut(recording: Recording, first: int, last: int) -> dict[str, object]:
+    """Return the row of a manifest for some words of a recording, with a tenth of a second on either side."""
+    about, words = recording.utterance, [recording.timings.words[at] for at in recording.timings.intended]
+    start, stop = max(0.0, words[first].start - 0.1), words[last - 1].end + 0.1
+    text = " ".join(recording.text.split()[first:last])
+    return {
+        "path": str(about.audio.resolve()),
+        "text": text,
+        "speaker": about.speaker,
+        "start": about.start + start,
+        "duration": stop - start,
+    } | dict(about.attributes)
 
 
 def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
@@ -58,16 +80,16 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
         failed: dict[str, Counter[str]] = defaultdict(Counter)
         places: Counter[str] = Counter()
         same = pairs = changed = 0
-        place = PlaceCheck()
+        place, clips = PlaceCheck(), filler_clips()
         for number, recording in enumerate(recordings):
             audio = recording.audio()
             step = own_step(audio.samples)
             for repeat in range(repeats):
                 made = {}
-                for kind in applicable(recording.timings, (), mode):
+                for kind in applicable(recording.timings, clips, mode):
                     generator = np.random.default_rng([number, repeat])
-                    operation = sample_operation(kind, recording.timings, generator, mode=mode)
-                    done = took(partial(operation.edit, audio.samples, audio.rate, recording.timings))
+                    operation = sample_operation(kind, recording.timings, generator, mode=mode, clips=clips)
+                    done = took(partial(operation.edit, audio.samples, audio.rate, recording.timings, clips))
                     edit = done.value
                     seconds[kind].append(done.cpu)
                     after = edit.apply(audio.samples)
@@ -132,14 +154,16 @@ def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
 
 def draw(recordings: list[Recording], target: Path) -> None:
     """Write spectrograms of two cases per kind, a row for each kind; what was put in is underlined in red."""
-    sheet, order = [], applicable(recordings[0].timings)
+    clips = filler_clips()
+    sheet, order = [], applicable(recordings[0].timings, clips)
     for kind in order:
         tiles = []
         for number in range(2):
             recording = recordings[number % len(recordings)]
             audio = recording.audio()
-            operation = sample_operation(kind, recording.timings, np.random.default_rng(number + 1))
-            edit = operation.edit(audio.samples, audio.rate, recording.timings)
+            generator = np.random.default_rng(number + 1)
+            operation = sample_operation(kind, recording.timings, generator, clips=clips)
+            edit = operation.edit(audio.samples, audio.rate, recording.timings, clips)
             print(f"  {kind}, {'left' if number == 0 else 'right'}: {operation}")
             tiles.append(
                 _tile(edit.apply(audio.samples), audio.rate, edit.start, edit.start + len(edit.samples))

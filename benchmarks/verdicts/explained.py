@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import polars as pl
-from benchmarks.verdicts.experiment import Claims, Experiment, Verdict
+from benchmarks.verdicts.experiment import POWER_AT, Claims, Experiment, Verdict
 from benchmarks.verdicts.world import (
     KIND,
     RATIOS,
@@ -26,7 +26,6 @@ from voxaudit.audits.slices.audit import slices
 from voxaudit.errors import VoxauditError
 
 WORLDS = (KIND, "mix", "uneq")
-AT_THREE = ("16 + 16", "40 + 40", "8 + 40")
 LARGE = setting(KIND, "40 + 40")
 MOST = 40
 """Utterances of a speaker at most: long ones would take the time and change little."""
@@ -129,8 +128,8 @@ def _trend(generator: np.random.Generator, where: Setting, ratio: float) -> Clai
     }
 
 
-def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Claims:
-    """Five measures that have nothing to do with errors; the highest third of one of them, if something is planted."""
+def sliced(generator: np.random.Generator, where: Setting, ratio: float) -> pl.DataFrame:
+    """Return five measures that have nothing to do with errors; the highest third of one, if something is planted."""
     people = draw_people(generator, where, most=MOST)
     count = len(people.speaker)
     names = ("speaking_rate", "snr", "pitch", "duration", "word_frequency")
@@ -143,9 +142,12 @@ def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
     people = replace(people, hard=people.hard * np.where(fast, ratio, 1.0))
     counted = counts(generator, people, ["clean"])[:1]
     table = as_table(people, ["clean"], np.repeat(counted, 2, axis=0)).head(count)
-    table = table.with_columns(pl.Series(name, values) for name, values in measures.items())
+    return table.with_columns(pl.Series(name, values) for name, values in measures.items())
+
+
+def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Claims:
     try:
-        found = slices(table, attributes=["region"]).detail
+        found = slices(sliced(generator, where, ratio), attributes=["region"]).detail
     except VoxauditError:
         return {}
     said = [one.shown and (ratio == 1.0 or "speaking_rate" in one.slice.columns) for one in found]
@@ -153,7 +155,7 @@ def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
 
 
 HELD = "text and recording held fixed; shuffled speakers with a guard"
-_of = partial(Experiment, worlds=WORLDS, sizes=AT_THREE, power_at=LARGE, audits=200)
+_of = partial(Experiment, worlds=WORLDS, sizes=("40 + 40",), power_at=LARGE)
 EXPERIMENTS = (
     _of(
         "explain text",
@@ -183,7 +185,7 @@ EXPERIMENTS = (
             ),
         ),
         "beside the noise, the error rate of the second group, times",
-        (1.5, 2.0),
+        (2.0,),
     ),
     _of(
         "explain voices",
@@ -198,7 +200,7 @@ EXPERIMENTS = (
             ),
         ),
         "in place of the speakers' gap, one of the text alone, times",
-        (1.5, 2.0),
+        (2.0,),
     ),
     _of(
         "unlike prompts",
@@ -213,7 +215,7 @@ EXPERIMENTS = (
             ),
         ),
         "error rate of the second group, times",
-        RATIOS,
+        (1.5, 2.0),
     ),
     _of(
         "trend",
@@ -226,6 +228,8 @@ EXPERIMENTS = (
         ),
         "error rate from one standard deviation below the mean to one above, times",
         RATIOS,
+        sizes=("16 + 16", "8 + 40"),
+        power_at=POWER_AT,
     ),
     _of(
         "slices",
@@ -240,7 +244,7 @@ EXPERIMENTS = (
             ),
         ),
         "error rate of the fastest third of the utterances, times",
-        RATIOS,
-        sizes=("40 + 40", "8 + 40"),
+        (1.5, 2.0),
+        sizes=("8 + 40",),
     ),
 )

@@ -146,14 +146,22 @@ MEANING: dict[str, str] = {
     ),
     "versus.any": "The same for all trials, clean or disturbed speech, a category or a group.",
     "stutter.shown": (
-        "Stuttering costs a recognizer errors: the interval leaves out 0 and p, corrected over recognizers, is at most"
-        " 0.05. It speaks of the cases that the search made, not of how people who stutter speak."
+        "Stuttering costs a recognizer errors: p, corrected over recognizers, is at most 0.05. A few utterances with a"
+        " hundred made-up words do not decide it: the one fluent hearing might have been any of the stuttered ones."
     ),
     "stutter.change": (
         "Stuttering changes the error rate of the same recordings. The cases are chosen by a search for the"
         " suspicious: it speaks of these cases, not of how people who stutter speak."
     ),
-    "stutter.p": "The same by flipping speakers' signs: exact for few speakers, so that it is the one to quote.",
+    "stutter.kinds": (
+        "Cases with one event of one kind cost more than those of another kind on the same recordings, all ten pairs of"
+        " kinds together. Kinds differ in where they fall and how long they last as people's do."
+    ),
+    "stutter.recognizers": "One recognizer has more errors than another on the same stuttered cases.",
+    "stutter.selections": (
+        "The cases that the search kept have more errors than a draw of as many from all cases and the originals."
+        " The search looks for such cases: it says that it finds them."
+    ),
     "attack.cost": (
         "The chosen noise has another error rate than clean speech. With fewer than five speakers the interval draws"
         " utterances instead, and says so."

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.verdicts import disturbance, early, explained, groups, listeners, parity, single, words
+from benchmarks.verdicts import disturbance, early, explained, groups, kinds, listeners, parity, single, words
 from benchmarks.verdicts.experiment import Experiment, Tally, repeat
 from benchmarks.verdicts.results import Results
 from benchmarks.verdicts.world import Setting
@@ -21,6 +21,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     *groups.EXPERIMENTS,
     *explained.EXPERIMENTS,
     *disturbance.EXPERIMENTS,
+    *kinds.EXPERIMENTS,
     *parity.EXPERIMENTS,
     *words.EXPERIMENTS,
     *single.EXPERIMENTS,

@@ -125,12 +125,16 @@ def above(experiments: Iterable[Experiment], results: Results) -> str:
     return "\n".join(lines) or "None."
 
 
-def power_table(experiments: Iterable[Experiment], results: Results, earlier: Results) -> str:
-    """Return power beside that of the version before and of simple tests, a verdict and setting a line."""
-    lines = [
+def power_tables(experiments: Iterable[Experiment], results: Results, earlier: Results) -> tuple[str, str]:
+    """Return power, a verdict and setting a line: beside the version before and simple tests, and where neither is.
+
+    The power of a simple test that does not hold its level somewhere is in brackets.
+    """
+    compared = [
         "| verdict | in | now, % | before, % | simple test, % | its false alarms in its worst world, % |",
         "|---|---|---|---|---|---|",
     ]
+    alone = ["| verdict | in | power, % |", "|---|---|---|"]
     for experiment in experiments:
         for verdict in experiment.verdicts:
             for where, effects in experiment.powers:
@@ -140,12 +144,16 @@ def power_table(experiments: Iterable[Experiment], results: Results, earlier: Re
                 before = _powers(experiment, verdict, where, effects, earlier)
                 beside, alarms = [], []
                 for other in verdict.others():
-                    beside.append(_powers(experiment, other, where, effects, results))
+                    power = _powers(experiment, other, where, effects, results)
                     top = worst(other, measured(experiment, other, results))
+                    valid = top is None or top.tally.excess(other) <= FAR
+                    beside.append(power if valid or not power else f"({power})")
                     alarms.append("" if top is None else percent(top.tally.rate(other)[0]))
-                cells = [place_of(experiment, where), now, before, "; ".join(beside), "; ".join(alarms)]
-                lines.append(f"| `{verdict.id}` | {' | '.join(cells)} |")
-    return "\n".join(lines)
+                cells = [f"`{verdict.id}`", place_of(experiment, where), now]
+                if before or beside:
+                    cells += [before, "; ".join(beside), "; ".join(alarms)]
+                (compared if before or beside else alone).append(f"| {' | '.join(cells)} |")
+    return "\n".join(compared), "\n".join(alone)
 
 
 def _powers(
@@ -241,13 +249,15 @@ def facts(experiments: Iterable[Experiment], results: Results) -> str:
 def write_page(page: Path, experiments: Sequence[Experiment], results: Results, earlier: Results) -> None:
     """Write the tables of docs/verdicts.md."""
     text = page.read_text(encoding="utf-8")
+    compared, alone = power_tables(experiments, results, earlier)
     parts = {
         "facts": facts(experiments, results),
         "worlds": worlds_table(),
         "first": worst_table(experiments, results, first=True),
         "others": worst_table(experiments, results, first=False),
         "above": above(experiments, results),
-        "power": power_table(experiments, results, earlier),
+        "power": compared,
+        "power_alone": alone,
         "simple": simple_tests(experiments),
         "cells": all_cells(experiments, results),
     }

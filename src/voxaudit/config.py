@@ -44,6 +44,11 @@ class CorpusConfig:
     where: tuple[str, ...] = option((), "clauses that choose utterances, such as accent!=american")
     skip_bad_rows: bool = option(False, "leave bad rows out instead of stopping")
     speak: bool = option(False, "in the role synthetic only, without a path: read the texts aloud")
+    change: str | None = option(
+        None,
+        "with speak: one property that every voice is heard with both ways (pitch, rate, accent)",
+        unset="none",
+    )
 
 
 BOUNDS = ("point", "lower", "upper")
@@ -403,7 +408,7 @@ def _corpora(document: Mapping[str, Any], path: Path) -> list[CorpusConfig]:
     return [read[clean], *read[:clean], *read[clean + 1 :]]
 
 
-IN_A_ROLE = ("role", "baseline", "speak")
+IN_A_ROLE = ("role", "baseline", "speak", "change")
 """What only further corpora have."""
 _NAME = re.compile(r"[\w.+-]([\w .+-]{0,58}[\w.+-])?")
 """What a corpus may be called: it stands before ids, and in tables."""
@@ -418,6 +423,8 @@ def _corpus(content: Any, path: Path, section: str) -> CorpusConfig:
         raise VoxauditError(f"{path}: corpus.{alone[0]} is for further corpora, [[corpora]]")
     if config.speak and (config.role != "synthetic" or config.path is not None):
         raise VoxauditError(f'{path}: {section}: speak is for role = "synthetic" without a path')
+    if config.change is not None and not config.speak:
+        raise VoxauditError(f"{path}: {section}: change goes with speak = true")
     if config.path is None and not config.speak:
         raise VoxauditError(f"{path}: [{section}] needs a path")
     if config.baseline is not None and config.role is None:
@@ -566,7 +573,7 @@ use = ["quick"]  # suites and scenario ids, such as "gaussian_noise:3"; clean sp
 [score]
 {_keys("score")}
 
-# Can people who stutter use it? Some utterances are made to stutter and heard again; needs the extra `embeddings`.
+# Can people who stutter use it? Some utterances are made to stutter and heard again.
 # [stutter]
 {_keys("stutter", commented=True)}
 

@@ -187,7 +187,7 @@ def read_inputs(config: AuditConfig) -> Inputs:
         if one.role is not None:
             check_role(one.role)
     # Transcripts from files need no audio: somebody with a vendor's transcripts has none.
-    recognizers = _recognizers(config)
+    recognizers = recognizers_of(config)
     heard = not all(isinstance(one, AnswersById) for one in recognizers.values())
     several = bool(config.corpora)
     clean = [
@@ -240,7 +240,8 @@ def _languages(corpus: Corpus) -> list[str]:
     return [] if known is None else known.drop_nulls().unique().sort().to_list()
 
 
-def _recognizers(config: AuditConfig) -> dict[str, Recognizer]:
+def recognizers_of(config: AuditConfig) -> dict[str, Recognizer]:
+    """Return the recognizers that `audit.toml` names; paths in it are looked for beside it."""
     return {
         name: anchor(make_recognizer({"engine": name, **settings}), config.folder)
         for name, settings in config.recognizers.items()
@@ -268,7 +269,7 @@ def _read(config: CorpusConfig, *, rename: bool, check_audio: bool) -> Corpus:
 
 def _spoken(config: CorpusConfig, clean: list[Corpus], folder: Path) -> Corpus:
     """Return the clean corpora's texts read aloud: of the language that was named, else of the first corpus's."""
-    from voxaudit.speak.texts import speak_texts, voices_of
+    from voxaudit.speak.texts import MOST_CLIPS, matched_voices, speak_texts, voices_of
 
     wanted = config.language or next(iter(_languages(clean[0])), None)
     texts = [
@@ -278,5 +279,10 @@ def _spoken(config: CorpusConfig, clean: list[Corpus], folder: Path) -> Corpus:
         for text in corpus.table["text"].drop_nulls().to_list()
     ]
     name = config.name or "synthetic"
-    spoken = read_corpus(speak_texts(texts, folder / name, voices=voices_of(wanted)), name=name)
+    voices, about = (
+        (voices_of(wanted), ()) if config.change is None else matched_voices(config.change, wanted)
+    )
+    if about:  # every voice reads the same texts, both ways
+        texts = list(dict.fromkeys(texts))[: MOST_CLIPS // len(voices)]
+    spoken = read_corpus(speak_texts(texts, folder / name, voices=voices, about=about), name=name)
     return labeled(spoken, wanted, rename=True)

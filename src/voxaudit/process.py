@@ -1,8 +1,8 @@
 """One way to start a Python process and to talk to it.
 
 It finds the modules that this process finds, and none that lie in the folder it happens to work in: a corpus that was
-downloaded may hold a `json.py`. Every message names the process that sent it, so that a copy that a library made of the
-process (`fork`) cannot answer in its place; and whatever it started ends with it.
+downloaded may hold a `json.py`. A copy that a library made of the process (`fork`) ends instead of speaking in its
+place, every message names the process that sent it, and whatever it started ends with it.
 """
 
 from __future__ import annotations
@@ -141,6 +141,7 @@ class Channel:
     """The way from a child to the process that started it."""
 
     def __init__(self) -> None:
+        self._owner = os.getpid()
         # Libraries get an empty standard input and the log as their output: they cannot disturb the messages.
         self._requests = os.fdopen(os.dup(0), "rb")
         self._answers = os.fdopen(os.dup(1), "wb")
@@ -151,12 +152,20 @@ class Channel:
 
     def receive(self) -> Any:
         """Return the next message; `EOFError` where there will be none."""
+        self._only_for_its_owner()
         return pickle.load(self._requests)
 
     def send(self, message: object) -> None:
         """Send a message under the name of this process."""
+        self._only_for_its_owner()
         pickle.dump((os.getpid(), message), self._answers, protocol=pickle.HIGHEST_PROTOCOL)
         self._answers.flush()
+
+    def _only_for_its_owner(self) -> None:
+        # However late a copy comes back, it can then cost no trial, neither its own nor the next one.
+        if os.getpid() != self._owner:
+            os.write(2, f"process {os.getpid()} is a copy of {self._owner} (fork): ended\n".encode())
+            os._exit(1)
 
 
 def serve(answer: Callable[[Channel], None]) -> NoReturn:

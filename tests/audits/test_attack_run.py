@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import runpy
+
 import numpy as np
 import pytest
 import soundfile
@@ -10,6 +13,7 @@ from voxaudit import run_trials
 from voxaudit.audio import Audio
 from voxaudit.audits.attack.audit import attack
 from voxaudit.audits.robustness.audit import robustness
+from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario, parse_scenarios
@@ -111,3 +115,78 @@ def test_what_knows_one_language_is_not_attacked_in_another(folder):
     (folder / "manifest.csv").write_text("path,speaker,text,language\na.wav,s,hola,es\n")
     with pytest.raises(VoxauditError, match="in one language that it knows"):
         attack(folder / "manifest.csv", ["pocketsphinx"], method="blackbox", out=folder / "a", progress=False)
+
+
+VICTIM = """
+import json
+import runpy
+
+import numpy as np
+import torch
+
+from voxaudit.recognize.attack import CtcModule
+from voxaudit.recognize.attack.models import pad
+
+generator = torch.Generator().manual_seed(0)
+first, second = (torch.randn(*size, generator=generator) for size in ((20, 16), (16, 4)))
+
+
+def module(waveforms, lengths):
+    frames = torch.nn.functional.pad(waveforms, (0, -waveforms.shape[1] % 20)).unfold(1, 20, 20)
+    return torch.tanh(2 * frames @ first) @ second, lengths // 20
+
+
+model = CtcModule(module, "ab ", 8000)
+
+
+def hear(samples, rate):
+    return model.transcribe(*pad([samples.astype(np.float32)]))[0]
+
+
+def hears_less(samples, rate):
+    return hear(samples, rate)[3:]
+"""
+
+
+def test_attacks_by_gradient_stand_in_the_runs_table_1(tmp_path, capsys):
+    pytest.importorskip("torch", reason="attacks by gradient need torch")
+    (tmp_path / "victim.py").write_text(VICTIM)
+    heard = runpy.run_path(str(tmp_path / "victim.py"))["hear"]
+    generator = np.random.default_rng(0)
+    rows = ["path,speaker,text"]
+    for number in range(8):
+        clip = (0.2 * generator.standard_normal(800)).astype(np.float32)
+        soundfile.write(tmp_path / f"{number}.wav", clip, 8000, subtype="FLOAT")
+        rows.append(f"{number}.wav,s{number},{heard(clip, 8000)}")
+    (tmp_path / "manifest.csv").write_text("\n".join(rows) + "\n")
+    engines = {
+        name: f"python:{tmp_path / 'victim.py'}:{function},rate=none"
+        for name, function in (("mine", "hear"), ("other", "hears_less"))
+    }
+    done = run_trials(
+        read_corpus(tmp_path / "manifest.csv"),
+        engines,
+        ["gaussian_noise:4", "echo:2"],
+        out=tmp_path / "run",
+        cache=False,
+        progress=False,
+        workers=1,
+    )
+    score_run(done)
+    asked = ["--method", "pgd", "--snr", "20", "--steps", "10", "--enough", "0"]
+    spec = f"mine={tmp_path / 'victim.py'}:model"
+    assert main(["attack", str(done.folder), "--recognizers", spec, *asked]) == 0
+    capsys.readouterr()
+    assert main(["robustness", str(done.folder), "--difficulty", "published", "--table", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (table,) = [one for one in told["tables"] if one["id"] == "table_1"]
+    rows = {
+        row["recognizer"]: row for row in (dict(zip(table["names"], r, strict=True)) for r in table["rows"])
+    }
+    mine, other = rows["mine"], rows["other"]
+    assert mine["Adv (US)"] > 0
+    assert mine["Adv (US)_low"] <= mine["Adv (US)"] <= mine["Adv (US)_high"]
+    assert other["Adv (US)"] is None
+    # Who was not attacked is compared by what both heard: the attack takes no part in the average or the ranking.
+    assert None not in (mine["AVG_low"], other["AVG_low"])
+    assert {one["recognizer"] for one in told["findings"] if one["measure"] == "rank"} == {"mine", "other"}

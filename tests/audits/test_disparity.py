@@ -70,6 +70,32 @@ def test_a_large_gap_is_found_and_no_gap_is_not() -> None:
     assert nothing.detail.fits[0].effects[0].baseline is None
 
 
+@pytest.mark.parametrize("seed", [3, 4, 5])
+def test_the_headline_is_the_ratio_of_the_rates_that_are_printed(seed: int) -> None:
+    """Three groups, two recognizers, a few speakers who say most: estimate, table and sentence are one number."""
+    generator = np.random.default_rng(seed)
+    one = scores(seed, speakers=24, sigma=1.0).with_columns(
+        pl.lit("one").alias("recognizer"),
+        pl.col("group").replace_strict({"a": "x", "b": "y"}) + (pl.col("age") % 2).cast(pl.String),
+    )
+    one = one.with_columns(
+        pl.when(pl.col("group") == "y1").then(pl.lit("x1")).otherwise("group").alias("group")
+    )
+    two = one.with_columns(
+        pl.lit("two").alias("recognizer"), errors=pl.Series(generator.poisson(one["errors"].to_numpy() + 0.2))
+    )
+    answer = disparity(pl.concat([one, two]), attribute="group", resamples=200)
+    rates = {(row["recognizer"], row["group"]): row["wer"] for row in answer.tables["groups"].to_dicts()}
+    gaps = [one for one in answer.findings if one.measure == "wer_ratio" and one.estimate is not None]
+    assert {one.recognizer for one in gaps} == {"one", "two"}
+    for gap in gaps:
+        own, other = (rates[gap.recognizer, group] for group in (gap.group, gap.against))
+        np.testing.assert_allclose(gap.estimate, own / other, rtol=1e-12)  # type: ignore[arg-type]
+        assert f"({100 * own:.1f} % against {100 * other:.1f} % of the words" in gap.sentence
+        times = re.search(r"makes ([0-9.]+) times|\(([0-9.]+) times", gap.sentence)
+        assert times is None or float(times[1] or times[2]) == pytest.approx(own / other, abs=0.0051)
+
+
 def test_the_reference_turns_the_ratio_round() -> None:
     table = scores(3, gap=0.6)
     forth = disparity(table, attribute="group", resamples=0).detail.fits[0].effects[0]

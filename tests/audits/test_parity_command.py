@@ -94,7 +94,20 @@ def test_json(capsys, scores):
 
 def test_findings_are_the_gaps_and_one_sums_them_up(scores):
     answer = parity(scores, attributes=["gender", "age"])
-    first, *gaps = answer.findings
+    first, *others = answer.findings
+    kinds = [one.measure for one in others]
+    # What holds with all else fixed, then crossed groups, then groups as they are.
+    assert kinds == ["wer_gap_fixed"] * 6 + ["crossed_worst", "crossed_best"] * 2 + ["wer_gap"] * 6
+    worst = others[6]
+    assert "gender=m" in worst.group
+    assert worst.headline
+    assert worst.speakers >= 5
+    assert re.search(
+        r"is served worst \(\d+ speakers\): a mean of [\d.]+ % against [\d.]+ % for everybody", worst.sentence
+    )
+    assert others[0].sentence.startswith("x: with age held fixed, the mean")
+    assert "; as observed it is +" in others[0].sentence
+    gaps = others[-6:]
     # Each recognizer before their mean.
     assert [finding.recognizer for finding in gaps] == ["x", "x", "y", "y", None, None]
     table = answer.tables["gaps"].to_dicts()

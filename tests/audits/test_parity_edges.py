@@ -114,11 +114,23 @@ def test_no_errors_at_all():
     assert "no error at all" in refused(found, "recognizer")[0].text
 
 
-def test_missing_values_are_a_group():
-    found = parity(table(g=["a", "b", None, "", " ", "a", "b", "a", "b", "a", "b", "a"]), attributes=["g"])
-    assert found.detail.speakers.order["g"] == ("a", "b", "(missing)")
-    assert found.tables["groups"].filter(group="(missing)")["speakers"][0] == 3
-    assert found.tables["groups"]["speakers"].sum() == 12
+def test_speakers_of_whom_an_attribute_is_not_known_are_in_no_group_of_it():
+    rows = table(g=["a", "b", None, "", " ", "a", "b", "a", "b", "a", "b", "a"])
+    found = parity(rows, attributes=["g"])
+    assert found.detail.speakers.order["g"] == ("a", "b")
+    assert found.tables["groups"]["speakers"].sum() == 9
+    assert "'g' is not known of 3 speakers" in next(one.text for one in found.notes if one.code == "unknown")
+    # Two corpora that know different things: each attribute is compared where it is known, nothing is crossed.
+    halves = pl.concat([table().with_columns(h=pl.lit(None, dtype=pl.String)), _renamed(table())])
+    both = parity(halves, attributes=["g", "h"])
+    assert {one.group for one in both.findings} <= {"a", "b", None}
+    assert both.tables["checklist"].filter(practice="intersectional groups (3.3.1)")["status"][0] != "pass"
+
+
+def _renamed(frame):
+    return frame.with_columns(speaker="z" + pl.col("speaker"), h="g", g=pl.lit(None, dtype=pl.String)).select(
+        *frame.columns, "h"
+    )
 
 
 def test_a_value_known_once_is_known():

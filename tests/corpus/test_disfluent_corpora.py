@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 
+from voxaudit.audits.disparity.audit import disparity
+from voxaudit.audits.hallucination.audit import hallucination
 from voxaudit.corpus import CorpusError, read_corpus
+from voxaudit.score import word_counts
 
 
 def write(path, text):
@@ -118,3 +122,32 @@ def test_the_speech_accessibility_project(wavs):
     assert values(corpus, "speaker", "text", "etiology", "category") == [
         ("abc", "turn on the light", "Parkinson's Disease", "Digital Command")
     ]
+
+
+def test_severity_goes_through_the_audits_of_groups_like_any_attribute(wavs):
+    """Dysarthric speakers lose a word of four, and one of the severe ones gets words that nobody said."""
+    people = [f"F{n:02d}" for n in (1, 3, 4)] + [f"M{n:02d}" for n in range(1, 6)]
+    people += [f"{sex}C{n:02d}" for sex in "FM" for n in range(1, 5)]
+    root = wavs(*(f"torgo/{who}/Session1/wav_headMic/{n:04d}.wav" for who in people for n in range(4)))
+    for who in people:
+        for n in range(4):
+            write(root / f"torgo/{who}/Session1/prompts/{n:04d}.txt", "the quick brown fox\n")
+    table = read_corpus(root / "torgo").table
+    hard = table["group"] == "dysarthria"
+    heard = ["the quick fox" if one else "the quick brown fox" for one in hard]
+    loops = "the quick brown fox " + "and then there was nothing more " * 4
+    heard = [loops if who == "F01" else text for who, text in zip(table["speaker"], heard, strict=True)]
+    trials = table.select(
+        "speaker", "group", "severity", utterance="id", reference="text", duration=pl.lit(2.0)
+    ).with_columns(text=pl.Series(heard), scenario=pl.lit("clean"), recognizer=pl.lit("mine"))
+    counts = word_counts(trials["reference"], trials["text"])
+    scores = pl.concat([trials, counts], how="horizontal").with_columns(
+        words=pl.sum_horizontal("hits", "substitutions", "deletions")
+    )
+    answer = disparity(scores, attribute="severity", against="none")
+    rates = {row["group"]: row["wer"] for row in answer.tables["groups"].to_dicts()}
+    assert (rates["none"], rates["mild"], rates["moderate"]) == (0.0, 0.25, 0.25)
+    assert rates["severe"] > 1
+    made_up = hallucination(trials, attributes="group")
+    rows = [row for table in made_up.tables.shown for row in table.frame.to_dicts()]
+    assert {"dysarthria", "control"} <= {row.get("group") for row in rows}

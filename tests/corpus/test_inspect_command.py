@@ -36,6 +36,7 @@ def test_json_is_one_document(manifest, asked, capsys):
             "speakers": 2,
             "seconds": 5400.0,
             "hours": 1.5,
+            "attributes": 2,
         }
     ]
     assert {row["column"]: row["name"] for row in tables["columns"]} == {
@@ -146,6 +147,16 @@ def test_many_groups_are_cut_short(wavs, asked, capsys):
     assert "... 242 more groups" in capsys.readouterr().out
     tables = asked("inspect", root / "m.csv").tables
     assert (tables["attributes"][0]["groups"], len(tables["groups"])) == (250, 100)
+
+
+def test_of_many_attributes_the_first_are_listed_and_the_rest_counted(wavs, asked, capsys):
+    extra = [f"c{n}" for n in range(40)]
+    root = wavs("a.wav")
+    (root / "m.csv").write_text(",".join(["path", *extra]) + "\na.wav" + ",x" * 40 + "\n")
+    assert main(["inspect", str(root / "m.csv")]) == 0
+    assert "10 more attributes are not listed" in "".join(capsys.readouterr())
+    tables = asked("inspect", root / "m.csv").tables
+    assert [row["attribute"] for row in tables["attributes"]] == extra[:30]
 
 
 def test_help_imports_nothing_heavy():

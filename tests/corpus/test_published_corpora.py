@@ -453,3 +453,123 @@ def test_missing_audio_and_repeated_ids_are_found_in_published_corpora_too(wavs)
         read_corpus(root)
     assert "1 audio file does not exist (row 4: '../../etc/passwd.wav'" in str(caught.value)
     assert "1 duplicate id (rows 2 and 3: 'abc')" in str(caught.value)
+
+
+def test_voxpopuli(wavs):
+    """The layout that get_asr_data.py of facebookresearch/voxpopuli writes."""
+    root = wavs("en/2018/20180613-0900-PLENARY-1-en_1.ogg", "en/2009/20090112-x-en_2.ogg") / "en"
+    head = "id\traw_text\tnormalized_text\tspeaker_id\tsplit\tgender\n"
+    write(
+        root / "asr_test.tsv",
+        f'{head}20180613-0900-PLENARY-1-en_1\tMr "President.\tmr president\t124\ttest\tmale\n',
+    )
+    write(root / "asr_dev.tsv", f"{head}20090112-x-en_2\tYes.\tyes\tNone\tdev\tNone\n")
+    corpus = read_corpus(root)
+    assert corpus.format == "voxpopuli"
+    assert values(corpus, "id", "speaker", "text", "split", "gender", "language") == [
+        ("20090112-x-en_2", None, "yes", "dev", None, "en"),
+        ("20180613-0900-PLENARY-1-en_1", "124", "mr president", "test", "male", "en"),
+    ]
+    assert all(utterance.audio.is_file() for utterance in corpus)
+    with pytest.raises(CorpusError, match=r"no asr_train\.tsv"):
+        read_corpus(root / "2018", format="voxpopuli")
+
+
+def test_gigaspeech(wavs):
+    """The layout of GigaSpeech.json, as SpeechColab/GigaSpeech describes it."""
+    root = wavs("audio/youtube/P0000/YOU1.wav")
+    segments = [
+        ("YOU1_S1", "N/A", 0.0, 0.05, "HELLO <COMMA> YOU <PERIOD>"),
+        ("YOU1_S2", "ann", 0.05, 0.1, "YES <QUESTIONMARK>"),
+        ("YOU1_S3", "N/A", 0.05, 0.1, "<MUSIC>"),
+    ]
+    keys = ("sid", "speaker", "begin_time", "end_time", "text_tn")
+    audio = {
+        "title": "t", "path": "audio/youtube/P0000/YOU1.wav", "aid": "YOU1", "source": "youtube", "category": "News",
+        "segments": [{**dict(zip(keys, one, strict=True)), "subsets": ["{XL}", "{M}"]} for one in segments],
+    }  # fmt: skip
+    write(root / "GigaSpeech.json", json.dumps({"dataset": "GigaSpeech", "audios": [audio]}))
+    corpus = read_corpus(root)
+    assert (corpus.format, kinds(corpus)) == ("gigaspeech", ["unclear_text", "missing_speaker"])
+    assert values(corpus, "id", "speaker", "text", "start", "subsets", "category") == [
+        ("YOU1_S1", None, "HELLO, YOU.", 0.0, "XL M", "News"),
+        ("YOU1_S2", "ann", "YES?", 0.05, "XL M", "News"),
+    ]
+    assert read_corpus(root / "GigaSpeech.json").table.equals(corpus.table)
+    write(root / "GigaSpeech.json", "{}")
+    with pytest.raises(CorpusError, match="no list `audios`"):
+        read_corpus(root)
+
+
+def test_aishell(wavs):
+    """The layout of openslr.org/33."""
+    root = wavs(
+        "data_aishell/wav/test/S0764/BAC009S0764W0121.wav", "data_aishell/wav/dev/S0724/BAC009S0724W0122.wav"
+    )
+    texts = "BAC009S0764W0121 甚至 出现 交易\nBAC009S0724W0122 广州 市\n"
+    write(root / "data_aishell/transcript/aishell_transcript_v0.8.txt", texts)
+    write(root / "resource_aishell/speaker.info", "0764 F\n0724 M\n")
+    corpus = read_corpus(root)
+    assert corpus.format == "aishell"
+    assert values(corpus, "id", "speaker", "text", "split", "gender", "language") == [
+        ("BAC009S0724W0122", "S0724", "广州市", "dev", "male", "zh"),
+        ("BAC009S0764W0121", "S0764", "甚至出现交易", "test", "female", "zh"),
+    ]
+    assert len(read_corpus(root / "data_aishell")) == 2
+
+
+@pytest.mark.parametrize("columns", ["audio_paths,user_ids", "path,speaker_id"])
+def test_afrispeech(wavs, columns):
+    """The columns of the dataset's card, and of the authors' own tables."""
+    root = wavs("audio/yoruba/test/aad9/5dcb.wav", "audio/zulu/test/bbe0/77aa.wav")
+    head = f"{columns},transcript,age_group,gender,accent,domain,country,duration"
+    lines = (
+        "/AfriSpeech-100/test/aad9/5dcb.wav,s1,His mother is in her 50 s,26-40,Male,yoruba,clinical,NG,0.1",
+        "/AfriSpeech-100/test/bbe0/77aa.wav,s2,Good morning,19-25,Female,zulu,general,ZA,0.1",
+    )
+    write(root / "test.csv", "\n".join((head, *lines)) + "\n")
+    corpus = read_corpus(root)
+    assert corpus.format == "afrispeech"
+    assert values(corpus, "id", "speaker", "text", "accent", "gender", "domain", "split") == [
+        (
+            "AfriSpeech-100/test/aad9/5dcb",
+            "s1",
+            "His mother is in her 50 s",
+            "yoruba",
+            "male",
+            "clinical",
+            "test",
+        ),
+        ("AfriSpeech-100/test/bbe0/77aa", "s2", "Good morning", "zulu", "female", "general", "test"),
+    ]
+    assert all(utterance.audio.is_file() for utterance in corpus)
+    assert len(read_corpus(root / "test.csv")) == 2
+
+
+def test_edacc(wavs):
+    """The layout of the release at datashare.ed.ac.uk/handle/10283/4836, as lhotse's recipe reads it."""
+    root = wavs("edacc_v1.0/data/EDACC-C06.wav")
+    home = root / "edacc_v1.0"
+    write(home / "dev/segments", "EDACC-C06-A-0 EDACC-C06 0.000 0.005\nEDACC-C06-B-1 EDACC-C06 0.005 0.010\n")
+    texts = "EDACC-C06-A-0 SO <laugh> YES\nEDACC-C06-B-1 IGNORE_TIME_SEGMENT_IN_SCORING\n"
+    write(home / "dev/text", texts)
+    write(home / "dev/utt2spk", "EDACC-C06-A-0 EDACC-C06-A\nEDACC-C06-B-1 EDACC-C06-B\n")
+    table = (
+        "PARTICIPANT_ID,What is your gender?,What\u2019s your ethnic background? ,"
+        '"How would you describe your accent in English? (e.g. Italian, Glaswegian)",'
+        "What\u2019s your year of birth? (e.g. 1992)\n"
+        "EDACC-C06-A,Female,Black,Jamaican English,1990\n"
+    )
+    write(home / "linguistic_background.csv", table)
+    corpus = read_corpus(root)
+    assert (corpus.format, kinds(corpus)) == ("edacc", ["unclear_text"])
+    assert values(
+        corpus, "id", "speaker", "text", "gender", "accent", "ethnicity", "birth_year", "split"
+    ) == [("EDACC-C06-A-0", "EDACC-C06-A", "SO YES", "female", "Jamaican English", "Black", "1990", "dev")]
+    assert [read(one.audio, start=one.start, duration=one.duration).duration for one in corpus] == [0.005]
+
+
+def test_tables_with_the_columns_of_afrispeech_need_no_help(wavs):
+    root = wavs("a.wav")
+    write(root / "list.csv", "audio_paths,user_ids,transcripts\na.wav,s1,yes\n")
+    assert values(read_corpus(root / "list.csv"), "speaker", "text") == [("s1", "yes")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz_readers import READERS, read
+from fuzz_readers import READERS, SEEDS, read
 
 CRASHES: list[tuple[str, bytes]] = [
     ("audit.toml", b"x = " + b"[" * 20_000),
@@ -23,7 +23,7 @@ def test_what_crashed_once_is_read_or_refused(tmp_path, name, data):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    "data", [b"", b"\0", b"\xff\xfe", b"[" * 5_000, b"{" * 5_000, b'"' * 999, b"\n" * 999]
+    "data", [None, b"", b"\0", b"\xff\xfe", b"[" * 5_000, b"{" * 5_000, b'"' * 999, b"\n" * 999]
 )
 def test_every_reader_reads_or_refuses(tmp_path, name, data):
-    read(bytes([NAMES.index(name)]) + data, tmp_path)
+    read(bytes([NAMES.index(name)]) + (SEEDS[name] if data is None else data), tmp_path)

@@ -3,10 +3,11 @@ import pytest
 from bank_properties import LEVELS, RATES, SEEDS, apply, check_audio
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import sliding_window_view
 
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
-from voxaudit.perturb.kernels import most_similar
+from voxaudit.perturb.tempo import most_similar
 
 TEMPI = [f"{name}:{n}" for name in ("tempo_up", "tempo_down") for n in (1, 2, 3, 4)]
 
@@ -57,14 +58,24 @@ def test_the_first_segment_is_left_as_it_is():
 
 
 def test_the_most_similar_place_is_found_and_the_first_of_equals_taken():
-    window = np.zeros(12, np.float32)
+    sound = np.zeros(12, np.float32)
     tail = np.array([1, 2, 3, 4], np.float32)
-    window[3:7] = tail
-    errors = np.empty(8, np.float32)
-    assert most_similar(window, tail, errors) == 3
-    assert errors[3] == 0.0
-    assert errors[0] == 1 + 4 + 9 + 9
-    assert most_similar(np.zeros(12, np.float32), tail, errors) == 0
+    assert most_similar(sliding_window_view(sound, 8)[:4], tail) == 0
+    sound[3:7] = tail
+    assert most_similar(sliding_window_view(sound, 8)[:4], tail) == 3
+
+
+def test_similarity_is_summed_from_first_to_last_in_single_precision():
+    """In another order, or in double precision, another processor might choose another place."""
+    generator = np.random.default_rng(1)
+    windows = sliding_window_view(generator.standard_normal(160, np.float32), 86)[:72]
+    tail = generator.standard_normal(72, np.float32)
+    errors = np.zeros(86, np.float32)
+    for row, one in zip(windows, tail, strict=True):
+        errors += (row - one) ** 2
+    squares = (windows - tail[:, None]) ** 2
+    assert np.array_equal(np.add.reduce(squares, axis=0), errors)
+    assert most_similar(windows, tail) == errors.argmin()
 
 
 @pytest.mark.parametrize(

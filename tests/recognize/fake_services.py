@@ -30,6 +30,10 @@ SETTINGS = {
     "aws": {"bucket": BUCKET, "poll": 0.01},
     "deepgram": {},
     "assemblyai": {"poll": 0.01},
+    "elevenlabs": {},
+    "speechmatics": {"poll": 0.01},
+    "gladia": {"poll": 0.01},
+    "revai": {"poll": 0.01},
 }
 """Settings of each engine that the fake needs, besides its address."""
 
@@ -40,6 +44,10 @@ VARIABLES = {
     "WATSON_API_KEY": KEY,
     "DEEPGRAM_API_KEY": KEY,
     "ASSEMBLYAI_API_KEY": KEY,
+    "ELEVENLABS_API_KEY": KEY,
+    "SPEECHMATICS_API_KEY": KEY,
+    "GLADIA_API_KEY": KEY,
+    "REVAI_ACCESS_TOKEN": KEY,
     "AWS_SECRET_ACCESS_KEY": KEY,
     "AWS_ACCESS_KEY_ID": AWS_ID,
     "AWS_SESSION_TOKEN": TOKEN,
@@ -53,6 +61,10 @@ ERRORS = {
     "aws": lambda code, text: {"__type": "SomeException", "Message": text},
     "deepgram": lambda code, text: {"err_code": "SOME_CODE", "err_msg": text, "request_id": "r"},
     "assemblyai": lambda code, text: {"error": text},
+    "elevenlabs": lambda code, text: {"detail": {"status": "some_status", "message": text}},
+    "speechmatics": lambda code, text: {"code": code, "error": "Some Words", "detail": text},
+    "gladia": lambda code, text: {"statusCode": code, "message": text, "request_id": "G-1"},
+    "revai": lambda code, text: {"title": "Some Words", "detail": text, "status": code},
 }
 """How each vendor words a refusal."""
 
@@ -265,6 +277,87 @@ class Fakes:
         done = {"id": name, "status": "completed", "text": text or None, "words": words, "confidence": 0.97}
         return 200, done
 
+    def do_elevenlabs(self, handler, body):
+        if handler.headers["xi-api-key"] != KEY:
+            return 401, {"detail": {"status": "invalid_api_key", "message": "Invalid API key"}}
+        text = self.say(frames(form(handler.headers, body)["file"]))
+        words = []
+        for n, word in enumerate(text.split()):
+            words += [{"text": " ", "start": n, "end": n, "type": "spacing", "logprob": 0.0}] if n else []
+            words.append({"text": word, "start": n, "end": n + 0.5, "type": "word", "logprob": -0.5})
+        return 200, {"language_code": "eng", "language_probability": 0.9, "text": text, "words": words}
+
+    def job(self, handler, uploaded, done, fields):
+        """Keep jobs as most vendors do: a POST orders, the second GET finds it done, DELETE forgets it."""
+        path = urlsplit(handler.path).path
+        if handler.command == "POST":
+            name = f"job-{next(self.numbers)}-{uploaded()}"
+            self.stored[name] = True
+            return 200, {"id": name, **fields}
+        name = path.removesuffix("/transcript").rpartition("/")[2]
+        if handler.command == "DELETE":
+            self.stored.pop(name)
+            return 202, {}
+        self.looks[name] = self.looks.get(name, 0) + 1
+        return 200, done(path, name, self.looks[name] > 1, self.say(int(name.rpartition("-")[2])).split())
+
+    def do_speechmatics(self, handler, body):
+        if handler.headers["Authorization"] != f"Bearer {KEY}":
+            return 401, ERRORS["speechmatics"](401, "Permission Denied")
+
+        def done(path, name, ready, words):
+            if not path.endswith("/transcript"):
+                return {"job": {"id": name, "status": "done" if ready else "running"}}
+            items = [
+                {
+                    "type": "word", "start_time": n, "end_time": n + 0.5,
+                    "alternatives": [{"content": word, "confidence": 0.9, "language": "en"}],
+                }
+                for n, word in enumerate(words)
+            ]  # fmt: skip
+            return {"format": "2.9", "job": {"id": name}, "results": items}
+
+        uploaded = lambda: frames(form(handler.headers, body)["data_file"])  # noqa: E731
+        return self.job(handler, uploaded, done, {})
+
+    def do_gladia(self, handler, body):
+        if handler.headers["x-gladia-key"] != KEY:
+            return 401, ERRORS["gladia"](401, "gladia key not found")
+        if handler.path == "/v2/upload":
+            heard = frames(form(handler.headers, body)["audio"])
+            return 200, {"audio_url": f"{self.url}/file/x-{heard}", "audio_metadata": {"id": "x"}}
+
+        def done(path, name, ready, words):
+            if not ready:
+                return {"id": name, "status": "processing", "result": None}
+            timed = [
+                {"word": word, "start": n, "end": n + 0.5, "confidence": 0.9} for n, word in enumerate(words)
+            ]
+            spoken = [{"text": " ".join(words), "confidence": 0.8, "words": timed}] if words else []
+            found = {"full_transcript": " ".join(words), "utterances": spoken, "languages": ["en"]}
+            return {"id": name, "status": "done", "error_code": None, "result": {"transcription": found}}
+
+        uploaded = lambda: json.loads(body)["audio_url"].rpartition("-")[2]  # noqa: E731
+        return self.job(handler, uploaded, done, {"result_url": f"{self.url}/v2/pre-recorded/x"})
+
+    def do_revai(self, handler, body):
+        if handler.headers["Authorization"] != f"Bearer {KEY}":
+            return 401, ERRORS["revai"](401, "Authorization has been denied")
+
+        def done(path, name, ready, words):
+            if not path.endswith("/transcript"):
+                return {"id": name, "status": "transcribed" if ready else "in_progress"}
+            elements = []
+            for n, word in enumerate(words):
+                elements += [{"type": "punct", "value": " "}] if n else []
+                elements.append(
+                    {"type": "text", "value": word, "ts": n, "end_ts": n + 0.5, "confidence": 0.9}
+                )
+            return {"monologues": [{"speaker": 0, "elements": elements}]}
+
+        uploaded = lambda: frames(form(handler.headers, body)["media"])  # noqa: E731
+        return self.job(handler, uploaded, done, {"status": "in_progress"})
+
     def do_aws(self, handler, body):
         path = urlsplit(handler.path).path
         if path.startswith("/result/"):  # an address with its own signature: our keys have no business here
@@ -307,9 +400,13 @@ class Fakes:
 def vendor_of(handler):
     path = urlsplit(handler.path).path
     for start, vendor in {
-        "/v1/audio/": "openai", "/v1/speech:": "google", "/v2/projects/": "google", "/speech": "azure",
-        "/v1/recognize": "watson", "/v1/listen": "deepgram", "/v2/": "assemblyai",
+        "/v1/audio/": "openai", "/v1/speech:": "google", "/v2/projects/": "google",
+        "/speech/": "azure", "/speechtotext/transcriptions": "azure",
+        "/v1/recognize": "watson", "/v1/listen": "deepgram", "/v2/pre-recorded": "gladia", "/v2/jobs": "speechmatics",
+        "/v1/speech-to-text": "elevenlabs", "/speechtotext/v1/": "revai", "/v2/": "assemblyai",
     }.items():  # fmt: skip
+        if vendor == "assemblyai" and "x-gladia-key" in handler.headers:
+            return "gladia"
         if path.startswith(start):
             return vendor
     return "aws"

@@ -21,6 +21,9 @@ PACKAGES = {
     "sherpa_onnx:folder": ("sherpa_onnx", "sherpa-onnx", "sherpa-onnx"),
     "speechbrain:folder": ("speechbrain", "speechbrain", "speechbrain"),
     "nemo:a.nemo": ("nemo", "nemo_toolkit[asr]", "nemo"),
+    "onnx_asr:folder": ("onnx_asr", "onnx-asr", "onnx-asr"),
+    "funasr": ("funasr", "funasr", "funasr"),
+    "mlx_whisper": ("mlx_whisper", "mlx-whisper", "mlx-whisper"),
 }
 
 
@@ -69,11 +72,19 @@ def test_recognizers_are_small_values_at_16_khz(spec):
         ("vosk", "the model 'small-en-us' is not on this machine.*voxaudit models fetch vosk-small-en-us$"),
         ("faster_whisper:base", "voxaudit models fetch faster-whisper-base$"),
         ("whisper:tiny.en", "voxaudit models fetch whisper-tiny.en$"),
-        ("vosk:huge", "no file or folder 'huge', and no model of that name. Names: small-en-us$"),
-        ("whisper:large", "no file or folder 'large', and no model of that name. Names: tiny.en$"),
-        ("sherpa_onnx:nowhere", "no folder 'nowhere'$"),
-        ("nemo:nowhere.nemo", "no file 'nowhere.nemo'. Get one with: hf download nvidia/"),
-        ("speechbrain:not a name", "no folder 'not a name'$"),
+        (
+            "vosk:huge",
+            "no file or folder 'huge', and no model of that name. Names: small-en-us, hf:ORG/NAME$",
+        ),
+        (
+            "whisper:large",
+            "no file or folder 'large', and no model of that name. Names: tiny.en, hf:ORG/NAME$",
+        ),
+        ("sherpa_onnx:nowhere", "no file or folder 'nowhere'"),
+        ("nemo:nowhere.nemo", "no file or folder 'nowhere.nemo'"),
+        ("nemo:hf:nvidia/parakeet@v2", "voxaudit models fetch hf:nvidia/parakeet@v2$"),
+        ("funasr", "voxaudit models fetch hf:FunAudioLLM/SenseVoiceSmall$"),
+        ("speechbrain:not a name", "no file or folder 'not a name'"),
     ],
 )
 def test_a_model_that_is_not_there_is_one_line_with_the_remedy(
@@ -83,10 +94,12 @@ def test_a_model_that_is_not_there_is_one_line_with_the_remedy(
         require(make_recognizer(spec))
 
 
-def test_moonshine_base_is_fetched_and_found_by_name(no_models):
+@pytest.mark.parametrize(("model", "name"), [("base", "moonshine-base"), ("tiny-en", "moonshine-tiny")])
+def test_moonshine_is_fetched_and_found_by_name(no_models, monkeypatch, model, name):
     pytest.importorskip("onnxruntime")
-    with pytest.raises(RecognizerError, match=r"voxaudit models fetch moonshine-base$"):
-        require(Moonshine("base"))
+    monkeypatch.setattr("voxaudit.recognize.moonshine.package_folder", lambda module: None)
+    with pytest.raises(RecognizerError, match=rf"voxaudit models fetch {name}$"):
+        require(Moonshine(model))
 
 
 @pytest.mark.parametrize(
@@ -126,14 +139,14 @@ def test_sherpa_finds_the_parts_of_a_model_by_their_names(tmp_path, everything_i
         tokens__txt=b"5",
     )
     plain, small = SherpaOnnx(str(tmp_path)), SherpaOnnx(str(tmp_path), int8=True)
-    assert {name: path.read_bytes() for name, path in plain._files().items()} == {
+    assert {name: path.read_bytes() for name, path in plain.files(tmp_path).items()} == {
         "encoder": b"1",
         "decoder": b"3",
         "joiner": b"4",
         "tokens": b"5",
     }
-    assert small._files()["encoder"].read_bytes() == b"2"
-    assert small._files()["decoder"].read_bytes() == b"3"
+    assert small.files(tmp_path)["encoder"].read_bytes() == b"2"
+    assert small.files(tmp_path)["decoder"].read_bytes() == b"3"
     assert plain.fingerprint() != small.fingerprint()
     assert SherpaOnnx(str(tmp_path), threads=4).fingerprint() == plain.fingerprint()
     with pytest.raises(RecognizerError, match=r"0 files \*preprocess\*.onnx there.*is `kind` right"):
@@ -146,7 +159,7 @@ def test_sherpa_finds_the_parts_of_a_model_by_their_names(tmp_path, everything_i
 def test_sherpa_tells_the_two_decoders_of_moonshine_apart(tmp_path, everything_installed):
     parts = ("preprocess", "encode", "uncached_decode", "cached_decode")
     write(tmp_path, tokens__txt=b"", **{f"{part}__int8__onnx": part.encode() for part in parts})
-    files = SherpaOnnx(str(tmp_path), kind="moonshine")._files()
+    files = SherpaOnnx(str(tmp_path), kind="moonshine").files(tmp_path)
     assert {name: path.read_bytes().decode() for name, path in files.items()} == {
         "preprocessor": "preprocess",
         "encoder": "encode",
@@ -166,7 +179,7 @@ def test_another_model_is_another_fingerprint(tmp_path, everything_installed):
     by_folder, by_file = (make_recognizer(f"whisper:{path}") for path in (tmp_path, tmp_path / "one.pt"))
     assert by_folder.fingerprint() == by_file.fingerprint()
     write(tmp_path, two__pt=b"1")
-    with pytest.raises(RecognizerError, match=r"2 .pt files there; name one"):
+    with pytest.raises(RecognizerError, match=r"2 files \*.pt there; name one"):
         require(by_folder)
     assert (
         Nemo(str(tmp_path / "one.pt")).fingerprint() != Nemo(str(tmp_path / "one.pt"), batch=4).fingerprint()

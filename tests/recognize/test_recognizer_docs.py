@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from voxaudit.audio import Audio
+from voxaudit.corpus import FORMATS
 from voxaudit.recognize import ENGINES, make_recognizer, parse_spec
 from voxaudit.recognize.check import check_recognizer
 
@@ -81,3 +82,17 @@ def test_the_example_engine_hears_what_was_dialed_and_passes_the_check(dial_tone
     result = check_recognizer(recognizer, clips, long_seconds=60)
     assert result.passed
     assert result.distinct_answers == 8
+
+
+def test_the_page_of_what_was_tried_names_what_there_is():
+    page = GUIDE.with_name("support.md")
+    if not page.is_file():
+        pytest.skip("the documentation is not part of this installation")
+    engines, corpora = page.read_text(encoding="utf-8").split("## Corpora")
+    tried = set(re.findall(r"^\| `(\w+)`", engines, re.MULTILINE))
+    assert tried <= set(ENGINES.names())
+    assert {"moonshine", "transformers", "nemo", "onnx_asr", "funasr", "gladia"} <= tried
+    assert re.findall(r"^\| `(\w+)`", corpora, re.MULTILINE) == [
+        name for name in FORMATS.names() if f"| `{name}`" in corpora
+    ]
+    assert "no test" not in corpora

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from voxaudit.recognize import ENGINES, make_recognizer
-from voxaudit.recognize.services.service import Service
+from voxaudit.recognize.services.service import JobService, Service
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "services.md"
-SERVICES = ["openai", "google", "azure", "watson", "aws", "deepgram", "assemblyai"]
+SERVICES = [
+    *("openai", "google", "azure", "watson", "aws", "deepgram", "assemblyai"),
+    *("elevenlabs", "speechmatics", "gladia", "revai"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,9 @@ def test_an_engines_own_settings_are_in_its_table(guide, engine):
 
 
 def test_settings_of_all_are_in_theirs(guide):
-    assert rows(section_of(guide, "Settings of all services")) == [shown(field) for field in fields(Service)]
+    jobs = [field for field in fields(JobService) if field.name in JobService.__annotations__]
+    expected = [shown(field) for field in (*fields(Service), *jobs)]
+    assert rows(section_of(guide, "Settings of all services")) == expected
 
 
 @pytest.mark.parametrize("engine", SERVICES)

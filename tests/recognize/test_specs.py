@@ -86,7 +86,7 @@ def test_parse_spec(text, engine, settings):
         ("python:hear", "must be package.module:function"),
         ("python:a:b,batch=0", "batch must be at least 1"),
         ("openai:url=ftp://x", "must start with http"),
-        ("openai:response_format=srt", "json or verbose_json"),
+        ("openai:response_format=srt", "one of json, verbose_json"),
         ({"threads": 2}, "needs an engine"),
         ({"engine": "moonshine", "threads": "many"}, "threads must be a whole number"),
         ({"engine": "moonshine", "threads": True}, "threads must be a whole number, not True"),

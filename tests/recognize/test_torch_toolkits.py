@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 import pytest
+from tiny_models import save_nemo, save_speechbrain
+from torchaudio_shim import import_torchaudio
 
 from voxaudit.audio import Audio
 from voxaudit.recognize import RecognizerError, make_recognizer
@@ -12,80 +16,27 @@ from voxaudit.recognize.signals import check_clips
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the toolkits' own
 
-HYPERPARAMS = """
-encoder: !new:speechbrain.nnet.containers.LengthsCapableSequential
-  features: !new:speechbrain.lobes.features.Fbank
-    n_mels: 20
-  linear: !new:speechbrain.nnet.linear.Linear
-    input_size: 20
-    n_neurons: 8
-  softmax: !new:speechbrain.nnet.activations.Softmax
-    apply_log: True
-tokenizer: !new:speechbrain.dataio.encoder.CTCTextEncoder
-decoding_function: !name:speechbrain.decoders.ctc_greedy_decode
-  blank_id: 0
-modules:
-  encoder: !ref <encoder>
-pretrainer: !new:speechbrain.utils.parameter_transfer.Pretrainer
-  loadables:
-    encoder: !ref <encoder>
-    tokenizer: !ref <tokenizer>
-"""
-
 
 @pytest.fixture(scope="module")
 def speechbrain_model(tmp_path_factory):
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
+    with contextlib.suppress(ImportError):
+        import_torchaudio()
     pytest.importorskip("speechbrain", reason="needs pip install 'voxaudit[speechbrain]'", exc_type=Exception)
-    from hyperpyyaml import load_hyperpyyaml
-
     folder = tmp_path_factory.mktemp("speechbrain")
-    torch.manual_seed(0)
-    (folder / "hyperparams.yaml").write_text(HYPERPARAMS)
-    parts = load_hyperpyyaml(HYPERPARAMS)
-    torch.save(parts["encoder"].state_dict(), folder / "encoder.ckpt")
-    parts["tokenizer"].insert_blank(index=0)
-    for number, letter in enumerate("ABCDEF ", start=1):
-        parts["tokenizer"].insert_label(letter, number)
-    parts["tokenizer"].save(folder / "tokenizer.ckpt")
+    save_speechbrain(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def nemo_model(tmp_path_factory):
-    torch = pytest.importorskip("torch")
-    asr = pytest.importorskip("nemo.collections.asr", reason="needs pip install 'voxaudit[nemo]'")
-    from omegaconf import OmegaConf
-
-    torch.manual_seed(0)
-    modules = "nemo.collections.asr.modules"
-    layer = {"filters": 32, "repeat": 1, "kernel": [11], "stride": [2], "dilation": [1], "dropout": 0.0}
-    config = {
-        "sample_rate": 16000,
-        "preprocessor": {
-            "_target_": f"{modules}.AudioToMelSpectrogramPreprocessor",
-            "sample_rate": 16000,
-            "features": 16,
-            "dither": 0.0,
-            "pad_to": 0,
-        },
-        "encoder": {
-            "_target_": f"{modules}.ConvASREncoder",
-            "feat_in": 16,
-            "activation": "relu",
-            "conv_mask": True,
-            "jasper": [{**layer, "residual": False, "separable": True}],
-        },
-        "decoder": {
-            "_target_": f"{modules}.ConvASRDecoder",
-            "feat_in": 32,
-            "num_classes": 8,
-            "vocabulary": list("abcdefg "),
-        },
-    }
-    path = tmp_path_factory.mktemp("nemo") / "tiny.nemo"
-    asr.models.EncDecCTCModel(cfg=OmegaConf.create(config)).eval().save_to(str(path))
-    return path
+    pytest.importorskip("torch")
+    pytest.importorskip(
+        "nemo.collections.asr", reason="needs pip install 'voxaudit[nemo]'", exc_type=Exception
+    )
+    folder = tmp_path_factory.mktemp("nemo")
+    save_nemo(folder)
+    return folder / "tiny.nemo"
 
 
 def sounds():
@@ -119,7 +70,7 @@ def test_speechbrain_answers_as_the_toolkit_does(speechbrain_model):
 
 
 def test_speechbrain_of_another_kind_is_one_line(speechbrain_model):
-    with pytest.raises(RecognizerError, match="SpeechBrain cannot load this as EncoderDecoderASR"):
+    with pytest.raises(RecognizerError, match=r"cannot be loaded .*no EncoderDecoderASR"):
         make_recognizer(f"speechbrain:{speechbrain_model}").load()
 
 
@@ -138,7 +89,7 @@ def test_nemo_hears_the_same_in_a_batch(nemo_model):
 
 def test_a_file_that_is_no_nemo_model_is_one_line(nemo_model, tmp_path):
     (tmp_path / "broken.nemo").write_bytes(b"broken")
-    with pytest.raises(RecognizerError, match="NeMo cannot load this model"):
+    with pytest.raises(RecognizerError, match=r"broken.nemo cannot be loaded"):
         make_recognizer(f"nemo:{tmp_path / 'broken.nemo'}").load()
 
 
@@ -146,3 +97,109 @@ def test_odd_audio_gets_an_answer(nemo_model):
     transcribe = make_recognizer(f"nemo:{nemo_model}").load()
     for samples in (np.zeros(0), np.ones(1), np.zeros(16_000)):
         assert isinstance(transcribe([Audio(samples.astype(np.float32), 16_000)])[0].text, str)
+
+
+# Their losses, under attack.
+
+DECODERS = {
+    "attention": """
+embedding: !new:speechbrain.nnet.embedding.Embedding
+  num_embeddings: 8
+  embedding_dim: 6
+rnn: !new:speechbrain.nnet.RNN.AttentionalRNNDecoder
+  enc_dim: 8
+  input_size: 6
+  rnn_type: gru
+  attn_type: location
+  hidden_size: 5
+  attn_dim: 5
+  num_layers: 1
+  scaling: 1.0
+  channels: 4
+  kernel_size: 3
+linear: !new:speechbrain.nnet.linear.Linear
+  input_size: 5
+  n_neurons: 8
+decoder: !new:speechbrain.decoders.S2SRNNGreedySearcher
+  embedding: !ref <embedding>
+  decoder: !ref <rnn>
+  linear: !ref <linear>
+  bos_index: 1
+  eos_index: 2
+  min_decode_ratio: 0
+  max_decode_ratio: 0.05
+""",
+    "transducer": """
+embedding: !new:speechbrain.nnet.embedding.Embedding
+  num_embeddings: 8
+  consider_as_one_hot: True
+  blank_id: 0
+rnn: !new:speechbrain.nnet.RNN.GRU
+  input_shape: [1, 40, 7]
+  hidden_size: 8
+tjoint: !new:speechbrain.nnet.transducer.transducer_joint.Transducer_joint
+  joint: sum
+linear: !new:speechbrain.nnet.linear.Linear
+  input_size: 8
+  n_neurons: 8
+decoder: !new:speechbrain.decoders.transducer.TransducerBeamSearcher
+  decode_network_lst: [!ref <embedding>, !ref <rnn>]
+  tjoint: !ref <tjoint>
+  classifier_network: [!ref <linear>]
+  blank_id: 0
+  beam_size: 1
+transducer_beam_search: True
+""",
+}
+SPEECHBRAIN = """
+encoder: !new:speechbrain.nnet.containers.LengthsCapableSequential
+  features: !new:speechbrain.lobes.features.Fbank
+    n_mels: 20
+  linear: !new:speechbrain.nnet.linear.Linear
+    input_size: 20
+    n_neurons: 8
+{}tokenizer: !new:torch_toolkit_parts.Letters
+pretrainer: !new:speechbrain.utils.parameter_transfer.Pretrainer
+modules:
+  encoder: !ref <encoder>
+  decoder: !ref <decoder>
+"""
+
+
+def losses_of(spec, texts):
+    """Attack a recognizer by one step of its gradient; return the losses before and after."""
+    import torch
+
+    from voxaudit.recognize.attack.engines import engine_with_gradient
+    from voxaudit.recognize.attack.models import gradient, pad
+
+    model = engine_with_gradient(make_recognizer(spec))
+    generator = np.random.default_rng(0)
+    clips = [(0.1 * generator.standard_normal(count)).astype(np.float32) for count in (9000, 7000)]
+    waves, lengths = pad(clips)
+    before, slope = gradient(model, waves.requires_grad_(True), lengths, texts, waves)
+    assert torch.isfinite(before).all()
+    assert torch.all(slope.abs().sum(dim=1) > 0)
+    assert not slope[1, 7000:].any()  # what is behind an utterance is not heard
+    alone = model.loss(*pad(clips[:1]), texts[:1])
+    assert float(alone[0]) == pytest.approx(float(before[0]), rel=1e-4)
+    after = model.loss((waves + 0.01 * slope.sign()).detach(), lengths, texts)
+    assert torch.all(after > before)
+    assert all(isinstance(text, str) for text in model.transcribe(waves.detach(), lengths))
+    return before
+
+
+@pytest.mark.parametrize("kind", ["ctc", "attention", "transducer"])
+def test_speechbrain_is_attacked_by_its_own_loss(speechbrain_model, tmp_path, kind):
+    import torch
+
+    if kind == "ctc":
+        losses_of(f"speechbrain:{speechbrain_model},kind=EncoderASR", ["abc", "fed"])
+        return
+    torch.manual_seed(0)
+    (tmp_path / "hyperparams.yaml").write_text(SPEECHBRAIN.format(DECODERS[kind]))
+    losses_of(f"speechbrain:{tmp_path}", ["abc", "ed"])
+
+
+def test_nemo_is_attacked_by_its_own_loss(nemo_model):
+    losses_of(f"nemo:{nemo_model}", ["abc", "ba"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,16 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'voxaudit[transformers]'")
 transformers = pytest.importorskip("transformers", reason="needs pip install 'voxaudit[transformers]'")
+
+from tiny_models import (  # noqa: E402
+    save_canary,
+    save_ctc,
+    save_glm,
+    save_granite,
+    save_qwen,
+    save_transducer,
+    save_whisper,
+)
 
 from voxaudit.audio import Audio  # noqa: E402
 from voxaudit.recognize import RecognizerError, make_recognizer, require  # noqa: E402
@@ -29,154 +38,6 @@ def clips(count=5, seconds=0.5):
     generator = np.random.default_rng(1)
     sizes = [round(16_000 * seconds) + 1500 * k for k in range(count)]
     return [Audio((0.1 * generator.standard_normal(size)).astype(np.float32), 16_000) for size in sizes]
-
-
-def save_ctc(folder, norm):
-    """Save a Wav2Vec2 of either kind: normalized over time without a mask, or by layer with one."""
-    config = transformers.Wav2Vec2Config(
-        vocab_size=12,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=48,
-        conv_dim=(16, 16, 16),
-        conv_kernel=(10, 8, 4),
-        conv_stride=(5, 4, 4),
-        num_feat_extract_layers=3,
-        num_conv_pos_embeddings=8,
-        num_conv_pos_embedding_groups=4,
-        feat_extract_norm=norm,
-        do_stable_layer_norm=norm == "layer",
-        pad_token_id=0,
-    )
-    model = transformers.Wav2Vec2ForCTC(config)
-    torch.nn.init.normal_(model.lm_head.weight, std=1.0)
-    model.save_pretrained(folder)
-    tokens = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFG"]
-    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
-    tokenizer = transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json"))
-    extractor = transformers.Wav2Vec2FeatureExtractor(return_attention_mask=norm == "layer")
-    transformers.Wav2Vec2Processor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
-
-
-def save_whisper(folder):
-    vocabulary = {token: number for number, token in enumerate([*(chr(n) for n in range(33, 127)), "Ġ"])}
-    tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
-    special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|translate|>"]
-    tokenizer.add_special_tokens({"additional_special_tokens": [*special, "<|notimestamps|>"]})
-    start, end = (tokenizer.convert_tokens_to_ids(special[k]) for k in (1, 0))
-    sizes = {
-        f"{part}_{what}": n for part in ("encoder", "decoder") for what, n in (("layers", 1), ("ffn_dim", 48))
-    }
-    config = transformers.WhisperConfig(
-        vocab_size=len(tokenizer),
-        num_mel_bins=16,
-        d_model=32,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        max_source_positions=50,
-        max_target_positions=32,
-        decoder_start_token_id=start,
-        pad_token_id=end,
-        bos_token_id=end,
-        eos_token_id=end,
-        suppress_tokens=None,
-        begin_suppress_tokens=None,
-        init_std=0.6,  # large enough that what is heard decides what is said
-        **sizes,
-    )
-    model = transformers.WhisperForConditionalGeneration(config)
-    model.generation_config.max_length = 12
-    model.save_pretrained(folder)
-    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
-    transformers.WhisperProcessor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
-
-
-def make_tokenizer(*special):
-    from tokenizers import Tokenizer, decoders, models
-
-    vocabulary = {token: number for number, token in enumerate([*special, *"▁abcdefghijklmnopqrstuvwxyz"])}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=special[0]))
-    made.decoder = decoders.Metaspace()
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, unk_token=special[0], pad_token=special[1], eos_token=special[2]
-    )
-    tokenizer.add_special_tokens({"additional_special_tokens": list(special[3:])})
-    return tokenizer
-
-
-def make_encoder():
-    return transformers.ParakeetEncoderConfig(
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        num_mel_bins=16,
-        subsampling_conv_channels=8,
-        conv_kernel_size=5,
-        initializer_range=0.5,
-    )
-
-
-def save_transducer(folder, kind):
-    """Save a Parakeet that predicts tokens and durations (TDT), or tokens (RNNT)."""
-    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<blank>")
-    config = getattr(transformers, f"Parakeet{kind}Config")(
-        vocab_size=len(tokenizer),
-        decoder_hidden_size=16,
-        num_decoder_layers=1,
-        encoder_config=make_encoder(),
-        pad_token_id=1,
-        blank_token_id=3,
-        max_symbols_per_step=2,
-    )
-    model = getattr(transformers, f"ParakeetFor{kind}")(config)
-    for name, weight in model.named_parameters():
-        if not name.startswith("encoder") and weight.ndim > 1:
-            torch.nn.init.normal_(weight, std=1.0)
-    model.generation_config.decoder_start_token_id = 3
-    model.save_pretrained(folder)
-    extractor = transformers.ParakeetFeatureExtractor(feature_size=16)
-    transformers.ParakeetProcessor(extractor, tokenizer, decoder_type=kind.lower()).save_pretrained(folder)
-
-
-TEMPLATE = (
-    "{% for part in messages[0]['content'] %}{% if part['type'] == 'text' %}<start><{{ part['source_language'] }}>"
-    "{% endif %}{% endfor %}"
-)
-
-
-def save_canary(folder, rate):
-    """Save a Canary, which is asked in words and hears `rate` samples per second."""
-    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<start>", "<en>", "<de>")
-    decoder = transformers.CanaryDecoderConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        head_dim=8,
-        initializer_range=0.9,
-        pad_token_id=1,
-        bos_token_id=3,
-        eos_token_id=2,
-    )
-    config = transformers.CanaryConfig(
-        encoder_config=make_encoder(),
-        decoder_config=decoder,
-        vocab_size=len(tokenizer),
-        pad_token_id=1,
-        bos_token_id=3,
-        eos_token_id=2,
-        decoder_start_token_id=3,
-        initializer_range=0.9,
-    )
-    model = transformers.CanaryForConditionalGeneration(config)
-    model.generation_config.max_length = 12
-    model.save_pretrained(folder)
-    extractor = transformers.ParakeetFeatureExtractor(feature_size=16, sampling_rate=rate)
-    transformers.CanaryProcessor(extractor, tokenizer, chat_template=TEMPLATE).save_pretrained(folder)
 
 
 @newer
@@ -213,6 +74,42 @@ def test_models_that_are_asked_in_words_get_their_own_request(tmp_path):
         assert texts(str(tmp_path), heard, language=language) == expected
         assert texts(str(tmp_path), heard, language=language, batch=3) == expected
         assert any(expected)
+
+
+@newer
+@pytest.mark.parametrize("language", ["", "en"])
+def test_qwen_is_asked_as_its_processor_does_it(tmp_path, language):
+    torch.manual_seed(1)
+    save_qwen(tmp_path)
+    processor = transformers.AutoProcessor.from_pretrained(tmp_path)
+    model = transformers.Qwen3ASRForConditionalGeneration.from_pretrained(tmp_path).eval()
+    expected = []
+    for audio in clips(3):
+        inputs = processor.apply_transcription_request([audio.samples], language=language or None)
+        found = model.generate(**inputs, do_sample=False)[:, inputs["input_ids"].shape[1] :]
+        expected += processor.decode(found, return_format="transcription_only")
+    assert texts(str(tmp_path), clips(3), language=language, batch=2) == [text.strip() for text in expected]
+    assert len(set(expected)) == 3
+
+
+@newer
+def test_models_are_asked_in_ones_own_words(tmp_path):
+    torch.manual_seed(1)
+    save_glm(tmp_path)
+    own, other = (texts(str(tmp_path), clips(3), prompt=prompt) for prompt in ("", "What?"))
+    assert own != other
+    with pytest.raises(RecognizerError, match="cannot be told the language"):
+        texts(str(tmp_path), clips(1), language="en")
+
+
+@newer
+def test_a_model_without_a_request_of_its_own_needs_a_question(tmp_path):
+    pytest.importorskip("torchaudio", reason="Granite's features need torchaudio", exc_type=Exception)
+    torch.manual_seed(0)
+    save_granite(tmp_path)
+    assert any(texts(str(tmp_path), clips(3), prompt="can you transcribe the speech?"))
+    with pytest.raises(RecognizerError, match="give the question of its model card as `prompt`"):
+        texts(str(tmp_path), clips(1))
 
 
 @pytest.fixture(scope="module")
@@ -296,10 +193,10 @@ def test_the_fingerprint_knows_what_can_change_a_text(saved, tmp_path):
 
 
 def test_a_name_in_the_hubs_cache(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     spec = "transformers:someone/small-ctc"
     with pytest.raises(
-        RecognizerError, match=r"nor in the Hugging Face cache. Get it with: hf download someone/"
+        RecognizerError, match=r"is not on this machine. Fetch it with: voxaudit models fetch hf:someone/"
     ):
         require(make_recognizer(spec))
     commit = "0123456789abcdef0123456789abcdef01234567"

@@ -18,7 +18,7 @@ import pytest
 
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import RecognizerError
-from voxaudit.recognize.weights import KNOWN, fetched, known_model, models_folder, weights_of
+from voxaudit.recognize.weights import KNOWN, fetched, known_model, model_source, models_folder
 from voxaudit.recognize.weights import fetch as fetching
 from voxaudit.recognize.weights.fetch import KNOWN as FOUND
 from voxaudit.recognize.weights.fetch import check_archive, explain, fetch, remove, unpack
@@ -94,7 +94,7 @@ def test_data_files_are_fetched_joined_and_found(model):
     assert fetched(model) is None
     folder = fetch(model, report=lambda what, done: said.append((what, done)))
     assert contents(folder) == WHOLE
-    assert fetched(model) == folder == weights_of("toy", "small")
+    assert fetched(model) == folder == model_source("toy", "small")[0]
     assert {path.name for path in models_folder().iterdir()} == {"toy-small", ".downloads"}
     assert not list((models_folder() / ".downloads").iterdir())
     assert [what for what, done in said if done == 1.0] == [
@@ -334,8 +334,10 @@ def test_the_table_names_data_files_only_and_every_byte_of_them():
             assert len(file.sha256) == 64
             assert all(0 <= number < len(model.archives) for number, _ in file.members)
     assert sorted((m.engine, m.setting) for m in KNOWN.values()) == [
+        ("", ""),  # minilm, sentence embeddings
         ("faster_whisper", "base"),
         ("moonshine", "base"),
+        ("moonshine", "tiny-en"),
         ("vosk", "small-en-us"),
         ("whisper", "tiny.en"),
     ]
@@ -345,8 +347,8 @@ def test_names(tmp_path, monkeypatch):
     with pytest.raises(VoxauditError, match=r"no model 'vosk-smal-en-us'. Did you mean: vosk-small-en-us\?"):
         known_model("vosk-smal-en-us")
     monkeypatch.setenv("VOXAUDIT_MODELS", str(tmp_path))
-    with pytest.raises(RecognizerError, match="Names: none"):
-        weights_of("toy", "x")
+    with pytest.raises(RecognizerError, match="Names: hf:ORG/NAME"):
+        model_source("toy", "x")
     monkeypatch.delenv("VOXAUDIT_MODELS")
     monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
     assert models_folder() == tmp_path / "cache" / "models"

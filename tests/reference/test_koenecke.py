@@ -87,6 +87,22 @@ def test_race_and_place_are_not_told_apart(document):
     assert held["speakers_against"] == 56
 
 
+def test_a_gap_that_is_masked_is_found(document):
+    """Men and women, Apple's recognizer: not shown as observed, shown with race, place and age held fixed."""
+    findings = {one["id"]: one for one in document["findings"]}
+    fixed = findings["parity/apple/female_flag/wer_gap_fixed"]
+    assert (fixed["verdict"], findings["parity/apple/female_flag/wer_gap"]["verdict"]) == (
+        "shown",
+        "not_shown",
+    )
+    assert fixed["p_adjusted"] < 0.02
+    assert "; as observed it is +6.8 (0.0 to +13.8), not shown" in fixed["sentence"]
+    [check] = rows(document, "checklist", recognizer="apple", practice="conditional parity (3.3.2)")
+    assert (check["status"], "shown only with" in check["why"]) == ("caution", True)
+    ids = list(findings)
+    assert ids.index(fixed["id"]) < ids.index("parity/apple/female_flag/wer_gap")
+
+
 def test_what_it_cannot_check(document):
     status = {check["practice"]: check["status"] for check in document["checklist"]}
     assert status["equal recording quality (3.1)"] == "cannot be checked"

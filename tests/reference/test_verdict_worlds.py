@@ -13,7 +13,7 @@ sys.path.insert(
     0, str(Path(__file__).resolve().parents[2])
 )  # the benchmarks are no part of the installed package
 
-from benchmarks.verdicts import disturbance, early, groups, words
+from benchmarks.verdicts import disturbance, early, groups, kinds, words
 from benchmarks.verdicts import parity as parities
 from benchmarks.verdicts.simple import paired, welch
 from benchmarks.verdicts.world import (
@@ -40,11 +40,11 @@ from voxaudit.audits.disparity.audit import disparity
 from voxaudit.audits.localize.audit import localize
 from voxaudit.audits.parity.audit import parity
 from voxaudit.audits.robustness.audit import robustness
+from voxaudit.audits.robustness.measure import told_apart
 from voxaudit.audits.scores import Transcripts
 from voxaudit.audits.versus.audit import versus
 from voxaudit.score import word_counts
 from voxaudit.score.normalize import normalizer
-from voxaudit.stats.bootstrap import change_interval
 from voxaudit.stats.paired import RESAMPLES, paired_change
 from voxaudit.stats.permutations import Shuffles
 from voxaudit.stats.sign_flips import FLIPS
@@ -236,8 +236,9 @@ def test_costs_of_disturbances_are_those_of_the_audit():
         trends = [disturbance.trend_row(curve, found.settings, resample) for curve in curves]
         theirs = found.trends.filter(recognizer=name).to_dicts()
         assert [row | {"recognizer": name} for row in trends] == theirs
-    ranked = disturbance.rank(overall, "werd", resample)[1]
-    assert [row["low"] for row in ranked] == found.comparisons["low"].to_list()
+    (row,) = found.comparisons.to_dicts()
+    (ours,) = told_apart([(overall[row["recognizer"]], overall[row["against"]])], "werd", resample)
+    assert ours == {name: row[name] for name in ours}
 
 
 @pytest.mark.parametrize("world", ["zinb", "burst"])
@@ -268,14 +269,8 @@ def test_costs_of_stuttering_are_those_of_the_audit(world):
             for case, one in enumerate(heard)
         ]
         found = paired_change(pl.concat(parts), seed=4)
-        ours = disturbance.stutter_cost(people, heard, RESAMPLES, 4)
-        assert (found.low, found.high, found.p, found.p_u_published) == ours
-
-
-def test_a_change_of_speakers_has_the_limits_of_the_audit():
-    changes, words = np.random.default_rng(1).normal(1.0, 3.0, 16), np.full(16, 50.0)
-    shared = disturbance._resample(16, 2000, 0)
-    assert disturbance.change_ends(changes, words, shared) == change_interval(changes, words)
+        ours = disturbance.stutter_cost(people, heard, disturbance._resample(16, RESAMPLES, 4))
+        assert (found.low, found.high, found.p, found.p_u_published) == pytest.approx(ours)
 
 
 def test_words_missed_are_the_errors_that_texts_have():
@@ -336,3 +331,12 @@ def test_likeness_and_ages_are_judged_as_in_the_audit():
     assert ours["low"].to_list() == pytest.approx(theirs["low"].to_list(), rel=1e-9)
     bands = parity(parities._table(made), attributes=["age"], age="age").tables["canary"]
     assert same_p(parities.canary_found(made, ALL), bands, "recognizer", "group", "against")
+
+
+def test_comparisons_of_kinds_are_those_of_the_audit():
+    where = setting(KIND, "8 + 8")
+    for seed, ratio in ((1, 1.0), (2, 2.0)):
+        (ours,) = kinds._together({0: np.random.default_rng(seed)}, where, ratio)
+        assert ours == kinds._compared(np.random.default_rng(seed), where, ratio)
+    assert any(ours["stutter.kinds"])
+    assert [len(ours[f"stutter.{name}"]) for name in ("kinds", "recognizers", "selections")] == [10, 1, 1]

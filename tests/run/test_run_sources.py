@@ -15,7 +15,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import Scenario, parse_scenario
 from voxaudit.perturb.sources import reopen_sources
 from voxaudit.recognize import make_recognizer
-from voxaudit.run import open_run, run_trials
+from voxaudit.run import open_run, run_trials, runner
 from voxaudit.run.plan import Plan
 from voxaudit.score.run import score_run
 
@@ -194,21 +194,22 @@ def test_a_recognizer_hears_only_the_languages_it_knows(make_corpus):
     assert plan.trials_of("english") == 4
 
 
-def test_a_run_says_how_many_recordings_a_scenario_leaves_as_they_are(make_corpus, tmp_path):
+def test_a_run_says_how_many_recordings_a_scenario_leaves_as_they_are(make_corpus, tmp_path, monkeypatch):
     corpus = make_corpus(4)
     for number, path in enumerate(corpus.table["audio"]):
         level = 0.01 if number < 3 else 0.9
         soundfile.write(path, level * np.sin(np.linspace(0, 100, 4000)), 8000, subtype="FLOAT")
-    done = run_trials(
-        corpus,
-        {"toy": Toy()},
-        ["clipping:theta=0.05", "clipping_peak:theta=0.05"],
-        out=tmp_path / "out",
-        cache=False,
-        progress=False,
-        workers=1,
-    )
+    ask = ["clipping:theta=0.05", "clipping_peak:theta=0.05"]
+    out = {"out": tmp_path / "out", "cache": False, "progress": False, "workers": 1}
+    done = run_trials(corpus, {"toy": Toy()}, ask, **out)
     assert done.config["unchanged"] == {"clipping:theta=0.05": {"unchanged": 3, "of": 4}}
     score_run(done)
     (note,) = [one for one in robustness(done, difficulty="none").notes if one.code == "unchanged"]
     assert note.text == "clipping:theta=0.05 left 75 % of the recordings as they are (3 of 4)"
+    # Resumed, it reads no recording to say so again; another scenario is counted.
+    with monkeypatch.context() as patched:
+        patched.setattr(runner, "read", None)
+        again = run_trials(corpus, {"toy": Toy()}, ask, **out)
+    assert again.config["unchanged"] == done.config["unchanged"]
+    more = run_trials(corpus, {"toy": Toy()}, [*ask, "clipping:theta=0.95"], **out)
+    assert more.config["unchanged"]["clipping:theta=0.95"] == {"unchanged": 4, "of": 4}

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 import soundfile
 
+from voxaudit.audio import write
 from voxaudit.errors import VoxauditError
 from voxaudit.speak import corpus, made
 from voxaudit.speak.corpus import BLOCKS, SENTENCES, SPEAKERS
-
-pytest.importorskip("py_nanotts", reason="py-nanotts is not installed")
 
 
 def rows_of(manifest: Path) -> list[dict[str, str]]:
@@ -75,6 +74,15 @@ def test_the_manifest_describes_audio_that_can_be_read(whole: Path) -> None:
         seconds += len(samples) / rate
     assert seconds < 200, "the demo would take too long"
     assert "No person was recorded" in (whole / "README.txt").read_text(encoding="utf-8")
+
+
+def test_what_comes_along_is_what_the_voices_say(whole: Path, tmp_path: Path) -> None:
+    pytest.importorskip("py_nanotts", reason="py-nanotts is not installed")
+    design = {clip.speaker.voice.language: clip for clip in corpus.clips()}
+    assert len(design) == 6
+    for clip in design.values():
+        write(tmp_path / "new.wav", corpus.record(clip))
+        assert (tmp_path / "new.wav").read_bytes() == (whole / "audio" / f"{clip.id}.wav").read_bytes()
 
 
 def test_a_whole_folder_is_left_as_it_is(whole: Path) -> None:

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from voxaudit.stats.bootstrap import Resample, change_interval
+from voxaudit.stats.bootstrap import Resample, change_interval, widened_tail
 
 
 def test_limits_that_exclude_no_change_are_those_of_all_flips_of_signs():
@@ -104,32 +104,12 @@ def test_rates_of_draws_without_words_are_unknown():
     np.testing.assert_array_equal(rates, [[0.25], [0.25], [np.nan]])
 
 
-def test_limits_are_percentiles_that_few_speakers_widen():
+def test_percentiles_are_widened_for_few_speakers_and_errors_are_of_draws_with_replacement():
+    assert widened_tail(10**6, 0.8) == pytest.approx(0.1, abs=1e-5)
+    assert widened_tail(6, 0.8) < 0.09
     values = np.concatenate([[50.0], np.arange(1.0, 100.0)])
     resample = Resample(np.ones((100, 1)), 0.8)
-    assert resample.limits(values, 10**6) == pytest.approx((10.0, 90.0), abs=1e-3)
-    low, high = resample.limits(values, 6)
-    assert low < 9.0
-    assert high > 91.0
-    # Four at once: each at 95 %.
-    assert resample.limits(values, 10**6, tests=4) == pytest.approx((2.5, 97.5), abs=1e-3)
-    assert resample.limits(values, 4) == (None, None)
-    assert resample.limits(np.where(values < 60, np.nan, values), 10**6) == (None, None)
-    assert resample.limits(np.where(values > 80, np.inf, values), 10**6)[1] is None
     assert resample.standard_error(values) == pytest.approx(np.std(np.arange(1.0, 100.0), ddof=1))
-
-
-def test_one_difference_has_the_width_of_its_own_quantile():
-    generator = np.random.default_rng(0)
-    draws = np.concatenate([[0.0], generator.normal(0.0, 2.0, 20_000)])
-    resample = Resample(np.ones((20_001, 1)), 0.95)
-    (alone,) = resample.widths_together([draws], 10**6)
-    assert alone == pytest.approx(1.96 * 2.0, rel=0.03)
-    others = [np.concatenate([[0.0], generator.normal(0.0, 2.0, 20_000)]) for _ in range(3)]
-    together = resample.widths_together([draws, *others], 10**6)
-    assert together[0] == pytest.approx(2.49 * 2.0, rel=0.03)  # four at once: 0.95 ** (1 / 4) of each
-    assert resample.widths_together([draws, draws], 10**6) == pytest.approx([alone, alone])
-    assert resample.widths_together([np.zeros(20_001)], 9) == [0.0]
 
 
 def hearings_of(generator, speakers, many, *, bursts=0.0, spread=1.0):

@@ -222,3 +222,17 @@ def test_a_ratio_of_nothing_has_limits_that_start_at_0():
     low, high = flip_limits(before, np.zeros((8, 1)), words, ratio=True)
     assert low[0] == 0.0
     assert 0.0 <= high[0] < 1.0
+
+
+def test_limits_of_a_family_hold_for_all_of_it():
+    generator = np.random.default_rng(5)
+    words, change = np.ones((60, 4)), 0.3 + generator.normal(0.0, 1.0, (60, 4))
+    found, alone = sign_flips(change, words), sign_flips(change[:, :1], words[:, :1])
+    assert alone.critical[0] == pytest.approx(2.0, rel=0.05)  # Student's t with 59 degrees
+    assert found.critical[0] == pytest.approx(2.57, rel=0.05)  # four at once: 0.95 ** (1 / 4) of each
+    low, high = found.limits
+    near, far = np.abs(np.where(found.estimate > 0.0, [low, high], [high, low]) - found.estimate)
+    assert far == pytest.approx(STRETCH * near)
+    # A limit leaves out no change where the whole family, in one step, shows one.
+    left_out = (low > 0.0) | (high < 0.0)
+    assert left_out.tolist() == (np.abs(found.estimate / found.se) > found.critical).tolist()

@@ -395,7 +395,7 @@ def unchanged_notes(runs: Iterable[Run], scenarios: Sequence[str]) -> list[Note]
         )
         for run in runs
         for name, counts in run.config.get("unchanged", {}).items()
-        if name in scenarios and counts["of"]
+        if name in scenarios and counts["unchanged"]
     ]
 
 

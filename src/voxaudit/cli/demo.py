@@ -1,4 +1,4 @@
-"""`voxaudit demo`: a whole audit that needs no file and no network."""
+"""`voxaudit demo`: a whole audit that needs no file, and no network but for the weights of one recognizer, once."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 from voxaudit.cli.arguments import SHARED, add_run_arguments, options_as_asked, take
 from voxaudit.cli.output import note
+from voxaudit.errors import VoxauditError
 from voxaudit.options import Option
 
 EXAMPLE = "voxaudit demo"
 RECOGNIZERS = ("moonshine", "pocketsphinx")
+WEIGHTS = {"moonshine": "moonshine-tiny"}
+"""Weights that are fetched if they are not there."""
 STUTTERED = 16
 """Utterances that are made to stutter: one of each speaker."""
 CASES = 3
@@ -30,7 +33,7 @@ _SYNTHETIC = """\
   audit works and say nothing about real people, nor about how well these recognizers serve them."""
 _OWN = {
     "voices": Option(
-        "synthetic ones made on the spot, or recordings of people fetched with pip under their own terms",
+        "synthetic ones that come along, or recordings of people fetched with pip under their own terms",
         choices=("synthetic", "human"),
     ),
     "out": SHARED["out"].noting("default: voxaudit-demo; the same again goes on where it stopped"),
@@ -54,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     if args.voices == "synthetic":
         from voxaudit.speak.corpus import make_synthetic_corpus
 
-        note("1. Making a corpus of synthetic voices: some native, some with a foreign accent ...")
+        note("1. A corpus of synthetic voices: some native, some with a foreign accent ...")
         manifest = make_synthetic_corpus(out / "synthetic-voices")
         attributes: tuple[str, ...] = ("accent", "pitch")
     else:
@@ -63,13 +66,14 @@ def run(args: argparse.Namespace) -> int:
         note("1. Fetching human recordings; they belong to their makers, see TERMS.txt beside them ...")
         manifest = fetch_human_corpus(out / "human-voices")
         attributes = ("accent", "gender")
+    listening = _listening()
     note(
-        f"2. Two recognizers ({' and '.join(RECOGNIZERS)}) listen: clean, in noise, in a room, by telephone, and to"
-        " speech that stutters ..."
+        f"2. {' and '.join(listening)} listen: clean, in noise, in a room, by telephone, and to speech that"
+        " stutters ..."
     )
     config = AuditConfig(
         corpus=CorpusConfig(manifest, attributes=attributes),
-        recognizers={name: {} for name in RECOGNIZERS},
+        recognizers={name: {} for name in listening},
         scenarios=("quick",),
         out=out / f"run-{args.voices}",
         options=options_as_asked(args),
@@ -81,6 +85,31 @@ def run(args: argparse.Namespace) -> int:
         _explain(args.voices)
         _next(manifest, audit.run.folder, audit.files["report.html"])
     return code
+
+
+def _listening() -> list[str]:
+    """Return the recognizers that can listen here; weights that are missing are fetched, and what fails is said."""
+    from voxaudit.cli.models import progress
+    from voxaudit.recognize import RecognizerError, make_recognizer, require
+    from voxaudit.recognize.weights import known_model
+    from voxaudit.recognize.weights.fetch import fetch
+
+    there = []
+    for name in RECOGNIZERS:
+        try:
+            try:
+                require(make_recognizer(name))
+            except RecognizerError:
+                if name not in WEIGHTS:
+                    raise
+                fetch(known_model(WEIGHTS[name]), report=progress())
+                require(make_recognizer(name))
+            there.append(name)
+        except VoxauditError as error:
+            note(f"{name} does not take part: {error}")
+    if not there:
+        raise VoxauditError("no recognizer can listen here. Install them with: pip install 'voxaudit[demo]'")
+    return there
 
 
 def _explain(voices: str) -> None:

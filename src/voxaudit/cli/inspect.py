@@ -41,6 +41,10 @@ def run(args: argparse.Namespace) -> int:
     if not facts["usable"] and facts["utterances"]:
         text = "not usable as it is: fix the rows, or leave them out"
         notes.append(Note("not_usable", text, see=("skip_bad_rows",)))
+    if (more := facts["attributes"] - len(known["attributes"])) > 0:
+        notes.append(
+            Note("more_attributes", f"{more:,} more attributes are not listed", {"attributes": more})
+        )
     hours = ("hours", "hours", "number")
     tables = [
         tabulate("corpus", "", [facts], ["corpus", "format", "utterances", "left_out", "speakers", hours]),

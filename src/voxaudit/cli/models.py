@@ -26,7 +26,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("list", "fetch", "path", "remove"),
         help="list what there is (default), fetch one, print where it lies, remove it",
     )
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="a model, as `list` calls it")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        default="",
+        metavar="NAME",
+        help="a model, as `list` calls it, or hf:ORG/NAME@REVISION",
+    )
     take(parser, "from json", _OWN)
 
 
@@ -34,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command."""
     from voxaudit.recognize.weights import fetched, known_model
     from voxaudit.recognize.weights.fetch import fetch, remove
+    from voxaudit.recognize.weights.hub import SCHEME
 
     source = getattr(args, "from")
     if args.action == "list" and args.name:
@@ -44,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     if not args.name:
         raise VoxauditError(f"models {args.action} needs a name. See: voxaudit models list")
+    if args.name.startswith(SCHEME):
+        return _hub(args)
     model = known_model(args.name)
     if args.action == "remove":
         removed = remove(model)
@@ -54,10 +63,31 @@ def run(args: argparse.Namespace) -> int:
         raise VoxauditError(f"{model.name} is not fetched. Fetch it with: voxaudit models fetch {model.name}")
     if folder is None:
         note(f"{model.what}; license: {model.license}; from {model.origin}")
-        folder = fetch(model, source=None if source is None else Path(source), report=_progress())
+        folder = fetch(model, source=None if source is None else Path(source), report=progress())
     elif args.action == "fetch":
         note(f"{model.name} is there already")
     return _print(args, {"model": model.name, "path": str(folder)}, str(folder))
+
+
+def _hub(args: argparse.Namespace) -> int:
+    """Fetch, find or remove a model of the Hugging Face Hub."""
+    from voxaudit.recognize.weights.hub import fetch, find, hub_name, remove
+
+    named = hub_name(args.name)
+    if named is None or getattr(args, "from") is not None:
+        raise VoxauditError(
+            "a model of the Hub is named hf:ORG/NAME, or hf:ORG/NAME@REVISION, and comes from there"
+        )
+    name, revision = named
+    if args.action == "remove":
+        removed = remove(name)
+        return _print(
+            args, {"model": name, "removed": removed}, f"{name} {'removed' if removed else 'was not there'}"
+        )
+    folder = fetch(name, revision, progress()) if args.action == "fetch" else find(name, revision)
+    if folder is None:
+        raise VoxauditError(f"{args.name} is not fetched. Fetch it with: voxaudit models fetch {args.name}")
+    return _print(args, {"model": name, "revision": folder.name, "path": str(folder)}, str(folder))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -78,7 +108,7 @@ def _print(args: argparse.Namespace, document: dict[str, object], said: str) -> 
     return 0
 
 
-def _progress() -> Callable[[str, float], None]:
+def progress() -> Callable[[str, float], None]:
     """Return what shows progress: a line that counts up on a terminal, else one line per step."""
     said: set[str] = set()
     live = sys.stderr.isatty()

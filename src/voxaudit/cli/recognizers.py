@@ -18,6 +18,7 @@ EXAMPLE = "voxaudit recognizers check moonshine"
 _OWN = {
     "audio": Option("a recording or a folder of them (default: clips of our own)", "file", "PATH"),
     "limit": Option("clips to use at most", "count", "N", at_least=2),
+    "download": Option("fetch the model if it is not on this machine", "flag"),
     "long": Option("length of the long recording", "number", "SECONDS", above=0, at_most=3600),
 }
 
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a recognizer: moonshine, 'command:my-asr {audio}', python:my.py:hear ...",
     )
-    take(parser, "audio limit long json", _OWN, limit=12, long=60.0)
+    take(parser, "audio limit long download json", _OWN, limit=12, long=60.0)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,6 +44,11 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.recognize.signals import clips_of
 
     recognizer = make_recognizer(args.name)
+    if args.download:
+        from voxaudit.cli.models import progress
+        from voxaudit.recognize.weights import obtain
+
+        obtain(recognizer, progress())
     require(recognizer)
     clips = clips_of(args.audio, args.limit)
     note(f"{args.name}: hearing {len(clips)} clips again and again ...")

@@ -10,6 +10,7 @@ from voxaudit.audits.sequential import AUDIT as SEQUENTIAL
 from voxaudit.cli import ask
 from voxaudit.cli.arguments import SHARED, add_run_arguments, as_asked, take
 from voxaudit.cli.output import note
+from voxaudit.errors import VoxauditError
 from voxaudit.options import Option
 from voxaudit.wording import counted, listed
 
@@ -27,7 +28,9 @@ _OWN = {
         "print how many trials, minutes of audio, minutes of waiting and dollars it would take; begin no run",
         "flag",
     ),
+    "download": Option("fetch models that are not on this machine", "flag"),
     "decide": SEQUENTIAL.options["attribute"],
+    "log": Option("also log the report in a tracker of experiments", choices=("mlflow", "wandb")),
 }
 
 
@@ -36,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "config", type=Path, metavar="audit.toml", help="what to audit; `voxaudit init` writes one"
     )
-    take(parser, "out dry_run json", _OWN)
+    take(parser, "out dry_run download log json", _OWN)
     add_run_arguments(parser.add_argument_group("options of the run (audit.toml may set other defaults)"))
     take(
         parser.add_argument_group("stop early (see: voxaudit sequential)"), f"decide {' '.join(_GOAL)}", _OWN
@@ -50,12 +53,24 @@ def run(args: argparse.Namespace) -> int:
     from voxaudit.pipeline import run_audit
 
     config = as_asked(load_config(args.config), args)
+    if args.download:
+        from voxaudit.cli.models import progress
+        from voxaudit.pipeline import recognizers_of
+        from voxaudit.recognize.weights import obtain
+
+        for recognizer in recognizers_of(config).values():
+            obtain(recognizer, progress())
     if args.dry_run:
         return _dry_run(config, args)
     if args.precision is not None or args.decide is not None:
         return _stop_early(config, args)
     audit = run_audit(config)
-    return show(audit.report, audit.run.folder, audit.files, as_json=args.json)
+    code = show(audit.report, audit.run.folder, audit.files, as_json=args.json)
+    if args.log is not None:
+        from voxaudit.report.trackers import log_report
+
+        note(f"Logged in {args.log}: {log_report(audit.report, audit.files, args.log, name=config.out.name)}")
+    return code
 
 
 def _stop_early(config: AuditConfig, args: argparse.Namespace) -> int:
@@ -63,6 +78,8 @@ def _stop_early(config: AuditConfig, args: argparse.Namespace) -> int:
     from voxaudit.config import Gates
     from voxaudit.pipeline import STUTTER, run_sequential
 
+    if args.log is not None:
+        raise VoxauditError("a run that stops early makes no report that could be logged", see=("log",))
     if config.gates != Gates():
         note("No gate is judged: gates need the full grid. Run without --precision and --decide for them")
     goal = {name: value for name in _GOAL if (value := getattr(args, name)) not in (None, False)}

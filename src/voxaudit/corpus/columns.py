@@ -13,8 +13,20 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
     "audio": (
         *("audio", "path", "audio_path", "audio_filepath", "audio_file", "audio_filename", "file_name"),
         *("filename", "file", "filepath", "file_path", "wav", "wav_path", "wav_file", "wav_filename", "clip"),
+        *("audio_paths", "wav_paths", "clip_path", "recording_path"),
     ),
-    "speaker": ("speaker", "speaker_id", "speakerid", "spk", "spk_id", "spkid", "client_id", "speaker_name"),
+    "speaker": (
+        "speaker",
+        "speaker_id",
+        "speakerid",
+        "spk",
+        "spk_id",
+        "spkid",
+        "client_id",
+        "speaker_name",
+        "user_id",
+        "user_ids",
+    ),
     "text": (
         *(
             "text",
@@ -26,7 +38,7 @@ USUAL_NAMES: dict[str, tuple[str, ...]] = {
             "ref_text",
             "reference_text",
         ),
-        *("ground_truth", "groundtruth", "truth", "content", "normalized_text"),
+        *("ground_truth", "groundtruth", "truth", "content", "normalized_text", "transcripts"),
     ),
     "start": ("start", "offset", "start_time", "start_s", "start_sec", "begin", "begin_time", "onset"),
     "end": ("end", "end_time", "end_s", "end_sec", "stop"),

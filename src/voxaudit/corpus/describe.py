@@ -8,6 +8,8 @@ import polars as pl
 
 from voxaudit.corpus.base import Corpus
 
+MOST_ATTRIBUTES = 30
+"""Attributes that are listed at most: nobody reads more, and a table can have thousands of columns."""
 MOST_GROUPS = 100
 """Groups of an attribute that are listed at most, the largest first."""
 
@@ -27,8 +29,9 @@ def describe_corpus(corpus: Corpus, path: str) -> dict[str, list[dict[str, Any]]
         "speakers": table["speaker"].drop_nulls().n_unique() or None,
         "seconds": seconds,
         "hours": None if seconds is None else seconds / 3600,
+        "attributes": len(corpus.attributes),
     }
-    groups = {name: _groups(table, name) for name in corpus.attributes}
+    groups = {name: _groups(table, name) for name in corpus.attributes[:MOST_ATTRIBUTES]}
     return {
         "corpus": [facts],
         "columns": [{"column": ours, "name": theirs} for ours, theirs in corpus.columns.items()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -44,7 +44,7 @@ def rows(path: Path) -> Rows:
     misfits, others = Misfits(), Misfits()
     with readable(path):
         try:
-            found = rows_of(_records(path, misfits, others), path.parent, unit="line", empty_text=True)
+            found = rows_of(cut_records(path, misfits, others), path.parent, unit="line", empty_text=True)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise CorpusError(f"{path}: not valid gzip ({one_line(error, 100)})") from None
     return found.noting(
@@ -61,7 +61,10 @@ def _open(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
 
 
-def _records(path: Path, misfits: Misfits, others: Misfits) -> Iterator[dict[str, object]]:
+def cut_records(
+    path: Path, misfits: Misfits, others: Misfits, audio: Mapping[str, str] | None = None
+) -> Iterator[dict[str, object]]:
+    """Yield a record per supervision; `audio` has the recordings by the cut's id where they are in a shard."""
     with _open(path) as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
             if not line.strip():
@@ -69,7 +72,7 @@ def _records(path: Path, misfits: Misfits, others: Misfits) -> Iterator[dict[str
             try:
                 cut = json.loads(line)
                 supervisions = cut["supervisions"] or [{}]
-                file_name = _file(cut)
+                file_name = _file(cut) if audio is None else audio.get(cut["id"])
                 start = float(cut["start"])
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 misfits.add(number, one_line(error, 50))

@@ -52,6 +52,11 @@ class Rows:
         lost = sum(problem.count for problem in problems if problem.fatal)
         return replace(self, problems=(*self.problems, *problems), lost=self.lost + lost)
 
+    def leaving_out(self, segments: Sequence[str], why: str) -> Rows:
+        """Return the rows with a note of the segments, by id, that were left out on purpose."""
+        text = f"{len(segments):,} segments left out: {why} (first: {(*segments, '')[0]})"
+        return self.noting((Problem("unclear_text", text, False, len(segments)),)) if segments else self
+
 
 @dataclass(frozen=True)
 class Reader:
@@ -143,6 +148,11 @@ FORMATS = Registry(
         "ami_far": "voxaudit.corpus.published.ami:FAR_READER",
         "chime6": "voxaudit.corpus.published.chime6:READER",
         "chime6_far": "voxaudit.corpus.published.chime6:FAR_READER",
+        "voxpopuli": "voxaudit.corpus.published.voxpopuli:READER",
+        "gigaspeech": "voxaudit.corpus.published.gigaspeech:READER",
+        "aishell": "voxaudit.corpus.published.aishell:READER",
+        "afrispeech": "voxaudit.corpus.published.afrispeech:READER",
+        "edacc": "voxaudit.corpus.published.edacc:READER",
         "ravdess": "voxaudit.corpus.published.ravdess:READER",
         "sep28k": "voxaudit.corpus.published.stuttering:SEP28K",
         "fluencybank_timestamped": "voxaudit.corpus.published.stuttering:TIMESTAMPED",
@@ -150,6 +160,9 @@ FORMATS = Registry(
         "torgo": "voxaudit.corpus.published.disordered:TORGO",
         "uaspeech": "voxaudit.corpus.published.disordered:UASPEECH",
         "speech_accessibility": "voxaudit.corpus.published.disordered:SAP",
+        "shar": "voxaudit.corpus.shards:SHAR",
+        "nemo_tarred": "voxaudit.corpus.shards:NEMO",
+        "webdataset": "voxaudit.corpus.shards:WEBDATASET",
         "kaldi": "voxaudit.corpus.kaldi:READER",
         "chat": "voxaudit.corpus.chat:READER",
         "stm": "voxaudit.corpus.stm:READER",

@@ -154,11 +154,29 @@ class Phaser(Perturbation):
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `gain_out * y`, where `y[n] = gain_in * x[n] + decay * y[n - d[n]]` and `d` wavers."""
-        from voxaudit.perturb.kernels import feedback_delay
-
         delays = _phaser_delays(rate, self.speed, self.delay)
-        samples = np.ascontiguousarray(samples)
-        return feedback_delay(samples, delays, self.gain_in, self.gain_out, self.decay)
+        heard = feedback(self.gain_in * samples.astype(np.float64), delays, self.decay)
+        return np.clip(self.gain_out * heard, -1.0, 1.0).astype(np.float32)
+
+
+def feedback(signal: NDArray[np.float64], delays: NDArray[np.int64], decay: float) -> NDArray[np.float64]:
+    """Return `y[n] = signal[n] + decay * y[n - delays[n]]`; `delays` (at least 1) is one period, and repeats.
+
+    `y[n]` sums the signal along a chain of delays, each link `decay` times the last. Sums over 2^k links are made
+    from two over half as many, until what is left is below rounding: array operations in place of a loop.
+
+    >>> feedback(np.array([1.0, 0.0, 0.0, 0.0, 2.0]), np.array([2]), 0.5)
+    array([1.  , 0.  , 0.5 , 0.  , 2.25])
+    """
+    longest = int(delays.max())
+    # Zeros before the start stand for the silence before the recording; a chain ends in the first of them.
+    total = np.concatenate([np.zeros(longest), signal])
+    before = np.concatenate([np.zeros(longest, np.int64), np.arange(len(signal)) + longest])
+    before[longest:] -= np.resize(delays, len(signal))
+    while decay > np.finfo(np.float64).eps ** 2:
+        total += decay * total[before]
+        before, decay = before[before], decay * decay
+    return total[longest:]
 
 
 @dataclass(frozen=True)

@@ -143,10 +143,11 @@ def _check_frequency(frequency: float) -> None:
 
 
 def _shelf(samples: Samples, rate: int, gain: float, frequency: float, slope: float, *, low: bool) -> Samples:
-    from voxaudit.perturb.kernels import second_order
+    from scipy.signal import lfilter
 
     numerator, denominator = shelf_coefficients(rate, gain, frequency, slope, low=low)
-    return second_order(np.ascontiguousarray(samples), numerator, denominator)
+    filtered: NDArray[np.float64] = lfilter(numerator, denominator, samples.astype(np.float64))
+    return np.clip(filtered, -1.0, 1.0, out=filtered).astype(np.float32)
 
 
 def shelf_coefficients(

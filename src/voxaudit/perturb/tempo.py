@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from voxaudit.audio import Samples
 from voxaudit.errors import VoxauditError
@@ -77,8 +78,6 @@ def change_tempo(samples: Samples, rate: int, factor: float) -> Samples:
     Segments of 30 ms are laid one after the other; each is taken from near where the new tempo puts it, at the
     place where its beginning is most like (least squares) what would have followed the segment before it.
     """
-    from voxaudit.perturb.kernels import overlap_similar
-
     segment = _round(SEGMENT / 1000.0 * rate)
     search = max(_round(SEGMENT * SEARCH_SHARE / 1000.0 * rate), 1)
     overlap = 8 * max(_round(SEGMENT * OVERLAP_SHARE / 1000.0 * rate / 8.0), 1)  # SoX takes multiples of 8
@@ -88,17 +87,45 @@ def change_tempo(samples: Samples, rate: int, factor: float) -> Samples:
         )
     step = segment - overlap
     count = _length(len(samples), factor)
+    if not count:
+        return np.zeros(0, np.float32)
     # Each rounded from the beginning: rounded steps added up would drift from the tempo.
     starts = np.floor(factor * np.arange(-(-count // step)) * step + 0.5).astype(np.int64)
     before = search // 2
-    end = max(int(starts[-1]) + search + segment if count else 0, before + len(samples))
+    end = max(int(starts[-1]) + search + segment, before + len(samples))
     padded = np.zeros(end, np.float32)
     heard = padded[before : before + len(samples)]
     # In SoX's own steps, so that the search compares the same numbers as SoX does.
     np.rint(np.multiply(samples, STEPS, out=heard), out=heard)
     np.clip(heard, -STEPS, STEPS, out=heard)
     heard *= 1.0 / STEPS
-    return overlap_similar(padded, starts, count, segment, overlap, search)
+    windows = sliding_window_view(padded, search)
+    share = np.arange(overlap, dtype=np.float32) / np.float32(overlap)
+    out = np.empty(len(starts) * step, np.float32)
+    position = before
+    for begin, start in zip(range(0, len(out), step), starts, strict=True):
+        tail = padded[position + step : position + segment]
+        if begin:
+            position = start + most_similar(windows[start : start + overlap], tail)
+        out[begin : begin + step] = padded[position : position + step]
+        if begin:
+            out[begin : begin + overlap] = tail + share * (out[begin : begin + overlap] - tail)
+    return out[:count]
+
+
+def most_similar(windows: Samples, tail: Samples) -> int:
+    """Return the offset at which the sound differs least from `tail`, by least squares; the first of equals.
+
+    Row i of `windows` has the sample that is compared with `tail[i]`, a column per offset.
+
+    >>> sound = np.array([0, 1, 2, 3, 3], np.float32)
+    >>> most_similar(sliding_window_view(sound, 4), np.array([2, 3], np.float32))
+    2
+    """
+    errors = windows - tail[:, np.newaxis]
+    errors *= errors
+    # Summed over rows, in single precision from first to last: all processors choose the same offset.
+    return int(np.add.reduce(errors, axis=0).argmin())
 
 
 def _length(samples: int, factor: float) -> int:

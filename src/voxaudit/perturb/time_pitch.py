@@ -264,8 +264,6 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
     """
     from scipy.fft import irfft, rfft
 
-    from voxaudit.perturb.kernels import vocode
-
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(WINDOW) / WINDOW)
     # Frames are centered on their samples, the ends reflected, as `torch.stft` has it by default.
     padded = np.pad(samples.astype(np.float64), WINDOW // 2, mode="reflect")
@@ -273,7 +271,7 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
     count = math.ceil(len(frames) / tempo)
     total = np.zeros((count + OVERLAP - 1, HOP))
     weight = np.zeros_like(total)
-    phase = np.zeros(WINDOW // 2 + 1, np.complex128)
+    phase: NDArray[np.complex128] | None = None
     for start in range(0, count, BLOCK):
         position = np.arange(start, min(start + BLOCK, count)) * tempo
         frame = np.minimum(position.astype(np.intp), len(frames) - 1)
@@ -282,7 +280,7 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
         heard = np.zeros((frame[-1] + 2 - first, WINDOW))
         piece = frames[first : frame[-1] + 2]
         np.multiply(piece, window, out=heard[: len(piece)])
-        spectrum = vocode(rfft(heard, axis=1), frame - first, position - frame, phase, start == 0)
+        spectrum, phase = _vocode(rfft(heard, axis=1), frame - first, (position - frame)[:, None], phase)
         _overlap_add(total[start:], irfft(spectrum, axis=1) * window)
     _overlap_add(weight, np.broadcast_to(window**2, (count, WINDOW)))
     length = round(len(samples) / tempo)
@@ -290,6 +288,30 @@ def stretch(samples: np.ndarray, tempo: float) -> NDArray[np.float64]:
     # The window acts on the way in and out: divided by the sum of its squares (Griffin and Lim 1984).
     whole: NDArray[np.float64] = total.reshape(-1)[inside] / weight.reshape(-1)[inside]
     return np.pad(whole, (0, length - len(whole)))
+
+
+def _vocode(
+    spectrum: NDArray[np.complex128],
+    frame: NDArray[np.intp],
+    share: np.ndarray,
+    phase: NDArray[np.complex128] | None,
+) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
+    """Return the spectra at `frame + share` of the given ones, and the phases of the one that comes after them.
+
+    `phase` is what the call before returned, None at the beginning.
+    """
+    # Unit phasors instead of angles: multiplying them adds phases modulo a turn, which is all that is heard,
+    # and needs neither arctangents nor unwrapping.
+    magnitude = np.abs(spectrum)
+    rise = np.diff(magnitude, axis=0)
+    silent = magnitude == 0.0
+    spectrum[silent] = 1.0
+    phasor = spectrum * (1.0 / (magnitude + silent))
+    advance = phasor[1:] * phasor[:-1].conj()
+    phases = np.concatenate([phasor[:1] if phase is None else phase, advance[frame]])
+    np.multiply.accumulate(phases, axis=0, out=phases)
+    vocoded: NDArray[np.complex128] = phases[:-1] * (magnitude[frame] + share * rise[frame])
+    return vocoded, phases[-1:]
 
 
 def _overlap_add(total: NDArray[np.float64], frames: np.ndarray) -> None:

@@ -18,6 +18,17 @@ class RecognizerError(VoxauditError):
     """A recognizer that cannot be set up at all: the run stops and says why."""
 
 
+class MissingModelError(RecognizerError):
+    """A model that is not on this machine; `model` is what `voxaudit models fetch` calls it."""
+
+    def __init__(self, message: str, model: str) -> None:
+        super().__init__(f"{message} Fetch it with: voxaudit models fetch {model}")
+        self.model = model
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecognizerError, (str(self),)
+
+
 class UtteranceError(VoxauditError):
     """One utterance that got no usable answer: it costs its own trial, not the run."""
 

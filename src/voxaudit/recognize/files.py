@@ -11,7 +11,7 @@ from pathlib import Path
 from voxaudit.errors import missing_extra, one_line
 from voxaudit.recognize.base import RecognizerError
 
-PACKAGES = {"whisper": "openai-whisper", "nemo": "nemo_toolkit[asr]"}
+PACKAGES = {"whisper": "openai-whisper", "nemo": "nemo_toolkit[asr]", "onnx_asr": "onnx-asr"}
 """What to install for a module whose name says otherwise."""
 
 

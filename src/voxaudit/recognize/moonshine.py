@@ -1,7 +1,7 @@
 """Moonshine, run directly from its ONNX files: a small neural recognizer for English on any CPU.
 
-The files of tiny-en come inside the package `moonshine-voice`; the package itself is never imported (it wants a
-sound card). Those of base are fetched (`voxaudit models fetch moonshine-base`).
+Its files are fetched (`voxaudit models fetch moonshine-tiny`, or `moonshine-base`). Those of tiny-en also come inside
+the package `moonshine-voice` 0.1.0, which is never imported (it wants a sound card).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from voxaudit.recognize.files import installed, package_folder, package_version,
 from voxaudit.recognize.pcm import at_least
 from voxaudit.recognize.settings import check_settings, setting, threads
 from voxaudit.recognize.split import split_at_pauses
-from voxaudit.recognize.weights import weights_of
+from voxaudit.recognize.weights import model_source
 
 DECODING = 1
 """Raise when the same model and settings give other text than before: cached transcripts are then not used."""
@@ -37,11 +37,9 @@ SPARE_TOKENS = 8
 class Moonshine:
     """The recognizer `moonshine`: its fields are its settings."""
 
-    description: ClassVar[str] = (
-        "Moonshine tiny-en or base: small neural recognizer, English, any CPU; tiny-en inside the package."
-    )
+    description: ClassVar[str] = "Moonshine tiny-en or base: small neural recognizer, English, any CPU."
     extra: ClassVar[str] = "moonshine"
-    requires: ClassVar[tuple[str, ...]] = ("onnxruntime", "moonshine_voice")
+    requires: ClassVar[tuple[str, ...]] = ("onnxruntime",)
     main: ClassVar[str] = "model"
     rate: ClassVar[int] = RATE
     batch_size: ClassVar[int] = 1
@@ -49,7 +47,7 @@ class Moonshine:
 
     model: str = setting(
         "tiny-en",
-        help="tiny-en inside moonshine-voice, base if fetched, or a folder with the files",
+        help="tiny-en or base, once fetched, or a folder with the files",
         path=True,
     )
     threads: int = threads()
@@ -89,22 +87,11 @@ class Moonshine:
     def _files(self) -> tuple[Path, Path, Path]:
         if not installed("onnxruntime"):
             raise missing_extra("onnxruntime", self.extra)
-        folder = weights_of("moonshine", "base") if self.model == "base" else Path(self.model)
+        folder = Path(self.model)
         if not folder.is_dir():
             package = package_folder("moonshine_voice")
-            if package is None:
-                raise missing_extra("moonshine-voice", self.extra)
-            folder = package / "assets" / self.model
-            if not folder.is_dir():
-                known = sorted(file.parent.name for file in package.glob("assets/*/tokenizer.bin"))
-                inside = (
-                    f"It has: {', '.join(known)}"
-                    if known
-                    else "Install moonshine-voice==0.1.0, which has one"
-                )
-                raise RecognizerError(
-                    f"recognizer 'moonshine': no model '{self.model}' in moonshine-voice. {inside}"
-                )
+            inside = None if package is None else package / "assets" / self.model
+            folder = model_source("moonshine", self.model)[0] if inside is None or not inside.is_dir() else inside
         return (
             _find(folder, "encoder_model"),
             _find(folder, "decoder_model_merged"),

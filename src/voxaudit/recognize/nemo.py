@@ -7,30 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from voxaudit.audio import Audio
-from voxaudit.errors import one_line
-from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError, counted
-from voxaudit.recognize.files import package_version, require_packages, sha256
-from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import check_settings, setting, threads
-
-RATE = 16_000
-SHORTEST = 3_200
+from voxaudit.recognize.base import Transcriber, Transcript, UtteranceError, counted
+from voxaudit.recognize.local import LocalModel, WithModel
+from voxaudit.recognize.settings import revision, setting, threads
 
 
 @dataclass(frozen=True)
-class Nemo:
+class Nemo(LocalModel):
     """The recognizer `nemo`: its fields are its settings."""
 
-    description: ClassVar[str] = "NVIDIA NeMo: Parakeet, Canary and others from a .nemo file."
+    description: ClassVar[str] = (
+        "NVIDIA NeMo: Parakeet, Canary and others, a .nemo file or a name at the Hub."
+    )
+    engine: ClassVar[str] = "nemo"
     extra: ClassVar[str] = "nemo"
     requires: ClassVar[tuple[str, ...]] = ("nemo", "torch")
-    main: ClassVar[str] = "model"
-    rate: ClassVar[int] = RATE
+    versions: ClassVar[tuple[str, ...]] = ("nemo_toolkit", "torch")
+    one_file: ClassVar[str] = "*.nemo"
 
-    model: str = setting(help="a .nemo file", path=True)
+    model: str = setting(help="a .nemo file, or hf:nvidia/parakeet-tdt-0.6b-v2", path=True)
+    revision: str = revision()
     source_lang: str = setting("", help="Canary: language of the speech, such as en")
     target_lang: str = setting("", help="Canary: language of the text; the same to transcribe")
     pnc: str = setting("", help="Canary: yes or no, punctuation and capitals")
@@ -40,66 +37,32 @@ class Nemo:
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     threads: int = threads()
 
-    def __post_init__(self) -> None:
-        check_settings(self, "nemo")
-
     @property
-    def batch_size(self) -> int:
+    def batch_size(self) -> int:  # type: ignore[override]
         """`batch`."""
         return self.batch
 
-    def require(self) -> None:
-        """Raise one line if the package or the file is missing."""
-        self._file()
-
-    def fingerprint(self) -> dict[str, str]:
-        """The versions, the file's bytes and every setting but threads."""
-        return {
-            "engine": "nemo",
-            "version": package_version("nemo_toolkit"),
-            "torch": package_version("torch"),
-            "model": sha256(self._file()),
-            "device": self.device.partition(":")[0],
-            **{name: str(getattr(self, name)) for name in ("source_lang", "target_lang", "pnc", "batch")},
-        }
-
-    def load(self) -> Transcriber:
-        """Load the model."""
-        return _Model(self, self._file())
-
-    def _file(self) -> Path:
-        require_packages(type(self))
-        path = Path(self.model)
-        if not path.is_file():
-            raise RecognizerError(
-                f"recognizer 'nemo': no file '{one_line(self.model, 120)}'."
-                " Get one with: hf download nvidia/parakeet-tdt-0.6b-v2 --local-dir ."
-            )
-        return path
-
-
-class _Model:
-    def __init__(self, settings: Nemo, file: Path) -> None:
+    def open(self, path: Path) -> Transcriber:
+        """Restore the model from its file."""
         import torch
         from nemo.collections.asr.models import ASRModel
         from nemo.utils import logging
 
-        torch.set_num_threads(settings.threads)
+        torch.set_num_threads(self.threads)
         logging.setLevel(logging.ERROR)
-        try:
-            self._model: Any = ASRModel.restore_from(str(file), map_location=settings.device)
-        except Exception as error:
-            raise RecognizerError(f"{file}: NeMo cannot load this model ({one_line(error)})") from error
-        self._model.eval()
-        names = ("source_lang", "target_lang", "pnc")
-        self._options = {name: value for name in names if (value := getattr(settings, name))}
+        model: Any = ASRModel.restore_from(str(path), map_location=self.device).eval()
+        told = {
+            name: value for name in ("source_lang", "target_lang", "pnc") if (value := getattr(self, name))
+        }
 
-    def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
-        samples = [np.ascontiguousarray(at_least(audio.samples, SHORTEST), np.float32) for audio in batch]
-        answers = self._model.transcribe(samples, batch_size=len(samples), verbose=False, **self._options)
-        if isinstance(answers, tuple):  # transducers of older versions: (best, all)
-            answers = answers[0]
-        return [Transcript(_text(answer)) for answer in counted(answers, len(batch))]
+        def transcribe(batch: Sequence[Audio]) -> list[Transcript]:
+            samples = [piece for audio in batch for piece in self.pieces(audio)]
+            answers = model.transcribe(samples, batch_size=len(samples), verbose=False, **told)
+            if isinstance(answers, tuple):  # transducers of older versions: (best, all)
+                answers = answers[0]
+            return [Transcript(_text(answer)) for answer in counted(answers, len(batch))]
+
+        return WithModel(model, transcribe)
 
 
 def _text(answer: Any) -> str:

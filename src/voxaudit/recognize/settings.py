@@ -37,6 +37,16 @@ def threads() -> Any:
     return setting(1, help="CPU threads per worker; more workers are faster than more threads", least=1)
 
 
+def revision() -> Any:
+    """Return the setting of engines whose models may be at the Hub."""
+    return setting("", help="branch, tag or commit at the Hub")
+
+
+def longest() -> Any:
+    """Return the setting of engines whose models hear only so much at a time."""
+    return setting(30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1)
+
+
 def check_settings(recognizer: Any, engine: str) -> None:
     """Raise one line for the first setting with a value that it cannot have: call it in `__post_init__`."""
     for f in fields(recognizer):

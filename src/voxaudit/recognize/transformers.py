@@ -14,47 +14,40 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
-from voxaudit.recognize.files import package_version, require_packages
-from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import check_settings, setting, threads
-from voxaudit.recognize.split import split_at_pauses
-from voxaudit.recognize.weights.hub import model_folder
-
-DECODING = 2
-"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+from voxaudit.recognize.files import package_version
+from voxaudit.recognize.local import LocalModel, join
+from voxaudit.recognize.settings import longest, revision, setting, threads
 
 RATE = 16_000
-SHORTEST = 3_200
 DTYPES = ("float32", "float16", "bfloat16")
 
 
 @dataclass(frozen=True)
-class Transformers:
+class Transformers(LocalModel):
     """The recognizer `transformers`: its fields are its settings."""
 
     description: ClassVar[str] = (
         "Hugging Face transformers: every kind of recognizer it has, from a folder or the hub's cache."
     )
+    engine: ClassVar[str] = "transformers"
     extra: ClassVar[str] = "transformers"
     requires: ClassVar[tuple[str, ...]] = ("transformers", "torch")
-    main: ClassVar[str] = "model"
+    versions: ClassVar[tuple[str, ...]] = ("transformers", "torch")
+    decoding: ClassVar[int] = 2
 
-    model: str = setting(help="a saved model's folder, or its name in the Hugging Face cache", path=True)
-    revision: str = setting("", help="branch, tag or commit in the Hugging Face cache")
+    model: str = setting(help="a saved model's folder, or hf:ORG/NAME", path=True)
+    revision: str = revision()
     language: str = setting("", help="language of the speech, such as en; empty: the model decides")
     task: str = setting("", help="Whisper: transcribe or translate")
+    prompt: str = setting("", help="models asked in words: the question, if it is not to be the model's own")
     beams: int = setting(1, help="all but CTC: hypotheses searched at a time; 1 is greedy", least=1)
     max_new_tokens: int = setting(
         0, help="all but CTC: tokens of the longest answer; 0: the model's own limit", least=0
     )
-    longest: float = setting(
-        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1
-    )
+    longest: float = longest()
     batch: int = setting(
         1, help="utterances per call; more is faster on a GPU, and rounding may change a text", least=1
     )
@@ -62,19 +55,16 @@ class Transformers:
     dtype: str = setting("float32", help=", ".join(DTYPES), choices=DTYPES)
     threads: int = threads()
 
-    def __post_init__(self) -> None:
-        check_settings(self, "transformers")
-
     @property
-    def batch_size(self) -> int:
+    def batch_size(self) -> int:  # type: ignore[override]
         """`batch`: padding is masked, so company changes a text by rounding at most, and by nothing at 1."""
         return self.batch
 
     @property
-    def rate(self) -> int:
+    def rate(self) -> int:  # type: ignore[override]
         """Samples per second that the model hears: 16,000 unless its files say otherwise."""
         try:
-            folder = self._source()[0]
+            folder = self.source()[0]
         except VoxauditError:  # said when it is needed
             return RATE
         documents = (
@@ -89,32 +79,11 @@ class Transformers:
     @property
     def takes_language(self) -> bool:
         """Whether the model has several languages and can be told which one is spoken."""
-        return _document(self._source()[0] / "generation_config.json").get("is_multilingual") is True
+        return _document(self.source()[0] / "generation_config.json").get("is_multilingual") is True
 
-    def require(self) -> None:
-        """Raise one line if a package or the model is missing."""
-        self._source()
-
-    def fingerprint(self) -> dict[str, str]:
-        """The versions, the folder's bytes (or the commit) and every setting but threads."""
-        chosen = ("language", "task", "beams", "max_new_tokens", "longest", "batch", "dtype")
-        return {
-            "engine": "transformers",
-            "decoding": str(DECODING),
-            "version": package_version("transformers"),
-            "torch": package_version("torch"),
-            "model": self._source()[1],
-            "device": self.device.partition(":")[0],
-            **{name: str(getattr(self, name)) for name in chosen},
-        }
-
-    def load(self) -> Transcriber:
+    def open(self, path: Path) -> Transcriber:
         """Load model and processor."""
-        return _Model(self, self._source()[0])
-
-    def _source(self) -> tuple[Path, str]:
-        require_packages(type(self))
-        return model_folder("transformers", self.model, self.revision)
+        return _Model(self, path)
 
 
 class _Model:
@@ -134,21 +103,20 @@ class _Model:
                 " does not have"
             )
         placed = {"device_map": settings.device} if settings.device == "auto" else {}
-        try:
-            self.processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
-            model: Any = kind.from_pretrained(
-                folder, local_files_only=True, dtype=getattr(torch, settings.dtype), **placed
-            )
-            self.model = model.eval() if placed else model.eval().to(settings.device)
-        except Exception as error:
-            raise RecognizerError(
-                f"recognizer 'transformers': {settings.model} cannot be loaded ({one_line(error)})"
-            ) from error
+        self.processor: Any = transformers.AutoProcessor.from_pretrained(folder, local_files_only=True)
+        model: Any = kind.from_pretrained(
+            folder, local_files_only=True, dtype=getattr(torch, settings.dtype), **placed
+        )
+        self.model = model.eval() if placed else model.eval().to(settings.device)
         extractor = getattr(self.processor, "feature_extractor", self.processor)
         self._rate = int(getattr(extractor, "sampling_rate", RATE))
         self._torch, self._settings = torch, settings
         self._ctc = "ForCTC" in name
         self._request: Any = getattr(self.processor, "apply_transcription_request", None)
+        tokenizer = getattr(self.processor, "tokenizer", None)
+        chats = (getattr(part, "chat_template", None) for part in (self.processor, tokenizer))
+        if self._request is None and hasattr(self.processor, "audio_token") and any(chats):
+            self._request = self._in_chat  # Granite Speech and others that have no request of their own
         # Models normalized over time (wav2vec2-base) were trained without a mask: padding would change their answer.
         # A path is cut where padding begins, for which the model must tell its frames. Transducers go on in it, and
         # requests of unlike length would have to be padded in front, which not every model bears.
@@ -160,9 +128,9 @@ class _Model:
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         pieces = [
-            (number, np.ascontiguousarray(at_least(piece, SHORTEST), np.float32))
+            (number, piece)
             for number, audio in enumerate(batch)
-            for piece in split_at_pauses(audio.samples, self._rate, self._settings.longest)
+            for piece in self._settings.pieces(audio, self._settings.longest)
         ]
         texts: list[list[str]] = [[] for _ in batch]
         for group in self._groups(pieces):
@@ -170,7 +138,7 @@ class _Model:
                 heard = self._hear([samples for _, samples in group])
             for (number, _), text in zip(group, heard, strict=True):
                 texts[number].append(text.strip())
-        return [Transcript(" ".join(filter(None, parts))) for parts in texts]
+        return [join(parts) for parts in texts]
 
     def _groups(self, pieces: list[tuple[int, Samples]]) -> Iterator[list[tuple[int, Samples]]]:
         """Yield what may be heard together, in order: of a model that knows no mask, only equal lengths."""
@@ -210,14 +178,27 @@ class _Model:
             "sampling_rate": self._rate,
             "model_id": self._settings.model,
             "format": ["wav"] * len(samples),
+            **({"prompt": self._settings.prompt} if self._settings.prompt else {}),
         }
         known |= {name: language for name in ("language", "source_language") if language}
         taken = inspect.signature(self._request).parameters
-        if language and not {"language", "source_language"} & set(taken):
-            raise RecognizerError(
-                f"recognizer 'transformers': {self._settings.model} cannot be told the language"
-            )
+        for told, names in (("language", {"language", "source_language"}), ("prompt", {"prompt"})):
+            if getattr(self._settings, told) and not names & set(taken):
+                raise RecognizerError(
+                    f"recognizer 'transformers': {self._settings.model} cannot be told the {told}"
+                )
         return self._request(**{name: value for name, value in known.items() if name in taken})
+
+    def _in_chat(self, audio: list[Samples], prompt: str = "") -> Any:
+        """Return the inputs of a model that answers whatever it is asked."""
+        if not prompt:
+            raise RecognizerError(
+                f"recognizer 'transformers': {self._settings.model} answers what it is asked, and has no request of its"
+                " own for a transcript: give the question of its model card as `prompt`"
+            )
+        turn = [{"role": "user", "content": f"{self.processor.audio_token}{prompt}"}]
+        text = self.processor.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+        return self.processor(text=[text] * len(audio), audio=audio, return_tensors="pt")
 
     def _spell_ctc(self, inputs: dict[str, Any], samples: list[Samples]) -> list[str]:
         best = self.model(**inputs).logits.argmax(-1)
@@ -243,9 +224,13 @@ class _Model:
         tokens = getattr(tokens, "sequences", tokens)
         if "input_ids" in inputs:  # the request comes first
             tokens = tokens[:, inputs["input_ids"].shape[1] :]
-        texts = self.processor.batch_decode(tokens, skip_special_tokens=True)
-        spoken = getattr(self.processor, "extract_transcription", list)
-        return [str(text) for text in spoken(texts)]
+        # Some answer with more than the words (the language, who speaks when, "The spoken content is ..."), and have
+        # their own way to read them out of it.
+        taken = inspect.signature(self.processor.decode).parameters
+        plain = {"return_format": "transcription_only", "strip_prefix": True}
+        options = {name: value for name, value in plain.items() if name in taken}
+        decode = self.processor.decode if options else self.processor.batch_decode
+        return [str(text) for text in decode(tokens, skip_special_tokens=True, **options)]
 
 
 def _document(path: Path) -> dict[str, Any]:

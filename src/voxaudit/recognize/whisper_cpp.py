@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import urlsplit, urlunsplit
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
 from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
-from voxaudit.recognize.pcm import wav_bytes
 from voxaudit.recognize.services.caller import Call
-from voxaudit.recognize.services.forms import multipart
+from voxaudit.recognize.services.forms import post_form
 from voxaudit.recognize.services.service import Service
-from voxaudit.recognize.services.wire import Request
 from voxaudit.recognize.settings import setting
 
 
@@ -43,14 +40,15 @@ class WhisperCpp(Service):
 
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Send a form with the recording; the answer has its text."""
-        parts = urlsplit(self.url)
-        path = parts.path.rstrip("/")
-        url = urlunsplit(parts._replace(path=path if path.endswith("/inference") else f"{path}/inference"))
         # Without an increment there is no second, random try at a higher temperature.
-        fields = [("response_format", "json"), ("temperature", "0.0"), ("temperature_inc", "0.0")]
-        fields += [(name, value) for name in ("language", "prompt") if (value := getattr(self, name))]
-        body, content_type = multipart(fields, "file", wav_bytes(audio))
-        return parse_answer(call.json(Request("POST", url, {"Content-Type": content_type}, body)))
+        fields = self.pairs(
+            response_format="json",
+            temperature="0.0",
+            temperature_inc="0.0",
+            language=self.language,
+            prompt=self.prompt,
+        )
+        return parse_answer(call.json(post_form(self.at("/inference"), fields, "file", audio)))
 
 
 def parse_answer(document: Mapping[str, Any]) -> Transcript:

@@ -30,6 +30,8 @@ class Case:
 
     `audio` and `original` are encoded files (`media_type`) or None beyond the size budget. `diff` aligns reference and
     `heard`: (operation, reference word, heard word) with operation `=`, `substitution`, `deletion` or `insertion`.
+    Of stuttered speech, `surface` is what can be heard, `marks` where something was put in (shares of the recording,
+    from and to) and what that is.
     """
 
     utterance: str
@@ -45,6 +47,8 @@ class Case:
     original: bytes | None = None
     audio: bytes | None = None
     media_type: str = "audio/ogg"
+    surface: str | None = None
+    marks: tuple[tuple[float, float, str], ...] = ()
 
 
 @dataclass(frozen=True)

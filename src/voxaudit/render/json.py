@@ -204,6 +204,8 @@ def _case(case: Case) -> dict[str, Any]:
         "clean": case.clean,
         "heard": case.heard,
         "wer": case.wer,
+        "surface": case.surface,
+        "events": [what for _, _, what in case.marks],
     }
 
 

@@ -25,7 +25,7 @@ from voxaudit.render.junit import to_junit
 from voxaudit.render.markdown import to_markdown
 from voxaudit.render.published import published
 from voxaudit.render.statements import statements as to_statements
-from voxaudit.report.chapters import facts, how_to_repeat, worst_cases
+from voxaudit.report.chapters import facts, how_to_repeat, stuttered_cases, worst_cases
 from voxaudit.report.first_screen import first_screen
 from voxaudit.report.gates import judge
 from voxaudit.run import Run
@@ -52,7 +52,7 @@ def build_report(
 
     Every registered audit is asked what its `questions` are; what lies in the folders `stutter` and `attack` of the run
     is read back. `attributes` are columns of the corpus whose groups are compared. `audio_megabytes` bounds the audio
-    of the worst cases; 0 leaves it out. An audit that cannot answer is a refusal in its
+    of the worst and of the stuttered cases; 0 leaves it out. An audit that cannot answer is a refusal in its
     chapter. `seconds`, where given, is filled with what each chapter took.
     """
     scores = Scores.of(run)
@@ -65,15 +65,20 @@ def build_report(
                 see=("attributes",),
             )
     took = seconds if seconds is not None else {}
+    room = int(audio_megabytes * 1e6)
     chapters: list[Chapter] = []
     for name in AUDITS.names():
         started = time.perf_counter()
         chapter = _chapter(find_audit(name), run, scores, asked)
+        if chapter is not None and name == "stutter" and chapter.answers:
+            cases = stuttered_cases(run.folder / name, chapter.answers[0].detail, room // 2)
+            room -= sum(len(one.audio or b"") + len(one.original or b"") for one in cases)
+            chapter = replace(chapter, cases=cases)
         took[name] = time.perf_counter() - started
         if chapter is not None:
             chapters.append(chapter)
     started = time.perf_counter()
-    chapters.append(worst_cases(scores, run, asked, int(audio_megabytes * 1e6)))
+    chapters.append(worst_cases(scores, run, asked, room))
     took["cases"] = time.perf_counter() - started
     chapters.append(how_to_repeat(scores, run))
     findings = [finding for chapter in chapters for finding in chapter.findings]

@@ -6,6 +6,8 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,17 +15,22 @@ import polars as pl
 from voxaudit.answer import Column, Note, Refusal, Table, tabulate
 from voxaudit.audio import Audio, read, resample
 from voxaudit.audits.scores import Scores
+from voxaudit.audits.stutter.folder import Stutter, Suspicious
+from voxaudit.audits.stutter.search import NORMALIZER as KEEPS_FILLERS
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN, Scenario, parse_scenario
 from voxaudit.perturb.describe import in_words
 from voxaudit.perturb.settings import describe_all
 from voxaudit.perturb.sources import Source, reopen_sources
+from voxaudit.perturb.stutter.chain import Chain
+from voxaudit.perturb.stutter.checks import describe_chain
+from voxaudit.perturb.stutter.recordings import Marks, read_recordings
 from voxaudit.render.document import Case, Chapter
 from voxaudit.run import Run
 from voxaudit.score.align import align_words
 from voxaudit.score.normalize import Normalizer, normalizer
-from voxaudit.wording import named
+from voxaudit.wording import named, spoken
 
 RATE = 16000
 """Hz of packed audio: what recognizers mostly hear."""
@@ -259,6 +266,58 @@ def _cases(
             )
         )
     return cases
+
+
+MOST_STUTTERED = 6
+"""Stuttered cases that a report plays."""
+
+
+def stuttered_cases(folder: Path, found: Stutter, audio_bytes: int) -> tuple[Case, ...]:
+    """Return suspicious cases to listen to: recognizers and kinds of stuttering in turn, the least similar first."""
+    queues: dict[tuple[str, ...], list[Suspicious]] = {}
+    for one in found.suspicious:
+        kinds = (operation.kind for operation in Chain.parse(one.chain).operations)
+        queues.setdefault((one.recognizer, *kinds), []).append(one)
+    # Cases with one event first: what becomes of them is that event's doing.
+    turns = zip_longest(*(queues[key] for key in sorted(queues, key=len)))
+    rule = normalizer(KEEPS_FILLERS)
+    cases = []
+    for one in [case for turn in turns for case in turn if case is not None][:MOST_STUTTERED]:
+        made = CaseAudio()
+        marks: Marks = ((0.0, 0.0, describe_chain(Chain.parse(one.chain).operations)),)
+        try:
+            replay = read_recordings(folder) if audio_bytes else None
+            if replay is not None and one.utterance in replay.recordings:
+                heard, spans = replay.stuttered(one.utterance, one.chain)
+                packed = CaseAudio(pack(replay.original(one.utterance)), pack(heard))
+                if packed.size <= audio_bytes:
+                    length = min(heard.duration, LONGEST)
+                    made = packed
+                    marks = tuple((a / length, min(b / length, 1.0), what) for a, b, what in spans)
+        except (VoxauditError, ValueError):
+            pass  # what cannot be made again is not played
+        audio_bytes -= made.size
+        diff = difference(one.intended, one.transcript, rule)
+        wrong = sum(operation != "=" for operation, _, _ in diff)
+        cases.append(
+            Case(
+                utterance=one.utterance,
+                recognizer=one.recognizer,
+                scenario=one.chain,
+                speaker=None,
+                attributes={"fault": spoken(one.fault or "none"), "how bad": spoken(one.severity or "none")},
+                reference=one.intended,
+                clean=one.original,
+                heard=one.transcript,
+                diff=diff,
+                wer=wrong / max(len(one.intended.split()), 1),
+                original=made.original,
+                audio=made.audio,
+                surface=one.surface,
+                marks=marks,
+            )
+        )
+    return tuple(cases)
 
 
 def difference(said: str | None, heard: str | None, rule: Normalizer) -> tuple[tuple[str, str, str], ...]:

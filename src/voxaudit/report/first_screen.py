@@ -28,6 +28,8 @@ class Choice:
     kinds: tuple[tuple[str, str], ...]
     clean: bool | None = None
     by_attribute: bool = False
+    leading: int = 1
+    """Kinds whose findings stand before what is left open."""
     first: int = 6
     """Answers in sight; the others fold away."""
 
@@ -56,7 +58,11 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
         Choice(
             "For whom?",
             (
+                ("parity", "wer_gap_fixed"),  # what holds with all else fixed comes first
                 ("disparity", "wer_ratio"),
+                ("parity", "crossed_worst"),
+                ("parity", "crossed_best"),
+                ("slices", "slice_ratio"),
                 ("differential", "clean_disagreement"),
                 ("robustness", "wer_ratio"),
                 ("differential", "wer_growth"),
@@ -64,6 +70,7 @@ QUESTIONS: tuple[tuple[Choice, ...], ...] = (
                 ("localize", "group_words"),
             ),
             by_attribute=True,
+            leading=2,
         ),
     ),
     (Choice("Can people who stutter use it?", (("stutter", ""),)),),
@@ -136,8 +143,8 @@ def _answers(choice: Choice, findings: Sequence[Finding]) -> list[Finding]:
             first = open_.setdefault(one.attribute, one)
             if (one.audit, one.measure) == (first.audit, first.measure) and _left(one) > _left(first):
                 open_[one.attribute] = one
-    first_kind = [one for one in shown if (one.audit, one.measure) == choice.kinds[0]]
-    return [*first_kind, *open_.values(), *(one for one in shown if one not in first_kind)]
+    leading = [one for one in shown if (one.audit, one.measure) in choice.kinds[: choice.leading]]
+    return [*leading, *open_.values(), *(one for one in shown if one not in leading)]
 
 
 def _size(finding: Finding) -> float:

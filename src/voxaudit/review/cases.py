@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +22,6 @@ from voxaudit.corpus.base import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN, parse_scenario
 from voxaudit.perturb.sources import reopen_sources
-from voxaudit.perturb.stutter import Chain, Edit
-from voxaudit.perturb.stutter.checks import describe_event
 from voxaudit.perturb.stutter.recordings import Replay, read_recordings
 from voxaudit.run.folder import Run
 from voxaudit.score.align import align_words, word_counts
@@ -520,21 +518,7 @@ class Suspects:
             return None
         if side == ORIGINAL:
             return Sound(replay.original(case["utterance"]))
-        audio, edits = replay.stuttered(case["utterance"], case["chain"])
-        return Sound(audio, edit_marks(case["chain"], edits, audio.rate))
-
-
-def edit_marks(chain: str, edits: Sequence[Edit], rate: int) -> tuple[tuple[float, float, str], ...]:
-    """Return where a stuttered recording was edited (first and last second), and how that compares with real events."""
-    spans: list[tuple[int, int, str]] = []
-    for edit, operation in zip(edits, Chain.parse(chain).operations, strict=True):
-        # An edit moves the places of those before it that lie behind it.
-        spans = [
-            (a + edit.growth, b + edit.growth, what) if a >= edit.stop else (a, b, what)
-            for a, b, what in spans
-        ]
-        spans.append((edit.start, edit.start + len(edit.samples), describe_event(operation.kind, edit)))
-    return tuple((a / rate, b / rate, what) for a, b, what in sorted(spans))
+        return Sound(*replay.stuttered(case["utterance"], case["chain"]))
 
 
 def read_queue(path: Path) -> dict[str, dict[str, Any]]:

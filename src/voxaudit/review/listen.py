@@ -13,7 +13,6 @@ import soundfile
 from voxaudit.audits.stutter.folder import CASES
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.stutter.recordings import read_recordings
-from voxaudit.review.cases import edit_marks
 from voxaudit.tables import read_table, require_columns, write_atomically
 
 TEN = 10
@@ -42,12 +41,11 @@ def write_listen(folder: Path, target: Path) -> int:
     if replay is None or not path.is_file():
         raise VoxauditError(f"{folder}: there are no recordings to make the audio of its cases again from")
     table = read_table(path)
-    require_columns(table, ("utterance", "chain", "kind", "intended", "surface"), path)
+    require_columns(table, ("utterance", "chain", "kind", "kept", "intended", "surface"), path)
     cases = chosen(table.filter(pl.col("utterance").is_in(list(replay.recordings))))
     parts = []
     for number, row in enumerate(cases, start=1):
-        audio, edits = replay.stuttered(row["utterance"], row["chain"])
-        marks = edit_marks(row["chain"], edits, audio.rate)
+        audio, marks = replay.stuttered(row["utterance"], row["chain"])
         low = max(min(a for a, _, _ in marks) - AROUND, 0.0)
         high = min(max(b for _, b, _ in marks) + AROUND, audio.duration)
         sound = io.BytesIO()
@@ -67,10 +65,8 @@ def write_listen(folder: Path, target: Path) -> int:
 
 def chosen(table: pl.DataFrame) -> list[dict[str, str]]:
     """Return ten cases, the kinds in turn, each of another recording as long as there are any; cases kept go first."""
-    keep = "kept" if "kept" in table.columns else None
     cases = table.filter(pl.col("chain") != "").unique(["utterance", "chain"], maintain_order=True)
-    if keep:
-        cases = cases.sort(~pl.col(keep), maintain_order=True)
+    cases = cases.sort(~pl.col("kept"), maintain_order=True)
     queues = {kind: part.to_dicts() for (kind,), part in cases.group_by("kind", maintain_order=True)}
     found: list[dict[str, str]] = []
     heard: set[str] = set()

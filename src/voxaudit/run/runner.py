@@ -271,7 +271,8 @@ def _named_error(name: str, error: RecognizerError) -> RecognizerError:
 
 def prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> None:
     """Write what the run is asked, after checking that the folder does not hold another run."""
-    config = {**_config(plan), "not_heard": dict(not_heard), "unchanged": _unchanged(plan)}
+    config: dict[str, Any] = {**_config(plan), "not_heard": dict(not_heard)}
+    known: Mapping[str, Any] = {}
     if (folder / "run.json").exists():
         before = read_config(folder)
         for what, old, new in (
@@ -284,6 +285,9 @@ def prepare_folder(folder: Path, plan: Plan, not_heard: Mapping[str, str]) -> No
                     f" not {one_line(str(new), 120)}). Choose another folder"
                 )
         config["created"] = before["created"]
+        if before["corpus"]["utterances"] == len(plan.corpus):
+            known = before.get("unchanged", {})
+    config["unchanged"] = _unchanged(plan, known)
     remove_half_written(folder)
     # Tables of an earlier state would contradict the new configuration until they are written again.
     for stale in ("transcripts.parquet", "scores.parquet", "quality.parquet"):
@@ -329,16 +333,19 @@ LOOKED_AT = 200
 """Recordings that are looked at to say how many a scenario leaves as they are."""
 
 
-def _unchanged(plan: Plan) -> dict[str, dict[str, int]]:
+def _unchanged(plan: Plan, known: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """Return, by scenario, how many of some recordings come out as they went in, where that can be.
 
-    Who clips quiet speech at a share of full scale hears clean speech again, and would call it robustness.
+    Who clips quiet speech at a share of full scale hears clean speech again, and would call it robustness. `known` is
+    what was counted when the run was begun: a run that is resumed reads no recording for it.
     """
     asked = {
         one.id: one.perturbation
         for one in plan.scenarios
         if one.perturbation is not None and type(one.perturbation).leaves is not Perturbation.leaves
     }
+    if asked.keys() <= known.keys():
+        return {name: known[name] for name in asked}
     counts = dict.fromkeys(asked, 0)
     seen = 0
     if asked:
@@ -349,7 +356,7 @@ def _unchanged(plan: Plan) -> dict[str, dict[str, int]]:
                 seen += 1
                 for name, perturbation in asked.items():
                     counts[name] += perturbation.leaves(clip.samples, clip.rate)
-    return {name: {"unchanged": count, "of": seen} for name, count in counts.items() if count}
+    return {name: {"unchanged": count, "of": seen} for name, count in counts.items()}
 
 
 def _transcripts(plan: Plan, store: Store) -> Iterator[pl.DataFrame]:

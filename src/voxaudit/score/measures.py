@@ -411,13 +411,15 @@ def measure(
 
 
 def _with_snr(about: pl.DataFrame, segment: Sequence[str], folder: Path) -> pl.DataFrame:
-    measured = _heard(about, segment, folder, lambda audio: {"snr": estimate_snr(audio)}, ("snr",))
+    measured = measure_recordings(
+        about, segment, folder, lambda audio: {"snr": estimate_snr(audio)}, ("snr",)
+    )
     return about.join(
         measured.rename({"snr": "#snr"}), on=segment, how="left", nulls_equal=True, maintain_order="left"
     )
 
 
-def _heard(
+def measure_recordings(
     about: pl.DataFrame,
     segment: Sequence[str],
     folder: Path,
@@ -496,7 +498,7 @@ def measure_utterances(
     else:
         with Progress(progress) as bar:
             bar.begin("measuring", count)
-            heard = _heard(
+            heard = measure_recordings(
                 rows.with_columns(_duration="duration"),
                 ["audio", "start", "_duration"],
                 folder or Path(),

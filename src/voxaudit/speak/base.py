@@ -21,6 +21,7 @@ class Voice:
     (above 1 the formants lie lower, as in a larger speaker; pitch and speed stay as set).
     `reads` is the language of the text where it is not the voice's own: with `reads="en"` a German,
     Spanish, French or Italian voice says English with the sounds it has, which is a foreign accent.
+    `name` is the speaker, where an engine has several in a language.
     """
 
     engine: str = "pico"
@@ -29,11 +30,12 @@ class Voice:
     speed: float = 1.0
     tract: float = 1.0
     reads: str | None = None
+    name: str = ""
 
     def __str__(self) -> str:
         foreign = "" if self.reads is None else f" reads={self.reads}"
         settings = f"pitch={self.pitch:g} speed={self.speed:g} tract={self.tract:g}"
-        return f"{self.engine} {self.language} {settings}{foreign}"
+        return " ".join(filter(None, (self.engine, self.language, self.name, settings + foreign)))
 
 
 Engine = Callable[[Voice, str], Audio]
@@ -44,7 +46,7 @@ It follows `language`, `pitch`, `speed` and `reads`; `tract` is applied outside.
 
 ENGINES = Registry(
     "speech engine",
-    {"pico": "voxaudit.speak.pico:speak", "hibari": "voxaudit.speak.hibari:speak"},
+    {name: f"voxaudit.speak.{name}:speak" for name in ("pico", "hibari", "kokoro")},
     "voxaudit.speech_engines",
 )
 """Engines by name; an installed package adds one through the entry-point group `voxaudit.speech_engines`."""

@@ -48,12 +48,16 @@ def change_interval(
     (0.01, 0.046...)
     """
     own = Resample.within(["all"] * len(words), resamples, seed, confidence)
-    total = words.sum()
-    if not total > 0.0:
-        return None, None
-    estimate, share = changes.sum() / total, words / total
-    values, said = own.rates(changes[:, None], words[:, None])[:, 0], own.sums(share[:, None])[:, 0]
-    return own.change_limits(values, changes / total - estimate * share, share, said, len(words))
+    found = own.change((changes, words), (0.0 * changes, words))
+    return found.low, found.high
+
+
+def additions(
+    errors: NDArray[np.float64], words: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what people (rows) add to error rates (columns) beyond them, and their shares of the words."""
+    share = words / words.sum(axis=0)
+    return errors / words.sum(axis=0) - errors.sum(axis=0) / words.sum(axis=0) * share, share
 
 
 def speaker_cells(
@@ -68,12 +72,19 @@ def speaker_cells(
     return sums.join(conditions, on=by, nulls_equal=True).join(people, on=speaker)
 
 
-def matrix_of(cells: pl.DataFrame, count: str, conditions: int) -> NDArray[np.float64]:
-    """Return one count of `speaker_cells` as a matrix speakers x conditions; 0 where nobody spoke."""
-    person, condition = cells["_speaker"].to_numpy(), cells["_condition"].to_numpy()
-    matrix = np.zeros((int(person.max()) + 1 if len(person) else 0, conditions))
-    matrix[person, condition] = cells[count].to_numpy()
-    return matrix
+def by_people(
+    sums: pl.DataFrame, counts: Sequence[str], conditions: int, people: int | None = None
+) -> list[NDArray[np.float64]]:
+    """Return each of `counts` as a matrix of people x conditions (`_speaker` and `_condition` number them).
+
+    It is 0 where nobody spoke. Without `people` there are as many as the last one's number says.
+    """
+    cells = sums["_speaker"].to_numpy(), sums["_condition"].to_numpy()
+    last = int(cells[0].max()) + 1 if len(sums) else 0
+    matrices = np.zeros((len(counts), last if people is None else people, conditions))
+    for matrix, name in zip(matrices, counts, strict=True):
+        matrix[cells] = sums[name].fill_null(0.0).to_numpy()
+    return list(matrices)
 
 
 def speaker_weights(speakers: int, resamples: int, generator: np.random.Generator) -> NDArray[np.float64]:
@@ -88,6 +99,19 @@ def widened_tail(speakers: int, confidence: float) -> float:
 
     quantile = float(stdtrit(speakers - 1, 0.5 + confidence / 2.0))
     return float(ndtr(-math.sqrt(speakers / (speakers - 1)) * quantile))
+
+
+Sums = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Errors and words, one of each per person (people x hearings, where there are several)."""
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The limits of a change of an error rate, and its two-sided p; None with fewer than five speakers."""
+
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +129,7 @@ class Resample:
     halves: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), dtype=bool))
     stranger: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     which: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
+    seed: int = 0
 
     @classmethod
     def within(cls, strata: Sequence[str], resamples: int, seed: int, confidence: float) -> Resample:
@@ -117,7 +142,7 @@ class Resample:
         halves = generator.random((resamples, len(strata)), dtype=np.float32) < 0.5
         stranger = generator.standard_exponential(resamples)
         which = generator.random((resamples, len(strata)), dtype=np.float32)
-        return cls(weights, confidence, halves, stranger, which)
+        return cls(weights, confidence, halves, stranger, which, seed)
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sums over people (rows) in every draw; those of a half twice, as there are two."""
@@ -165,24 +190,32 @@ class Resample:
         drawn: NDArray[np.float64] = own[np.arange(len(own)), pick].sum(axis=1)
         return drawn
 
-    def limits(
-        self, values: NDArray[np.float64], speakers: int, *, tests: int = 1
-    ) -> tuple[float | None, float | None]:
-        """Return percentile limits of draws with replacement, widened to the t distribution's for few speakers.
+    def change(self, after: Sums, before: Sums, hearings: Sums | None = None) -> Changed:
+        """Return what is known of a change of an error rate: `sum(errors) / sum(words)` after, less that before.
 
-        None with fewer than five speakers, or where most draws have no value; a limit that is infinite is None too.
-        `tests` is the number of intervals that have to hold at once (Bonferroni).
+        `hearings` are those that `after` is the mean of, where there was one before: then `turned` has to agree.
         """
-        drawn = values[1 : len(self.weights)]
-        count = len(drawn)
-        drawn = drawn[~np.isnan(drawn)]
-        if speakers < FEWEST_SPEAKERS or 2 * len(drawn) < count or not len(drawn):
-            return None, None
-        tail = widened_tail(speakers, 1.0 - (1.0 - self.confidence) / tests)
-        # Weibull's quantiles are fair with few draws in a tail, but cannot be infinite.
-        method = "weibull" if np.isfinite(drawn).all() else "inverted_cdf"
-        low, high = np.quantile(drawn, [tail, 1.0 - tail], method=method)  # type: ignore[call-overload]
-        return (float(low) if math.isfinite(low) else None, float(high) if math.isfinite(high) else None)
+        errors, words = (np.column_stack(pair) for pair in zip(after, before, strict=True))
+        if not (words.sum(axis=0) > 0.0).all():
+            return Changed()
+        (moved, shares), rates = additions(errors, words), self.rates(errors, words)
+        values, share = rates[:, 0] - rates[:, 1], shares.max(axis=1)
+        turned = None
+        if hearings is not None:
+            each = additions(*hearings)[0]
+            turned = self.turned(each, moved[:, 1:], np.full(each.shape[1], 1.0 / each.shape[1]), share)
+        said, speakers = self.sums(share[:, None])[:, 0], len(share)
+        ends = self.change_limits(values, moved[:, 0] - moved[:, 1], share, said, speakers, turned=turned)
+        return Changed(*ends, None if ends[0] is None else self._change_p(values, turned))
+
+    def _change_p(self, values: NDArray[np.float64], turned: NDArray[np.float64] | None) -> float:
+        """Return the smallest level, two-sided, at which the limits of a change leave out 0."""
+        tests = [values[len(self.weights) :]] + ([] if turned is None else [values[0] - turned])
+        sides = [
+            max((1 + np.sum(np.isnan(one) | (sign * one >= 0.0))) / (1 + len(one)) for one in tests)
+            for sign in (-1.0, 1.0)
+        ]
+        return float(min(1.0, 2.0 * min(sides)))
 
     def change_limits(
         self,
@@ -235,24 +268,3 @@ class Resample:
         drawn = values[1 : len(self.weights)]
         drawn = drawn[np.isfinite(drawn)]
         return float(np.std(drawn, ddof=1)) if len(drawn) > 1 else float("nan")
-
-    def widths_together(self, differences: Sequence[NDArray[np.float64]], speakers: int) -> list[float]:
-        """Return half the widths of intervals of differences (draws of each) that hold for all of them at once.
-
-        It is the quantile of the largest standardized deviation among them (single-step max-t), widened by what the
-        t distribution of so many speakers is wider than the normal one.
-        """
-        from scipy.special import ndtri, stdtrit
-
-        errors = [self.standard_error(one) for one in differences]
-        drawn = [
-            np.abs(one[1 : len(self.weights)] - one[0]) / error
-            if error > 0
-            else np.zeros(len(self.weights) - 1)
-            for one, error in zip(differences, errors, strict=True)
-        ]
-        largest = np.nanmax(np.nan_to_num(np.stack(drawn), nan=0.0), axis=0)
-        upper = 0.5 + self.confidence / 2.0
-        wider = float(np.sqrt(speakers / (speakers - 1)) * stdtrit(speakers - 1, upper) / ndtri(upper))
-        width = float(np.quantile(largest, self.confidence)) * wider
-        return [width * error if error > 0 else 0.0 for error in errors]

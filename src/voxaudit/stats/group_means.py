@@ -671,20 +671,29 @@ def best_and_worst(groups: pl.DataFrame, pairs: pl.DataFrame, fixed: pl.DataFram
     )
     if not pairs.height:
         return pairs
-    farthest = (
+    return relative.join(farthest(pairs, fixed, "fixed"), on=KEYS, how="inner", maintain_order="left")
+
+
+def farthest(pairs: pl.DataFrame, beside: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Return the two groups of each attribute that are farthest apart, with what another table says of them.
+
+    Its columns are called `NAME_estimate` and so on.
+    """
+    if not pairs.height:
+        return pairs
+    table = (
         both_ways(pairs)
         .filter(pl.col("estimate") >= 0.0, pl.min_horizontal("speakers", "speakers_against") >= 2)
         .sort(pl.col("p").is_null(), -pl.col("estimate"), maintain_order=True)
         .group_by(KEYS, maintain_order=True)
         .first()
     )
-    table = relative.join(farthest, on=KEYS, how="inner", maintain_order="left")
-    if not fixed.height:
+    if not beside.height:
         return table
     keys = [*KEYS, "group", "against"]
     held = ("estimate", "low", "high", "p", "p_adjusted", "verdict")
-    columns = (pl.col(name).alias(f"fixed_{name}") for name in held if name in fixed.columns)
-    return table.join(both_ways(fixed).select(*keys, *columns), on=keys, how="left", maintain_order="left")
+    columns = (pl.col(column).alias(f"{name}_{column}") for column in held if column in beside.columns)
+    return table.join(both_ways(beside).select(*keys, *columns), on=keys, how="left", maintain_order="left")
 
 
 def both_ways(pairs: pl.DataFrame) -> pl.DataFrame:

@@ -7,23 +7,24 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, speaker_weights, widened_tail
-from voxaudit.stats.cells import FloatArray
+from voxaudit.stats.bootstrap import Changed, Resample, Sums
+from voxaudit.stats.cells import FloatArray, IntArray
 
 RESAMPLES = 10_000
-_EXACT = 14  # speakers whose signs are all tried: 16,384 arrangements
+_SIDES = ("", "_before")
 
 
 @dataclass(frozen=True)
 class Change:
     """How errors change from originals to what was made of them, recordings paired with their own originals.
 
-    `werd` is WER after minus before (pooled), `low` and `high` its 95 % speaker-bootstrap interval (None under
-    five speakers). `p` flips the signs of whole speakers' mean differences (two-sided; exact up to 14 speakers): the
-    only test to go by. `u` and `effect` (the probability of superiority minus its opposite, -1 to 1) describe the
-    recordings' error rates after against before as Liu et al. 2023 do. `p_u_published` is their Mann-Whitney test, for
-    comparison with that paper alone: it takes the two halves of each pair for independent samples and the mean of
-    several cases for one recording, and is below 0.05 in 14 to 46 % of audits without any effect (docs/verdicts.md).
+    `werd` is WER after minus before (pooled), `low` and `high` its 95 % interval and `p` the two-sided test that this
+    interval is of (`Resample.change`; None under five speakers): random halves of the speakers and, where an original
+    was heard once and what was made of it several times, any of these in its place. `u` and `effect` (the probability
+    of superiority minus its opposite, -1 to 1) describe the recordings' error rates after against before as Liu et al.
+    2023 do. `p_u_published` is their Mann-Whitney test, for comparison with that paper alone: it takes the two halves
+    of each pair for independent samples and the mean of several cases for one recording, and is below 0.05 in up to
+    all audits without any effect (docs/verdicts.md).
     """
 
     werd: float
@@ -43,8 +44,10 @@ def paired_change(counts: pl.DataFrame, *, seed: int = 0) -> Change | None:
     `counts` has a row per trial: `utterance`, `speaker`, `after` (true or false), `errors` and `words`. Several trials
     of an utterance are added up.
     """
-    sums = counts.group_by("utterance", "after").agg(
-        pl.col("speaker").first(), pl.col("errors").sum(), pl.col("words").sum()
+    sums = counts.group_by("utterance", "after", maintain_order=True).agg(
+        pl.col("speaker").first(),
+        pl.col("errors", "words").sum(),
+        pl.col("errors", "words").name.suffix("_each"),
     )
     pairs = (
         sums.filter("after")
@@ -54,26 +57,19 @@ def paired_change(counts: pl.DataFrame, *, seed: int = 0) -> Change | None:
     )
     if pairs.is_empty():
         return None
-    after = (pairs["errors"] / pairs["words"]).to_numpy()
-    before = (pairs["errors_before"] / pairs["words_before"]).to_numpy()
+    after, before = ((pairs[f"errors{side}"] / pairs[f"words{side}"]).to_numpy() for side in _SIDES)
     u, p_u, effect = _mann_whitney(after, before)
     # An unknown speaker is taken for a person of their own.
-    people = pairs.with_columns(pl.coalesce("speaker", pl.concat_str(pl.lit("\0"), "utterance")))
-    by_speaker = people.group_by("speaker", maintain_order=True).agg(
-        pl.col("errors", "words", "errors_before", "words_before").sum(),
-        difference=(
-            pl.col("errors") / pl.col("words") - pl.col("errors_before") / pl.col("words_before")
-        ).mean(),
-    )
-    low, high = _interval(by_speaker, seed)
+    names = pairs.select(pl.coalesce("speaker", pl.concat_str(pl.lit("\0"), "utterance"))).to_series()
     known = pairs["speaker"].null_count() == 0
+    found = _changed(pairs, names.rank("dense").to_numpy() - 1, seed) if known else Changed()
+    rates = [float(pairs[f"errors{side}"].sum()) / float(pairs[f"words{side}"].sum()) for side in _SIDES]
     return Change(
-        werd=float(pairs["errors"].sum()) / float(pairs["words"].sum())
-        - float(pairs["errors_before"].sum()) / float(pairs["words_before"].sum()),
-        low=low if known else None,
-        high=high if known else None,
-        p=sign_flip(by_speaker["difference"].to_numpy(), seed) if known else None,
-        speakers=by_speaker.height,
+        werd=rates[0] - rates[1],
+        low=found.low,
+        high=found.high,
+        p=found.p,
+        speakers=names.n_unique(),
         utterances=pairs.height,
         u=u,
         p_u_published=p_u,
@@ -81,34 +77,27 @@ def paired_change(counts: pl.DataFrame, *, seed: int = 0) -> Change | None:
     )
 
 
-def sign_flip(differences: FloatArray, seed: int = 0) -> float | None:
-    """Return the two-sided p-value that speakers' mean differences are symmetric about zero; None under five speakers.
+def _changed(pairs: pl.DataFrame, speaker: IntArray, seed: int) -> Changed:
+    """Return the limits and p of the change; `speaker` numbers the speakers of the pairs."""
+    count = int(speaker.max()) + 1
 
-    All sign arrangements up to 14 speakers, 10,000 random ones (the observed one counted in) beyond.
-    """
-    count = len(differences)
-    if count < FEWEST_SPEAKERS:
-        return None
-    if count <= _EXACT:
-        bits = np.arange(2**count)[:, None] >> np.arange(count) & 1
-        sums = np.abs((1 - 2 * bits) @ differences)
-    else:
-        generator = np.random.Generator(np.random.PCG64(seed))
-        signs = generator.choice((-1.0, 1.0), size=(RESAMPLES, count))
-        sums = np.append(np.abs(signs @ differences), abs(differences.sum()))
-    return float(np.mean(sums >= abs(differences.sum()) * (1 - 1e-12)))
+    def sums(side: str, hearings: int = 1) -> Sums:
+        found = []
+        for name in ("errors", "words"):
+            # A recording with fewer hearings than others has them again.
+            column = pairs[f"{name}{side}"].to_list()
+            own = np.array([np.resize(one, hearings) for one in column], dtype=np.float64)
+            found.append(np.zeros((count, hearings)))
+            np.add.at(found[-1], speaker, own)
+        return found[0], found[1]
 
-
-def _interval(by_speaker: pl.DataFrame, seed: int) -> tuple[float | None, float | None]:
-    count = by_speaker.height
-    if count < FEWEST_SPEAKERS:
-        return None, None
-    weights = speaker_weights(count, RESAMPLES, np.random.Generator(np.random.PCG64(seed)))
-    sums = weights @ by_speaker.select("errors", "words", "errors_before", "words_before").to_numpy()
-    drawn = sums[:, 0] / sums[:, 1] - sums[:, 2] / sums[:, 3]
-    tail = widened_tail(count, 0.95)
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return float(low), float(high)
+    heard = {side: max(map(len, pairs[f"errors_each{side}"].to_list())) for side in _SIDES}
+    few, many = sorted(_SIDES, key=lambda side: heard[side])
+    hearings = sums(f"_each{many}", heard[many]) if heard[few] == 1 < heard[many] else None
+    found = Resample.within([""] * count, RESAMPLES, seed, 0.95).change(sums(many), sums(few), hearings)
+    if few == "_before" or found.low is None or found.high is None:
+        return found
+    return Changed(-found.high, -found.low, found.p)
 
 
 def _mann_whitney(after: FloatArray, before: FloatArray) -> tuple[float, float, float]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
-from voxaudit.stats.bootstrap import matrix_of, speaker_cells
+from voxaudit.stats.bootstrap import by_people, speaker_cells
 from voxaudit.stats.sign_flips import FloatArray, flip_limits, least_p, sign_flips
 from voxaudit.wording import named
 
@@ -249,7 +249,7 @@ def judge_slices(
     able = pl.Series([least_p(count) <= alpha for count in facts["speakers"]], dtype=pl.Boolean)
     tested = facts.filter(able).select(LABELS).with_row_index("_condition")
     cells = speaker_cells(sums, tested, LABELS, ("before", "after", "words"), "speaker")
-    before, after, words = (matrix_of(cells, name, tested.height) for name in ("before", "after", "words"))
+    before, after, words = by_people(cells, ("before", "after", "words"), tested.height)
     whole = tested.select(pl.all_horizontal(pl.col(LABELS[2:]).is_null())).to_series().to_numpy()
     ask = _Ask(whole, alpha, margin, seed)
     results: dict[str, Any] = ask(after - before, words)

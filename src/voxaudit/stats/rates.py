@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from voxaudit.errors import VoxauditError
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, matrix_of, speaker_cells
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, by_people, speaker_cells
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.unseen import MOST, farthest_rates, upper_limits, without_errors
 
@@ -220,7 +220,7 @@ def lower_limits_together(
     if usable.height:
         conditions = usable.select(by).with_row_index("_condition")
         cells = speaker_cells(table.sort("speaker"), conditions, by, ("errors", "words"), "speaker")
-        rate, parts = pulls(*(matrix_of(cells, name, usable.height) for name in ("errors", "words")))
+        rate, parts = pulls(*by_people(cells, ("errors", "words"), usable.height))
         pull, df = parts.corrected()
         level = level_together(pull, (1.0 - confidence) / 2.0)
         variance = np.sum(pull**2, axis=0)

@@ -74,6 +74,13 @@ class SignFlips:
         return fallback(2.0 * np.maximum(self.family_worse, self.family_better), self.first)
 
     @property
+    def limits(self) -> tuple[FloatArray, FloatArray]:
+        """Limits that hold for all slices of a family at once; the far one is `STRETCH` times as far, as everywhere."""
+        half, up = self.critical * self.se, self.estimate > 0.0
+        low, high = np.where(up, 1.0, STRETCH) * half, np.where(up, STRETCH, 1.0) * half
+        return self.estimate - low, self.estimate + high
+
+    @property
     def visible(self) -> FloatArray:
         """The smallest change that would have been shown four times in five; beyond a margin, where there is one.
 

@@ -335,7 +335,8 @@ def _studentized(
 ) -> tuple[FloatArray, FloatArray, tuple[FloatArray, ...]]:
     """Return the gap in points and in shares of the room, each over its standard error: axes shuffle, cell.
 
-    `whole` are the moments of all speakers, which no shuffle changes. With the statistics, both groups' growths and variances, then shares and variances.
+    `whole` are the moments of all speakers, which no shuffle changes. With the statistics come both groups' growths and
+    variances, then shares and variances.
     """
     speakers, kinds, cells = moments.shape
     ones = (dealt @ moments.reshape(speakers, -1)).reshape(len(dealt), kinds, cells).swapaxes(0, 1)

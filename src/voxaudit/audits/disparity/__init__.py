@@ -39,7 +39,7 @@ AUDIT = Audit(
             "hold fixed what is said, by sentence embeddings of this column", metavar="COLUMN"
         ),
         "encoder": Option(
-            "the sentence encoder: minilm, or any sentence-transformers model by its name or folder",
+            "the encoder: minilm (fetched), ngrams (letters), or any sentence-transformers model by its name or folder",
             metavar="NAME",
         ),
         "explain": Option(
@@ -54,6 +54,15 @@ AUDIT = Audit(
             kind="flag",
         ),
         "bands": Option("cut columns of numbers: age=18,30,45,65", kind="names", metavar="COLUMN=CUT,..."),
+        "estimate_speakers": Option(
+            "no speakers are known: tell N apart by their voices (0: as many as are heard), and mark every result so",
+            kind="count",
+            metavar="N",
+            at_least=0,
+        ),
+        "without_outliers": Option(
+            "show the gaps a second time, without speakers whose rates lie far out", kind="flag"
+        ),
         "random": Option("an effect for every speaker; without it intervals are too narrow", kind="flag"),
         "interval": Option(
             "which interval is shown; the tables have all kinds", choices=("robust", "profile", "wald")

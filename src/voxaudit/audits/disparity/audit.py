@@ -36,7 +36,14 @@ from voxaudit.audits.disparity.explain import (
     with_prompts,
 )
 from voxaudit.audits.disparity.explain import explain as explain_gaps
-from voxaudit.audits.disparity.frames import Question, embedding_controls, frames, prompts_of
+from voxaudit.audits.disparity.frames import (
+    Question,
+    by_voice,
+    embedding_controls,
+    frames,
+    heard_voices,
+    prompts_of,
+)
 from voxaudit.audits.disparity.gaps import Gap, Part, compare
 from voxaudit.audits.disparity.model import Options, fit_part
 from voxaudit.audits.disparity.result import Disparity, Effect, Fit
@@ -57,7 +64,6 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
 from voxaudit.registry import suggest
 from voxaudit.score.meaning import MINILM
-from voxaudit.score.meaning import encoder as find_encoder
 from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.dispersion import speaker_spread
 from voxaudit.stats.group_design import Control, Frame
@@ -74,6 +80,11 @@ MOST_POINTS = 500
 """Speakers in a figure; of more, every so many."""
 UNLIKE = 1.25
 """Where the ratio of typical speakers is so many times as far from that of the rates, the answer says why."""
+ESTIMATED = (
+    "speakers are not known: {} were told apart by their voices (a speaker encoder, clusters of recordings that sound"
+    " alike). One may be several people, and one person several of them; more of them than people make intervals too"
+    " narrow"
+)
 LEAD = (
     "How many times as many errors per word one group gets as another: the ratio of the two rates in the table."
     " Speakers differ for reasons of their own, and a gap must be larger than that explains: whole speakers are"
@@ -101,6 +112,8 @@ def disparity(
     prompts: bool = True,
     trend: bool = False,
     bands: Bands = (),
+    estimate_speakers: int | None = None,
+    without_outliers: bool = False,
     random: bool = True,
     interval: str = "robust",
     nodes: int = DEFAULT_NODES,
@@ -129,10 +142,12 @@ def disparity(
     Recognizers are answered one by one, on clean speech unless `scenario` says otherwise; `by` names other columns to
     split by. `interaction` names a column (a scenario, say) and asks whether it hurts one group more than another.
     `hold_text` adds sentence embeddings of a text column to the controls, made by the sentence `encoder` of that name.
-    With `explain`, gaps that are shown are compared again with the text, the recording and both held fixed as they
-    were measured (`score.measures`): what is said, how it was recorded, or neither explains them. With `resamples`,
-    bootstrap intervals of the ratio of rates stand beside, as Liu et al. have them. `detail` holds everything computed
-    (`Disparity`).
+    `estimate_speakers` tells so many speakers apart by their voices where none are known (0: as many as are heard),
+    and the gaps are compared again with half and twice as many; with `without_outliers` again without the speakers
+    whose rates lie far out. With `explain`, gaps that are shown are compared again with the text, the recording and
+    both held fixed as they were measured (`score.measures`): what is said, how it was recorded, or neither explains
+    them. With `resamples`, bootstrap intervals of the ratio of rates stand beside, as Liu et al. have them. `detail`
+    holds everything computed (`Disparity`).
 
     >>> import polars as pl
     >>> rows = [
@@ -153,6 +168,10 @@ def disparity(
     scenario = filters.pop("scenario", None)
     scores = Scores.of(source, **filters)
     scores = _heard(scores, scenario, {*(by or ()), interaction})
+    voices = None
+    if estimate_speakers is not None:
+        voices = heard_voices(scores)
+        scores = by_voice(scores, voices, estimate_speakers)
     if explain or set(controls) & set(ALL_MEASURES) - set(scores.frame.columns):
         scores = scores.with_measures()
     split = _split(scores, by, several=scenario is not None and "scenario" not in (interaction, *controls))
@@ -164,7 +183,6 @@ def disparity(
     fits: list[Fit] = []
     refusals: list[Refusal] = []
     parts: list[Part] = []
-    plain: list[Part] = []
     options = Options(Settings(random=random, nodes=nodes), interval, resamples, seed)
     base = None
     questions: dict[str, Question] = {}
@@ -196,8 +214,6 @@ def disparity(
             parts += [Part(part, name, heard) for part in own]
             notes += said_of
             questions[name] = question
-            if hold_text is not None and not explain:
-                plain += [Part(part, name, heard) for part in frames(scores, question)]
         except RefusedError as error:
             if len(names) == 1:
                 raise
@@ -211,7 +227,6 @@ def disparity(
     if texts is not None:
         gaps, said_of_texts = with_prompts(gaps, parts, fits)
         notes += said_of_texts
-    as_it_is, _ = compare(plain, against=against, speakers=random, seed=seed) if plain else ([], [])
     # Where several recognizers refuse, each has its own reason: findings say which.
     if len(parts) == 1 and all(gap.refusal for gap in gaps):
         whys = (*(gap.refusal for gap in gaps), *(fit.refusal for fit in fits))
@@ -219,12 +234,38 @@ def disparity(
         if first is None:
             first = refuse("one_group", f"no two groups of {names[0]} occur together", about=names[0]).refusal
         raise RefusedError(replace(first, about=scores.where))
+    again: dict[str, list[Gap]] = {}
+
+    def once_more(how: str, some: Scores, held: Sequence[Control] = held_text) -> None:
+        own = [
+            Part(part, name, heard) for name, asked in questions.items() for part in frames(some, asked, held)
+        ]
+        again[how] = compare(own, against=against, speakers=random, seed=seed, like=gaps)[0]
+
+    if hold_text is not None and not explain:
+        once_more("text not held fixed", scores, ())
+    if voices is not None:
+        count = scores.frame["speaker"].n_unique()
+        notes.append(Note("estimated_speakers", ESTIMATED.format(count), {"speakers": count}))
+        for other in (max(count // 2, 2), 2 * count):
+            if other < voices.height:
+                once_more(f"{other} estimated speakers", by_voice(scores, voices, other))
+    if without_outliers and (far := sorted({name for fit in fits for name in fit.far})):
+        kept = scores.frame.filter(~pl.col("speaker").cast(pl.String).is_in(far))
+        once_more(f"without {listed(far, 5)}", replace(scores, frame=kept))
+    elif without_outliers:
+        notes.append(Note("no_outliers", "no speaker's rate lies far outside those of the others"))
+    notes += [_changed(how, gaps, others) for how, others in again.items()]
     explained: list[Explanation] = []
     if explain:
         explained, said_why = explain_gaps(scores, questions, gaps, extra, speakers=random, seed=seed)
         notes += said_why
     result = Disparity(interval, tuple(fits), tuple(gaps), tuple(changes), tuple(explained), tuple(slopes))
-    return _answer(result, split, notes, refusals, as_it_is, parts)
+    answer = _answer(result, split, notes, refusals, again, parts)
+    if voices is None:
+        return answer
+    marked = (replace(one, sentence=f"{one.sentence} Speakers are estimated.") for one in answer.findings)
+    return replace(answer, findings=tuple(marked))
 
 
 def _split(scores: Scores, by: Sequence[str] | None, *, several: bool) -> tuple[str, ...]:
@@ -263,8 +304,9 @@ def _text_controls(scores: Scores, column: str, random: bool, encoder: str) -> t
     if column not in table.columns and scores.run is not None and column in scores.run.corpus.columns:
         texts = scores.run.corpus.select(utterance="id", **{column: column})
         table = table.join(texts, on="utterance", how="left", maintain_order="left")
-    encode = find_encoder(encoder)
-    return embedding_controls(table, column, "speaker" if random else None, where=scores.where, encode=encode)
+    return embedding_controls(
+        table, column, "speaker" if random else None, where=scores.where, encoder=encoder
+    )
 
 
 # The decision
@@ -369,7 +411,7 @@ def _answer(
     split: tuple[str, ...],
     notes: Sequence[Note],
     refusals: Sequence[Refusal],
-    as_it_is: Sequence[Gap],
+    again: Mapping[str, Sequence[Gap]],
     parts: Sequence[Part],
 ) -> Answer:
     fits, gaps = result.fits, result.gaps
@@ -381,7 +423,7 @@ def _answer(
         curves_table(slopes, split),
         explanation_table(result.explained, split),
         _groups_table(fits, split, spreads),
-        _text_table(as_it_is, gaps, split),
+        _again_table(gaps, again, split),
         _changes_table(result.changes, split),
         _baseline_table(fits, split),
         _controls_table(fits, split),
@@ -410,7 +452,7 @@ def _answer(
     attributes = listed(dict.fromkeys(asked))
     return Answer(
         audit="disparity",
-        title=f"Errors by {attributes}" + (", what is said held fixed" if as_it_is else ""),
+        title=f"Errors by {attributes}",
         findings=(
             *_gap_findings(gaps, fits),
             *explanation_findings(result.explained, _id, _keys, _who, _headlines(gaps)),
@@ -470,6 +512,23 @@ def _when(one: Fit | Gap | Slope) -> str:
     return f"{'On clean speech' if scenario == CLEAN else heard} {_who(one, 'the recognizer')}"
 
 
+def _about(gap: Gap, *, refused: bool = False) -> dict[str, Any]:
+    """Return what every finding about a gap has: who is compared with whom, and how sure it is."""
+    limits = {} if refused else {"estimate": gap.ratio, "low": gap.low, "high": gap.high}
+    return {
+        **limits,
+        **{name: getattr(gap.group, name) for name in ("group", "speakers", "utterances", "words")},
+        "p": gap.p,
+        "p_adjusted": gap.p_adjusted,
+        "against": gap.against.group,
+        "speakers_against": gap.against.speakers,
+        "excludes": _farther(gap.low, gap.high) if gap.verdict == "not_shown" else None,
+        "attribute": gap.attribute,
+        "unit": "ratio",
+        **_keys(gap),
+    }
+
+
 def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]:
     said = _headlines(gaps)
     for gap in gaps:
@@ -479,21 +538,10 @@ def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]
             MEASURE,
             gap.verdict,
             _sentence(gap),
-            estimate=None if refused else gap.ratio,
-            low=None if refused else gap.low,
-            high=None if refused else gap.high,
-            p=gap.p,
-            p_adjusted=gap.p_adjusted,
             family=None if refused else f"{counted(gap.family, 'comparison')} of groups",
-            **{name: getattr(gap.group, name) for name in ("group", "speakers", "utterances", "words")},
-            against=gap.against.group,
-            speakers_against=gap.against.speakers,
-            excludes=_farther(gap.low, gap.high) if gap.verdict == "not_shown" else None,
             code=gap.refusal.code if gap.refusal else "too_few_errors" if refused else None,
             headline=id(gap) in said,
-            attribute=gap.attribute,
-            unit="ratio",
-            **_keys(gap),
+            **_about(gap, refused=refused),
         )
     heard = {_key(gap.attribute, gap.by) for gap in gaps}
     for fit in fits:
@@ -615,20 +663,9 @@ def _change_findings(changes: Sequence[Gap]) -> Iterator[Finding]:
             "interaction",
             top.verdict,
             f"{claim}: {end}.",
-            estimate=top.ratio,
-            low=top.low,
-            high=top.high,
-            p=top.p,
-            p_adjusted=top.p_adjusted,
             family=f"{counted(top.family, 'change')} of gaps",
-            **{name: getattr(top.group, name) for name in ("group", "speakers", "utterances", "words")},
-            against=top.against.group,
-            speakers_against=top.against.speakers,
-            excludes=limit if top.verdict == "not_shown" else None,
             headline=True,
-            attribute=top.attribute,
-            unit="ratio",
-            **_keys(top),
+            **_about(top),
         )
 
 
@@ -832,13 +869,8 @@ def _groups_table(
             against = None if effect is None else fit.against
             row = {**fit.by, "attribute": fit.attribute, **asdict(group), "against": against}
             row |= {"spread": spreads[_key(fit.attribute, fit.by)][group.group]}
-            row |= {
-                TYPICAL: effect and effect.ratio,
-                "low": effect and effect.low,
-                "high": effect and effect.high,
-            }
-            row |= {"p": effect and _careful(effect), "p_adjusted": effect and effect.p_adjusted}
-            row |= {"p_bh": effect and effect.p_bh}
+            row |= {TYPICAL: effect and effect.ratio, "p": effect and _careful(effect)}
+            row |= {name: effect and getattr(effect, name) for name in ("low", "high", "p_adjusted", "p_bh")}
             for kind in INTERVALS:  # all kinds are in the JSON
                 limits = effect and getattr(effect, kind)
                 row |= {f"{kind}_{name}": limits and getattr(limits, name) for name in ("low", "high", "p")}
@@ -847,11 +879,7 @@ def _groups_table(
     ratio = Column(TYPICAL, "errors, typical speaker", "ratio", "low", "high")
     columns = [
         *split,
-        "attribute",
-        "group",
-        "speakers",
-        "words",
-        "wer",
+        *("attribute", "group", "speakers", "words", "wer"),
         spread,
         "against",
         ratio,
@@ -874,55 +902,43 @@ def _effects(fits: Iterable[Fit]) -> Iterator[tuple[dict[str, Any], Effect]]:
             yield {**fit.by, **about}, effect
 
 
-def _text_table(as_it_is: Sequence[Gap], gaps: Sequence[Gap], split: tuple[str, ...]) -> Table:
-    def who(gap: Gap) -> tuple[Any, ...]:
-        return (*_key(gap.attribute, gap.by), gap.group.group, gap.against.group)
+def _pair(gap: Gap) -> tuple[Any, ...]:
+    return (*_key(gap.attribute, gap.by), gap.group.group, gap.against.group)
 
-    held = {who(gap): gap for gap in gaps}
-    rows = []
-    for gap in as_it_is:
-        row = {**gap.by, "attribute": gap.attribute, "group": gap.group.group, "against": gap.against.group}
-        for name, one in (("as_it_is", gap), ("text_held_fixed", held.get(who(gap)))):
-            row |= {name: one and one.ratio}
-            row |= {f"{name}_low": one and one.low, f"{name}_high": one and one.high}
-        rows.append(row)
-    ratios = [(name, "", "ratio", f"{name}_low", f"{name}_high") for name in ("as_it_is", "text_held_fixed")]
-    note = "A gap that stays is not explained by the text as measured here; that does not make it one of acoustics."
-    columns = [*split, "attribute", "group", "against", *ratios]
-    return tabulate("text", "What stays when the text is held fixed", rows, columns, note=note)
+
+def _changed(how: str, gaps: Sequence[Gap], others: Sequence[Gap]) -> Note:
+    """Say which verdicts are others once more is held fixed, left out or taken together."""
+    before = {_pair(gap): gap.verdict for gap in gaps}
+    turned = [
+        f"{_part(gap)}{gap.group.group} and {gap.against.group} ({before[_pair(gap)]} before, now {gap.verdict})"
+        for gap in others
+        if before.get(_pair(gap), gap.verdict) != gap.verdict
+    ]
+    said = f"the verdict changes for {listed(turned, 3)}" if turned else "no verdict changes"
+    return Note(
+        "again", f"{how}: {said}".replace("not_shown", "not shown"), {"how": how, "changed": len(turned)}
+    )
+
+
+def _again_table(gaps: Sequence[Gap], again: Mapping[str, Sequence[Gap]], split: tuple[str, ...]) -> Table:
+    rows = [
+        {"how": how, **_gap_row(gap)}
+        for how, some in ({"as above": gaps, **again} if again else {}).items()
+        for gap in some
+    ]
+    columns = ["how", *split, "attribute", "group", "against", "speakers", "speakers_against"]
+    ratio = Column(MEASURE, "ratio of WERs", "ratio", "low", "high")
+    note = "A gap that stays with the text held fixed is not explained by it; that does not make it acoustic."
+    return tabulate(
+        "again", "The same gaps, both ways", rows, [*columns, ratio, "p_adjusted", "verdict"], note=note
+    )
 
 
 def _changes_table(changes: Sequence[Gap], split: tuple[str, ...]) -> Table:
-    rows = [
-        {
-            **gap.by,
-            **{
-                name: getattr(gap, name) for name in ("attribute", "since", "at", "ratio", "low", "high", "p")
-            },
-            "group": gap.group.group,
-            "against": gap.against.group,
-            "p_adjusted": gap.p_adjusted,
-            "verdict": gap.verdict.replace("_", " "),
-        }
-        for gap in changes
-    ]
-    columns = [
-        *(
-            *split,
-            "attribute",
-            "since",
-            "at",
-            "group",
-            "against",
-            "ratio[low,high]",
-            "p",
-            "p_adjusted",
-            "verdict",
-        )
-    ]
-    return tabulate(
-        "interaction", "How many times as much a group's errors grow as those of the other", rows, columns
-    )
+    rows = [{**_gap_row(gap), "since": gap.since, "at": gap.at, "ratio": gap.ratio} for gap in changes]
+    shown = "attribute since at group against ratio[low,high] p p_adjusted verdict"
+    title = "How many times as much a group's errors grow as those of the other"
+    return tabulate("interaction", title, rows, [*split, *shown.split()])
 
 
 def _baseline_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
@@ -1023,8 +1039,9 @@ def _speaker_figures(fits: Sequence[Fit]) -> Iterator[Figure]:
         fit = next((one for one in fits if one.attribute == name and one.modes and one.sigma), None)
         if fit is None or not fit.sigma:
             continue
-        values = np.sort([mode.mode for mode in fit.modes])
-        values = values[:: -(-len(values) // MOST_POINTS)]
+        modes = sorted(fit.modes, key=lambda mode: mode.mode)
+        modes = modes[:: -(-len(modes) // MOST_POINTS)]
+        values = [mode.mode for mode in modes]
         normal = fit.sigma * ndtri((np.arange(len(values)) + 0.5) / len(values))
         ends = (float(normal[0]), float(normal[-1]))
         part = _part(fit).rstrip(": ") or "all"
@@ -1039,6 +1056,7 @@ def _speaker_figures(fits: Sequence[Fit]) -> Iterator[Figure]:
                 "expected log rate",
                 "speaker's log rate",
                 tuple(zip(ends, ends, strict=True)),
+                tuple(mode.speaker for mode in modes),
             ),
             "speakers",
         )

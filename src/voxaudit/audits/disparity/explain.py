@@ -13,7 +13,7 @@ from voxaudit.answer import Column, Finding, Note, Refusal, Table, tabulate
 from voxaudit.audits.disparity.frames import Question, frames
 from voxaudit.audits.disparity.gaps import Gap, Part, held_fixed, shuffles_of
 from voxaudit.audits.scores import Scores
-from voxaudit.score.measures import COMPLEXITY, QUALITY
+from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.group_design import Control, Frame, Numeric
 from voxaudit.stats.group_ratios import judge
 from voxaudit.stats.multiplicity import holm
@@ -139,35 +139,21 @@ def _measures(scores: Scores, question: Question) -> tuple[dict[str, tuple[str, 
         known = [name for name in there if frame[name].count() and name not in question.controls]
         chosen[kind] = tuple(name for name in known if not _constant(scores, name))
         what = "what is said" if kind == "text" else "how it was recorded"
-        lacking = {
-            COMPLEXITY.get(name) or QUALITY[name]: scores.not_measured(name)
-            for name in names
-            if name not in there
-        }
-        lacking |= {
-            COMPLEXITY.get(name) or QUALITY[name]: scores.not_measured(name)
-            for name in there
-            if not frame[name].count()
-        }
+        absent = [name for name in names if name not in there or not frame[name].count()]
+        lacking = {ALL_MEASURES[name]: scores.not_measured(name) for name in absent}
         if not known:
             why = next(
                 (one for one in lacking.values() if one),
                 f"the table has none of the columns {', '.join(names)}",
             )
-            notes.append(
-                Note(
-                    "not_measured",
-                    f"{what} was not measured, and cannot be held fixed: {why}",
-                    {"kind": kind},
-                )
-            )
+            text = f"{what} was not measured, and cannot be held fixed: {why}"
+            notes.append(Note("not_measured", text, {"kind": kind}))
         elif not chosen[kind] and kind == "text":
             text = "everybody says the same text: what is said explains nothing of a gap, by design"
             notes.append(Note("same_text", text, {"kind": kind}))
         elif not chosen[kind]:
-            notes.append(
-                Note("same_recording", "recordings do not differ in what was measured", {"kind": kind})
-            )
+            text = "recordings do not differ in what was measured"
+            notes.append(Note("same_recording", text, {"kind": kind}))
         elif lacking:
             reasons = [f"{name} ({why})" if why else name for name, why in lacking.items()]
             notes.append(Note("not_measured", f"of {what}, not measured: {listed(reasons)}", {"kind": kind}))
@@ -193,9 +179,12 @@ def _explain(
     if not all(held[kind] for kind in ("text", "recording")):
         held.pop("both")
 
+    part = Part(frame, gap.attribute, gap.scenarios)
+    shuffles = shuffles_of([part], speakers, seed)  # the same speakers whatever is held fixed
+
     def compared(more: Sequence[Control]) -> Any:
-        part = Part(replace(frame, controls=(*controls[:base], *more)), gap.attribute, gap.scenarios)
-        return held_fixed(part, gap, shuffles_of([part], speakers, seed))
+        part.frame = replace(frame, controls=(*controls[:base], *more))
+        return held_fixed(part, gap, shuffles)
 
     before = compared(())
     if isinstance(before, Refusal):
@@ -361,17 +350,9 @@ def explanation_table(found: Sequence[Explanation], split: tuple[str, ...]) -> T
         row |= {"observed": one.observed}
         for kind in KINDS:
             held = one.held.get(kind)
-            row |= {
-                f"{kind}_held": held and held.ratio,
-                f"{kind}_low": held and held.low,
-                f"{kind}_high": held and held.high,
-            }
-            row |= {f"{kind}_p": held and held.p}
-            row |= {
-                f"{kind}_change": held and held.change,
-                f"{kind}_change_low": held and held.change_low,
-                f"{kind}_change_high": held and held.change_high,
-            }
+            row[f"{kind}_held"] = held and held.ratio
+            for name in ("low", "high", "p", "change", "change_low", "change_high"):
+                row[f"{kind}_{name}"] = held and getattr(held, name)
         row |= {"explained": WORDS[one.reason] if one.reason else None}
         rows.append(row)
     said = {"text": "text held fixed", "recording": "recording held fixed", "both": "both held fixed"}
@@ -436,11 +417,8 @@ def explanation_findings(
 
 def _stays(one: Explanation) -> str:
     names = {"text": "the text", "recording": "the recording", "both": "both"}
-    parts = []
-    for kind in KINDS:
-        held = one.held.get(kind)
-        if held is not None:
-            parts.append(
-                f"{ratio_interval(held.ratio, held.low, held.high)} times with {names[kind]} held fixed"
-            )
-    return ", ".join(parts)
+    held = {kind: one.held[kind] for kind in KINDS if kind in one.held}
+    return ", ".join(
+        f"{ratio_interval(each.ratio, each.low, each.high)} times with {names[kind]} held fixed"
+        for kind, each in held.items()
+    )

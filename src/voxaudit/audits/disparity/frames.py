@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.answer import refuse
+from voxaudit.audio import Audio
 from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.score.meaning import Encoder, minilm, principal_components
+from voxaudit.recognize.weights import fetched, known_model
+from voxaudit.run.progress import Progress
+from voxaudit.score.meaning import MINILM, Encoder, principal_components
+from voxaudit.score.meaning import encoder as find_encoder
+from voxaudit.score.measures import measure_recordings
+from voxaudit.score.voices import MODEL, WIDTH, cluster, embed
 from voxaudit.stats.group_design import Categorical, Control, Frame, Numeric
 from voxaudit.stats.labels import IntArray, Labels, labels_of
 from voxaudit.tables import require_columns
@@ -158,6 +166,58 @@ def _speakers(scores: Scores) -> Labels:
     return labels
 
 
+def heard_voices(scores: Scores) -> pl.DataFrame:
+    """Return what the voices of a table's recordings are like, a row per recording: keys, then numbers (`embed`).
+
+    They are biometric data: nothing of them is kept.
+    """
+    frame = scores.frame
+    if "speaker" in frame.columns and frame["speaker"].count():
+        text = f"{scores.where}: column 'speaker' has the speakers; none need be estimated"
+        raise VoxauditError(text, see=("estimate_speakers",))
+    if fetched(known_model(MODEL)) is None:
+        raise refuse(
+            "no_speakers",
+            "voices cannot be told apart: the speaker encoder is not on this machine",
+            about=scores.where,
+            remedy=f"voxaudit models fetch {MODEL}",
+        )
+    if scores.run is not None:
+        heard = frame.select(pl.col("utterance").cast(pl.String)).unique()
+        about = scores.run.corpus.rename({"id": "utterance"}).cast({"utterance": pl.String})
+        about, segment = about.join(heard, on="utterance", how="semi"), ["audio", "start", "duration"]
+    else:
+        require_columns(frame, ["audio"], scores.where)
+        segment = [name for name in ("audio", "start", "duration") if name in frame.columns]
+        about = frame.select(segment).unique(maintain_order=True)
+    names = [f"voice_{place}" for place in range(WIDTH)]
+
+    def voice(audio: Audio) -> dict[str, float | None]:
+        found = embed(audio)
+        return dict(zip(names, [None] * WIDTH if found is None else found.tolist(), strict=True))
+
+    with Progress(sys.stderr.isatty()) as bar:
+        bar.begin("voices", about.select(segment).n_unique())
+        found = measure_recordings(about, segment, scores.folder or Path(), voice, names, bar)
+    keys = ["utterance"] if scores.run is not None else segment
+    table = about.join(found, on=segment, how="left", nulls_equal=True, maintain_order="left")
+    return table.select(*keys, *names).drop_nulls(names)
+
+
+def by_voice(scores: Scores, voices: pl.DataFrame, count: int) -> Scores:
+    """Return the scores with speakers estimated from voices: `count` of them, or as many as are heard where it is 0.
+
+    Rows whose recording says nothing of a voice are left out.
+    """
+    keys = [name for name in voices.columns if not name.startswith("voice_")]
+    numbers = cluster(voices.drop(keys).to_numpy(), min(count, voices.height) or None)
+    speakers = voices.select(*keys, speaker=pl.Series([f"voice {number + 1}" for number in numbers]))
+    frame = scores.frame.drop("speaker", strict=False).with_columns(
+        pl.col(name).cast(voices.schema[name]) for name in keys
+    )
+    return replace(scores, frame=frame.join(speakers, on=keys, nulls_equal=True, maintain_order="left"))
+
+
 def _control(scores: Scores, name: str) -> Control:
     column = scores.frame[_plain(name)]
     if not column.count() and (why := scores.not_measured(name)) is not None:
@@ -194,14 +254,15 @@ def embedding_controls(
     *,
     where: str = "table",
     encode: Encoder | None = None,
+    encoder: str = MINILM,
 ) -> tuple[list[Numeric], str]:
     """Return what is said as controls (Liu et al. 2022, section 2.2), and what was done in words.
 
     Controls are principal components of the sentence embeddings of a text column. A gap that goes away when the text is
     held fixed came from what is said. One that stays is not explained by the text as measured here.
 
-    Components are in units of their standard deviation over the utterances. `encode` turns texts into vectors; the
-    default is MiniLM (all-MiniLM-L6-v2). Rows without text get no value and are left out of the fit.
+    Components are in units of their standard deviation over the utterances. `encode` turns texts into vectors, by
+    default the `encoder` of that name. Rows without text get no value and are left out of the fit.
     """
     require_columns(table, [text, *([speaker] if speaker else [])], where)
     texts = table[text].cast(pl.String).str.strip_chars()
@@ -219,7 +280,7 @@ def embedding_controls(
             f"{where}: {units} {'texts' if several else 'speakers'} are too few to hold fixed what they say; at least"
             f" {SPEAKERS_PER_COMPONENT} are needed for one component of the text"
         )
-    vectors = (encode or minilm())(distinct)
+    vectors = (encode or find_encoder(encoder))(distinct)
     index = {one: row for row, one in enumerate(distinct)}
     rows = np.array([index.get(one, -1) if one is not None else -1 for one in texts.to_list()])
     components, share = principal_components(
@@ -229,7 +290,7 @@ def embedding_controls(
     names = [f"text{number + 1:02d}" for number in range(components.shape[1])]
     whom = f"the {units:,} speakers" if speaker and not several else f"{units:,} texts"
     said = (
-        f"text of column '{text}' held fixed: {vectors.shape[1]}-dimensional sentence embeddings of"
+        f"text of column '{text}' held fixed: {vectors.shape[1]}-dimensional vectors ({one_line(encoder, 80)}) of"
         f" {len(distinct):,} texts, reduced to {len(names)} principal components ({100 * share:.0f} % of their"
         f" variance), at most one for {SPEAKERS_PER_COMPONENT} of {whom}"
     )

@@ -78,11 +78,13 @@ def compare(
     speakers: bool,
     seed: int,
     base: str | None = None,
+    like: Sequence[Gap] = (),
 ) -> tuple[list[Gap], list[Gap]]:
     """Compare all pairs of groups of every attribute, or each group with `against`, in all parts, as one family.
 
     The second list are changes from the value `base` of the parts' interaction column, a family of its own. Speakers
-    are the sample; where they do not count (`speakers` false) every utterance is taken for one.
+    are the sample; where they do not count (`speakers` false) every utterance is taken for one. `like` are gaps whose
+    pairs are compared again, the same group first.
     """
     shuffles = shuffles_of(parts, speakers, seed)
     gaps: list[Gap] = []
@@ -90,7 +92,8 @@ def compare(
     changes: list[tuple[Gap, Comparison]] = []
     for attribute in dict.fromkeys(part.attribute for part in parts):
         own = [part for part in parts if part.attribute == attribute]
-        for worse, better in _pairs(own, against):
+        again = {(gap.group.group, gap.against.group): None for gap in like if gap.attribute == attribute}
+        for worse, better in again or _pairs(own, against):
             for part in own:
                 gap = _gap(part, worse, better)
                 if gap is None:

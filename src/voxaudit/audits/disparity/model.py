@@ -99,6 +99,7 @@ def fit_part(frame: Frame, question: Question, against: str, base: str | None, o
     if isinstance(fit, MixedFit):
         mixed = {"sigma": fit.sigma, "se_log_sigma": fit.se_log_sigma, "nodes": fit.nodes}
         mixed |= {"sigma_lrt": 2.0 * (fit.loglik - fit.loglik_without_speakers), "modes": _modes(frame, fit)}
+        mixed["far"] = tuple(far_speakers(fit, frame.speaker)) if frame.speaker is not None else ()
         if frame.prompt is not None:
             try:
                 effects, lrt, fitted = _crossed(frame, question.attribute, against, base, model, effects)
@@ -393,21 +394,25 @@ def cautions(frame: Frame, model: Model, attribute: str, mixed_dispersion: float
     if fit.nodes is None:
         text = f"sigma is {fit.sigma:.2f}: a wider quadrature rule than the one asked for was needed and used"
         notes.append(Note("wider_quadrature", text, {"sigma": fit.sigma}))
-    return notes if fit.boundary else [*notes, *_far_speakers(fit, frame.speaker)]
-
-
-def _far_speakers(fit: MixedFit, speaker: Labels) -> list[Note]:
-    from scipy.special import ndtri
-
-    # Bonferroni over speakers: the furthest of many is far by chance.
-    reach = -float(ndtri(0.5 * FAR_SPEAKER / len(fit.modes))) * fit.sigma
-    far = np.flatnonzero(np.abs(fit.modes) > reach)
-    return [
+    return notes + [
         Note(
             "far_speaker",
-            f"speaker '{speaker.names[index]}' is {fit.modes[index] / fit.sigma:+.1f} sigma from the others: listen to"
-            " it, and see whether the result stands without it",
-            {"speaker": speaker.names[index]},
+            f"speaker '{name}' is {far:+.1f} sigma from the others: listen to it, and see whether the result stands"
+            " without it",
+            {"speaker": name},
+            see=("without_outliers",),
         )
-        for index in far[np.argsort(-np.abs(fit.modes[far]))][:3]
+        for name, far in list(far_speakers(fit, frame.speaker).items())[:3]
     ]
+
+
+def far_speakers(fit: MixedFit, speaker: Labels) -> dict[str, float]:
+    """Return the speakers that lie far out, the farthest first, and by how many sigma."""
+    from scipy.special import ndtri
+
+    if fit.boundary:
+        return {}
+    # Bonferroni over speakers: the furthest of many is far by chance.
+    sigmas = np.asarray(fit.modes) / fit.sigma
+    far = np.flatnonzero(np.abs(sigmas) > -float(ndtri(0.5 * FAR_SPEAKER / len(sigmas))))
+    return {speaker.names[index]: float(sigmas[index]) for index in far[np.argsort(-np.abs(sigmas[far]))]}

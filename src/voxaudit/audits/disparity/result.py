@@ -106,6 +106,8 @@ class Fit:
     modes: tuple[Mode, ...] = ()
     scenarios: tuple[str, ...] = ()
     """What it was heard under; empty where the table does not say."""
+    far: tuple[str, ...] = ()
+    """Speakers whose rates lie far outside those of the others, the farthest first."""
 
 
 @dataclass(frozen=True)

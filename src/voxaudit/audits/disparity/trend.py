@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -189,7 +190,10 @@ def slope_findings(slopes: Sequence[Slope], keys_of: Any, when: Any) -> Iterator
             f"{when(one)} makes {_more(found)} per unit of {one.attribute}: {100 * low:.1f} % of the words at"
             f" {found.x[0]:.3g}, {100 * high:.1f} % at {found.x[-1]:.3g}{held} ({counted(one.speakers, 'speaker')})"
         )
-        end = "a slope is shown" if verdict == "shown" else "no slope is shown"
+        end, excludes = "a slope is shown", None
+        if verdict != "shown":
+            excludes = max(found.low, found.high, key=lambda one: abs(math.log(one)))
+            end = f"no slope is shown; {_percent(excludes)} per unit are not excluded"
         yield Finding(
             id_,
             "slope",
@@ -201,6 +205,7 @@ def slope_findings(slopes: Sequence[Slope], keys_of: Any, when: Any) -> Iterator
             p=found.p,
             p_adjusted=one.p_adjusted,
             family=f"{counted(one.family, 'slope')} and trends",
+            excludes=excludes,
             headline=True,
             **about,
         )
@@ -227,6 +232,13 @@ def _more(found: Trend) -> str:
     if change < 0.0:
         change, low, high = -change, -high, -low
     return f"{change:.{digits}f} % {word} errors ({low:.{digits}f} to {high:.{digits}f} %)"
+
+
+def _percent(ratio: float) -> str:
+    """Return a slope as so many percent more or fewer errors."""
+    change = 100.0 * (ratio - 1.0)
+    digits = 2 if abs(change) < 10.0 else 1
+    return f"up to {abs(change):.{digits}f} % {'more' if change >= 0.0 else 'fewer'} errors"
 
 
 def slopes_table(slopes: Sequence[Slope], split: tuple[str, ...]) -> Table:

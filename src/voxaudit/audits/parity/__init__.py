@@ -53,6 +53,12 @@ AUDIT = Audit(
     questions=questions,
     options={
         **SPEAKER_OPTIONS,
+        "canaries": Option(
+            "attributes that voices have nothing to do with, beside those known by name (handedness, blood group,"
+            " session ...): where their groups differ, the corpus is unbalanced",
+            kind="names",
+            metavar="COLUMN,...",
+        ),
         "min_snr": Option(
             "leave out recordings under this signal-to-noise ratio in dB, where it is known; -99 keeps all",
             kind="number",

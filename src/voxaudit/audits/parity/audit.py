@@ -11,6 +11,7 @@ import polars as pl
 
 from voxaudit.answer import (
     Answer,
+    Bars,
     Cell,
     Column,
     Figure,
@@ -18,6 +19,7 @@ from voxaudit.answer import (
     Forest,
     ForestRow,
     Note,
+    Series,
     Table,
     finding_id,
     tabulate,
@@ -47,7 +49,7 @@ from voxaudit.audits.parity.speakers import (
 )
 from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
-from voxaudit.stats.group_means import MOST_PAIRED, best_and_worst, describe_groups
+from voxaudit.stats.group_means import FEWEST_CROSSED, MOST_PAIRED, best_and_worst, describe_groups, farthest
 from voxaudit.stats.speaker_means import MEAN, OUTLIER_Z, summarize_groups
 from voxaudit.wording import (
     counted,
@@ -65,6 +67,9 @@ MOST_SHOWN = 12
 """Pairs of groups up to which they and all groups are shown; of more, the best and the worst of each attribute."""
 MOST_SAID = 3
 """Findings up to which none sums them up."""
+MOST_ENDS = 5
+"""Crossed groups served worst, and as many served best, in their figure."""
+STARRED = 0.05
 LEAD = (
     "Every speaker counts once: a group's rate is the mean over its speakers of their mean over utterances, so somebody"
     " who speaks much does not decide what is said of a group. Two groups are compared by shuffling speakers between"
@@ -74,8 +79,8 @@ LEAD = (
 ESTIMAND = "compared is the mean of the speakers' rates, each speaker counting once; disparity compares rates of words"
 CHECKLIST = (
     "Intersectional groups are those of several attributes at once; conditional parity holds all other attributes"
-    " fixed; the canary compares neighboring bands of middle age, whose voices hardly differ: where their error"
-    " rates do, something other than age is at work."
+    " fixed; canaries are groups whose voices hardly differ, such as neighboring bands of middle age: where their error"
+    " rates do, something else is at work."
 )
 
 
@@ -106,6 +111,7 @@ def parity(
     merge_below: int = 0,
     bands: Bands = (),
     age: str | None = None,
+    canaries: Sequence[str] = (),
     min_snr: float = 10.0,
     recordings: int = 200,
     dictionary: str | Path | None = None,
@@ -145,6 +151,7 @@ def parity(
         merge_below=merge_below,
         bands=read_bands(bands),
         age=age,
+        canaries=(canaries,) if isinstance(canaries, str) else tuple(canaries),
         min_snr=min_snr,
     )
     scenario = filters.pop("scenario", None)
@@ -163,10 +170,14 @@ def parity(
     speakers = group_speakers(trials, settings, scores.where)
     asked, order, sample = gaps_asked(speakers.table, settings), speakers.order, speakers.sample()
     cells = summarize_groups(speakers.table, ["recognizer", *(f"@{name}" for name in order)])
+    known = speakers.complete
+    whole = cells.join(
+        known.people.select(f"@{name}" for name in order).unique(), on=[f"@{n}" for n in order], how="semi"
+    )
     groups = describe_groups(speakers.table, order, asked, settings)
     pairs = compare_pairs(sample, order, settings)
     fixed = compare_conditionally(sample, cells, order, settings)
-    fits = regressions(cells, order, groups, settings)
+    fits = regressions(whole, known.order, groups, settings)
     outlying, without = without_outliers(speakers, pairs, settings)
     tests = balance(speakers.people, speakers.measures, order, settings)
     cautions = [*_surrogates(trials), *imbalances(tests)]
@@ -175,7 +186,7 @@ def parity(
         "pairs": pairs,
         "gaps": best_and_worst(groups, pairs, fixed.pairs),
         "conditional": fixed.pairs,
-        "intersectional": compare_intersections(sample, cells, order, asked, settings),
+        "intersectional": compare_intersections(known.sample(), whole, known.order, asked, settings),
         "strata": fixed.strata,
         "regression": fits.terms,
         "regression_tests": fits.tests,
@@ -271,59 +282,101 @@ def _notes(detail: Parity, scores: Scores, checks: pl.DataFrame) -> Iterable[Not
 
 
 def _findings(detail: Parity, tables: Mapping[str, pl.DataFrame]) -> Iterable[Finding]:
-    """Return the best and the worst group of every attribute for each recognizer, then for their mean.
+    """Return what holds with all else fixed, the crossed groups served worst and best, then groups as they are.
 
-    Of many, one sums them up first.
+    Each is the best and the worst group of an attribute, for each recognizer, then for their mean. Of many, one sums
+    them up first.
     """
-    pairs = tables["pairs"]
-    count = pairs["p"].count() if pairs.height else 0
-    rows = [_gap_finding(row, detail, pairs, count) for row in tables["gaps"].to_dicts()]
+    pairs, fixed = tables["pairs"], tables["conditional"]
+    tested = fixed.filter(pl.col("p").is_not_null()) if fixed.height else fixed
+    order = [*detail.speakers.recognizers], list(detail.speakers.order)
+    held = sorted(
+        farthest(tested, pairs, "observed").to_dicts(),
+        key=lambda row: (order[0].index(row["recognizer"]), order[1].index(row["attribute"])),
+    )
+    rows = [_gap_finding(row, detail, pairs) for row in tables["gaps"].to_dicts()]
     if len(rows) > MOST_SAID:
         yield _sum_up(rows, pairs, detail)
+    yield from (_gap_finding(row, detail, fixed, fixed=True) for row in held)
+    yield from _crossed_findings(detail, tables["intersectional"])
     yield from rows
+
+
+def _crossed_findings(detail: Parity, table: pl.DataFrame) -> Iterable[Finding]:
+    """Yield the crossed group that each recognizer serves worst and the one it serves best, of those tested."""
+    tested = table.filter(pl.col("p").is_not_null(), pl.col("recognizer") != MEAN) if table.height else table
+    parts = tested.partition_by("recognizer", maintain_order=True) if tested.height > 1 else []
+    for own in (part.sort("estimate", descending=True) for part in parts):
+        for end, row in (("worst", own.row(0, named=True)), ("best", own.row(-1, named=True))):
+            said = (
+                f"of {own.height} crossed groups with {FEWEST_CROSSED} speakers or more, {row['group']} is served {end}"
+                f" ({counted(row['speakers'], 'speaker')}): a mean of {percent(row['wer'])} against"
+                f" {percent(row['wer_against'])} for everybody else"
+            )
+            yield _finding(row, detail, said, f"crossed_{end}", own.height, headline=True)
 
 
 def _whose(name: str) -> str:
     return {MEAN: "Averaged over the recognizers, ", UNNAMED: ""}.get(name, f"{name}: ")
 
 
-def _gap_finding(row: Mapping[str, Any], detail: Parity, pairs: pl.DataFrame, count: int) -> Finding:
-    """Return the gap between the best and the worst group of an attribute."""
-    name, attribute, scenario, verdict = (
-        row["recognizer"],
-        row["attribute"],
-        detail.trials.scenario,
-        row["verdict"],
+def _gap_finding(
+    row: Mapping[str, Any], detail: Parity, pairs: pl.DataFrame, *, fixed: bool = False
+) -> Finding:
+    """Return the gap between the best and the worst group of an attribute, as it is or with all else held fixed."""
+    held = f"with {listed(detail.held[row['attribute']])} held fixed, " if fixed else ""
+    said = (
+        f"{held}the mean of the speakers' word error rates is {percent(row['wer'])} for {row['group']}"
+        f" ({row['attribute']}) and {percent(row['wer_against'])} for {row['against']}"
     )
+    count = pairs["p"].count() if pairs.height else 0
+    more = _others(row, pairs) if row["verdict"] == "shown" else ""
+    end = _beside(row, "observed", "as observed") if fixed else ""
+    if not fixed and row["attribute"] in detail.held:
+        end = _beside(row, "fixed", f"with {listed(detail.held[row['attribute']])} held fixed")
+    own = row["recognizer"] != MEAN
+    return _finding(
+        row, detail, said, "wer_gap_fixed" if fixed else "wer_gap", count, more, end, fixed and own
+    )
+
+
+def _finding(
+    row: Mapping[str, Any],
+    detail: Parity,
+    said: str,
+    measure: str,
+    count: int,
+    more: str = "",
+    end: str = "",
+    headline: bool = False,
+) -> Finding:
+    """Return a comparison in a sentence: what was measured, how sure it is, and what is not excluded."""
+    name, scenario, verdict = row["recognizer"], detail.trials.scenario, row["verdict"]
     code = None
     excludes = None if row["low"] is None or row["high"] is None else max(abs(row["low"]), abs(row["high"]))
     among = f" among {count} comparisons" if count > 1 else ""
-    gap = f"{in_points(row['estimate'])}{signed_limits(row['low'], row['high'])}"
-    sentence = (
-        f"the mean of the speakers' word error rates is {percent(row['wer'])} for {row['group']} ({attribute}) and"
-        f" {percent(row['wer_against'])} for {row['against']}"
-    )
     if verdict == "refused":
         code, why = why_untested(row)
-        sentence += f"; whether they differ cannot be tested: {why}."
+        said += f"; whether they differ cannot be tested: {why}."
     else:
-        sentence += f", a difference of {gap}; {p_value(row['p_adjusted'])}{among}: "
+        gap = f"{in_points(row['estimate'])}{signed_limits(row['low'], row['high'])}"
+        said += f", a difference of {gap}; {p_value(row['p_adjusted'])}{among}: "
         if verdict == "shown":
-            sentence += "a gap is shown" + _others(row, pairs)
+            said += f"a gap is shown{more}"
         elif verdict == "alike":
-            sentence += f"they are alike within the {in_points(detail.settings.gap)} asked about"
+            said += f"they are alike within the {in_points(detail.settings.gap)} asked about"
         else:
             alone = (
                 f" (by itself it would be, {p_value(row['p'])})" if row["p"] <= detail.settings.alpha else ""
             )
-            sentence += f"a gap is not shown{alone}, and {not_excluded(excludes, 'one')}"
-        sentence += f"{_held(row, detail)}."
+            said += f"a gap is not shown{alone}, and {not_excluded(excludes, 'one')}"
+        said += f"{end}."
     whose = _whose(name)
     return Finding(
-        id=finding_id(AUDIT, name, scenario, attribute, "wer_gap"),
-        measure="wer_gap",
+        id=finding_id(AUDIT, name, scenario, row["attribute"], measure),
+        measure=measure,
         verdict=verdict,
-        sentence=whose + sentence if whose else sentence[0].upper() + sentence[1:],
+        sentence=whose + said if whose else said[0].upper() + said[1:],
         level=detail.settings.confidence,
         recognizer=None if name in (MEAN, UNNAMED) else name,
         scenario=scenario,
@@ -331,6 +384,7 @@ def _gap_finding(row: Mapping[str, Any], detail: Parity, pairs: pl.DataFrame, co
         **{key: row[key] for key in ("group", "against", "speakers", "speakers_against")},
         excludes=excludes if verdict == "not_shown" else None,
         code=code,
+        headline=headline,
     )
 
 
@@ -348,15 +402,15 @@ def _others(row: Mapping[str, Any], pairs: pl.DataFrame) -> str:
     return f", as is {listed(said, 3)}" if said else ""
 
 
-def _held(row: Mapping[str, Any], detail: Parity) -> str:
-    """Return what is left of the gap with all else held fixed."""
-    verdict, held = row.get("fixed_verdict"), detail.held.get(row["attribute"], ())
+def _beside(row: Mapping[str, Any], name: str, words: str) -> str:
+    """Return what the same gap is as observed, or with all else held fixed."""
+    verdict = row.get(f"{name}_verdict")
     if verdict in (None, "refused"):
         return ""
     word = {"shown": "shown", "alike": "alike", "not_shown": "not shown"}[verdict]
     also = "" if verdict != row["verdict"] else " either" if verdict == "not_shown" else " too"
-    limits = signed_limits(row["fixed_low"], row["fixed_high"])
-    return f"; with {listed(held)} held fixed it is {signed(row['fixed_estimate'])}{limits}, {word}{also}"
+    limits = signed_limits(row[f"{name}_low"], row[f"{name}_high"])
+    return f"; {words} it is {signed(row[f'{name}_estimate'])}{limits}, {word}{also}"
 
 
 def _sum_up(findings: Sequence[Finding], pairs: pl.DataFrame, detail: Parity) -> Finding:
@@ -448,7 +502,7 @@ _SHOWN = {
         "Balance of recordings and texts between groups (Kruskal and Wallis's test on speakers)",
         "measure attribute lowest lowest_mean highest highest_mean largest_difference p balanced",
     ),
-    "canary": ("The canary: neighboring bands of middle age", "group against difference p differs"),
+    "canary": ("Canaries: groups that voices do not tell apart", "canary group against difference p differs"),
     "without_outliers": (
         f"With and without speakers and utterances beyond |z| > {OUTLIER_Z:g}",
         "attribute group against estimate p estimate_without p_without changes",
@@ -480,27 +534,78 @@ def _tables(frames: Mapping[str, pl.DataFrame], several: bool) -> Iterable[Table
 
 
 def _figures(tables: Mapping[str, pl.DataFrame], speakers: Speakers) -> Iterable[Figure]:
-    fixed = tables["conditional"]
-    shown = [row for row in fixed.to_dicts() if row["recognizer"] != MEAN][:MOST_BARS]
+    """Yield Herron et al.'s figures in their order of trust: Figs. 6, 8, 7, 5 and 1."""
     whose = len(speakers.single) > 1
-    forest = Forest(
-        tuple(
+    drawn = (
+        (
+            "conditional",
+            "Two groups with all else held fixed",
+            "two groups' mean word error rates, all else fixed",
+        ),
+        (
+            "intersectional",
+            "Crossed groups served worst and best",
+            "a crossed group's mean rate from all others'",
+        ),
+    )
+    for id_, title, what in drawn:
+        rows = [row for row in tables[id_].to_dicts() if row["recognizer"] != MEAN and row["p"] is not None]
+        if id_ == "intersectional":
+            rows = sorted(rows, key=lambda row: -row["estimate"])
+            rows = rows[:MOST_ENDS] + rows[max(MOST_ENDS, len(rows) - MOST_ENDS) :]
+        forest = tuple(
             ForestRow(
-                f"{row['attribute']}: {row['group']} over {row['against']}"
+                (
+                    f"{row['attribute']}: {row['group']} over {row['against']}"
+                    if id_ == "conditional"
+                    else row["group"]
+                )
                 + (f" ({row['recognizer']})" if whose else ""),
                 Cell(row["estimate"], row["low"], row["high"]),
                 row["verdict"] == "shown",
+                counted(row["speakers"], "speaker"),
             )
-            for row in shown
+            for row in rows[:MOST_BARS]
+        )
+        if forest:
+            drawing = Forest(forest, f"difference of {what}", no_difference=0.0, log=False)
+            yield Figure(id_, title, f"Differences of {what}, with intervals.", drawing, id_)
+    crossed = tables["intersectional"]
+    if crossed.height and crossed["p"].count():
+        yield Figure(
+            "nested",
+            "Mean word error rate of crossed groups; stars where it is shown to differ from all others'",
+            "Bars of the mean word error rate of crossed groups, with stars: *** p up to 0.001, ** 0.01, * 0.05.",
+            _nested(crossed.filter(pl.col("p").is_not_null()), speakers.single),
+            "intersectional",
+        )
+    groups, mean = tables["groups"], "mean over speakers of the word error rate"
+    relative = groups.with_columns(pl.col("err_rel") / 100.0)
+    for id_, title, bars in (
+        ("groups", f"Groups: {mean}", speakers.bars(groups, mean, "wer", "wer_low", "wer_high")),
+        (
+            "relative",
+            "Groups: error relative to all (Err_rel)",
+            speakers.bars(relative, "relative error", "err_rel"),
         ),
-        "difference of the mean word error rates, all else fixed",
-        no_difference=0.0,
-        log=False,
+        ("labels", "Speakers of each group", speakers.bars(groups, "speakers", "speakers", kind="count")),
+    ):
+        yield Figure(id_, title, f"{title}, as bars.", bars, "groups")
+
+
+def _nested(crossed: pl.DataFrame, recognizers: Sequence[str]) -> Bars:
+    """Return bars of crossed groups, those of the first attribute's group side by side, with stars on the labels."""
+    rows = {(row["recognizer"], row["group"]): row for row in crossed.to_dicts()}
+    groups = sorted({group for _, group in rows})[:MOST_BARS]
+
+    def stars(group: str) -> str:
+        p = min(row["p_adjusted"] for (name, own), row in rows.items() if own == group and name != MEAN)
+        return " " + "*" * sum(p <= level for level in (0.05, 0.01, 0.001)) if p <= STARRED else ""
+
+    series = tuple(
+        Series(name, tuple(Cell(rows[name, one]["wer"]) if (name, one) in rows else None for one in groups))
+        for name in recognizers
     )
-    if shown:
-        alt = "Differences of two groups' mean word error rates, all other attributes held fixed, with intervals."
-        yield Figure("conditional", "Two groups with all else held fixed", alt, forest, "conditional")
-    y_title = "mean over speakers of the word error rate"
-    bars = speakers.bars(tables["groups"], y_title, "wer", "wer_low", "wer_high")
-    alt = "Bars of the mean word error rate over speakers by group and recognizer, with intervals."
-    yield Figure("groups", "Mean word error rate of the speakers of each group", alt, bars, "groups")
+    return Bars(
+        tuple(f"{group}{stars(group)}" for group in groups), series, "mean word error rate of speakers"
+    )

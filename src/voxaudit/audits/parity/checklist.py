@@ -17,7 +17,7 @@ from voxaudit.stats.group_means import FEWEST_CROSSED, Order
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.power import speakers_needed, whole_speakers
 from voxaudit.stats.speaker_means import OUTLIER_Z
-from voxaudit.wording import MISSING, counted, in_points, listed, p_value
+from voxaudit.wording import counted, in_points, listed, p_value
 
 PASS, CAUTION, CANNOT = "pass", "caution", "cannot be checked"
 
@@ -136,9 +136,9 @@ def _balanced(facts: _Facts, part: str, measures: Mapping[str, str]) -> tuple[st
 
 
 def _intersections(facts: _Facts) -> tuple[str, str]:
-    if len(facts.speakers.order) < 2:
-        return CANNOT, "there is one attribute: nothing to cross"
     table = facts.rows("intersectional")
+    if not table.height:
+        return CANNOT, "no second attribute is known of the same speakers: nothing to cross"
     enough = int(table["enough_speakers"].sum())
     if not enough:
         return CANNOT, f"none of the {table.height} intersectional groups has enough speakers"
@@ -178,15 +178,15 @@ def _conditional(facts: _Facts) -> tuple[str, str]:
 
 
 def _canary(facts: _Facts) -> tuple[str, str]:
-    age = facts.speakers.age
-    if age not in facts.speakers.order:
-        return CANNOT, "there is no attribute of ages (`age` can name one)"
     table = facts.rows("canary")
     if not table.height:
-        return CANNOT, f"'{age}' has no two adjacent bands between 18 and 65 years with two speakers each"
+        return CANNOT, (
+            "there are no two adjacent bands of age between 18 and 65 years with two speakers each (`age` names the"
+            " attribute of ages), and no other attribute that voices have nothing to do with (`canaries`)"
+        )
 
     def bands(rows: pl.DataFrame) -> list[str]:
-        return [f"{row['group']} and {row['against']}" for row in rows.to_dicts()]
+        return [f"{row['group']} and {row['against']} ({row['canary']})" for row in rows.to_dicts()]
 
     if differ := bands(table.filter("differs")):
         return (
@@ -199,7 +199,7 @@ def _canary(facts: _Facts) -> tuple[str, str]:
         return CANNOT, (
             f"no difference is shown, but one of {in_points(facts.gap)} is not excluded either: {listed(bands(wide))}"
         )
-    return PASS, f"adjacent adult bands of '{age}' differ by less than {in_points(facts.gap)}"
+    return PASS, f"{listed(bands(table))} differ by less than {in_points(facts.gap)}"
 
 
 def _speakers(facts: _Facts) -> tuple[str, str]:
@@ -248,7 +248,7 @@ def _enough(facts: _Facts) -> tuple[str, str]:
 
 def _rare(facts: _Facts) -> tuple[str, str]:
     few = pl.col("speakers") < FEWEST_CROSSED
-    rare = facts.rows("groups").filter(few, ~pl.col("group").is_in([OTHER, MISSING]))
+    rare = facts.rows("groups").filter(few, pl.col("group") != OTHER)
     # Merging two groups of two would leave nothing to compare.
     many = [name for name, groups in facts.speakers.order.items() if len(groups) > 2]
     crowded = rare.filter(pl.len().over("attribute") >= 2).filter(pl.col("attribute").is_in(many))
@@ -304,7 +304,7 @@ _PRACTICES: dict[str, Callable[[_Facts], tuple[str, str]]] = {
     "comparable text complexity (3.2)": _complexity,
     "intersectional groups (3.3.1)": _intersections,
     "conditional parity (3.3.2)": _conditional,
-    "the middle-age canary (3.3.3)": _canary,
+    "canaries of the voice (3.3.3)": _canary,
     "groups measured by speakers (3.4)": _speakers,
     "enough speakers (3.4.1)": _enough,
     "rare groups aggregated (3.5.1)": _rare,

@@ -28,7 +28,7 @@ from voxaudit.stats.group_means import (
 )
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.speaker_means import MEAN, OUTLIER_Z, combine, pooled_sigma, rest_of
-from voxaudit.wording import listed
+from voxaudit.wording import MISSING, listed
 
 PAIR = (*KEYS, "group", "against")
 
@@ -58,24 +58,38 @@ def compare_pairs(sample: Sample, order: Order, settings: Settings, *, limits: b
     return judged(compare(sample, pairs_of(sample, order), settings, limits=limits), settings, "pairs")
 
 
+CANARIES: Mapping[str, tuple[str, ...]] = {
+    "handedness": ("handedness", "hand", "dominant_hand"),
+    "color of eyes or hair": ("eye_color", "eye_colour", "hair_color", "hair_colour"),
+    "blood group": ("blood_type", "blood_group"),
+    "time of birth": ("birth_month", "month_of_birth", "birthday", "zodiac"),
+    "collection": ("session", "batch", "split", "fold", "weekday"),
+}
+"""What voices have nothing to do with, and columns that are called so; beside neighboring bands of middle age."""
+
+
 def canary(pairs: pl.DataFrame, speakers: Speakers, settings: Settings) -> pl.DataFrame:
-    """Return the comparisons of adjacent middle-age bands out of the table of pairs, corrected among themselves.
+    """Return the comparisons whose groups voices do not tell apart, out of the table of pairs, corrected together.
 
     Voices change little in middle age. If a recognizer seems to treat 31 to 45 years differently from 46 to 65, the
     corpus is more likely to be unbalanced in something else than the recognizer to be unfair about that (Herron et al.,
-    section 3.3.3).
+    section 3.3.3). The same holds of attributes in `CANARIES` and of those that were named as canaries.
     """
-    if speakers.age not in speakers.order or not pairs.height:
+    if not pairs.height:
         return pl.DataFrame()
-    adjacent = pl.DataFrame(
-        list(pairwise(middle_bands(speakers.order[speakers.age]))),
-        schema={"group": pl.String, "against": pl.String},
-        orient="row",
-    )
-    own = both_ways(pairs.filter(pl.col("attribute") == speakers.age, pl.col("recognizer") != MEAN))
-    table = own.join(adjacent, on=["group", "against"], how="semi").drop("verdict", "family")
+    kinds = {name: kind for kind, names in CANARIES.items() for name in names}
+    named = [name for name in speakers.order if name.lower() in kinds or name in settings.canaries]
+    found = {name: kinds.get(name.lower(), name) for name in named}
+    own = pairs.filter(pl.col("recognizer") != MEAN)
+    others = own.filter(pl.col("attribute").is_in(list(found)))
+    bands = middle_bands(speakers.order.get(speakers.age or "", ()))
+    adjacent = pl.DataFrame(list(pairwise(bands)), {"group": pl.String, "against": pl.String}, orient="row")
+    of_age = both_ways(own.filter(pl.col("attribute") == (speakers.age or "")))
+    of_age = of_age.join(adjacent, on=["group", "against"], how="semi") if of_age.height else of_age
+    table = pl.concat([of_age, others]).drop("verdict", "family")
+    kind = pl.col("attribute").replace_strict(found, default="middle age", return_dtype=pl.String)
     p = pl.Series("p_adjusted", holm(table["p"].to_list()), dtype=pl.Float64)
-    return table.with_columns(p, differs=(p <= settings.alpha).fill_null(False))
+    return table.with_columns(p, canary=kind, differs=(p <= settings.alpha).fill_null(False))
 
 
 # With all other attributes held fixed
@@ -98,7 +112,8 @@ def compare_conditionally(
     """Compare groups that differ in one attribute while all others are held fixed (Eq. 6).
 
     Within every combination of the other attributes (a stratum), speakers of one group are compared with those of
-    another. `cells` has recognizer, all attributes, and speakers, mean and m2 of each combination.
+    another; those of whom another attribute is not known, among themselves. `cells` has recognizer, all attributes,
+    and speakers, mean and m2 of each combination.
     """
     if len(order) < 2:
         text, remedy = "there is one attribute: no other can be held fixed", "name a second attribute"
@@ -107,8 +122,9 @@ def compare_conditionally(
     refusals: list[Refusal] = []
     held: dict[str, tuple[str, ...]] = {}
     for name in order:
-        others = [other for other in order if other != name]
-        deciding = [other for other in others if determines(cells, other, name)]
+        known = cells.filter(pl.col(f"@{name}") != MISSING)
+        others = [other for other in order if other != name and known[f"@{other}"].n_unique() > 1]
+        deciding = [other for other in others if determines(known, other, name)]
         held[name] = tuple(other for other in others if other not in deciding)
         for other in deciding:
             text = (
@@ -126,7 +142,11 @@ def compare_conditionally(
             about = f"'{name}' with all other attributes held fixed"
             remedy = "more speakers, coarser groups, or fewer attributes"
             refusals.append(Refusal("too_few_speakers", about, text, {}, remedy, ("merge_below",)))
-    strata = [describe_strata(cells, name, others) for name, others in held.items() if others]
+    strata = [
+        describe_strata(cells.filter(pl.col(f"@{name}") != MISSING), name, others)
+        for name, others in held.items()
+        if others
+    ]
     if table.height:
         names = {name: ", ".join(others) for name, others in held.items()}
         table = table.with_columns(held=pl.col("attribute").replace_strict(names, return_dtype=pl.String))

@@ -31,7 +31,6 @@ from voxaudit.stats.cell_regression import (
 from voxaudit.stats.group_means import Order, determines, numbers
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.speaker_means import MEAN
-from voxaudit.wording import MISSING
 
 MAIN, PAIRS = "main effects", "interactions"
 MOST_COLUMNS = 1500
@@ -128,7 +127,7 @@ def _corrected(rows: list[dict[str, object]]) -> pl.DataFrame:
 def _reference(groups: pl.DataFrame, name: str, there: Sequence[str]) -> str:
     own = groups.filter(pl.col("attribute") == name)
     counts = dict(own.group_by("group").agg(pl.col("speakers").max()).iter_rows())
-    named = [group for group in there if group not in (MISSING, OTHER)] or list(there)
+    named = [group for group in there if group != OTHER] or list(there)
     return max(named, key=lambda group: counts.get(group, 0))
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from voxaudit.answer import Bars, Cell, Note, Refusal, Series, refuse
+from voxaudit.answer import Bars, Cell, Kind, Note, Refusal, Series, refuse
 from voxaudit.audits.scores import COUNTS, Names, Scores
 from voxaudit.corpus.bands import OTHER, cuts_of, group_names, in_order, is_age, merge_rare
 from voxaudit.errors import VoxauditError, one_line
@@ -39,6 +40,7 @@ class Settings(Plan):
     merge_below: int = 0
     bands: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     age: str | None = None
+    canaries: tuple[str, ...] = ()
     min_snr: float = 10.0
 
     def __post_init__(self) -> None:
@@ -326,11 +328,23 @@ class Speakers:
         """The recognizers without their mean, which is a claim about speakers and not about any of them."""
         return [name for name in self.recognizers if name != MEAN]
 
+    @cached_property
+    def complete(self) -> Speakers:
+        """The speakers of whom every attribute is known: groups are crossed among them."""
+        known = pl.all_horizontal(pl.col(f"@{name}") != MISSING for name in self.order)
+        people = self.people.filter(known)
+        there = {name: set(people[f"@{name}"]) for name in self.order}
+        order = {
+            name: tuple(one for one in groups if one in there[name]) for name, groups in self.order.items()
+        }
+        order = {name: groups for name, groups in order.items() if len(groups) > 1}
+        return replace(self, table=self.table.filter(known), people=people, order=order)
+
     def sample(self, table: pl.DataFrame | None = None) -> Sample:
         """Return the speakers as a sample to test; `table` has other rates of the same ones, or of some."""
         return Sample.of(self.table if table is None else table, self.people, self.recognizers)
 
-    def bars(self, table: pl.DataFrame, y_title: str, *columns: str) -> Bars:
+    def bars(self, table: pl.DataFrame, y_title: str, *columns: str, kind: Kind = "percent") -> Bars:
         """Return bars of a table's column (or value, low and high) by group and recognizer, without their mean."""
         rows = {(row["recognizer"], row["attribute"], row["group"]): row for row in table.to_dicts()}
         groups = [(name, group) for name, there in self.order.items() for group in there][:MOST_BARS]
@@ -338,8 +352,9 @@ class Speakers:
         def cell(*key: str) -> Cell | None:
             return Cell(*(rows[key][column] for column in columns)) if key in rows else None
 
-        series = tuple(Series(name, tuple(cell(name, *group) for group in groups)) for name in self.single)
-        return Bars(tuple(f"{attribute}: {group}" for attribute, group in groups), series, y_title)
+        names = self.single[:1] if kind == "count" else self.single
+        series = tuple(Series(name, tuple(cell(name, *group) for group in groups)) for name in names)
+        return Bars(tuple(f"{attribute}: {group}" for attribute, group in groups), series, y_title, kind)
 
 
 def group_speakers(trials: Trials, settings: Settings, where: str = "table") -> Speakers:
@@ -437,6 +452,12 @@ def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) ->
             )
             refusals.append(Refusal("speakers_in_several_groups", name, text, {"speakers": int(two.sum())}))
             continue
+        if nobody := group.null_count():
+            said = (
+                f"'{name}' is not known of {counted(nobody, 'speaker')}: they are in no group of it, and where it is"
+                " held fixed they are compared among themselves"
+            )
+            notes.append(Note("unknown", said, {"attribute": name, "speakers": nobody}))
         group, rare = merge_rare(group.fill_null(MISSING), settings.merge_below)
         if rare:
             merged[name] = rare
@@ -444,10 +465,11 @@ def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) ->
             notes.append(
                 Note("merged", said, {"attribute": name, "groups": list(rare)}, see=("merge_below",))
             )
-        known = in_order(group.unique().to_list(), cuts)
+        known = in_order([one for one in group.unique().to_list() if one != MISSING], cuts)
         if len(known) < 2:
-            text = f"it has one group only ('{known[0]}'): there is nothing to compare"
-            refusals.append(Refusal("one_group", name, text, {"groups": 1}))
+            which = f"one group only ('{known[0]}')" if known else "no value"
+            text = f"it has {which}: there is nothing to compare"
+            refusals.append(Refusal("one_group", name, text, {"groups": len(known)}))
             continue
         order[name] = known
         people = people.with_columns(group.alias(f"@{name}"))

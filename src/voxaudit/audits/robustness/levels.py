@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from voxaudit.answer import number_or_none
-from voxaudit.audits.robustness.trials import COUNTS, Trials, by_people
+from voxaudit.audits.robustness.trials import COUNTS, Trials
 from voxaudit.corpus.roles import role_of
 from voxaudit.perturb import CLEAN
 from voxaudit.score.quality import nwerd
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, by_people
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import Pulls, limits_of, mean_of, pulls
 from voxaudit.stats.unseen import without_errors
@@ -114,7 +114,9 @@ def build_cells(trials: Trials, recognizer: str, resample: Resample) -> list[Cel
     keys = keys.join(lost, on=cell, how="left").with_columns(pl.col("left_out").fill_null(0))
     keys = keys.sort([pl.col(name).cast(pl.String) for name in cell[:-1]]).with_row_index("cell")
     sums = sums.join(keys.select("cell", *cell), on=cell)
-    dense = by_people(sums, "cell", counts, (trials.people.height, keys.height))
+    dense = by_people(
+        sums.rename({"cell": "_condition", "person": "_speaker"}), counts, keys.height, trials.people.height
+    )
     strangers = set(sums.filter(pl.col("person").is_in(list(trials.unnamed)))["cell"].to_list())
     sides = {"wer": dense[:2], "cer": dense[2:4], "clean": dense[4:]}
     rates = {name: resample.rates(*side) for name, side in sides.items()}
@@ -237,8 +239,6 @@ class Node:
             if estimate == 0.0 and np.isfinite(self.none[measure]):
                 return 0.0, self.none[measure]
             return (None, None) if self.speakers < FEWEST_SPEAKERS else self.ends[measure]
-        if measure not in self.changes:
-            return resample.limits(self[measure], self.speakers)
         own = self.changes[measure]
         deviation, share = own.pull[:, 0], own.share[:, 0]
         if estimate == 0.0 and not deviation.any() and self.name != CLEAN:

@@ -24,19 +24,19 @@ from voxaudit.audits.robustness.levels import (
     scenario_nodes,
     with_limits,
 )
-from voxaudit.audits.robustness.trials import Trials, by_people, inserted_words
+from voxaudit.audits.robustness.trials import Trials, inserted_words
 from voxaudit.corpus import base_language
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import ALL, ATTACKED, Setting, by_harshness, climb, group_scenarios
 from voxaudit.score.quality.difficulty import average, difficulties_drawn
-from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample
+from voxaudit.stats.bootstrap import FEWEST_SPEAKERS, Resample, by_people
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.concentration import concentration
 from voxaudit.stats.group_ratios import CHANGE, RATE, Comparison, Judged, Rates, judge
 from voxaudit.stats.mean_rates import as_one_rate
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.permutations import LEVEL, Shuffles
-from voxaudit.stats.sign_flips import fallback
+from voxaudit.stats.sign_flips import fallback, sign_flips
 from voxaudit.stats.theil_sen import Slope, pareto_front, theil_sen
 from voxaudit.wording import counted, listed
 
@@ -547,29 +547,24 @@ def _along(
 def rank(overall: Mapping[str, Node], measure: str, resample: Resample, **labels: Any) -> tuple[Rows, Rows]:
     """Return the rows of the ranking and of the comparisons behind it; smaller is better.
 
-    The same speakers are drawn for both sides of a comparison, and intervals hold for all pairs at once. A recognizer's
-    rank is one more than the number that are shown to be better, so those that cannot be told apart from the best all
-    share rank 1; `rank_worst` allows for everyone not shown to be worse.
+    Recognizers are compared on the same speakers, and intervals hold for all pairs at once. A recognizer's rank is one
+    more than the number that are shown to be better, so those that cannot be told apart from the best all share rank 1;
+    `rank_worst` allows for everyone not shown to be worse.
     """
     names = sorted(overall, key=lambda name: (np.nan_to_num(overall[name][measure][0], nan=np.inf), name))
     speakers = min(overall[name].speakers for name in names)
     known = speakers >= FEWEST_SPEAKERS
     pairs = list(combinations(names, 2))
-    differences = [overall[a][measure] - overall[b][measure] for a, b in pairs]
-    half = resample.widths_together(differences, speakers) if known and pairs else None
+    told = told_apart([(overall[a], overall[b]) for a, b in pairs], measure, resample) if known else []
     better: dict[str, set[str]] = {name: set() for name in names}
     compared = []
     for place, (a, b) in enumerate(pairs):
-        estimate, verdict = float(differences[place][0]), "refused"
-        low, high = None, None
-        if half is not None:
-            low, high = estimate - half[place], estimate + half[place]
-            verdict = "not_shown" if low <= 0.0 <= high else "shown"
-        if verdict == "shown":
-            winner, loser = (a, b) if estimate < 0 else (b, a)
-            better[loser].add(winner)
-        row = {"recognizer": a, "against": b, "measure": measure, "estimate": number_or_none(estimate)}
-        compared.append({**labels, **row, "low": low, "high": high, "verdict": verdict})
+        own = told[place] if known else {"low": None, "high": None, "verdict": "refused"}
+        if own["verdict"] == "shown":
+            better[b].add(a)  # pairs stand in the order of their estimates
+        estimate = number_or_none(overall[a][measure][0] - overall[b][measure][0])
+        row = {"recognizer": a, "against": b, "measure": measure, "estimate": estimate}
+        compared.append({**labels, **row, **own})
     rows = []
     for name in names:
         node = overall[name]
@@ -587,6 +582,29 @@ def rank(overall: Mapping[str, Node], measure: str, resample: Resample, **labels
         rows.append({**labels, **row, "scenarios": node.scenarios if measure == "werd" else node.normalized})
     rows.sort(key=lambda row: row["rank"] or 0)
     return rows, compared
+
+
+def told_apart(pairs: Sequence[tuple[Node, Node]], measure: str, resample: Resample) -> Rows:
+    """Return limits and verdicts of differences: signs of whole speakers are flipped, all pairs at once.
+
+    Recognizers that are alike might have changed places for any speaker.
+    """
+    changes, shares = [], []
+    for pair in pairs:
+        one, other = (node.changes[measure] for node in pair)
+        share = np.maximum(one.share, other.share)
+        own = one.pull - other.pull + (pair[0][measure][0] - pair[1][measure][0]) * share
+        changes.append(np.round(own, 15))  # speakers who differ by rounding do not differ
+        shares.append(share)
+    if not pairs:
+        return []
+    alpha = 1.0 - resample.confidence
+    found = sign_flips(np.hstack(changes), np.hstack(shares), alpha=alpha, seed=resample.seed)
+    told = (np.abs(found.estimate) > found.critical * found.se) & (found.p <= alpha)
+    return [
+        {"low": number_or_none(low), "high": number_or_none(high), "verdict": "shown" if own else "not_shown"}
+        for low, high, own in zip(*found.limits, told.tolist(), strict=True)
+    ]
 
 
 # Stability: how much a result moves when a random perturbation is drawn again, beside other speakers.
@@ -814,14 +832,16 @@ def _compare(
     averaged = climb(single, trials.settings, lambda _level, _name, parts: np.mean(parts, axis=0))
     means += [one for one in averaged if one[0] != "perturbation"]
     weights = np.array([one for *_, one in means]).reshape(len(means), len(shared)).T
-    places = pl.DataFrame({"scenario": shared}, schema={"scenario": pl.String}).with_row_index("place")
+    places = pl.DataFrame({"scenario": shared}, schema={"scenario": pl.String}).with_row_index("_condition")
     clean = shared.index(CLEAN) if CLEAN in shared else None
     sides, enough = [], np.ones((2, len(means)), dtype=bool)
     for side in (ours, theirs):
         sums = (
-            side.join(places, on="scenario").group_by("person", "place").agg(pl.col("errors", "words").sum())
+            side.join(places, on="scenario")
+            .group_by("_condition", _speaker="person")
+            .agg(pl.col("errors", "words").sum())
         )
-        errors, words = by_people(sums, "place", ("errors", "words"), (trials.people.height, len(shared)))
+        errors, words = by_people(sums, ("errors", "words"), len(shared), trials.people.height)
         rates = as_one_rate(errors, words, weights)
         since = np.full_like(rates, np.nan)
         if clean is not None:

@@ -9,7 +9,6 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from voxaudit.answer import Refusal, RefusedError, refuse
@@ -19,7 +18,6 @@ from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import Setting, describe_all
 from voxaudit.registry import suggest
 from voxaudit.score.table import TRIAL_COLUMNS
-from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.unseen import MOST
 from voxaudit.tables import as_frame, read_table, require_columns, require_single
@@ -108,16 +106,6 @@ class Trials:
         if per != "words":  # the limit of no errors is a share of utterances, not a rate per minute
             rates = rates.with_columns(pl.when(pl.col("errors") > 0).then(pl.col("low", "high")))
         return rates
-
-
-def by_people(
-    sums: pl.DataFrame, column: str, counts: Sequence[str], shape: tuple[int, int]
-) -> list[FloatArray]:
-    """Return each of `counts` as a matrix of people x conditions (numbered in `column`); 0 where nobody spoke."""
-    matrices, cells = np.zeros((len(counts), *shape)), (sums["person"].to_numpy(), sums[column].to_numpy())
-    for matrix, name in zip(matrices, counts, strict=True):
-        matrix[cells] = sums[name].fill_null(0.0).to_numpy()
-    return list(matrices)
 
 
 def read_trials(

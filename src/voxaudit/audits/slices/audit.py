@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -23,6 +24,7 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.audit import asks
 from voxaudit.audits.scores import MOST_GROUPS, Filters, Names, Scores, Source
+from voxaudit.audits.slices import FEWEST
 from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.group_ratios import Judged, Rates, judge
@@ -91,7 +93,7 @@ def slices(
     source: Source,
     *,
     attributes: Names = (),
-    fewest: int = 8,
+    fewest: int = FEWEST,
     most: int = 10,
     seed: int = 0,
     **filters: Unpack[Filters],
@@ -155,13 +157,9 @@ def _parts(scores: Scores) -> Iterator[tuple[dict[str, Any], Scores]]:
 
 
 def _not_measured(scores: Scores) -> Iterator[Note]:
-    why = {name: scores.not_measured(name) for name in SEARCHED if name not in scores.frame.columns}
-    why |= {
-        name: scores.not_measured(name)
-        for name in SEARCHED
-        if name in scores.frame.columns and not scores.frame[name].count()
-    }
-    if why:
+    frame = scores.frame
+    absent = [name for name in SEARCHED if name not in frame.columns or not frame[name].count()]
+    if why := {name: scores.not_measured(name) for name in absent}:
         said = [f"{ALL_MEASURES[name]}{f' ({text})' if text else ''}" for name, text in why.items()]
         yield Note("not_measured", f"not searched, as not measured: {listed(said)}", {"measures": list(why)})
 
@@ -308,13 +306,8 @@ class _Half:
         inside = self._sums(here)
         outside = (self.total - inside).sum(axis=1)
         errors, words = inside.sum(axis=1)
-        return (
-            errors / words,
-            outside[0] / outside[1],
-            int((inside[1] > 0).sum()),
-            int(here.sum()),
-            int(words),
-        )
+        people = int((inside[1] > 0).sum())
+        return errors / words, outside[0] / outside[1], people, int(here.sum()), int(words)
 
 
 # The words
@@ -332,14 +325,21 @@ def _findings(found: Sequence[Found], searched: int) -> Iterator[Finding]:
         confirmed = [one for one in some if one.shown]
         if not confirmed:
             first = some[0]
+            excludes = max((one.judged.high or math.inf for one in some), default=math.inf)
+            size = f"up to {excludes:.2f} times" if math.isfinite(excludes) else "any number of times"
             sentence = (
                 f"{_who(first.by)}: no kind of speech is confirmed to be served worse than the rest, of"
-                f" {counted(first.candidates, 'slice')} searched ({counted(len(some), 'candidate')} tested)."
+                f" {counted(first.candidates, 'slice')} searched ({counted(len(some), 'candidate')} tested);"
+                f" {size} as many errors are not excluded."
             )
+            about: dict[str, Any] = {
+                "unit": "ratio",
+                "headline": True,
+                "excludes": excludes,
+                **_keys(first.by),
+            }
             id_ = finding_id("slices", *first.by.values(), "slice_ratio")
-            yield Finding(
-                id_, "slice_ratio", "not_shown", sentence, unit="ratio", headline=True, **_keys(first.by)
-            )
+            yield Finding(id_, "slice_ratio", "not_shown", sentence, **about)
         for one in sorted(some, key=lambda item: (not item.shown, -item.ratio)):
             many = times_as_many(one.ratio, one.judged.low, one.judged.high)
             end = "confirmed" if one.shown else "not confirmed"

@@ -86,7 +86,9 @@ AUDIT = Audit(
             choices=("profile", "even", "sep28k", "fluencybank"),
         ),
         "embeddings": Option(
-            "how similar texts are: minilm, or a sentence-transformers model", metavar="MODEL"
+            "how similar texts are: minilm (fetched), ngrams (letters), or a sentence-transformers model (default:"
+            " minilm where it was fetched, else ngrams)",
+            metavar="MODEL",
         ),
         "timings": Option(
             "timings by another aligner: a folder of TextGrids, a CTM or a lhotse file (default: PocketSphinx aligns)",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,7 +74,7 @@ from voxaudit.run import Run
 from voxaudit.run.progress import Progress
 from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.run.session import Session
-from voxaudit.score.meaning import MINILM, Meaning, encoder
+from voxaudit.score.meaning import MINILM, NGRAMS, Meaning, best_model, encoder
 from voxaudit.score.normalize import normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.multiplicity import holm
@@ -114,7 +114,7 @@ def stutter(
     dose: Sequence[float] = (),
     mixture: str = "profile",
     style: str = "read",
-    embeddings: str = MINILM,
+    embeddings: str | None = None,
     timings: str | Path | Mapping[str, Timings | str] | None = None,
     clips: Sequence[Clip] = (),
     filler_voice: bool = False,
@@ -139,7 +139,8 @@ def stutter(
     of the `seeds` (numbers, or "0-9"), with the `kinds` of stuttering at the `severity` 1 to 4 (None: the whole
     range). `selection` keeps as seeds of further cases the Pareto front (`moo`), everything (`random`), or as many as
     the front has, drawn from the original and all cases (`random_subset`). A transcript less similar than `threshold`
-    (0 to 1) both to what the recognizer said of the original and to what is meant is suspicious. `profiles` (mild,
+    (0 to 1) both to what the recognizer said of the original and to what is meant is suspicious; how similar texts are
+    says the model `embeddings` (None: `minilm` where it was fetched, else `ngrams`). `profiles` (mild,
     moderate, severe) and `dose` are rates of stuttering (moments per 100 words) to measure the error rate at, for all
     and by the groups of `attributes`, with the kinds in the shares of `mixture`; in the `style` conversation with
     fillers too. Recordings without a reference text are aligned with what the first recognizer heard; `timings` are
@@ -149,14 +150,15 @@ def stutter(
     review queue that people labeled (default: the one in the folder).
 
     The cost of a recognizer is the change of its pooled word error rate against what the person means, recordings
-    paired with their own originals; the interval resamples speakers, the p-value flips the signs of whole speakers, and
+    paired with their own originals; the interval and the p-value are of one test (`stats.paired`), and
     Holm's correction is for the recognizers asked together. A cost is shown where both agree. The options of
     `RunOptions` can be given together as `options`, and some by their names (`workers=2`).
     """
     folder = finished(source, NAME, *KEPT)
-    chosen = _Chosen(budget, tuple(kinds), selection, threshold, severity, embeddings, mode)
+    model = embeddings or best_model()
+    settings = Settings(budget, tuple(kinds), selection, (0,), threshold, severity, model, mode)
     if folder is not None and out is None:
-        if chosen != _Chosen() or dose or profiles or seeds or utterances is not None:
+        if settings != Settings(embeddings=model) or embeddings or dose or profiles or seeds or utterances is not None:
             raise VoxauditError(
                 "a finished audit is read again, nothing is heard: give a corpus to hear one, or a folder to replay its"
                 " cases into",
@@ -165,7 +167,7 @@ def stutter(
         return _answer(folder, labels, _heard_in_the_run(source))
     options = RunOptions.of(options, **given)
     options.require_on_demand()
-    settings = chosen.settings(seed_numbers(seeds) or (options.seed,))
+    settings = replace(settings, seeds=seed_numbers(seeds) or (options.seed,))
     rates = _rates(profiles, dose)
     if mixture not in MIXTURE_NAMES:
         raise VoxauditError(f"unknown mixture '{mixture}'. Choose {listed(MIXTURE_NAMES)}", see=("mixture",))
@@ -192,27 +194,11 @@ def stutter(
     for queue in (labels, folder / QUEUE if (folder / QUEUE).exists() else None):
         if queue is not None:
             read_labels(queue)
-    fillers = (*clips, *(_filler_clips() if filler_voice else ()))
+    fillers = (*clips, *(filler_clips() if filler_voice else ()))
     asked = _Doses(rates, mixture, style, tuple(attributes))
     _hear(corpus, engines, folder, settings, asked, fillers, brought, only_agreed, options)
     said = f"{CASES}, {QUEUE} (for people to label), {FOUND}"
     return as_written(_answer(folder, labels, ()), folder, said)
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """The settings of a search without its seeds."""
-
-    budget: int = 50
-    kinds: tuple[str, ...] = tuple(KINDS)
-    selection: str = "moo"
-    threshold: float = 0.8
-    severity: int | None = None
-    embeddings: str = MINILM
-    mode: str = "realistic"
-
-    def settings(self, seeds: tuple[int, ...]) -> Settings:
-        return Settings(seeds=seeds, **asdict(self))
 
 
 @dataclass(frozen=True)
@@ -336,7 +322,8 @@ def _replay(folder: Path, recognizers: Mapping[str, Recognizer], out: Path, opti
     write_found(out, recordings, found, {}, before.settings, (), stored.clips)
 
 
-def _filler_clips() -> tuple[Clip, ...]:
+def filler_clips() -> tuple[Clip, ...]:
+    """Return an um and an uh of a synthetic voice."""
     from voxaudit.speak.base import Voice, speak
 
     return tuple(Clip(text, speak(Voice(), text)) for text in ("um", "uh"))
@@ -364,7 +351,7 @@ def _answer(folder: Path, labels: str | Path | None, recognizers: Sequence[str])
             "not_asked",
             "no stutter audit was made of this run",
             about=ABOUT,
-            remedy="add a section `[stutter]` to audit.toml and run it again (the extra `embeddings` is needed), or"
+            remedy="add a section `[stutter]` to audit.toml and run it again, or"
             " let the audit of a corpus write to the folder `stutter` in the run's",
         )
     with reading(path, "a stutter audit", ABOUT):
@@ -395,7 +382,7 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
         },
         lead=f"{counted(found.utterances, 'utterance')} were made to stutter {how}, {counted(cases, 'case')} in all"
         f" ({listed([spoken(kind) for kind in found.settings.kinds])}). Errors are counted against what the person"
-        " means to say.",
+        f" means to say; how similar answers are is judged by {_judge(found)}.",
         findings=(*_findings(rows), *_oracle(found, labels)),
         tables=Tables(
             (
@@ -407,9 +394,17 @@ def _said(found: Stutter, labels: Mapping[str, str], recognizers: Sequence[str])
             )
         ),
         figures=(_cost_figure(rows), *_dose_figure(points)),
-        notes=(*_example(found), *_no_part(found, recognizers), *left_out(reasons)),
+        notes=(*_example(found), *_lacking(found), *_no_part(found, recognizers), *left_out(reasons)),
         detail=found,
     )
+
+
+def _judge(found: Stutter) -> str:
+    """Return what said how similar answers are, in words."""
+    name = found.settings.embeddings
+    if name == NGRAMS:
+        return f"{NGRAMS} (their letters; `voxaudit models fetch {MINILM}` brings sentence embeddings)"
+    return f"{name} (sentence embeddings)"
 
 
 def _costs(found: Stutter) -> list[dict[str, Any]]:
@@ -490,18 +485,8 @@ def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:
     if rate["labeled"]:
         said = percent_interval(rate["rate"], rate["low"], rate["high"])
         sentence = f"Of {rate['labeled']} suspicious cases that people judged, {said} were no fault of the recognizer."
-        return [
-            Finding(
-                id_,
-                measure,
-                "measured",
-                sentence,
-                estimate=rate["rate"],
-                low=rate["low"],
-                high=rate["high"],
-                headline=True,
-            )
-        ]
+        numbers = {"estimate": rate["rate"], "low": rate["low"], "high": rate["high"]}
+        return [Finding(id_, measure, "measured", sentence, headline=True, **numbers)]
     if not found.suspicious:
         return []
     sentence = (
@@ -597,18 +582,25 @@ def _dose_figure(points: Sequence[DosePoint]) -> list[Figure]:
     return [Figure("dose", "Errors by amount of stuttering", alt, curves, "dose")]
 
 
+def judged(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
+    """Return comparisons as rows with their verdicts; p is Holm's within a family and recognizer."""
+    groups: dict[tuple[str, str], list[Comparison]] = {}
+    for one in comparisons:
+        groups.setdefault((one.family, one.recognizer), []).append(one)
+    return [
+        {**asdict(one), "p_adjusted": p, "verdict": _verdict(one, p)}
+        for members in groups.values()
+        for one, p in zip(members, holm([member.p for member in members]), strict=True)
+    ]
+
+
 def _comparison_table(found: Stutter) -> list[Table]:
-    """Return kinds, recognizers and selections against each other; p is Holm's within a family and recognizer."""
+    """Return kinds, recognizers and selections against each other."""
     if not found.comparisons:
         return []
-    groups: dict[tuple[str, str], list[Comparison]] = {}
-    for one in found.comparisons:
-        groups.setdefault((one.family, one.recognizer), []).append(one)
-    rows = []
-    for members in groups.values():
-        for one, p in zip(members, holm([member.p for member in members]), strict=True):
-            judged = {"p_adjusted": p, "verdict": _verdict(one, p)}
-            rows.append({**asdict(one), "one": spoken(one.one), "other": spoken(one.other), **judged})
+    rows = [
+        {**row, "one": spoken(row["one"]), "other": spoken(row["other"])} for row in judged(found.comparisons)
+    ]
     return [
         tabulate(
             "comparisons",
@@ -650,6 +642,28 @@ def _real_tables(found: Stutter) -> list[Table]:
                     ("by_chance", "95 % of samples of this size", "number"),
                 ],
                 note="The largest difference between the shares of generated and of real ones up to any length.",
+                folded=True,
+            )
+        )
+    if found.searched:
+        tables.append(
+            tabulate(
+                "searched",
+                "What the search kept and dropped",
+                [{**row, "kept": "kept" if row["kept"] else "dropped"} for row in found.searched],
+                [
+                    ("kept", "cases"),
+                    ("cases", "number", "count"),
+                    ("non_dominated", "not dominated", "count"),
+                    ("non_dominated_strict", "not strictly dominated", "count"),
+                    ("m1", "M1, median", "number"),
+                    ("m2", "M2, median", "number"),
+                    ("r_50", "R (0: usual), median", "number"),
+                    ("r_25", "R, 25 %", "number"),
+                    ("r_75", "R, 75 %", "number"),
+                ],
+                note="M1: how alike the transcripts are; M2: how alike what is said and meant; R: how unlike real"
+                " stuttering.",
                 folded=True,
             )
         )
@@ -697,7 +711,7 @@ def _case_tables(found: Stutter) -> list[Table]:
         }
         for one in sorted(found.suspicious, key=lambda one: one.similarity)
     ]
-    below = f"{found.settings.threshold:g}"
+    below = f"{found.settings.threshold:g} by {found.settings.embeddings}"
     return [
         tabulate(
             "faults",
@@ -751,6 +765,26 @@ def _example(found: Stutter) -> list[Note]:
         " every word is right"
     )
     return [Note("example", text, {"utterance": one.utterance, "chain": one.chain})]
+
+
+def _lacking(found: Stutter) -> list[Note]:
+    """Return what stuttering in other languages, or by the timings of another aligner, lacks."""
+    if found.settings.mode != "realistic" or not found.checks.get("drawn"):
+        return []
+    notes = []
+    others = [one for one in found.checks.get("languages", ()) if one.lower()[:2] != "en"]
+    if others:
+        text = (
+            f"not English ({listed(others)}): all words count as content words, and lengths, gaps and places are those"
+            " of people who stutter in English"
+        )
+        notes.append(Note("language", text, {"languages": others}))
+    if not found.checks.get("placed", True):
+        text = (
+            "words were not looked for after an event (the check `place`): the timings are another aligner's"
+        )
+        notes.append(Note("not_placed", text))
+    return notes
 
 
 def _no_part(found: Stutter, recognizers: Sequence[str]) -> list[Note]:

@@ -16,9 +16,7 @@ from voxaudit.audits.stutter.scoring import (
     Cost,
     DosePoint,
     by_kind,
-    compare_kinds,
-    compare_recognizers,
-    compare_selection,
+    compare,
     cost,
     trial_table,
 )
@@ -215,7 +213,9 @@ class Stutter:
     real: tuple[Mapping[str, Any], ...] = ()
     """How far lengths, gaps and iterations lie from real ones: measure, events, distance."""
     checks: Mapping[str, Any] = field(default_factory=dict)
-    """Events drawn, and how many failed each check; cases, and how many of them no other dominates."""
+    """Events drawn, how many failed each check, whether words were looked for and in which languages."""
+    searched: tuple[Mapping[str, Any], ...] = ()
+    """Cases kept and dropped: how many, how real (R), how many of them no other dominates."""
 
 
 def write_found(
@@ -237,7 +237,6 @@ def write_found(
         raise VoxauditError(f"no stuttered case could be heard ({reason})")
     suspects = suspicious_cases(found.cases, originals, settings.threshold)
     write_queue(folder, suspects)
-    compared = [*compare_kinds(table, settings.kinds), *compare_recognizers(table), *compare_selection(table)]
     document = {
         "settings": asdict(settings) | {"normalizer": normalizer(NORMALIZER).id},
         "utterances": table["utterance"].n_unique(),
@@ -251,15 +250,15 @@ def write_found(
         ],
         "dose": [asdict(point) for point in dose] or None,
         "skipped": dict(skipped),
-        "comparisons": [asdict(one) for one in compared],
+        "comparisons": [asdict(one) for one in compare(table, settings.kinds)],
         "real": against_real(recordings, found.cases, clips),
         "checks": {
             "drawn": found.drawn,
+            "placed": found.placed,
+            "languages": sorted({str(r.utterance.attributes.get("language") or "en") for r in recordings}),
             "rejected": dict(found.rejected),
-            "kept": sum(case.kept for case in found.cases),
-            "cases": len(found.cases),
-            **_dominated(found.cases, settings.mode),
         },
+        "searched": _searched(found.cases, settings.mode),
     }
     write_atomically(folder / CASES, table.write_parquet)
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
@@ -313,17 +312,33 @@ def against_real(
     return rows
 
 
-def _dominated(cases: Sequence[Case], mode: str) -> dict[str, int]:
-    """Return how many cases no other case of their search dominates, in the weak sense and in the strict one."""
-    groups: dict[tuple[str, int], list[Case]] = {}
-    for case in cases:
-        groups.setdefault((case.utterance, case.seed), []).append(case)
-    counted = {"weak": 0, "strict": 0}
-    for group in groups.values():
-        points = [aims(case, mode) for case in group]
-        for name in counted:
-            counted[name] += sum(front(points, strict=name == "strict"))
-    return {f"non_dominated_{name}": count for name, count in counted.items()}
+def _searched(cases: Sequence[Case], mode: str) -> list[dict[str, Any]]:
+    """Return, for cases kept and dropped, quartiles of R and medians of M1 and M2, and how many no other dominates.
+
+    Cases of one recording and seed are compared, in the usual (weak) sense and in the strict one.
+    """
+    table = pl.DataFrame(
+        [(c.utterance, c.seed, c.kept, c.m1, c.m2, c.r, *aims(c, mode)) for c in cases], orient="row"
+    )
+    table.columns = ["utterance", "seed", "kept", "m1", "m2", "r", "x", "y"]
+    parts = []
+    for _, part in table.group_by("utterance", "seed", maintain_order=True):
+        points = part.select("x", "y").rows()
+        weak, strict = (front(points, strict=one) for one in (False, True))
+        parts.append(part.with_columns(non_dominated=pl.Series(weak), non_dominated_strict=pl.Series(strict)))
+    quartiles = {f"r_{level}": pl.col("r").quantile(level / 100, "linear") for level in (25, 50, 75)}
+    return (
+        pl.concat(parts)
+        .group_by("kept")
+        .agg(
+            pl.len().alias("cases"),
+            pl.col("m1", "m2").median(),
+            pl.col("non_dominated", "non_dominated_strict").sum(),
+            **quartiles,
+        )
+        .sort("kept", descending=True)
+        .to_dicts()
+    )
 
 
 def _costs_of(table: pl.DataFrame) -> dict[str, dict[str, Any]]:
@@ -363,6 +378,7 @@ def read_found(folder: Path) -> Stutter:
         comparisons=tuple(Comparison(**one) for one in document.get("comparisons", ())),
         real=tuple(document.get("real", ())),
         checks=dict(document.get("checks", {})),
+        searched=tuple(document.get("searched", ())),
     )
 
 

@@ -67,9 +67,10 @@ def cost(table: pl.DataFrame) -> Cost:
         against={
             target: {
                 f"fillers_{fillers}": {name: getattr(one, name) for name in (*RATES, "words")}
-                for fillers, one in ways.items()
+                for fillers in FILLERS
+                for one in [rates(after, target, fillers)]
             }
-            for target, ways in all_rates(after).items()
+            for target in TARGETS
         },
         **{f"{name}{part}": getattr(one, name) for part, one in parts.items() for name in RATES},
         **(dict.fromkeys(one.name for one in fields(Change)) if moved is None else asdict(moved)),
@@ -123,19 +124,14 @@ def rates(table: pl.DataFrame, target: str = "intended", fillers: str = "kept") 
     return total(_counts(table, target, fillers))
 
 
-def all_rates(table: pl.DataFrame) -> dict[str, dict[str, Counts]]:
-    """Return {target: {fillers: counts}} for all four ways of scoring."""
-    return {target: {fillers: rates(table, target, fillers) for fillers in FILLERS} for target in TARGETS}
-
-
 def change(table: pl.DataFrame, *, seed: int = 0) -> Change | None:
     """Return how one recognizer's trials differ between originals and cases; None where there is nothing to pair."""
-    counts = pl.concat([table, _errors(_counts(table, "intended", "kept"))], how="horizontal")
-    return paired_change(counts.with_columns(after=pl.col("chain") != ""), seed=seed)
+    return paired_change(scored(table).with_columns(after=pl.col("chain") != ""), seed=seed)
 
 
-def _errors(counts: pl.DataFrame) -> pl.DataFrame:
-    return counts.select(
+def scored(table: pl.DataFrame) -> pl.DataFrame:
+    """Return trials with their counts, `errors` and `words` against what is meant."""
+    return pl.concat([table, _counts(table, "intended", "kept")], how="horizontal").with_columns(
         errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
         words=pl.sum_horizontal("hits", "substitutions", "deletions"),
     )
@@ -190,90 +186,66 @@ class Comparison:
     p_runs: float | None
 
 
-def compare_kinds(table: pl.DataFrame, kinds: Sequence[str]) -> list[Comparison]:
-    """Compare kinds of stuttering, one event each, on the recordings that have both; for each recognizer."""
-    found = []
-    for name in table["recognizer"].unique(maintain_order=True).to_list():
-        parts = by_kind(table.filter(pl.col("recognizer") == name), kinds)
-        cases = {kind: part.filter(pl.col("chain") != "") for kind, part in parts.items()}
-        held = [kind for kind in kinds if cases[kind].height]
-        for other, one in combinations(held, 2):
-            found += _compared("kinds", name, (one, cases[one]), (other, cases[other]))
-    return found
+def compare(table: pl.DataFrame, kinds: Sequence[str]) -> list[Comparison]:
+    """Compare kinds (one event each), recognizers and selections, on the recordings that have both.
 
-
-def compare_recognizers(table: pl.DataFrame) -> list[Comparison]:
-    """Compare recognizers on the same stuttered cases."""
-    cases = table.filter(pl.col("chain") != "")
-    names = cases["recognizer"].unique(maintain_order=True).to_list()
-    found = []
-    for other, one in combinations(names, 2):
-        keys = ("utterance", "chain", "seed")
-        left, right = (cases.filter(pl.col("recognizer") == name) for name in (one, other))
-        left, right = left.join(right, keys, "semi"), right.join(left, keys, "semi")
-        found += _compared("recognizers", "", (one, left), (other, right))
-    return found
-
-
-def compare_selection(table: pl.DataFrame) -> list[Comparison]:
-    """Compare the cases that were kept with a random draw of as many from all cases and the original.
-
-    The draw is replaced by its expectation: a recording's mean over all its cases and the original.
+    Selections are the cases that were kept against a random draw of as many from all cases and the original; the draw
+    is replaced by its expectation, a recording's mean over all its cases and the original.
     """
+    table = scored(table).with_columns(weight=1.0)
+    by_name = {str(name): own for (name,), own in table.group_by("recognizer", maintain_order=True)}
+    cases = {name: own.filter(pl.col("chain") != "") for name, own in by_name.items()}
     found = []
-    for name in table["recognizer"].unique(maintain_order=True).to_list():
-        own = table.filter(pl.col("recognizer") == name)
-        cases = own.filter(pl.col("chain") != "")
-        kept = cases.filter("kept")
-        if kept.is_empty() or kept.height == cases.height:
-            continue
-        seeds = cases.select("utterance", "seed").unique()
-        originals = own.filter(pl.col("chain") == "").drop("seed").join(seeds, "utterance")
-        every = pl.concat([cases, originals.select(cases.columns)])
-        share = (
-            every.group_by("utterance", "seed")
-            .len("all")
-            .join(kept.group_by("utterance", "seed").len("kept_"), ["utterance", "seed"])
-            .select("utterance", "seed", weight=pl.col("kept_") / pl.col("all"))
-        )
-        every = every.join(share, ["utterance", "seed"])
-        found += _compared("selections", name, ("front", kept), ("random, as many", every))
+    for name, own in by_name.items():
+        parts = {kind: part.filter(pl.col("chain") != "") for kind, part in by_kind(own, kinds).items()}
+        for other, one in combinations([kind for kind in kinds if parts[kind].height], 2):
+            found += _compared("kinds", name, (one, parts[one]), (other, parts[other]))
+    for other, one in combinations(cases, 2):
+        keys = ("utterance", "chain", "seed")
+        pair = [
+            (one, cases[one].join(cases[other], keys, "semi")),
+            (other, cases[other].join(cases[one], keys, "semi")),
+        ]
+        found += _compared("recognizers", "", *pair)
+    for name, own in cases.items():
+        kept = own.filter("kept")
+        if 0 < kept.height < own.height:
+            originals = by_name[name].filter(pl.col("chain") == "").drop("seed")
+            originals = originals.join(own.select("utterance", "seed").unique(), "utterance")
+            each = ["utterance", "seed"]
+            every = pl.concat([own, originals.select(own.columns)]).join(
+                kept.group_by(each).len("kept_"), each
+            )
+            every = every.with_columns(weight=pl.col("kept_") / pl.len().over(each))
+            found += _compared("selections", name, ("front", kept), ("random, as many", every))
     return found
 
 
 def _compared(
     family: str, recognizer: str, one: tuple[str, pl.DataFrame], other: tuple[str, pl.DataFrame]
 ) -> list[Comparison]:
-    rows, wer, runs = [], [], []
-    for after, (_, part) in enumerate((other, one)):
-        counts = _errors(_counts(part, "intended", "kept"))
-        weight = (
-            part["weight"] if "weight" in part.columns else pl.Series([1.0]).new_from_index(0, part.height)
-        )
-        rows.append(
-            part.select("utterance", "speaker", "seed").with_columns(
-                after=pl.lit(bool(after)), errors=counts["errors"] * weight, words=counts["words"] * weight
-            )
-        )
-    common = rows[0].select("utterance").unique().join(rows[1].select("utterance").unique(), "utterance")
-    for row in rows:
-        shared = row.join(common, "utterance", "semi")
-        words = float(shared["words"].sum())
-        wer.append(float(shared["errors"].sum()) / words if words else float("nan"))
-        by_seed = shared.group_by("seed").agg(rate=pl.col("errors").sum() / pl.col("words").sum())
-        runs.append(by_seed["rate"].to_numpy())
-    moved = paired_change(pl.concat(rows))
+    names = ("errors", "words")
+    parts = [
+        part.select("utterance", "speaker", "seed", *(pl.col(name) * pl.col("weight") for name in names))
+        for _, part in (one, other)
+    ]
+    first, second = (part.join(parts[1 - n], "utterance", "semi") for n, part in enumerate(parts))
+    moved = paired_change(
+        pl.concat([first.with_columns(after=pl.lit(True)), second.with_columns(after=pl.lit(False))])
+    )
     if moved is None:
         return []
-    count = min(len(runs[0]), len(runs[1]))
+    rate = pl.col("errors").sum() / pl.col("words").sum()
+    runs = [part.group_by("seed").agg(rate=rate)["rate"].to_numpy() for part in (first, second)]
+    count = min(map(len, runs))
     return [
         Comparison(
             family,
             recognizer,
             one[0],
             other[0],
-            wer[1],
-            wer[0],
+            float(first.select(rate).item()),
+            float(second.select(rate).item()),
             moved.werd,
             moved.low,
             moved.high,
@@ -281,7 +253,7 @@ def _compared(
             moved.speakers,
             moved.utterances,
             count,
-            mann_whitney(runs[1], runs[0]) if count >= 3 else None,
+            mann_whitney(*runs) if count >= 3 else None,
         )
     ]
 
@@ -369,14 +341,10 @@ def dose_response(
                 for (u, _), outcome in zip(asked, outcomes, strict=True)
                 if outcome.transcript is not None
             ]
-    names = ["recognizer", "rate", "utterance", "speaker", "said", "heard", "events"]
-    table = pl.DataFrame(rows, schema=names, orient="row")
-    if table.is_empty():
+    names = ["recognizer", "rate", "utterance", "speaker", "intended", "heard", "events"]
+    if not rows:
         return ()
-    counted = pl.concat([table, word_counts(table["said"], table["heard"])], how="horizontal").with_columns(
-        errors=pl.sum_horizontal("substitutions", "deletions", "insertions"),
-        words=pl.sum_horizontal("hits", "substitutions", "deletions"),
-    )
+    counted = scored(pl.DataFrame(rows, schema=names, orient="row"))
     points = _dose_points(counted, mixture, None, None)
     known = {r.utterance.id: r.utterance.attributes for r in recordings}
     for attribute in attributes:

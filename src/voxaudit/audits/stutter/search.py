@@ -36,8 +36,9 @@ from voxaudit.perturb.stutter.realistic import FILLER_WORDS
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.perturb.stutter.sounds import pitch_of
-from voxaudit.recognize import Recognizer, Transcript
+from voxaudit.recognize import Recognizer
 from voxaudit.run.session import Session
+from voxaudit.run.trial import Outcome
 from voxaudit.score.meaning import MINILM, Meaning
 from voxaudit.score.normalize import Normalizer, normalizer
 
@@ -184,8 +185,7 @@ def heard_alike(
     heard = session.hear([(r.utterance, CLEAN) for r in recordings])
     kept = []
     for number, recording in enumerate(recordings):
-        said = {_text(outcomes[number].transcript, normalize) for outcomes in heard.values()}
-        if said == {normalize(recording.text)}:
+        if set(_said(heard, number, normalize).values()) == {normalize(recording.text)}:
             kept.append(recording)
         else:
             skipped[recording.utterance.id] = "the recognizers do not all hear the original as its text"
@@ -199,6 +199,7 @@ class Found:
     """What a search found: all cases in the order they were made, and the transcripts of the originals.
 
     `rejected` counts, by check, the events that failed it and were drawn anew; `drawn` is how many there were in all.
+    `placed` says whether words were looked for.
     """
 
     cases: tuple[Case, ...]
@@ -206,6 +207,7 @@ class Found:
     skipped: Mapping[str, str]
     rejected: Mapping[str, int] = field(default_factory=dict)
     drawn: int = 0
+    placed: bool = True
 
 
 def speakers_fillers(recordings: Sequence[Recording]) -> list[Clip]:
@@ -257,7 +259,7 @@ def search(
     originals: dict[str, dict[str, str | None]] = {}
     usable = []
     for number, recording in enumerate(recordings):
-        said = {name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()}
+        said = _said(heard, number, normalize)
         id_ = recording.utterance.id
         originals[id_] = said
         own = clips_for(recording, clips)
@@ -276,25 +278,14 @@ def search(
     cases: list[Case] = []
     for seed in settings.seeds:
         pools = [
-            _Pool(
-                recording,
-                kinds,
-                said,
-                normalize(recording.text),
-                meaning,
-                own,
-                settings,
-                seed,
-                place,
-                counter,
-            )
-            for recording, kinds, said, own in usable
+            _Pool(*about, normalize(about[0].text), meaning, settings, seed, place, counter)
+            for about in usable
         ]
         made = _one_search(pools, session, settings, seed, normalize, progress)
         kept = {(pool.recording.utterance.id, one.chain) for pool in pools for one in pool.seeds}
         cases += [replace(case, kept=(case.utterance, case.chain) in kept) for case in made]
     drawn = counter.pop("drawn", 0)
-    return Found(tuple(cases), originals, skipped, dict(counter), drawn)
+    return Found(tuple(cases), originals, skipped, dict(counter), drawn, place is not None)
 
 
 def _one_search(
@@ -322,10 +313,7 @@ def _one_search(
                 made.append((pool, parent, kind, drawn, generator))
         answers = session.hear([(pool.recording.utterance, drawn.chain) for pool, _, _, drawn, _ in made])
         for number, (pool, parent, kind, drawn, generator) in enumerate(made):
-            texts = {
-                name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
-            }
-            cases.append(pool.case(drawn, parent.chain, kind, texts))
+            cases.append(pool.case(drawn, parent.chain, kind, _said(answers, number, normalize)))
             pool.update(cases[-1], generator)
         if progress is not None:
             progress(len(pools))
@@ -345,19 +333,14 @@ def replay(
     by_id = {recording.utterance.id: recording for recording in recordings}
     heard = session.hear([(recording.utterance, CLEAN) for recording in recordings])
     originals = {
-        recording.utterance.id: {
-            name: _text(outcomes[number].transcript, normalize) for name, outcomes in heard.items()
-        }
-        for number, recording in enumerate(recordings)
+        recording.utterance.id: _said(heard, number, normalize) for number, recording in enumerate(recordings)
     }
     found: list[Case] = []
     for part in cases.iter_slices(200):
         rows = list(part.iter_rows(named=True))
         answers = session.hear([(by_id[row["utterance"]].utterance, row["chain"]) for row in rows])
         for number, row in enumerate(rows):
-            texts = {
-                name: _text(outcomes[number].transcript, normalize) for name, outcomes in answers.items()
-            }
+            texts = _said(answers, number, normalize)
             recording = by_id[row["utterance"]]
             intended = normalize(recording.text)
             found.append(_case(recording, intended, originals[row["utterance"]], meaning, row, texts))
@@ -447,40 +430,36 @@ class _Drawn:
     loss: float = 0.0
 
 
+@dataclass
 class _Pool:
-    """The seeds of one recording."""
+    """The seeds of one recording; `own` are fillers for it."""
 
-    def __init__(
-        self,
-        recording: Recording,
-        kinds: Sequence[str],
-        original: Mapping[str, str | None],
-        intended: str,
-        meaning: Meaning,
-        clips: Sequence[Clip],
-        settings: Settings,
-        seed: int,
-        place: PlaceCheck | None,
-        counter: Counter[str],
-    ) -> None:
-        self.recording, self.kinds = recording, kinds
-        self._audio = recording.audio()
-        self._original, self._intended, self._meaning = original, intended, meaning
-        self._clips, self._settings, self._seed = clips, settings, seed
-        self._place, self._counter = place, counter
+    recording: Recording
+    kinds: Sequence[str]
+    original: Mapping[str, str | None]
+    own: Sequence[Clip]
+    intended: str
+    meaning: Meaning
+    settings: Settings
+    seed: int
+    place: PlaceCheck | None
+    counter: Counter[str]
+
+    def __post_init__(self) -> None:
+        self._audio = self.recording.audio()
         self._step = own_step(self._audio.samples)
-        synthetic = any(clip.speaker is None for clip in clips)
+        synthetic = any(clip.speaker is None for clip in self.own)
         self._pitch = pitch_of(self._audio.samples, self._audio.rate) if synthetic else None
         self._losses = {"": 0.0}
         self._normalize = normalizer(NORMALIZER)
-        self.root = self.case(_Drawn("", intended, 0.0), "", "", original)
+        self.root = self.case(_Drawn("", self.intended, 0.0), "", "", self.original)
         self.seeds = [self.root]
         self._all = [self.root]
 
     def draw(self, parent: Case, kind: str, generator: np.random.Generator) -> _Drawn | None:
         """Return the parent with one more event of a kind; None where none that passes the checks is found."""
         before = Chain.parse(parent.chain)
-        realistic = self._settings.mode == "realistic"
+        realistic = self.settings.mode == "realistic"
         taken = [operation.target for operation in before.operations] if realistic else []
         same = int(generator.integers(1 << 31))
         for _ in range(TRIES if realistic else 1):
@@ -491,9 +470,9 @@ class _Pool:
                     kind,
                     self.recording.timings,
                     generator,
-                    self._settings.severity,
-                    mode=self._settings.mode,
-                    clips=self._clips,
+                    self.settings.severity,
+                    mode=self.settings.mode,
+                    clips=self.own,
                     avoid=taken,
                     pitch=self._pitch,
                     lengths=lengths,
@@ -513,20 +492,20 @@ class _Pool:
         samples, rate, timings = self._audio.samples, self._audio.rate, self.recording.timings
         edits: list[Edit] = []
         for one in chain.operations[:-1]:
-            edits.append(one.edit(samples, rate, timings, self._clips))
+            edits.append(one.edit(samples, rate, timings, self.own))
             samples, timings = edits[-1].apply(samples), edits[-1].timings
-        last = operation.edit(samples, rate, timings, self._clips)
+        last = operation.edit(samples, rate, timings, self.own)
         edits.append(last)
-        if self._settings.mode == "realistic":
-            self._counter["drawn"] += 1
+        if self.settings.mode == "realistic":
+            self.counter["drawn"] += 1
             failed = sound_checks(samples, rate, last, self._step)
-            if not failed and self._place is not None:
+            if not failed and self.place is not None:
                 after = Audio(last.apply(samples), rate)
-                there, lost = self._place(Audio(samples, rate), timings, after, last.timings, operation)
+                there, lost = self.place(Audio(samples, rate), timings, after, last.timings, operation)
                 loss += lost
                 failed = [] if there else ["place"]
             if failed:
-                self._counter.update(failed)
+                self.counter.update(failed)
                 return None
         words = len(self.recording.timings.intended)
         surface = self._normalize(last.timings.surface)
@@ -537,7 +516,7 @@ class _Pool:
         if any(one.chain == case.chain for one in self._all):
             return
         self._all.append(case)
-        selection, mode = self._settings.selection, self._settings.mode
+        selection, mode = self.settings.selection, self.settings.mode
         if selection == "random":
             self.seeds = self._all
             return
@@ -552,9 +531,13 @@ class _Pool:
     def case(self, drawn: _Drawn, parent: str, kind: str, texts: Mapping[str, str | None]) -> Case:
         """Return the case with its aims and how much each recognizer still says the same."""
         about = {"chain": drawn.chain, "parent": parent, "kind": kind, "surface": drawn.surface}
-        row = {**about, "r": drawn.r, "seed": self._seed}
-        return _case(self.recording, self._intended, self._original, self._meaning, row, texts)
+        row = {**about, "r": drawn.r, "seed": self.seed}
+        return _case(self.recording, self.intended, self.original, self.meaning, row, texts)
 
 
-def _text(transcript: Transcript | None, normalize: Normalizer) -> str | None:
-    return None if transcript is None else normalize(transcript.text)
+def _said(
+    heard: Mapping[str, Sequence[Outcome]], number: int, normalize: Normalizer
+) -> dict[str, str | None]:
+    """Return what each recognizer said of one of the recordings it heard, made alike; None where it failed."""
+    answers = {name: outcomes[number].transcript for name, outcomes in heard.items()}
+    return {name: None if one is None else normalize(one.text) for name, one in answers.items()}

@@ -72,6 +72,8 @@ class Operation(ABC):
     """
 
     kind: ClassVar[str]
+    at: ClassVar[str] = "word"
+    """The field with the intended word that is affected; for what goes between words, the one that follows."""
     mode: ClassVar[str] = "aster"
     version: ClassVar[int] = 1
 
@@ -81,9 +83,9 @@ class Operation(ABC):
         return cls.kind if cls.mode == "aster" else f"{cls.mode}.{cls.kind}"
 
     @property
-    @abstractmethod
     def target(self) -> int:
-        """The intended word that is affected; for what goes between words, the one that follows."""
+        """The intended word that is affected, or that follows."""
+        return int(getattr(self, self.at))
 
     @abstractmethod
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
@@ -126,3 +128,17 @@ def find_syllable(timings: Timings, word: int, syllable: int, kind: str) -> tupl
     at = word_position(timings, word, kind)
     part = syllable_position(timings.words[at], syllable, kind)
     return at, part, timings.words[at].syllables[part]
+
+
+def find_clip(clips: Sequence[Clip], key: str) -> Clip:
+    """Return the filler clip that a chain writes as `key`."""
+    found = next((clip for clip in clips if clip.key == key), None)
+    if found is None:
+        raise StutterError(f"interjection: the filler clip '{key}' was not given")
+    return found
+
+
+def check_clip(key: str) -> None:
+    """Raise one line where a chain could not be read back with this clip in it."""
+    if any(mark in key for mark in ",;="):
+        raise StutterError("interjection: the text of a filler clip must not have , ; or = in it")

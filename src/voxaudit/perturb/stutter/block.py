@@ -32,11 +32,6 @@ class Block(Operation):
         if not 1 <= self.ms <= 10_000:
             raise StutterError(f"block: ms must be from 1 to 10000, not {self.ms:g}")
 
-    @property
-    def target(self) -> int:
-        """The word that is stopped in."""
-        return self.word
-
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the silence and where it goes: `round(ms * rate / 1000)` samples."""
         _, _, syllable = find_syllable(timings, self.word, self.syllable, self.kind)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -205,34 +205,28 @@ def realism(edits: Sequence[Edit], words: int, loss: float = 0.0) -> float:
     return total / len(edits) + dose + loss / SCORE_SCALE
 
 
-def describe_event(kind: str, edit: Edit) -> str:
+def describe_event(kind: str, measures: Iterable[tuple[str, float]]) -> str:
     """Return what an event is and how it compares with real ones, for a page that plays it.
 
-    >>> edit = Edit(0, 0, np.zeros(1, np.float32), Timings((), 0.0), (("block", 1.24),))
-    >>> describe_event("block", edit)
+    >>> describe_event("block", [("block", 1.24)])
     'block, 1.24 s: longer than 75 % of real ones'
     """
-    said = kind.replace("_", " ")
-    lengths = [(name, value) for name, value in edit.measures if name in _LENGTHS_OF.get(kind, ())]
-    iterations = [(name, value) for name, value in edit.measures if name in measured.ITERATIONS]
-    if iterations:
-        name, value = iterations[0]
-        share = measured.ITERATIONS[name].below(value - 1)
-        often = (
-            f"{value:.0f} times, more than {100 * share:.0f} % of real ones"
-            if value > 1
-            else "once, as most are"
-        )
-        said += f", repeated {often}"
-    if not lengths:
+    said, measures = kind.replace("_", " "), list(measures)
+    # Names with a bar are gaps and iterations.
+    value, name = max([(n, name) for name, n in measures if "_" not in name], default=(0.0, ""))
+    for counted, times in measures:
+        if counted in measured.ITERATIONS:
+            share = measured.ITERATIONS[counted].below(times - 1)
+            more = f"{times:.0f} times, more than {100 * share:.0f} % of real ones"
+            said += f", repeated {more if times > 1 else 'once, as most are'}"
+    if not name:
         return said
-    name, value = max(lengths, key=lambda one: one[1])
     return (
         f"{said}, {value:.2f} s: longer than {100 * measured.LENGTHS[name].under(value):.0f} % of real ones"
     )
 
 
-def describe_chain(operations: Sequence[Operation]) -> str:
+def describe_chain(operations: Iterable[Operation]) -> str:
     """Return what was put into a recording, from the operations alone: for a table that plays nothing.
 
     >>> from voxaudit.perturb.stutter.realistic import OnsetBlock
@@ -241,27 +235,22 @@ def describe_chain(operations: Sequence[Operation]) -> str:
     """
     said = []
     for operation in operations:
-        kind = operation.kind
-        seconds = getattr(operation, "ms", 0.0) / 1000
-        names = _LENGTHS_OF.get(kind, ())
-        name = (
-            names[-1]
-            if kind == "interjection" and not str(getattr(operation, "clip", "")).startswith("um")
-            else ""
-        )
-        measures: tuple[tuple[str, float], ...] = ((name or names[0], seconds),) if seconds and names else ()
-        copies = getattr(operation, "copies", 0)
-        if copies and kind.endswith("_repetition"):
-            measures += (
-                (f"{'fragment' if kind == 'sound_repetition' else 'word'}_iterations", float(copies)),
-            )
-        said.append(describe_event(kind, Edit(0, 0, np.zeros(0, np.float32), Timings((), 0.0), measures)))
+        length, iterations = _MEASURED[operation.kind]
+        if length == "um" and not str(getattr(operation, "clip", "")).startswith("um"):
+            length = "uh"
+        found = {
+            length: getattr(operation, "ms", 0.0) / 1000,
+            iterations: float(getattr(operation, "copies", 0)),
+        }
+        said.append(describe_event(operation.kind, [(name, n) for name, n in found.items() if name and n]))
     return "; ".join(said)
 
 
-_LENGTHS_OF = {
-    "block": ("block",),
-    "prolongation": ("prolongation",),
-    "sound_repetition": ("fragment",),
-    "interjection": ("um", "uh"),
+_MEASURED = {
+    "block": ("block", ""),
+    "prolongation": ("prolongation", ""),
+    "sound_repetition": ("fragment", "fragment_iterations"),
+    "word_repetition": ("", "word_iterations"),
+    "interjection": ("um", ""),
 }
+"""The length and the number of iterations that an operation of a kind says."""

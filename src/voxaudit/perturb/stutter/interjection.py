@@ -11,7 +11,16 @@ import numpy as np
 from voxaudit.align import Syllable, Timings, Word
 from voxaudit.align.timings import placed_syllable
 from voxaudit.audio import Samples, resample
-from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError, find_syllable, word_position
+from voxaudit.perturb.stutter.base import (
+    Clip,
+    Edit,
+    Operation,
+    StutterError,
+    check_clip,
+    find_clip,
+    find_syllable,
+    word_position,
+)
 from voxaudit.perturb.stutter.splice import cut_near, repeated, spliced
 
 FILLER_WORDS = frozenset({"uh", "um", "er", "erm", "em", "eh", "ah", "oh", "mm", "hm", "huh"})
@@ -42,6 +51,7 @@ class Interjection(Operation):
     """
 
     kind: ClassVar[str] = "interjection"
+    at: ClassVar[str] = "before"
 
     before: int
     word: int = -1
@@ -52,15 +62,9 @@ class Interjection(Operation):
     def __post_init__(self) -> None:
         if not 1 <= self.copies <= 20:
             raise StutterError(f"interjection: copies must be from 1 to 20, not {self.copies}")
-        if any(mark in self.clip for mark in ",;="):
-            raise StutterError("interjection: the text of a filler clip must not have , ; or = in it")
+        check_clip(self.clip)
         if self.word < 0 and not self.clip:
             raise StutterError(NO_FILLER)
-
-    @property
-    def target(self) -> int:
-        """The word before which the filler goes."""
-        return self.before
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the fillers, put in between two words: `copies` times the filler's length."""
@@ -91,9 +95,7 @@ class Interjection(Operation):
         self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip]
     ) -> tuple[str, Samples, Syllable]:
         if self.clip:
-            clip = next((clip for clip in clips if clip.key == self.clip), None)
-            if clip is None:
-                raise StutterError(f"interjection: the filler clip '{self.clip}' was not given")
+            clip = find_clip(clips, self.clip)
             sound = as_loud(resample(clip.audio, rate).samples, samples, rate, timings)
             sound = spliced(np.zeros(0, dtype=np.float32), 0, sound, rate)  # fades in from and out to silence
             length = len(sound) / rate

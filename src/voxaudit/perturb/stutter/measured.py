@@ -39,11 +39,14 @@ class Quantiles:
         if level < LEVELS[0]:
             found = values[0] * level / LEVELS[0]
         elif level > LEVELS[-1]:  # the tail falls as it does from the 75 % quantile to the 95 % one
-            slope = (values[-1] - values[LEVELS.index(0.75)]) / math.log(5)
-            found = values[-1] + slope * math.log((1 - LEVELS[-1]) / max(1 - level, 1e-6))
+            found = values[-1] + self._slope * math.log((1 - LEVELS[-1]) / max(1 - level, 1e-6))
         else:
             found = float(np.interp(level, LEVELS, values))
         return min(max(found, self.least), self.most)
+
+    @property
+    def _slope(self) -> float:
+        return (self.values[-1] - self.values[LEVELS.index(0.75)]) / math.log(5)
 
     def below(self, length: float) -> float:
         """Return the share of real ones that are at most this long.
@@ -55,8 +58,7 @@ class Quantiles:
         if length < values[0]:
             return LEVELS[0] * max(length, 0.0) / values[0] if values[0] > 0 else 0.0
         if length >= values[-1]:
-            slope = (values[-1] - values[LEVELS.index(0.75)]) / math.log(5)
-            return 1 - (1 - LEVELS[-1]) * math.exp(-(length - values[-1]) / slope)
+            return 1 - (1 - LEVELS[-1]) * math.exp(-(length - values[-1]) / self._slope)
         last = bisect_right(values, length) - 1  # of levels with the same value (gaps of 0), the highest
         span = values[last + 1] - values[last]
         return LEVELS[last] + (LEVELS[last + 1] - LEVELS[last]) * (length - values[last]) / span

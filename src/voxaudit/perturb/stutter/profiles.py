@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -94,31 +94,34 @@ def draw_event(
     number = numbers[int(generator.choice(len(numbers), p=shares / shares.sum()))]
     target = timings.words[timings.intended[number]]
 
-    def length(name: str, least: float = 0.0) -> float:
+    def ms(name: str, least: float = 0.0) -> float:
         level = float(drawn.random())
         if severity is not None:
             level = (severity - 1 + level) / 4
-        return max(measured.LENGTHS[name].at(level), least)
+        return float(round(1000 * max(measured.LENGTHS[name].at(level), least)))
 
     def gaps(name: str, count: int) -> str:
         return written_gaps([measured.LENGTHS[name].draw(drawn) for _ in range(count)])
 
-    def ms(name: str, least: float = 0.0) -> float:
-        return float(round(1000 * length(name, least)))
-
     seed = int(generator.integers(_SEEDS))
+    found = onset_of(target)
     if kind == "block":
-        found = onset_of(target)
         inside = generator.random() < measured.BLOCK_INSIDE and found is not None and len(found.phones) > 1
         tense = generator.random() < measured.STRONG_TENSION
         loud = round(float(generator.uniform(2, 4)), 1) if tense else 0.0
         return OnsetBlock(number, ms("block"), int(inside), loud, seed)
     if kind == "prolongation":
-        found = onset_of(target)
         own = 0.0 if found is None else found.first.end - found.first.start
         return HeldOnset(number, ms("prolongation", own + 0.06), seed)
-    if kind == "sound_repetition":
-        return _sound_repetition(number, target, ms("fragment"), gaps, generator, drawn, seed, severity)
+    if kind == "sound_repetition" and found is not None:
+        cluster, plosive = len(found.consonants), manner(found.first.name) == "plosive"
+        length, copies = ms("fragment"), _iterations("fragment_iterations", drawn, severity)
+        consonants = cluster if cluster > 1 and generator.random() < 0.5 else 1
+        share = measured.FRAGMENT_WITH_VOWEL["plosive" if plosive else "other"]
+        vowel = float(round(generator.uniform(40, 80))) if generator.random() < share else 0.0
+        whole = consonants == max(cluster, 1)
+        around = gaps("fragment_gap", copies)
+        return OnsetRepetition(number, length, copies, around, consonants, vowel if whole else 0.0, seed)
     if kind == "word_repetition":
         copies = _iterations("word_iterations", drawn, severity)
         ratio = min(max(float(np.exp(generator.normal(*measured.FIRST_COPY))), 0.7), 2.2)
@@ -126,37 +129,13 @@ def draw_event(
     wanted = "um" if generator.random() < measured.UM_SHARE else "uh"
     fitting = [clip for clip in clips if clip.text == wanted] or list(clips)
     clip = fitting[int(generator.integers(len(fitting)))]
-    around = gaps("gap_before_filler", 1), gaps("gap_after_filler", 1)
+    around = f"{gaps('gap_before_filler', 1)}+{gaps('gap_after_filler', 1)}"
     name = "um" if clip.text.endswith("m") else "uh"
     scale, synthetic = 1.0, int(clip.speaker is None)
     own_pitch = pitch_of(clip.audio.samples, clip.audio.rate) if synthetic and pitch else None
     if own_pitch and pitch:
         scale = round(min(max(pitch / own_pitch, 0.5), 2.0), 3)
-    return SaidFiller(number, clip.key, ms(name), "+".join(around), scale, synthetic, seed)
-
-
-def _sound_repetition(
-    number: int,
-    target: Word,
-    ms: float,
-    gaps: Callable[[str, int], str],
-    generator: np.random.Generator,
-    drawn: np.random.Generator,
-    seed: int,
-    severity: int | None,
-) -> Operation:
-    found = onset_of(target)
-    if found is None:
-        raise StutterError(nowhere("sound_repetition"))
-    copies = _iterations("fragment_iterations", drawn, severity)
-    cluster = len(found.consonants)
-    consonants = cluster if cluster > 1 and generator.random() < 0.5 else 1
-    share = measured.FRAGMENT_WITH_VOWEL["plosive" if manner(found.first.name) == "plosive" else "other"]
-    vowel = float(round(generator.uniform(40, 80))) if generator.random() < share else 0.0
-    whole = consonants == max(cluster, 1)
-    return OnsetRepetition(
-        number, ms, copies, gaps("fragment_gap", copies), consonants, vowel if whole else 0.0, seed
-    )
+    return SaidFiller(number, clip.key, ms(name), around, scale, synthetic, seed)
 
 
 def _iterations(name: str, generator: np.random.Generator, severity: int | None) -> int:

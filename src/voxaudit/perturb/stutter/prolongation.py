@@ -38,11 +38,6 @@ class Prolongation(Operation):
         if not 1 < self.factor <= 20:
             raise StutterError(f"prolongation: factor must be above 1 and at most 20, not {self.factor:g}")
 
-    @property
-    def target(self) -> int:
-        """The word that is prolonged."""
-        return self.word
-
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the stretched part: `round((factor - 1) * syllable)` samples longer."""
         _, _, syllable = find_syllable(timings, self.word, self.syllable, self.kind)

@@ -16,7 +16,16 @@ from voxaudit.align import Phone, Syllable, Timings, Word
 from voxaudit.align.syllables import manner
 from voxaudit.align.timings import placed_word
 from voxaudit.audio import Samples, resample
-from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError, word_position
+from voxaudit.perturb.stutter.base import (
+    Clip,
+    Edit,
+    Operation,
+    StutterError,
+    check_clip,
+    find_clip,
+    word_position,
+)
+from voxaudit.perturb.stutter.interjection import as_loud
 from voxaudit.perturb.stutter.prolongation import stretched
 from voxaudit.perturb.stutter.sounds import Floats, held, laid, release, room_tone, shifted
 from voxaudit.perturb.stutter.splice import cut_near, spliced
@@ -130,11 +139,6 @@ class OnsetBlock(Operation):
         if not 0 <= self.release <= 12:
             raise StutterError(f"block: release must be from 0 to 12 dB, not {self.release:g}")
 
-    @property
-    def target(self) -> int:
-        """The word that is stopped in."""
-        return self.word
-
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the room tone and where it goes: `round(ms * rate / 1000)` samples."""
         word = timings.words[word_position(timings, self.word, self.kind)]
@@ -168,6 +172,7 @@ class HeldOnset(Operation):
 
     kind: ClassVar[str] = "prolongation"
     mode: ClassVar[str] = MODE
+    version: ClassVar[int] = 2
 
     word: int
     ms: float = 550.0
@@ -175,11 +180,6 @@ class HeldOnset(Operation):
 
     def __post_init__(self) -> None:
         _checked(self.kind, self.ms, 1, "")
-
-    @property
-    def target(self) -> int:
-        """The word that is prolonged."""
-        return self.word
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the held sound; it lasts `ms` to within one period of the voice."""
@@ -215,6 +215,7 @@ class OnsetRepetition(Operation):
 
     kind: ClassVar[str] = "sound_repetition"
     mode: ClassVar[str] = MODE
+    version: ClassVar[int] = 2
 
     word: int
     ms: float = 260.0
@@ -226,11 +227,6 @@ class OnsetRepetition(Operation):
 
     def __post_init__(self) -> None:
         _checked(self.kind, self.ms, self.copies, self.gaps)
-
-    @property
-    def target(self) -> int:
-        """The word whose sound is repeated."""
-        return self.word
 
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the copies and the gaps between them, put in before the word."""
@@ -245,17 +241,12 @@ class OnsetRepetition(Operation):
         gaps = gaps_of(self.gaps) or [0.0] * self.copies
         lengths = [round(self.ms / 1000 * generator.uniform(0.8, 1.15) * rate) for _ in gaps]
         sounds = [self._fragment(samples, rate, found, length, generator) for length in lengths]
-        starts, spans, end = [], [], 0
-        stop = manner(found.first.name) == "plosive"
-        for length, gap, sound in zip(lengths, gaps, sounds, strict=True):
-            closure = max(0, length - len(sound)) if stop else 0  # on room tone
-            starts.append(end + closure)
-            spans.append((end, starts[-1] + len(sound)))
-            end = spans[-1][1] + round(gap * rate)
-        bed = laid(samples, rate, end, zip(starts, sounds, strict=True), generator)
+        stop = manner(found.first.name) == "plosive"  # its closure is room tone
+        before = [max(0, one - len(sound)) * stop for one, sound in zip(lengths, sounds, strict=True)]
         cut = cut_near(samples, rate, word.start)
-        row = spliced(samples, cut, bed.astype(np.float32), rate)
-        after = timings.opened(word.start, cut / rate, end / rate)
+        row, copies = _row(samples, rate, cut, sounds, gaps, before, generator)
+        spans = [(a - lead, b) for (a, b), lead in zip(copies, before, strict=True)]
+        after = timings.opened(word.start, cut / rate, len(row) / rate)
         text = fragment_text(word, found, self.consonants, self.vowel > 0)
         said = tuple(Syllable(text, (cut + a) / rate, (cut + b) / rate, (), self.kind) for a, b in spans)
         moved = after.words[at]
@@ -263,7 +254,6 @@ class OnsetRepetition(Operation):
         measures = [("fragment_iterations", float(self.copies))]
         measures += [("fragment", (b - a) / rate) for a, b in spans]
         measures += [("fragment_gap", gap) for gap in gaps]
-        copies = tuple((a, a + len(sound)) for a, sound in zip(starts, sounds, strict=True))
         return Edit(cut, cut, row, after.with_word(at, moved), tuple(measures), "sound", copies)
 
     def _fragment(
@@ -293,6 +283,28 @@ class OnsetRepetition(Operation):
         room = round(0.03 * rate) if stop else 0
         sound = sound[: max(length - room, round(0.02 * rate))]
         return sound * 10 ** (float(generator.uniform(-2, 2)) / 20)
+
+
+def _row(
+    samples: Samples,
+    rate: int,
+    cut: int,
+    sounds: Sequence[Floats],
+    gaps: Sequence[float],
+    before: Sequence[int],
+    generator: np.random.Generator,
+) -> tuple[Samples, tuple[tuple[int, int], ...]]:
+    """Return copies in a row on room tone, made to fit at a cut, and where each is.
+
+    Each has samples of room tone `before` it and a gap (seconds) behind it.
+    """
+    spans, end = [], 0
+    for sound, gap, lead in zip(sounds, gaps, before, strict=True):
+        spans.append((end + lead, end + lead + len(sound)))
+        end = spans[-1][1] + round(gap * rate)
+    starts = [start for start, _ in spans]
+    bed = laid(samples, rate, end, zip(starts, sounds, strict=True), generator)
+    return spliced(samples, cut, np.clip(bed, -1, 1).astype(np.float32), rate), tuple(spans)
 
 
 def fragment_text(word: Word, found: Onset, consonants: int, vowel: bool) -> str:
@@ -333,11 +345,6 @@ class WordSaidAgain(Operation):
         if not 0.5 <= self.ratio <= 4:
             raise StutterError(f"word_repetition: ratio must be from 0.5 to 4, not {self.ratio:g}")
 
-    @property
-    def target(self) -> int:
-        """The word that is repeated."""
-        return self.word
-
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the copies and the gaps between them, put in before the word."""
         at = word_position(timings, self.word, self.kind)
@@ -356,28 +363,22 @@ class WordSaidAgain(Operation):
             sound = stretched(samples, begin, last, more, rate).astype(np.float64)
             sound = shifted(sound, float(generator.uniform(0.97, 1.03)))
             sounds.append(sound * 10 ** (float(generator.uniform(-2, 2)) / 20))
-        starts, end = [], 0
-        for sound, gap in zip(sounds, gaps, strict=True):
-            starts.append(end)
-            end += len(sound) + round(gap * rate)
-        bed = laid(samples, rate, end, zip(starts, sounds, strict=True), generator)
         cut = cut_near(samples, rate, word.start)
-        row = spliced(samples, cut, np.clip(bed, -1, 1).astype(np.float32), rate)
-        after = timings.opened(word.start, cut / rate, end / rate)
+        row, copies = _row(samples, rate, cut, sounds, gaps, [0] * len(gaps), generator)
+        after = timings.opened(word.start, cut / rate, len(row) / rate)
         plain = replace(word, event=self.kind, syllables=tuple(s for s in word.syllables if not s.event))
         span = max(word.end - own, 1e-6)
 
-        def copy(start: int, length: int) -> Word:
-            low, scale = (cut + start) / rate, length / rate / span
+        def copy(start: int, stop: int) -> Word:
+            low, scale = (cut + start) / rate, (stop - start) / rate / span
 
             def place(a: float, b: float) -> tuple[float, float]:
                 return low + max(a - own, 0.0) * scale, low + max(min(b - own, span), 0.0) * scale
 
             return placed_word(plain, place)
 
-        said = tuple(copy(start, len(sound)) for start, sound in zip(starts, sounds, strict=True))
+        said = tuple(copy(*span) for span in copies)
         measures = (("word_iterations", float(self.copies)), *(("word_gap", gap) for gap in gaps))
-        copies = tuple((a, a + len(sound)) for a, sound in zip(starts, sounds, strict=True))
         return Edit(cut, cut, row, after.with_words(at, said), measures, "sound", copies)
 
 
@@ -390,6 +391,7 @@ class SaidFiller(Operation):
     """
 
     kind: ClassVar[str] = "interjection"
+    at: ClassVar[str] = "before"
     mode: ClassVar[str] = MODE
 
     before: int
@@ -402,25 +404,15 @@ class SaidFiller(Operation):
 
     def __post_init__(self) -> None:
         _checked(self.kind, self.ms, 2, self.gaps)
-        if any(mark in self.clip for mark in ",;="):
-            raise StutterError("interjection: the text of a filler clip must not have , ; or = in it")
+        check_clip(self.clip)
         if not 0.4 <= self.pitch <= 2.5:
             raise StutterError(f"interjection: pitch must be from 0.4 to 2.5, not {self.pitch:g}")
 
-    @property
-    def target(self) -> int:
-        """The word before which the filler goes."""
-        return self.before
-
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the filler and the gaps around it, put in between two words."""
-        from voxaudit.perturb.stutter.interjection import as_loud
-
         at = word_position(timings, self.before, self.kind)
         boundary = timings.words[at].start
-        clip = next((clip for clip in clips if clip.key == self.clip), None)
-        if clip is None:
-            raise StutterError(f"interjection: the filler clip '{self.clip}' was not given")
+        clip = find_clip(clips, self.clip)
         sound = _trimmed(resample(clip.audio, rate).samples, rate)
         sound = as_loud(
             shifted(sound.astype(np.float64), self.pitch).astype(np.float32), samples, rate, timings

@@ -12,12 +12,15 @@ import polars as pl
 from voxaudit.align import Timings
 from voxaudit.audio import Audio, read, write
 from voxaudit.corpus import Utterance
-from voxaudit.perturb.stutter.base import Clip, Edit
+from voxaudit.perturb.stutter.base import Clip
 from voxaudit.perturb.stutter.chain import Chain
+from voxaudit.perturb.stutter.checks import describe_event
 from voxaudit.tables import read_table, require_columns, write_atomically
 
 RECORDINGS = "recordings.parquet"
 FILLERS = "fillers"
+Marks = tuple[tuple[float, float, str], ...]
+"""Where a recording was edited: first and last second, and what that is beside real events."""
 _COLUMNS = ("id", "audio", "speaker", "text", "start", "duration", "timings")
 
 
@@ -46,14 +49,25 @@ class Replay:
         """Return the recording as it is."""
         return self.recordings[utterance].audio()
 
-    def stuttered(self, utterance: str, chain: str) -> tuple[Audio, list[Edit]]:
-        """Return the recording after a chain, the same bits as the recognizers heard, and each operation's edit."""
+    def stuttered(self, utterance: str, chain: str) -> tuple[Audio, Marks]:
+        """Return the recording after a chain, the same bits as the recognizers heard, and where it was edited."""
         audio, timings = self.original(utterance), self.recordings[utterance].timings
-        edits = Chain.parse(chain).edits(audio.samples, audio.rate, timings, self.clips)
-        samples = audio.samples
-        for edit in edits:
+        done = Chain.parse(chain)
+        samples, spans = audio.samples, list[tuple[int, int, str]]()
+        edits = done.edits(samples, audio.rate, timings, self.clips)
+        for edit, operation in zip(edits, done.operations, strict=True):
             samples = edit.apply(samples)
-        return Audio(samples, audio.rate), edits
+            # An edit moves the places of those before it that lie behind it.
+            spans = [
+                (a + edit.growth, b + edit.growth, what) if a >= edit.stop else (a, b, what)
+                for a, b, what in spans
+            ]
+            spans.append(
+                (edit.start, edit.start + len(edit.samples), describe_event(operation.kind, edit.measures))
+            )
+        return Audio(samples, audio.rate), tuple(
+            (a / audio.rate, b / audio.rate, what) for a, b, what in sorted(spans)
+        )
 
 
 def write_recordings(folder: Path, recordings: Sequence[Recording], clips: Sequence[Clip]) -> None:

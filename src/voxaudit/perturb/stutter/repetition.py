@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from voxaudit.align import Timings
+from voxaudit.align import Syllable, Timings, Word
 from voxaudit.align.timings import Place, placed_syllable, placed_word
 from voxaudit.audio import Samples
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError, find_syllable, word_position
 from voxaudit.perturb.stutter.splice import cut_near, repeated, spliced
-
-
-def _check(kind: str, copies: int) -> None:
-    if not 1 <= copies <= 20:
-        raise StutterError(f"{kind}: copies must be from 1 to 20, not {copies}")
 
 
 @dataclass(frozen=True)
@@ -31,25 +26,18 @@ class SoundRepetition(Operation):
     def __post_init__(self) -> None:
         _check(self.kind, self.copies)
 
-    @property
-    def target(self) -> int:
-        """The word whose sound is repeated."""
-        return self.word
-
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the copies, put in before the syllable: `copies` times its length between the cuts."""
         at, part, syllable = find_syllable(timings, self.word, self.syllable, self.kind)
-        start, unit = _unit(samples, rate, syllable.start, syllable.end, self.kind)
-        row = spliced(samples, start, repeated(samples, start, start + unit, self.copies, rate), rate)
-        after = timings.opened(syllable.start, start / rate, len(row) / rate)
+        row = _Row.of(samples, rate, syllable, self.copies, self.kind)
+        after = timings.opened(syllable.start, row.start / rate, len(row.samples) / rate)
         word = after.words[at]
         said = replace(word.syllables[part], event=self.kind)
-        copies = tuple(placed_syllable(said, place) for place in _places(start, unit, self.copies, rate))
+        copies = tuple(placed_syllable(said, place) for place in row.places(rate))
         syllables = word.syllables[:part] + copies + word.syllables[part:]
         word = replace(word, start=min(word.start, copies[0].start), syllables=syllables)
-        place = "later" if self.syllable else "sound"
-        measures, spans = _measures("fragment", unit, self.copies, rate)
-        return Edit(start, start, row, after.with_word(at, word), measures, place, spans)
+        lengths = (("fragment", row.unit / rate),) * self.copies
+        return row.edit("fragment", after.with_word(at, word), lengths, "later" if self.syllable else "sound")
 
 
 @dataclass(frozen=True)
@@ -64,51 +52,59 @@ class WordRepetition(Operation):
     def __post_init__(self) -> None:
         _check(self.kind, self.copies)
 
-    @property
-    def target(self) -> int:
-        """The word that is repeated."""
-        return self.word
-
     def edit(self, samples: Samples, rate: int, timings: Timings, clips: Sequence[Clip] = ()) -> Edit:
         """Return the copies, put in before the word: `copies` times its length between the cuts."""
         at = word_position(timings, self.word, self.kind)
         word = timings.words[at]
-        start, unit = _unit(samples, rate, word.start, word.end, self.kind)
-        row = spliced(samples, start, repeated(samples, start, start + unit, self.copies, rate), rate)
-        after = timings.opened(word.start, start / rate, len(row) / rate)
+        row = _Row.of(samples, rate, word, self.copies, self.kind)
+        after = timings.opened(word.start, row.start / rate, len(row.samples) / rate)
         said = replace(after.words[at], event=self.kind)
-        copies = tuple(placed_word(said, place) for place in _places(start, unit, self.copies, rate))
-        measures, spans = _measures("word", unit, self.copies, rate)
-        return Edit(start, start, row, after.with_words(at, copies), measures, "sound", spans)
+        copies = tuple(placed_word(said, place) for place in row.places(rate))
+        return row.edit("word", after.with_words(at, copies))
 
 
-def _unit(samples: Samples, rate: int, start: float, end: float, kind: str) -> tuple[int, int]:
-    """Return where the unit begins and how many samples it has."""
-    first, last = cut_near(samples, rate, start), cut_near(samples, rate, end)
-    if last <= first:
-        raise StutterError(f"{kind}: there is no sound from {start:.3f} to {end:.3f} s to repeat")
-    return first, last - first
+def _check(kind: str, copies: int) -> None:
+    if not 1 <= copies <= 20:
+        raise StutterError(f"{kind}: copies must be from 1 to 20, not {copies}")
 
 
-def _measures(
-    what: str, unit: int, copies: int, rate: int
-) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[int, int], ...]]:
-    """Return what is compared with real repetitions, and where the copies are: one after the other, without gaps."""
-    lengths = (("fragment", unit / rate),) * copies if what == "fragment" else ()
-    measures = ((f"{what}_iterations", float(copies)), *lengths, *((f"{what}_gap", 0.0),) * copies)
-    return measures, tuple((copy * unit, (copy + 1) * unit) for copy in range(copies))
+class _Row(NamedTuple):
+    """Copies of `unit` samples one after the other, without gaps, put in at `start`."""
 
+    start: int
+    unit: int
+    copies: int
+    samples: Samples
 
-def _places(start: int, unit: int, copies: int, rate: int) -> list[Place]:
-    """Return, for each copy, how the moments of the original behind the copies go to that copy."""
+    @classmethod
+    def of(cls, samples: Samples, rate: int, part: Word | Syllable, copies: int, kind: str) -> _Row:
+        first, last = cut_near(samples, rate, part.start), cut_near(samples, rate, part.end)
+        if last <= first:
+            raise StutterError(
+                f"{kind}: there is no sound from {part.start:.3f} to {part.end:.3f} s to repeat"
+            )
+        row = spliced(samples, first, repeated(samples, first, last, copies, rate), rate)
+        return cls(first, last - first, copies, row)
 
-    def place_in(copy: int) -> Place:
-        back = (copies - copy) * unit / rate
-        low, high = (start + copy * unit) / rate, (start + (copy + 1) * unit) / rate
+    def edit(
+        self, what: str, after: Timings, lengths: tuple[tuple[str, float], ...] = (), place: str = "sound"
+    ) -> Edit:
+        """Return the copies as an edit, with what is compared with real repetitions."""
+        gaps = ((f"{what}_gap", 0.0),) * self.copies
+        measures = ((f"{what}_iterations", float(self.copies)), *lengths, *gaps)
+        spans = tuple((copy * self.unit, (copy + 1) * self.unit) for copy in range(self.copies))
+        return Edit(self.start, self.start, self.samples, after, measures, place, spans)
 
-        def moved(moment: float) -> float:
-            return min(max(moment - back, low), high)
+    def places(self, rate: int) -> list[Place]:
+        """Return, for each copy, how the moments of the original behind the copies go to that copy."""
 
-        return lambda first, last: (moved(first), moved(last))
+        def place_in(copy: int) -> Place:
+            back = (self.copies - copy) * self.unit / rate
+            low, high = ((self.start + n * self.unit) / rate for n in (copy, copy + 1))
 
-    return [place_in(copy) for copy in range(copies)]
+            def moved(moment: float) -> float:
+                return min(max(moment - back, low), high)
+
+            return lambda first, last: (moved(first), moved(last))
+
+        return [place_in(copy) for copy in range(self.copies)]

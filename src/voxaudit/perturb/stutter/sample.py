@@ -32,20 +32,8 @@ PROFILE = "profile"
 
 MIXTURES: dict[str, dict[str, float]] = {
     "even": dict.fromkeys(KINDS, 1.0),
-    "sep28k": {
-        "block": 12.0,
-        "prolongation": 10.0,
-        "sound_repetition": 8.3,
-        "word_repetition": 9.8,
-        "interjection": 21.2,
-    },
-    "fluencybank": {
-        "block": 10.3,
-        "prolongation": 8.1,
-        "sound_repetition": 13.3,
-        "word_repetition": 10.4,
-        "interjection": 27.3,
-    },
+    "sep28k": dict(zip(KINDS, (12.0, 10.0, 8.3, 9.8, 21.2), strict=True)),
+    "fluencybank": dict(zip(KINDS, (10.3, 8.1, 13.3, 10.4, 27.3), strict=True)),
 }
 """Weights of the kinds. `even`: every kind alike, as ASTER draws them. `sep28k` and `fluencybank`: approximate shares
 of the kinds among labeled 3 s clips of people who stutter, in podcasts and in interviews, after Lea et al. (2021)."""

@@ -11,7 +11,6 @@ from scipy.fft import irfft, next_fast_len, rfft
 from voxaudit.align import Phone
 from voxaudit.align.syllables import manner
 from voxaudit.audio import Samples
-from voxaudit.perturb.stutter.prolongation import crossfaded, most_like
 from voxaudit.perturb.stutter.splice import window
 
 Floats = NDArray[np.float64]
@@ -75,9 +74,9 @@ def held(
 ) -> tuple[int, int, Floats]:
     """Return what makes a phone about `more` samples longer: (first, past the last, what takes the place of these).
 
-    A hiss goes on as noise of its own spectrum. A voice goes on in frames of 15 ms from the phone's steady middle, each
-    where it continues the one before best (overlap-add), in an order that is never the same: a loop would buzz. The
-    last frame may come up to one period early or late, so that the voice closes without a seam.
+    A hiss goes on as noise of its own spectrum. A voice goes on in pieces of the phone's steady middle, each from where
+    it continues the one before best (overlap-add over 15 ms), in an order that is never the same: a loop would buzz.
+    The last piece may come up to one period early or late, so that the voice closes without a seam.
     """
     first, last = steady(samples, rate, phone)
     if manner(phone.name) == "fricative":
@@ -94,18 +93,34 @@ def held(
         return middle, middle, noise
     hop = max(8, min(round(0.015 * rate), (last - first) // 3))
     reach = max(4, min(round(0.008 * rate), (last - first - hop) // 2))
+    origin = first - reach
+    sound = window(samples, origin, last + 2 * hop + reach)
+    squares = np.concatenate([[0.0], np.cumsum(sound**2)])
+    least = 1e-3 * float(squares[-1]) * hop / len(sound) + 1e-12
+    rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(hop) / hop)
+    coarse = max(1, rate // 8000)  # what a voice is recognized by lies below 4 kHz
     pieces: list[Floats] = []
-    read, made = first, 0
-    wanted = last - first + more
-    while made + 2 * hop + (last - first) // 2 < wanted:
+    read = first
+
+    def join(aim: int, most: int) -> int:
+        """Lead from what follows `read` to the best place near `aim`, then on for `most` samples; return the end."""
+        at, low, high = read - origin, aim - reach - origin, aim + reach - origin + 1
+        natural = sound[at : at + hop]
+        fits = np.correlate(sound[low : high - 1 + hop : coarse], natural[::coarse], "valid")
+        energy = squares[low + hop : high + hop : coarse] - squares[low:high:coarse]
+        count = min(len(fits), len(energy))
+        best = int(np.argmax(fits[:count] / np.sqrt(np.maximum(energy[:count], least))))
+        place = low + best * coarse + hop
+        end = max(place, min(place + most, last - origin))
+        pieces.append(natural + rising * (sound[place - hop : place] - natural))
+        pieces.append(sound[place:end])
+        return end + origin
+
+    while (left := last - first + more - sum(map(len, pieces))) > 2 * hop + (last - first) // 2:
         aim = int(generator.integers(first, max(first + 1, last - 2 * hop)))
-        frame, read = _joined(samples, read, aim, hop, reach)
-        pieces.append(frame)
-        made += hop
+        read = join(aim, min(last - hop - aim - hop, left - 3 * hop))
     # The rest is the phone itself, from the place where what is left has the right length.
-    aim = max(first, last - max(wanted - made, hop))
-    frame, read = _joined(samples, read, aim, hop, reach)
-    pieces += [frame, window(samples, read, max(read, last))]
+    read = join(max(first, last - max(left, hop)), last - first)
     return first, max(read, last), _level(np.concatenate(pieces), rate)
 
 
@@ -120,14 +135,6 @@ def _level(sound: Floats, rate: int) -> Floats:
     taper = np.minimum(1.0, np.minimum(np.arange(len(sound)), np.arange(len(sound))[::-1]) / size)
     leveled: Floats = sound * (1 + taper * (gain - 1))
     return leveled
-
-
-def _joined(samples: Samples, read: int, aim: int, hop: int, reach: int) -> tuple[Floats, int]:
-    """Return a frame that leads from what follows `read` to the best place near `aim`, and where to read on."""
-    natural = window(samples, read, read + hop)
-    around = window(samples, aim - reach, aim + hop + reach)
-    place = aim - reach + most_like(natural, around, reach)
-    return crossfaded(natural, window(samples, place, place + hop)), place + hop
 
 
 def release(samples: Samples, rate: int, phone: Phone) -> int:
@@ -152,18 +159,6 @@ def shifted(sound: Floats, pitch: float) -> Floats:
     return np.interp(np.linspace(0, len(sound) - 1, count), np.arange(len(sound)), sound)
 
 
-def lay(bed: Floats, at: int, sound: Floats, rate: int) -> None:
-    """Put a sound onto room tone, in place: it rises out of it and falls back into it."""
-    sound = sound[: len(bed) - at]
-    fade = min(round(EDGE * rate), len(sound) // 2)
-    mask = np.ones(len(sound))
-    if fade:
-        rise = 0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 1) / (fade + 1))
-        mask[:fade], mask[-fade:] = rise, rise[::-1]
-    part = bed[at : at + len(sound)]
-    part += mask * (sound - part)
-
-
 def laid(
     samples: Samples,
     rate: int,
@@ -171,10 +166,16 @@ def laid(
     sounds: Iterable[tuple[int, Floats]],
     generator: np.random.Generator,
 ) -> Floats:
-    """Return room tone of a length with sounds on it, each at its place."""
+    """Return room tone of a length with sounds on it, each at its place: it rises out of it and falls back into it."""
     bed = room_tone(samples, rate, length, generator)
     for at, sound in sounds:
-        lay(bed, at, sound, rate)
+        part = bed[at : at + len(sound)]
+        fade = min(round(EDGE * rate), len(part) // 2)
+        mask = np.ones(len(part))
+        if fade:
+            rise = 0.5 - 0.5 * np.cos(np.pi * (np.arange(fade) + 1) / (fade + 1))
+            mask[:fade], mask[-fade:] = rise, rise[::-1]
+        part += mask * (sound[: len(part)] - part)
     return bed
 
 

@@ -568,7 +568,7 @@ class Victim:
     recognizer: Recognizer | None = None
 
     def with_gradient(self, method: str) -> Victim:
-        """Return it with its model's gradient, loaded where its engine has one (`whisper`, `transformers`).
+        """Return it with its model's gradient, loaded where its engine has one (`whisper`, `transformers`, `speechbrain`, `nemo`).
 
         Any other engine raises one line.
         """
@@ -578,7 +578,7 @@ class Victim:
         if model is None:
             raise AttackError(
                 f"recognizer '{self.name}' gives no gradient, so the method {method} cannot attack it."
-                " Use the method blackbox, or name a model with gradients (the engines whisper and transformers,"
+                " Use the method blackbox, or name a model with gradients (the engines whisper, transformers, speechbrain and nemo,"
                 " file.py:object, hf:FOLDER)",
                 see=("method",),
             )

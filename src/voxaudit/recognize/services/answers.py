@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from voxaudit.errors import one_line
+from voxaudit.recognize.base import Transcript, as_transcript
 from voxaudit.recognize.services.wire import Reply
 
 WHOLE = 10_000
 """Characters of a message that are kept until secrets are taken out: a cut could leave half a key unrecognized."""
 
 _XML = re.compile(r"<(Code|Message)>([^<]*)</\1>")
-_TELLING = ("message", "Message", "err_msg", "error_message", "msg", "detail", "details", "FailureReason")
-_CODES = ("code", "status", "err_code", "category", "__type", "type")
+_TELLING = (
+    *("message", "Message", "err_msg", "error_message", "msg", "detail", "details", "FailureReason"),
+    *("failure_detail", "failure"),
+)
+_CODES = ("code", "status", "err_code", "error_code", "category", "__type", "type")
 
 
 class NotJson(Exception):  # noqa: N818 - says what the answer is
@@ -71,14 +75,51 @@ def message(body: bytes) -> str:
 def told(value: Any) -> str:
     """Return the message of an error as services write it: text, or an object with a message and a code."""
     if isinstance(value, dict):
-        inner = value.get("error")
-        if isinstance(inner, dict | list) or (isinstance(inner, str) and inner):
+        inner = value.get("error") or value.get("errors")
+        if isinstance(inner, dict | list):
             return told(inner)
         parts = [str(value[key]) for key in _TELLING if isinstance(value.get(key), str) and value[key]]
+        if isinstance(inner, str) and inner:
+            return one_line(" ".join(dict.fromkeys([inner, *parts])), WHOLE)
         if not parts and "detail" in value:
-            parts = [str(value["detail"])]
+            return told(value["detail"])
         parts += [str(value[key]) for key in _CODES if isinstance(value.get(key), str | int) and value[key]]
         return one_line(" ".join(dict.fromkeys(parts)) or str(value), WHOLE)
     if isinstance(value, list) and value:
         return told(value[0])
     return one_line(str(value), WHOLE)
+
+
+def heard(text: str, words: Iterable[Mapping[str, Any]] = (), confidence: float | None = None) -> Transcript:
+    """Return a transcript of what a service told; nothing said has no confidence."""
+    return as_transcript({"text": text, "words": list(words), "confidence": confidence if text else None})
+
+
+def words_of(
+    items: Iterable[Mapping[str, Any]] | None, keys: str = "word start end confidence", scale: float = 1.0
+) -> list[dict[str, Any]]:
+    """Return words under our names: `keys` are the service's, `scale` the seconds of its unit of time.
+
+    >>> words_of([{"text": "yes", "start": 40, "end": 360}], "text start end confidence", 0.001)
+    [{'text': 'yes', 'start': 0.04, 'end': 0.36, 'confidence': None}]
+    """
+    text, start, end, sure = keys.split()
+    return [
+        {
+            "text": item[text],
+            "start": float(item[start]) * scale,
+            "end": float(item[end]) * scale,
+            "confidence": item.get(sure),
+        }
+        for item in items or ()
+    ]
+
+
+def confidence_of(parts: Iterable[tuple[float | None, int]]) -> float | None:
+    """Return the mean confidence of parts, each (confidence, words), by their words; None where none is told.
+
+    >>> confidence_of([(0.5, 2), (1.0, 2), (None, 9)])
+    0.75
+    """
+    told = [(float(sure), max(1, words)) for sure, words in parts if sure is not None]
+    return sum(sure * words for sure, words in told) / sum(words for _, words in told) if told else None

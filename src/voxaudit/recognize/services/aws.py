@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -15,24 +14,24 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
-from voxaudit.recognize.base import RecognizerError, Transcript, UtteranceError, as_transcript
+from voxaudit.recognize.base import RecognizerError, Transcript, UtteranceError
 from voxaudit.recognize.pcm import wav_bytes
 from voxaudit.recognize.services.address import host_of, is_private, plain, problem_with_url
-from voxaudit.recognize.services.answers import WHOLE
+from voxaudit.recognize.services.answers import confidence_of, heard
 from voxaudit.recognize.services.caller import Call, Rules
+from voxaudit.recognize.services.forms import post_json
 from voxaudit.recognize.services.secret import Secret, problem_with_variable, read_secret
-from voxaudit.recognize.services.service import Service
+from voxaudit.recognize.services.service import JobService, key_in
 from voxaudit.recognize.services.wire import Request
 from voxaudit.recognize.settings import setting
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d{1,2}")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX = re.compile(r"[A-Za-z0-9/_.-]{0,200}")
-PENDING = ("QUEUED", "IN_PROGRESS")
 
 
 @dataclass(frozen=True)
-class AWS(Service):
+class AWS(JobService):
     """The recognizer `aws`: its fields are its settings.
 
     Documented in "StartTranscriptionJob", "GetTranscriptionJob" and "DeleteTranscriptionJob" of the Amazon
@@ -51,12 +50,14 @@ class AWS(Service):
         ),
         passes=("LimitExceededException", "Throttling", "SlowDown", "TooManyRequests", "InternalFailure"),
     )  # fmt: skip
-    aside: ClassVar[frozenset[str]] = frozenset({"bucket", "prefix", "s3_url", "poll", "id_env", "token_env"})
+    aside: ClassVar[frozenset[str]] = JobService.aside | {"bucket", "prefix", "s3_url", "id_env", "token_env"}
+    pending: ClassVar[tuple[str, ...]] = ("QUEUED", "IN_PROGRESS")
+    done: ClassVar[str] = "COMPLETED"
 
     url: str = setting("", help="base URL of Amazon Transcribe, if it is not the region's")
     billing_minimum: float = setting(15.0, help="least seconds that a request is billed as")
-    key_env: str = setting(
-        "AWS_SECRET_ACCESS_KEY", help="environment variable of the secret key; never written anywhere"
+    key_env: str = key_in(
+        "AWS_SECRET_ACCESS_KEY", "environment variable of the secret key; never written anywhere"
     )
     bucket: str = setting("", help="bucket of yours that recordings pass through")
     region: str = setting("us-east-1", help="region of the bucket and of the service")
@@ -79,8 +80,6 @@ class AWS(Service):
         yield problem_with_url(self._objects, "s3_url")
         for name in ("id_env", "token_env"):
             yield problem_with_variable(getattr(self, name), name)
-        if self.poll <= 0:
-            yield f"poll must be above 0 seconds, not {self.poll:g}"
 
     @property
     def base(self) -> str:
@@ -135,50 +134,44 @@ class AWS(Service):
         try:
             call.send(Request("PUT", recording, {"Content-Type": "audio/wav"}, wav_bytes(audio)))
         except UtteranceError:  # it may have got there all the same
-            call.tidy(clear, "the recording")
+            self.forget(call, clear, "the recording")
             raise
         try:
             return self._transcribe(call, name, f"s3://{self.bucket}/{key}", audio.rate)
         finally:
-            call.tidy(clear, "the recording")
+            self.forget(call, clear, "the recording")
 
     def _transcribe(self, call: Call, name: str, recording: str, rate: int) -> Transcript:
-        job = {
-            "TranscriptionJobName": name,
-            "LanguageCode": self.language,
-            "MediaFormat": "wav",
-            "MediaSampleRateHertz": rate,
-            "Media": {"MediaFileUri": recording},
-        }
+        job = self.order(
+            TranscriptionJobName=name,
+            LanguageCode=self.language,
+            MediaFormat="wav",
+            MediaSampleRateHertz=rate,
+            Media={"MediaFileUri": recording},
+        )
         # The name is ours alone: that it exists means that an earlier try got through after all.
         call.json(self._job("Start", job), fine=("ConflictException",))
+        this = {"TranscriptionJobName": name}
         try:
-            return parse_answer(call.json(self._finished(call, name)))
+            job = self.finished(call, plain(self.base), self._job("Get", this)) or {}
+            return parse_answer(call.json(self._elsewhere(job["Transcript"]["TranscriptFileUri"])))
         finally:
-            call.tidy(self._job("Delete", {"TranscriptionJobName": name}), f"the job {name}")
+            self.forget(call, self._job("Delete", this), f"the job {name}")
+
+    def state(self, document: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the job inside an answer, and its state, by Amazon's names."""
+        job = document["TranscriptionJob"]
+        return job, job["TranscriptionJobStatus"]
 
     def _job(self, verb: str, body: Mapping[str, Any]) -> Request:
-        headers = {
+        kind = {
             "Content-Type": "application/x-amz-json-1.1",
             "X-Amz-Target": f"Transcribe.{verb}TranscriptionJob",
         }
-        return Request("POST", f"{self.base}/", headers, json.dumps(body).encode())
-
-    def _finished(self, call: Call, name: str) -> Request:
-        """Return the request for a job's transcript, once there is one."""
-        status = "QUEUED"
-        while True:
-            call.pause(self.poll, f"{plain(self.base)}: the job is {status.lower()}, not done")
-            job = call.json(self._job("Get", {"TranscriptionJobName": name}))["TranscriptionJob"]
-            status = job["TranscriptionJobStatus"]
-            if status == "COMPLETED":
-                # The address carries its own signature; our keys are not sent there.
-                return self._elsewhere(job["Transcript"]["TranscriptFileUri"])
-            if status not in PENDING:
-                reason = one_line(str(job.get("FailureReason") or status), WHOLE)
-                raise UtteranceError(f"{plain(self.base)}: the job failed: {reason}")
+        return post_json(f"{self.base}/", body, **kind)
 
     def _elsewhere(self, url: str) -> Request:
+        """Return the request for a transcript. The address carries its own signature; our keys are not sent there."""
         if urlsplit(url).scheme != "https" and not (is_private(url) and is_private(self.base)):
             raise ValueError("the transcript's address is not https")
         return Request("GET", url, authorize=False)
@@ -198,8 +191,7 @@ def parse_answer(document: dict[str, Any]) -> Transcript:
         if item["type"] == "pronunciation"
     ]
     text = " ".join(part["transcript"] for part in results["transcripts"])
-    confidence = sum(word["confidence"] for word in words) / len(words) if words else None
-    return as_transcript({"text": text, "words": words, "confidence": confidence})
+    return heard(text, words, confidence_of((word["confidence"], 1) for word in words))
 
 
 # Amazon's signature of a request, version 4: a hash of what is asked, keyed by the secret, the day and the place.

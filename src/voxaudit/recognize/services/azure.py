@@ -10,14 +10,11 @@ from typing import Any, ClassVar
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
-from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
-from voxaudit.recognize.pcm import wav_bytes
-from voxaudit.recognize.services.answers import WHOLE
+from voxaudit.recognize.base import Transcript, UtteranceError
+from voxaudit.recognize.services.answers import WHOLE, confidence_of, heard
 from voxaudit.recognize.services.caller import Call, PassingError
-from voxaudit.recognize.services.forms import multipart, with_query
-from voxaudit.recognize.services.secret import Secret
-from voxaudit.recognize.services.service import Service
-from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.services.forms import post_form, post_wav, with_query
+from voxaudit.recognize.services.service import Service, key_in
 from voxaudit.recognize.settings import setting
 
 _REGION = re.compile(r"[a-z0-9-]{2,40}")
@@ -40,14 +37,15 @@ class Azure(Service):
     )
     main: ClassVar[str] = "region"
     engine: ClassVar[str] = "azure"
+    signed: ClassVar[tuple[str, str]] = ("Ocp-Apim-Subscription-Key", "{}")
 
     url: str = setting("", help="base URL, if it is not that of the region")
-    key_env: str = setting(
-        "AZURE_SPEECH_KEY", help="environment variable that holds the key; never written anywhere"
-    )
+    key_env: str = key_in("AZURE_SPEECH_KEY")
     region: str = setting("", help="region of your Speech resource, such as westeurope")
     api: str = setting(
-        "fast", help="fast (fast transcription, with word times), or short (short audio, up to 60 s)"
+        "fast",
+        help="fast (fast transcription, with word times), or short (short audio, up to 60 s)",
+        choices=tuple(_HOSTS),
     )
     language: str = setting("en-US", help="language of the speech")
     form: str = setting("display", help="text as display, or of api short also lexical (bare words) or itn")
@@ -55,8 +53,6 @@ class Azure(Service):
 
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the settings."""
-        if self.api not in _HOSTS:
-            yield f"api must be fast or short, not '{one_line(self.api, 20)}'"
         if not self.url and not _REGION.fullmatch(self.region):
             yield "give the region of your Speech resource, such as region=westeurope"
         yield from super().problems()
@@ -73,30 +69,22 @@ class Azure(Service):
         """The region's own address unless another is given."""
         return self.url.rstrip("/") or f"https://{self.region}.{_HOSTS[self.api]}"
 
-    def credentials(self, key: Secret) -> dict[str, str]:
-        """The resource's key."""
-        return {"Ocp-Apim-Subscription-Key": key.reveal()}
-
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Send the WAV file by the interface that was chosen."""
         return self._hear_short(call, audio) if self.api == "short" else self._hear_fast(call, audio)
 
     def _hear_short(self, call: Call, audio: Audio) -> Transcript:
-        url = with_query(
-            f"{self.base}/speech/recognition/conversation/cognitiveservices/v1",
-            [("language", self.language), ("format", "detailed"), ("profanity", "raw")],
-        )
-        headers = {"Content-Type": f"audio/wav; codecs=audio/pcm; samplerate={audio.rate}"}
-        request = Request("POST", url, headers, wav_bytes(audio))
+        pairs = self.pairs(language=self.language, format="detailed", profanity="raw")
+        url = with_query(f"{self.base}/speech/recognition/conversation/cognitiveservices/v1", pairs)
+        request = post_wav(url, audio, f"audio/wav; codecs=audio/pcm; samplerate={audio.rate}")
         return parse_short(call.json(request, check=_check), FORMS[self.form])
 
     def _hear_fast(self, call: Call, audio: Audio) -> Transcript:
         url = with_query(
             f"{self.base}/speechtotext/transcriptions:transcribe", [("api-version", self.api_version)]
         )
-        definition = json.dumps({"locales": [self.language], "profanityFilterMode": "None"})
-        body, content_type = multipart([("definition", definition)], "audio", wav_bytes(audio))
-        return parse_fast(call.json(Request("POST", url, {"Content-Type": content_type}, body)))
+        definition = json.dumps(self.order(locales=[self.language], profanityFilterMode="None"))
+        return parse_fast(call.json(post_form(url, [("definition", definition)], "audio", audio)))
 
 
 def _check(document: dict[str, Any]) -> None:
@@ -113,7 +101,7 @@ def parse_short(document: dict[str, Any], form: str) -> Transcript:
     if document["RecognitionStatus"] in SILENT:
         return Transcript("")
     best = document["NBest"][0]
-    return as_transcript({"text": best[form], "confidence": best.get("Confidence")})
+    return heard(best[form], confidence=best.get("Confidence"))
 
 
 def parse_fast(document: dict[str, Any]) -> Transcript:
@@ -129,10 +117,5 @@ def parse_fast(document: dict[str, Any]) -> Transcript:
         for phrase in phrases
         for word in phrase.get("words") or []
     ]
-    told = [
-        (phrase["confidence"], max(1, len(phrase.get("words") or [])))
-        for phrase in phrases
-        if phrase.get("confidence") is not None
-    ]
-    confidence = sum(c * n for c, n in told) / sum(n for _, n in told) if told else None
-    return as_transcript({"text": text, "words": words, "confidence": confidence})
+    sure = confidence_of((phrase.get("confidence"), len(phrase.get("words") or [])) for phrase in phrases)
+    return heard(text, words, sure)

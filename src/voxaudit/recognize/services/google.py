@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from voxaudit.audio import Audio, pcm16
-from voxaudit.errors import one_line
-from voxaudit.recognize.base import Transcript, as_transcript
+from voxaudit.recognize.base import Transcript
+from voxaudit.recognize.services.answers import confidence_of, heard
 from voxaudit.recognize.services.caller import Call, Rules
+from voxaudit.recognize.services.forms import post_json
 from voxaudit.recognize.services.secret import Secret
-from voxaudit.recognize.services.service import Service
-from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.services.service import Service, key_in
 from voxaudit.recognize.settings import setting
 
 _RECOGNIZER = re.compile(r"projects/[\w.:-]+/locations/[\w-]+/recognizers/[\w-]+")
@@ -47,11 +46,13 @@ class Google(Service):
 
     url: str = setting("https://speech.googleapis.com", help="base URL; v2 has others for its regions")
     billing_step: float = setting(15.0, help="seconds that a request is rounded up to on the bill; 1 for v2")
-    key_env: str = setting(
-        "GOOGLE_API_KEY", help="environment variable that holds the key or token; never written anywhere"
+    key_env: str = key_in(
+        "GOOGLE_API_KEY", "environment variable that holds the key or token; never written anywhere"
     )
     auth: str = setting(
-        "key", help="what the variable holds: key (an API key) or token (an OAuth access token)"
+        "key",
+        help="what the variable holds: key (an API key) or token (an OAuth access token)",
+        choices=("key", "token"),
     )
     model: str = setting("latest_short", help="the model's name at the service")
     language: str = setting("en-US", help="language of the speech")
@@ -63,58 +64,37 @@ class Google(Service):
     def problems(self) -> Iterator[str]:
         """Yield what is wrong with the settings."""
         yield from super().problems()
-        if self.auth not in ("key", "token"):
-            yield f"auth must be key or token, not '{one_line(self.auth, 20)}'"
         if self.recognizer and not _RECOGNIZER.fullmatch(self.recognizer):
             yield "recognizer must be projects/PROJECT/locations/LOCATION/recognizers/ID, where ID may be _"
 
     def credentials(self, key: Secret) -> dict[str, str]:
         """An API key, or a token."""
-        if self.auth == "key":
-            return {"X-Goog-Api-Key": key.reveal()}
-        return {"Authorization": f"Bearer {key.reveal()}"}
+        return {"X-Goog-Api-Key": key.reveal()} if self.auth == "key" else super().credentials(key)
 
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Send 16-bit samples, base64 in JSON."""
         samples = base64.b64encode(pcm16(audio.samples).astype("<i2").tobytes()).decode()
-        if self.recognizer:
-            url = f"{self.base}/v2/{self.recognizer}:recognize"
-            body = {"config": self._config_v2(audio.rate), "content": samples}
-        else:
-            url = f"{self.base}/v1/speech:recognize"
-            body = {"config": self._config_v1(audio.rate), "audio": {"content": samples}}
-        headers = {"Content-Type": "application/json; charset=utf-8"}
-        return parse_answer(call.json(Request("POST", url, headers, json.dumps(body).encode())))
-
-    def _config_v1(self, rate: int) -> dict[str, Any]:
-        return {
-            "encoding": "LINEAR16",
-            "sampleRateHertz": rate,
-            "audioChannelCount": 1,
-            "languageCode": self.language,
-            "model": self.model,
+        sound = {"encoding": "LINEAR16", "sampleRateHertz": audio.rate, "audioChannelCount": 1}
+        features = {
             "enableWordTimeOffsets": True,
             "enableWordConfidence": True,
             "enableAutomaticPunctuation": self.punctuation,
             "profanityFilter": False,
         }
-
-    def _config_v2(self, rate: int) -> dict[str, Any]:
-        return {
-            "explicitDecodingConfig": {
-                "encoding": "LINEAR16",
-                "sampleRateHertz": rate,
-                "audioChannelCount": 1,
-            },
-            "languageCodes": [self.language],
-            "model": self.model,
-            "features": {
-                "enableWordTimeOffsets": True,
-                "enableWordConfidence": True,
-                "enableAutomaticPunctuation": self.punctuation,
-                "profanityFilter": False,
-            },
-        }
+        if self.recognizer:
+            url = f"{self.base}/v2/{self.recognizer}:recognize"
+            config = {
+                "explicitDecodingConfig": sound,
+                "languageCodes": [self.language],
+                "model": self.model,
+                "features": self.order(**features),
+            }
+            body: dict[str, Any] = {"config": config, "content": samples}
+        else:
+            url = f"{self.base}/v1/speech:recognize"
+            config = self.order(**sound, languageCode=self.language, model=self.model, **features)
+            body = {"config": config, "audio": {"content": samples}}
+        return parse_answer(call.json(post_json(url, body)))
 
 
 def parse_answer(document: dict[str, Any]) -> Transcript:
@@ -125,13 +105,11 @@ def parse_answer(document: dict[str, Any]) -> Transcript:
     best = [result["alternatives"][0] for result in document.get("results", []) if result.get("alternatives")]
     texts = [part.get("transcript", "").strip() for part in best]
     words = [_word(word) for part in best for word in part.get("words", [])]
-    told = [
-        (float(part["confidence"]), max(1, len(text.split())))
-        for part, text in zip(best, texts, strict=True)
-        if part.get("confidence")
-    ]
-    confidence = sum(c * n for c, n in told) / sum(n for _, n in told) if told else None
-    return as_transcript({"text": " ".join(filter(None, texts)), "words": words, "confidence": confidence})
+    # 0 stands for "not told".
+    sure = confidence_of(
+        (part.get("confidence") or None, len(text.split())) for part, text in zip(best, texts, strict=True)
+    )
+    return heard(" ".join(filter(None, texts)), words, sure)
 
 
 def _word(word: dict[str, Any]) -> dict[str, Any]:

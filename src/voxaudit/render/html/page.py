@@ -57,15 +57,21 @@ def _case_card(case: Case, does: str) -> str:
         for name, value in [("heard by", case.recognizer), *who, *case.attributes.items()]
     )
     heard = diff_html(case.diff) if case.diff else _said(case.heard, "nothing was heard")
+    title = "; ".join(what for _, _, what in case.marks) or case.scenario
+    surface = f"<dt>Said</dt><dd>{prose(case.surface)}</dd>" if case.surface else ""
     return (
-        f'<article class="case"><header><h3>{text(case.scenario, 80)}</h3>{wer}'
+        f'<article class="case"><header><h3>{text(title, 200 if case.marks else 80)}</h3>{wer}'
         f'<p class="muted utterance">{text(case.utterance, 90)}{_case_does(does)}</p></header>'
         f'<ul class="chips">{chips}</ul>'
-        f"<dl><dt>Reference</dt><dd>{_said(case.reference, 'no reference')}</dd>"
-        f"<dt>Heard clean</dt><dd>{_said(case.clean, 'nothing was heard')}</dd>"
-        f"<dt>Heard disturbed</dt><dd>{heard}</dd></dl>"
+        f"<dl><dt>{'Meant' if case.marks else 'Reference'}</dt><dd>{_said(case.reference, 'no reference')}</dd>"
+        f"{surface}<dt>Heard clean</dt><dd>{_said(case.clean, 'nothing was heard')}</dd>"
+        f"<dt>Heard {_changed(case).lower()}</dt><dd>{heard}</dd></dl>"
         f"{_players(case)}</article>"
     )
+
+
+def _changed(case: Case) -> str:
+    return "Stuttered" if case.marks else "Disturbed"
 
 
 def _case_does(words: str) -> str:
@@ -103,7 +109,7 @@ def _aloud(words: str) -> str:
 def _players(case: Case) -> str:
     players = [
         _player(name, data, case)
-        for name, data in (("Original", case.original), ("Disturbed", case.audio))
+        for name, data in (("Original", case.original), (_changed(case), case.audio))
         if data is not None
     ]
     if not players:
@@ -116,9 +122,20 @@ def _player(name: str, data: bytes, case: Case) -> str:
     media = case.media_type if _MEDIA.fullmatch(case.media_type) else "audio/ogg"
     label = attribute(f"{name} recording of {shorten(case.utterance, 60)}, {shorten(case.scenario, 60)}")
     encoded = base64.b64encode(data).decode("ascii")
+    bars = "".join(
+        f'<rect x="{100 * first:.1f}" width="{max(100 * (last - first), 0.5):.1f}" height="6"><title>{text(what, 90)}'
+        "</title></rect>"
+        for first, last, what in case.marks
+        if data is case.audio
+    )
+    where = (
+        f'<svg class="marks" aria-hidden="true" viewBox="0 0 100 6" preserveAspectRatio="none">{bars}</svg>'
+        if bars
+        else ""
+    )
     return (
         f'<div class="player"><span aria-hidden="true">{name}</span><audio controls preload="none"'
-        f' aria-label="{label}" src="data:{attribute(media)};base64,{encoded}"></audio></div>'
+        f' aria-label="{label}" src="data:{attribute(media)};base64,{encoded}"></audio>{where}</div>'
     )
 
 

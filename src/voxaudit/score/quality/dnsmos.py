@@ -92,7 +92,7 @@ def band_levels(samples: Samples, first: int, count: int) -> Spectra:
     spectrum = rfft(frames * _window(), axis=1)
     power = spectrum.real**2 + spectrum.imag**2
     # A sparse product adds up in one order; a dense one depends on how many threads the machine gives it.
-    energy = np.ascontiguousarray((_bands() @ power.T).T)
+    energy = np.ascontiguousarray((mel_filters(BANDS, SIZE, RATE) @ power.T).T)
     levels: Spectra = 10.0 * np.log10(np.maximum(energy, _QUIETEST))
     return levels
 
@@ -111,12 +111,12 @@ def _window() -> Samples:
 
 
 @cache
-def _bands() -> Any:
-    """Return the mel filters, bands x spectrum bins: triangles of equal area on Slaney's mel scale, 0 to 8 kHz."""
+def mel_filters(bands: int, size: int, rate: int) -> Any:
+    """Return mel filters, bands x bins of a spectrum of `size` samples: triangles of equal area on Slaney's scale."""
     from scipy.sparse import csr_array
 
-    edges = _hertz(np.linspace(0.0, _mel(RATE / 2), BANDS + 2))
-    bins = np.arange(SIZE // 2 + 1) * (RATE / SIZE)
+    edges = _hertz(np.linspace(0.0, _mel(rate / 2), bands + 2))
+    bins = np.arange(size // 2 + 1) * (rate / size)
     rising = (bins[:, np.newaxis] - edges[:-2]) / np.diff(edges)[:-1]
     falling = (edges[2:] - bins[:, np.newaxis]) / np.diff(edges)[1:]
     triangles = np.maximum(0.0, np.minimum(rising, falling))

@@ -1,0 +1,174 @@
+"""Write docs/support.md: which engines and corpora were tried here, and how far.
+
+    python docs/make_support.py [--data FOLDER]
+
+Engines: installed or not; a tiny model with random weights of each family saved by its own library, loaded, and put to
+`voxaudit recognizers check`; real weights where they are on this machine. Corpora: the tests that read a miniature of
+the published layout, and the folders below `--data` that are read as that format. What could not be tried says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import platform
+import re
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "recognize"), str(ROOT / "src")]
+
+from tiny_models import FAMILIES  # noqa: E402
+
+from voxaudit.corpus import FORMATS, examine_corpus  # noqa: E402
+from voxaudit.errors import VoxauditError, one_line  # noqa: E402
+from voxaudit.recognize import ENGINES, make_recognizer, require  # noqa: E402
+from voxaudit.recognize.check import check_recognizer  # noqa: E402
+from voxaudit.recognize.files import installed, package_version  # noqa: E402
+from voxaudit.recognize.services.service import Service  # noqa: E402
+from voxaudit.recognize.signals import check_clips  # noqa: E402
+
+REAL = {
+    "moonshine": "moonshine",
+    "pocketsphinx": "pocketsphinx",
+    "vosk": "vosk",
+    "faster_whisper": "faster_whisper:base,language=en,beam_size=1",
+    "whisper": "whisper:tiny.en",
+    "sherpa_onnx": "sherpa_onnx:{moonshine},kind=moonshine_v2",
+}
+"""Engines with weights in packages: the line that uses them."""
+NOTE = """\
+The check is `voxaudit recognizers check`: alone, in batches, shuffled, repeated, after odd audio and freshly loaded, a
+recording gets the same text. *Protocol only*: asked over HTTP as the vendor documents it, from a server of our own that
+answers so; never the vendor."""
+OWN = {"command": "a program of yours", "python": "a function of yours", "transcripts": "a file of yours"}
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, help="folder with corpora, one per folder")
+    data = parser.parse_args().data
+    warnings.simplefilter("ignore")
+    page = [
+        "# What was tried",
+        "",
+        f"Made by `python docs/make_support.py` with Python {platform.python_version()} on {platform.system()}"
+        f" {platform.machine()}. It says what was run, not what is good.",
+        "",
+        "## Engines",
+        "",
+        "| engine | installed | random weights | passes the check | real weights | protocol only |",
+        "|---|---|---|---|---|---|",
+        *(row for name in ENGINES.names() for row in engine_rows(name)),
+        "",
+        NOTE,
+        "",
+        "## Corpora",
+        "",
+        "| format | a miniature of the published layout is read by | real files read here |",
+        "|---|---|---|",
+        *corpus_rows(data),
+        "",
+    ]
+    (ROOT / "docs" / "support.md").write_text("\n".join(page), encoding="utf-8")
+
+
+def engine_rows(name: str) -> list[str]:
+    """Return the rows of an engine, one per family of models."""
+    kind = ENGINES.load(name)
+    if issubclass(kind, Service):
+        return [f"| `{name}` | nothing to install | | | | yes |"]
+    if name in OWN:
+        return [f"| `{name}` | nothing to install | | yes, in the tests | {OWN[name]} | |"]
+    there = all(installed(module) for module in kind.requires)
+    version = package_version(getattr(kind, "versions", kind.requires)[0]) if there else "no"
+    families = {f: found for f, found in FAMILIES.items() if found[0].partition(":")[0] == name}
+    rows = []
+    for family, (spec, save, modules) in families.items():
+        loads, passes = tried(spec, save, modules) if there else ("not tried", "not tried")
+        rows.append(f"| `{name}`: {family} | {version} | {loads} | {passes} | not at hand | |")
+    real = real_weights(name) if there else "not tried"
+    own = {"mlx_whisper": "runs on Apple chips only: against a stand-in"}.get(name, "")
+    return rows or [
+        f"| `{name}` | {version} | not tried | {'see real weights' if name in REAL else 'not tried'} | {real} | {own} |"
+    ]
+
+
+def tried(spec, save, modules) -> tuple[str, str]:
+    """Return whether random weights load, and whether they pass the check."""
+    try:
+        for module in modules.split():
+            importlib.import_module(module)
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(4)
+        with tempfile.TemporaryDirectory() as folder:
+            save(Path(folder))
+            recognizer = make_recognizer(spec.format(folder))
+            recognizer.load()
+            return "loads", checked(recognizer)
+    except Exception as error:
+        return f"no: {cell(error)}", "not tried"
+
+
+def real_weights(name: str) -> str:
+    """Return whether real weights pass the check."""
+    if name not in REAL:
+        return "not at hand"
+    package = importlib.util.find_spec("moonshine_voice")
+    folder = Path(package.submodule_search_locations[0]) / "assets" / "tiny-en" if package else ""
+    try:
+        recognizer = make_recognizer(REAL[name].format(moonshine=folder))
+        require(recognizer)
+        return checked(recognizer)
+    except Exception as error:
+        return f"no: {cell(error)}"
+
+
+def checked(recognizer) -> str:
+    """Return what the check says."""
+    clips = check_clips()
+    some = dict([*list(clips.items())[:1], *list(clips.items())[-1:]])
+    result = check_recognizer(recognizer, some, long_seconds=3)
+    failed = [check.name for check in result.checks if not check.passed]
+    return "yes" if not failed else f"no: {', '.join(failed)}"
+
+
+def corpus_rows(data: Path | None) -> list[str]:
+    """Return a row per format."""
+    tests = {
+        (file.name, name): body
+        for file in sorted((ROOT / "tests" / "corpus").glob("test_*.py"))
+        for name, body in re.findall(
+            r"^def (test_\w+)\(.*?\n(.*?)(?=^\S|\Z)", file.read_text("utf-8"), re.M | re.S
+        )
+    }
+    real: dict[str, list[str]] = {}
+    for folder in sorted(data.iterdir()) if data else []:
+        if folder.is_dir():
+            try:
+                corpus = examine_corpus(folder)
+                if corpus.format == "folder":
+                    corpus = examine_corpus(next(folder.glob("manifest.csv"), folder))
+                real.setdefault(corpus.format, []).append(f"{folder.name} ({len(corpus):,} utterances)")
+            except VoxauditError as error:
+                print(f"{folder.name}: {cell(error)}", file=sys.stderr)
+    rows = []
+    for name in FORMATS.names():
+        found = [key for key, body in tests.items() if f'"{name}"' in body and "detection" not in key[1]]
+        found.sort(key=lambda key: (name.split("_")[0] not in key[1], "real" in key[0]))
+        test = f"`{'::'.join(found[0])}`" if found else "no test"
+        rows.append(f"| `{name}` | {test} | {', '.join(real.get(name, [])) or 'none at hand'} |")
+    return rows
+
+
+def cell(error: BaseException) -> str:
+    """Return an error for a cell of a table."""
+    return one_line(error, 80).replace("|", "/").replace(tempfile.gettempdir(), "...")
+
+
+if __name__ == "__main__":
+    main()

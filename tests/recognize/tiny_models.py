@@ -1,0 +1,437 @@
+"""Recognizers of every family, tiny and with random weights, saved as their libraries do it.
+
+Each `save_...(folder)` writes one. `FAMILIES` has them by name: what the conformance suite and the table in the
+documentation go through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+with contextlib.suppress(ImportError):
+    import torch
+    import transformers
+
+TEXT_MODEL = {
+    "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "num_key_value_heads": 2, "initializer_range": 0.9,
+}  # fmt: skip
+CHAT = (
+    "{% for m in messages %}{% if m['content'] is string %}{{ m['content'] }}{% else %}{% for p in m['content'] %}"
+    "{% if p['type'] == 'audio' %}AUDIO{% else %}{{ p['text'] }}{% endif %}{% endfor %}{% endif %}{% endfor %}<start>"
+)
+
+
+def save_ctc(folder, norm):
+    """Save a Wav2Vec2 of either kind: normalized over time without a mask, or by layer with one."""
+    config = transformers.Wav2Vec2Config(
+        vocab_size=12,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=48,
+        conv_dim=(16, 16, 16),
+        conv_kernel=(10, 8, 4),
+        conv_stride=(5, 4, 4),
+        num_feat_extract_layers=3,
+        num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=4,
+        feat_extract_norm=norm,
+        do_stable_layer_norm=norm == "layer",
+        pad_token_id=0,
+    )
+    model = transformers.Wav2Vec2ForCTC(config)
+    torch.nn.init.normal_(model.lm_head.weight, std=1.0)
+    model.save_pretrained(folder)
+    tokens = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFG"]
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
+    tokenizer = transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json"))
+    extractor = transformers.Wav2Vec2FeatureExtractor(return_attention_mask=norm == "layer")
+    transformers.Wav2Vec2Processor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+
+
+def save_whisper(folder):
+    vocabulary = {token: number for number, token in enumerate([*(chr(n) for n in range(33, 127)), "Ġ"])}
+    tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
+    special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|translate|>"]
+    tokenizer.add_special_tokens({"additional_special_tokens": [*special, "<|notimestamps|>"]})
+    start, end = (tokenizer.convert_tokens_to_ids(special[k]) for k in (1, 0))
+    sizes = {
+        f"{part}_{what}": n for part in ("encoder", "decoder") for what, n in (("layers", 1), ("ffn_dim", 48))
+    }
+    config = transformers.WhisperConfig(
+        vocab_size=len(tokenizer),
+        num_mel_bins=16,
+        d_model=32,
+        encoder_attention_heads=2,
+        decoder_attention_heads=2,
+        max_source_positions=50,
+        max_target_positions=32,
+        decoder_start_token_id=start,
+        pad_token_id=end,
+        bos_token_id=end,
+        eos_token_id=end,
+        suppress_tokens=None,
+        begin_suppress_tokens=None,
+        init_std=0.6,  # large enough that what is heard decides what is said
+        **sizes,
+    )
+    model = transformers.WhisperForConditionalGeneration(config)
+    model.generation_config.max_length = 12
+    model.save_pretrained(folder)
+    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
+    transformers.WhisperProcessor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+
+
+LETTERS = "▁abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ<>_ ?.,"
+
+
+def make_tokenizer(*special, **named):
+    from tokenizers import Tokenizer, decoders, models
+
+    vocabulary = {token: number for number, token in enumerate([*special, *LETTERS])}
+    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=special[0]))
+    made.decoder = decoders.Metaspace()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token=special[0], pad_token=special[1], eos_token=special[2], **named
+    )
+    tokenizer.add_special_tokens({"additional_special_tokens": list(special[3:])})
+    return tokenizer
+
+
+def make_encoder():
+    return transformers.ParakeetEncoderConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        num_mel_bins=16,
+        subsampling_conv_channels=8,
+        conv_kernel_size=5,
+        initializer_range=0.5,
+    )
+
+
+def save_transducer(folder, kind):
+    """Save a Parakeet that predicts tokens and durations (TDT), or tokens (RNNT)."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<blank>")
+    config = getattr(transformers, f"Parakeet{kind}Config")(
+        vocab_size=len(tokenizer),
+        decoder_hidden_size=16,
+        num_decoder_layers=1,
+        encoder_config=make_encoder(),
+        pad_token_id=1,
+        blank_token_id=3,
+        max_symbols_per_step=2,
+    )
+    model = getattr(transformers, f"ParakeetFor{kind}")(config)
+    for name, weight in model.named_parameters():
+        if not name.startswith("encoder") and weight.ndim > 1:
+            torch.nn.init.normal_(weight, std=1.0)
+    model.generation_config.decoder_start_token_id = 3
+    model.save_pretrained(folder)
+    extractor = transformers.ParakeetFeatureExtractor(feature_size=16)
+    transformers.ParakeetProcessor(extractor, tokenizer, decoder_type=kind.lower()).save_pretrained(folder)
+
+
+TEMPLATE = (
+    "{% for part in messages[0]['content'] %}{% if part['type'] == 'text' %}<start><{{ part['source_language'] }}>"
+    "{% endif %}{% endfor %}"
+)
+
+
+def save_canary(folder, rate):
+    """Save a Canary, which is asked in words and hears `rate` samples per second."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<start>", "<en>", "<de>")
+    decoder = transformers.CanaryDecoderConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        head_dim=8,
+        initializer_range=0.9,
+        pad_token_id=1,
+        bos_token_id=3,
+        eos_token_id=2,
+    )
+    config = transformers.CanaryConfig(
+        encoder_config=make_encoder(),
+        decoder_config=decoder,
+        vocab_size=len(tokenizer),
+        pad_token_id=1,
+        bos_token_id=3,
+        eos_token_id=2,
+        decoder_start_token_id=3,
+        initializer_range=0.9,
+    )
+    model = transformers.CanaryForConditionalGeneration(config)
+    model.generation_config.max_length = 12
+    model.save_pretrained(folder)
+    extractor = transformers.ParakeetFeatureExtractor(feature_size=16, sampling_rate=rate)
+    transformers.CanaryProcessor(extractor, tokenizer, chat_template=TEMPLATE).save_pretrained(folder)
+
+
+def save_qwen(folder):
+    """Save a Qwen3-ASR."""
+    named = {"audio_token": "<audio>", "audio_bos_token": "<ab>", "audio_eos_token": "<ae>"}
+    tokenizer = make_tokenizer(
+        "<unk>", "<pad>", "<eos>", "<start>", *named.values(), extra_special_tokens=named
+    )
+    audio = transformers.Qwen3ASREncoderConfig(
+        num_mel_bins=16,
+        encoder_layers=1,
+        encoder_attention_heads=2,
+        encoder_ffn_dim=32,
+        d_model=16,
+        output_dim=16,
+        downsample_hidden_size=8,
+        initializer_range=0.5,
+    )
+    text = transformers.Qwen3Config(vocab_size=len(tokenizer), head_dim=8, **TEXT_MODEL)
+    config = transformers.Qwen3ASRConfig(
+        audio_config=audio,
+        text_config=text,
+        audio_token_id=tokenizer.convert_tokens_to_ids("<audio>"),
+        pad_token_id=1,
+        eos_token_id=2,
+    )
+    save_asked(
+        folder,
+        transformers.Qwen3ASRForConditionalGeneration(config),
+        transformers.Qwen3ASRProcessor(
+            transformers.Qwen3ASRFeatureExtractor(feature_size=16),
+            tokenizer,
+            chat_template=CHAT.replace("AUDIO", "<ab><audio><ae>"),
+        ),
+    )
+
+
+def save_glm(folder):
+    """Save a GLM-ASR."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<start>", "<audio>")
+    audio = {**TEXT_MODEL, "num_mel_bins": 16, "initializer_range": 0.5}
+    text = {
+        "model_type": "llama",
+        "vocab_size": len(tokenizer),
+        "bos_token_id": 3,
+        "eos_token_id": 2,
+        **TEXT_MODEL,
+    }
+    config = transformers.GlmAsrConfig(
+        audio_config=audio, text_config={**text, "pad_token_id": 1, "head_dim": 8}, audio_token_id=4
+    )
+    save_asked(
+        folder,
+        transformers.GlmAsrForConditionalGeneration(config),
+        transformers.GlmAsrProcessor(
+            transformers.WhisperFeatureExtractor(feature_size=16),
+            tokenizer,
+            chat_template=CHAT.replace("AUDIO", "<audio>"),
+            audio_token="<audio>",
+        ),
+    )
+
+
+def save_granite(folder):
+    """Save a Granite Speech, which has no request of its own: it is asked in a chat."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<start>", "<|audio|>")
+    tokenizer.chat_template = CHAT
+    text = {
+        "model_type": "granite",
+        "vocab_size": len(tokenizer),
+        "bos_token_id": 3,
+        "eos_token_id": 2,
+        **TEXT_MODEL,
+    }
+    small = {"num_layers": 2, "hidden_dim": 16, "num_heads": 2, "dim_head": 8, "output_dim": 8}
+    former = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    config = transformers.GraniteSpeechConfig(
+        text_config={**text, "pad_token_id": 1},
+        encoder_config={**small, "input_dim": 160, "context_size": 20, "max_pos_emb": 20},
+        projector_config={
+            "model_type": "blip_2_qformer",
+            "encoder_hidden_size": 16,
+            "vocab_size": 8,
+            **former,
+        },
+        audio_token_index=4,
+        initializer_range=0.5,
+        has_lora_adapter=False,
+    )
+    extractor = transformers.GraniteSpeechFeatureExtractor()
+    save_asked(
+        folder,
+        transformers.GraniteSpeechForConditionalGeneration(config),
+        transformers.GraniteSpeechProcessor(extractor, tokenizer),
+    )
+
+
+def save_asked(folder, model, processor):
+    model.generation_config.max_new_tokens = 8
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+
+
+HYPERPARAMS = """
+encoder: !new:speechbrain.nnet.containers.LengthsCapableSequential
+  features: !new:speechbrain.lobes.features.Fbank
+    n_mels: 20
+  linear: !new:speechbrain.nnet.linear.Linear
+    input_size: 20
+    n_neurons: 8
+  softmax: !new:speechbrain.nnet.activations.Softmax
+    apply_log: True
+tokenizer: !new:speechbrain.dataio.encoder.CTCTextEncoder
+decoding_function: !name:speechbrain.decoders.ctc_greedy_decode
+  blank_id: 0
+modules:
+  encoder: !ref <encoder>
+pretrainer: !new:speechbrain.utils.parameter_transfer.Pretrainer
+  loadables:
+    encoder: !ref <encoder>
+    tokenizer: !ref <tokenizer>
+"""
+
+
+def save_speechbrain(folder):
+    from hyperpyyaml import load_hyperpyyaml
+
+    torch.manual_seed(0)
+    (folder / "hyperparams.yaml").write_text(HYPERPARAMS)
+    parts = load_hyperpyyaml(HYPERPARAMS)
+    torch.save(parts["encoder"].state_dict(), folder / "encoder.ckpt")
+    parts["tokenizer"].insert_blank(index=0)
+    for number, letter in enumerate("ABCDEF ", start=1):
+        parts["tokenizer"].insert_label(letter, number)
+    parts["tokenizer"].save(folder / "tokenizer.ckpt")
+
+
+def save_nemo(folder):
+    from nemo.collections.asr import models
+    from omegaconf import OmegaConf
+
+    torch.manual_seed(0)
+    modules = "nemo.collections.asr.modules"
+    layer = {"filters": 32, "repeat": 1, "kernel": [11], "stride": [2], "dilation": [1], "dropout": 0.0}
+    config = {
+        "sample_rate": 16000,
+        "preprocessor": {
+            "_target_": f"{modules}.AudioToMelSpectrogramPreprocessor",
+            "sample_rate": 16000,
+            "features": 16,
+            "dither": 0.0,
+            "pad_to": 0,
+        },
+        "encoder": {
+            "_target_": f"{modules}.ConvASREncoder",
+            "feat_in": 16,
+            "activation": "relu",
+            "conv_mask": True,
+            "jasper": [{**layer, "residual": False, "separable": True}],
+        },
+        "decoder": {
+            "_target_": f"{modules}.ConvASRDecoder",
+            "feat_in": 32,
+            "num_classes": 8,
+            "vocabulary": list("abcdefg "),
+        },
+    }
+    path = folder / "tiny.nemo"
+    models.EncDecCTCModel(cfg=OmegaConf.create(config)).eval().save_to(str(path))
+
+
+def save_onnx_asr(folder):
+    """Save a CTC model of NeMo's shape for onnx-asr: one convolution over 8 frames."""
+    import numpy as np
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    random = np.random.default_rng(0)
+    weights = numpy_helper.from_array(random.standard_normal((9, 80, 8)).astype(np.float32), "weights")
+    steps = [
+        helper.make_node("Conv", ["audio_signal", "weights"], ["x"], strides=[8], pads=[0, 7]),
+        helper.make_node("Transpose", ["x"], ["y"], perm=[0, 2, 1]),
+        helper.make_node("LogSoftmax", ["y"], ["logprobs"], axis=-1),
+    ]
+    given = [
+        helper.make_tensor_value_info("audio_signal", TensorProto.FLOAT, ["n", 80, "t"]),
+        helper.make_tensor_value_info("length", TensorProto.INT64, ["n"]),
+    ]
+    made = helper.make_tensor_value_info("logprobs", TensorProto.FLOAT, ["n", "u", 9])
+    graph = helper.make_graph(steps, "tiny", given, [made], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "model.onnx")
+    tokens = ["▁a", "b", "c", "▁d", "e", "f", "▁g", "h", "<blk>"]
+    (folder / "vocab.txt").write_text("".join(f"{token} {n}\n" for n, token in enumerate(tokens)), "utf-8")
+    (folder / "config.json").write_text(json.dumps({"model_type": "nemo-conformer-ctc"}))
+
+
+def save_sense_voice(folder):
+    """Save a SenseVoice for FunASR, with a tokenizer of letters."""
+    import sentencepiece
+    from funasr import AutoModel
+
+    (folder / "letters.txt").write_text("\n".join(["abc def ghi jkl mno pqr stu vwx yz"] * 20))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(folder / "letters.txt"),
+        model_prefix=str(folder / "letters"),
+        vocab_size=40,
+        model_type="char",
+        hard_vocab_limit=False,
+        minloglevel=2,
+    )
+    encoder = {
+        "output_size": 16, "attention_heads": 2, "linear_units": 32, "num_blocks": 1, "tp_blocks": 1,
+        "dropout_rate": 0.0, "kernel_size": 3, "sanm_shfit": 0, "normalize_before": True,
+    }  # fmt: skip
+    frontend = {
+        "fs": 16000,
+        "window": "hamming",
+        "n_mels": 8,
+        "frame_length": 25,
+        "frame_shift": 10,
+        "lfr_m": 7,
+        "lfr_n": 6,
+    }
+    config = {
+        "model": "SenseVoiceSmall", "encoder": "SenseVoiceEncoderSmall", "encoder_conf": encoder, "model_conf": {},
+        "frontend": "WavFrontend", "frontend_conf": {**frontend, "dither": 0.0},
+        "tokenizer": "SentencepiecesTokenizer",
+        "tokenizer_conf": {"bpemodel": str(folder / "letters.model"), "unk_symbol": "<unk>"},
+    }  # fmt: skip
+    quiet = {"device": "cpu", "disable_update": True, "disable_log": True, "disable_pbar": True}
+    torch.manual_seed(0)
+    model = AutoModel(**config, **quiet).model
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.7)
+    torch.save({"state_dict": model.state_dict()}, folder / "model.pt")
+    del config["model_conf"]
+    (folder / "config.yaml").write_text(json.dumps({**config, "model_conf": {}}))
+
+
+FAMILIES = {
+    "wav2vec 2.0 (CTC)": ("transformers:{}", lambda folder: save_ctc(folder, "layer"), "torch"),
+    "Whisper (encoder-decoder)": ("transformers:{},longest=1", save_whisper, "torch"),
+    "Parakeet TDT (transducer)": ("transformers:{}", lambda folder: save_transducer(folder, "TDT"), "torch"),
+    "Parakeet RNN-T (transducer)": (
+        "transformers:{}",
+        lambda folder: save_transducer(folder, "RNNT"),
+        "torch",
+    ),
+    "Canary (asked in words)": (
+        "transformers:{},language=en",
+        lambda folder: save_canary(folder, 16_000),
+        "torch",
+    ),
+    "Qwen3-ASR (asked in words)": ("transformers:{}", save_qwen, "torch"),
+    "GLM-ASR (asked in words)": ("transformers:{}", save_glm, "torch"),
+    "Granite Speech (asked in a chat)": ("transformers:{},prompt=what?", save_granite, "torch torchaudio"),
+    "SpeechBrain EncoderASR": ("speechbrain:{},kind=EncoderASR", save_speechbrain, "speechbrain"),
+    "NeMo CTC": ("nemo:{}", save_nemo, "nemo.collections.asr"),
+    "NeMo CTC as ONNX": ("onnx_asr:{}", save_onnx_asr, "onnx_asr onnx"),
+    "SenseVoice": ("funasr:{}", save_sense_voice, "funasr sentencepiece"),
+}
+"""By name: voxaudit's line for a folder, what writes the folder, and the modules that takes."""

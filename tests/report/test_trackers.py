@@ -1,0 +1,121 @@
+"""A report logged in trackers of experiments, gates as tests of pytest, rates by group in a trainer."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from voxaudit.errors import VoxauditError
+from voxaudit.report.build import build_report, write_report
+from voxaudit.report.pytest_plugin import Auditor
+from voxaudit.report.trackers import log_report, metrics_of
+from voxaudit.score.trainer import trainer_metrics
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture
+def logged(make_run, drops):
+    run = make_run(drops)
+    report = build_report(run, attributes=["accent"], audio_megabytes=0.0)
+    return report, write_report(report, run.folder)
+
+
+def test_metrics_are_the_findings_of_the_report_by_their_ids(logged):
+    report, _ = logged
+    metrics = metrics_of(report)
+    told = [one for one in report.findings if one.estimate is not None and one.verdict != "refused"]
+    assert len(told) > 5
+    for one in told:
+        # MLflow refuses brackets in names.
+        name = one.id.replace("/", ".").replace("(", "_").replace(")", "_")
+        assert metrics[name] == one.estimate
+    assert any(name.endswith(".low") for name in metrics)
+
+
+def test_mlflow_has_numbers_and_the_report(logged, tmp_path, monkeypatch):
+    mlflow = pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    mlflow.set_tracking_uri((tmp_path / "store").as_uri())
+    report, files = logged
+    found = mlflow.get_run(log_report(report, files, "mlflow", name="first"))
+    assert found.data.metrics == pytest.approx(metrics_of(report))
+    assert found.info.run_name == "first"
+    assert {path.name for path in (tmp_path / "store").rglob("artifacts/*")} >= {
+        "report.html",
+        "findings.json",
+    }
+
+
+def test_wandb_has_numbers_and_the_report_without_a_network(logged, tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    report, files = logged
+    id_ = log_report(report, files, "wandb", name="first")
+    (store,) = tmp_path.glob(f"wandb/offline-run-*-{id_}/run-{id_}.wandb")
+    data = store.read_bytes()
+    assert all(name.encode() in data for name in list(metrics_of(report))[:3])
+
+
+def test_what_goes_wrong_is_one_line(logged, monkeypatch):
+    with pytest.raises(VoxauditError, match=r"no tracker 'tensorboard'. Choose mlflow or wandb"):
+        log_report(*logged, "tensorboard")
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(VoxauditError, match=r"pip install 'voxaudit\[mlflow\]'"):
+        log_report(*logged, "mlflow")
+
+
+def test_gates_are_asserted(make_run, drops):
+    run = make_run(drops)
+    passed = Auditor().gate(run.folder, clean_wer=1.0)
+    assert passed
+    failed = Auditor().gate(run.folder, clean_wer=0.0, worst_wer={"limit": 1.0, "bound": "upper"})
+    assert not failed
+    assert "gates failed" in repr(failed)
+    assert "clean_wer allows only 0" in repr(failed)
+    with pytest.raises(VoxauditError, match="clean_werr"):
+        Auditor().gate(run.folder, clean_werr=0.1)
+
+
+def test_pytest_shows_the_sentence_of_the_gate_that_failed(make_run, drops, pytester):
+    folder = make_run(drops).folder
+    pytester.makepyfile(f"def test_it(audit):\n    assert audit.gate({str(folder)!r}, clean_wer=0.0)\n")
+    done = pytester.runpytest_inprocess("-p", "voxaudit.report.pytest_plugin", "-q")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*clean_wer allows only 0*"])
+
+
+class Letters:
+    """Token n is the n-th letter; CTC joins equal neighbors unless it is told not to."""
+
+    pad_token_id = 0
+
+    def batch_decode(self, ids, skip_special_tokens, group_tokens=True):
+        texts = []
+        for row in ids:
+            kept = [n for i, n in enumerate(row) if not group_tokens or i == 0 or n != row[i - 1]]
+            texts.append("".join(" abcdefghijklmnopqrstuvwxyz"[n] for n in kept if n))
+        return texts
+
+
+def test_a_trainer_gets_rates_by_group():
+    labels = np.array([[1, 12, 12, -100], [2, 5, 5, -100], [3, 1, 2, -100], [4, 1, 4, -100]])
+    scores = np.eye(27)[np.array([[1, 12, 0, 12], [2, 5, 0, 5], [3, 1, 1, 2], [4, 4, 1, 1]])]
+    groups = {"gender": ["f", "f", "m", "m"], "accent": ["a", None, "a", "b"]}
+    metrics = trainer_metrics(Letters(), groups)(SimpleNamespace(predictions=(scores,), label_ids=labels))
+    # "all", "bee" and "cab" are heard, of "dad" only "da".
+    assert metrics == {
+        "wer": 0.25,
+        "wer_gender_f": 0.0,
+        "wer_gender_m": 0.5,
+        "wer_accent_a": 0.0,
+        "wer_accent_b": 1.0,
+        "worst_wer": 1.0,
+    }
+    with pytest.raises(VoxauditError, match="'gender' has 1 values, the evaluation set 4 examples"):
+        trainer_metrics(Letters(), {"gender": ["f"]})(SimpleNamespace(predictions=scores, label_ids=labels))
