@@ -331,3 +331,20 @@ def test_likeness_and_ages_are_judged_as_in_the_audit():
     assert ours["low"].to_list() == pytest.approx(theirs["low"].to_list(), rel=1e-9)
     bands = parity(parities._table(made), attributes=["age"], age="age").tables["canary"]
     assert same_p(parities.canary_found(made, ALL), bands, "recognizer", "group", "against")
+
+
+@pytest.mark.parametrize("asked", ["waiting", "confidence"])
+def test_answers_are_judged_at_once_as_in_their_audits(asked):
+    from benchmarks.verdicts import answers
+
+    where = setting("mix", "8 + 8")
+    audit, draw, sums, ratios = {
+        "waiting": (answers.waiting, answers.wait, answers.waited, answers.WAITED[:2]),
+        "confidence": (answers.confidence, answers.trust, answers.trusted, answers.TRUSTED),
+    }[asked]
+    made = draw(np.random.default_rng(3), where, 1.5)
+    found = [one for one in audit(answers.table(made), attributes="group").findings if one.attribute]
+    own = {(one.recognizer, one.measure): one.p_adjusted for one in found}
+    keys = [(name, ratio.measure) for name in RECOGNIZERS for ratio in ratios]
+    p = answers.group_p([made], sums, ratios, Shuffles(where.people))[0]
+    assert [own[key] for key in keys] == pytest.approx(list(p), abs=1e-9)
