@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def write_run(folder: Path, audio: Path, *, seed: int = 0, worse: int = 0, text:
             scenario,
             name,
             " ".join(SAID.split()[((n + 2 * one + hard) % 5 + worse) :]),
-            None,
+            0.7 + 0.02 * (n % 10),
             None,
             0.1,
             None,
@@ -164,6 +165,14 @@ def write_tables(home: Path) -> None:
     about = corpus.drop("text", "start", "duration", "audio")
     transcripts = heard.drop("failure").join(about, left_on="utterance", right_on="id")
     transcripts.write_csv(home / "transcripts.csv")
+    message = {
+        "utterance": "a1",
+        "sent_s": 1.0,
+        "received_s": 1.2,
+        "text": "turn off the light",
+        "final": True,
+    }
+    (home / "trace.jsonl").write_text(json.dumps(message))
     transcripts.write_parquet(home / "transcripts.parquet")
     said = corpus.select("id", reference="text")
     transcripts.join(said, left_on="utterance", right_on="id").write_csv(home / "heard.csv")

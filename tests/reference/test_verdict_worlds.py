@@ -340,3 +340,20 @@ def test_comparisons_of_kinds_are_those_of_the_audit():
         assert ours == kinds._compared(np.random.default_rng(seed), where, ratio)
     assert any(ours["stutter.kinds"])
     assert [len(ours[f"stutter.{name}"]) for name in ("kinds", "recognizers", "selections")] == [10, 1, 1]
+
+
+@pytest.mark.parametrize("asked", ["waiting", "confidence"])
+def test_answers_are_judged_at_once_as_in_their_audits(asked):
+    from benchmarks.verdicts import answers
+
+    where = setting("mix", "8 + 8")
+    audit, draw, sums, ratios = {
+        "waiting": (answers.waiting, answers.wait, answers.waited, answers.WAITED[:2]),
+        "confidence": (answers.confidence, answers.trust, answers.trusted, answers.TRUSTED),
+    }[asked]
+    made = draw(np.random.default_rng(3), where, 1.5)
+    found = [one for one in audit(answers.table(made), attributes="group").findings if one.attribute]
+    own = {(one.recognizer, one.measure): one.p_adjusted for one in found}
+    keys = [(name, ratio.measure) for name in RECOGNIZERS for ratio in ratios]
+    p = answers.group_p([made], sums, ratios, Shuffles(where.people))[0]
+    assert [own[key] for key in keys] == pytest.approx(list(p), abs=1e-9)
