@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from voxaudit.cli.pytest_plugin import Auditor
 from voxaudit.errors import VoxauditError
 from voxaudit.report.build import build_report, write_report
-from voxaudit.cli.pytest_plugin import Auditor
 from voxaudit.report.trackers import log_report, metrics_of
 from voxaudit.score.trainer import trainer_metrics
 

@@ -91,7 +91,9 @@ class Moonshine:
         if not folder.is_dir():
             package = package_folder("moonshine_voice")
             inside = None if package is None else package / "assets" / self.model
-            folder = model_source("moonshine", self.model)[0] if inside is None or not inside.is_dir() else inside
+            folder = (
+                model_source("moonshine", self.model)[0] if inside is None or not inside.is_dir() else inside
+            )
         return (
             _find(folder, "encoder_model"),
             _find(folder, "decoder_model_merged"),
