@@ -1,10 +1,10 @@
 # CPU: docker build -t voxaudit .
-# GPU: docker build -t voxaudit:cuda --build-arg BASE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04 --build-arg EXTRAS=demo,moonshine,faster-whisper,transformers .
+# GPU: docker build -t voxaudit:cuda --build-arg BASE=nvidia/cuda:12.8.1-cudnn-runtime-ubuntu24.04 --build-arg EXTRAS=demo,faster-whisper,transformers .
 # Run: docker run --rm -v "$PWD:/audit" voxaudit run audit.toml
 ARG BASE=python:3.13-slim-bookworm
 FROM ${BASE}
 
-ARG EXTRAS=demo,moonshine
+ARG EXTRAS=demo
 ENV PIP_NO_CACHE_DIR=1 \
     PATH=/opt/voxaudit/bin:${PATH}
 
