@@ -10,7 +10,7 @@ import pytest
 
 from voxaudit.cli.main import main
 from voxaudit.recognize.weights import KNOWN
-from voxaudit.recognize.weights.known import Archive, DataFile, Model
+from voxaudit.recognize.weights.fetch import Archive, DataFile, Model
 
 
 @pytest.fixture

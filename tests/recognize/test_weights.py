@@ -22,6 +22,9 @@ from voxaudit.recognize.weights import KNOWN, fetched, known_model, model_source
 from voxaudit.recognize.weights import fetch as fetching
 from voxaudit.recognize.weights.fetch import KNOWN as FOUND
 from voxaudit.recognize.weights.fetch import (
+    Archive,
+    DataFile,
+    Model,
     check_archive,
     download,
     download_command,
@@ -30,7 +33,6 @@ from voxaudit.recognize.weights.fetch import (
     remove,
     unpack,
 )
-from voxaudit.recognize.weights.known import Archive, DataFile, Model
 
 FIRST, SECOND = b"first half, " * 1000, b"second half"
 
@@ -228,7 +230,7 @@ signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.weights.fetch import fetch
-from voxaudit.recognize.weights.known import *
+from voxaudit.recognize.weights.fetch import *
 model = {model!r}
 try:
     fetch(model, source=Path({str(index)!r}))

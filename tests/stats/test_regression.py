@@ -6,8 +6,8 @@ from scipy.optimize import brentq, minimize
 
 from voxaudit.stats.cells import Cells, collapse
 from voxaudit.stats.poisson_glmm import MixedFit, evaluate
-from voxaudit.stats.profile import profile_interval
 from voxaudit.stats.quadrature import wide_rule
+from voxaudit.stats.ratio_intervals import profile_interval
 from voxaudit.stats.regression import Settings, likelihood_ratio, regress, without_columns
 
 HALF_CHI2 = 1.920729410347062

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from voxaudit.recognize.weights.fetch import fetched, model_source, models_folder, obtain
-from voxaudit.recognize.weights.known import KNOWN, Model, known_model
+from voxaudit.recognize.weights.fetch import (
+    KNOWN,
+    Model,
+    fetched,
+    known_model,
+    model_source,
+    models_folder,
+    obtain,
+)
 
 __all__ = [
     "KNOWN",

