@@ -174,8 +174,15 @@ ENVIRONMENT = {
     "AWS_SESSION_TOKEN": "its token, if it has one",
     "AZURE_SPEECH_KEY": "key of the engine `azure`",
     "DEEPGRAM_API_KEY": "key of the engine `deepgram`",
+    "ELEVENLABS_API_KEY": "key of the engine `elevenlabs`",
+    "GLADIA_API_KEY": "key of the engine `gladia`",
     "GOOGLE_API_KEY": "key or token of the engine `google`",
+    "HF_ENDPOINT": "the Hub that models and corpora come from, where it is asked for (the Hub's own variable)",
+    "HF_HOME": "where the Hub's files are kept (its own variable)",
+    "HF_HUB_CACHE": "where its models are, if not in `hub` of HF_HOME",
     "OPENAI_API_KEY": "key of the engine `openai`",
+    "REVAI_ACCESS_TOKEN": "key of the engine `revai`",
+    "SPEECHMATICS_API_KEY": "key of the engine `speechmatics`",
     "WATSON_API_KEY": "key of the engine `watson`",
 }
 

@@ -48,11 +48,15 @@ NOT_RUN = {
     r"quality": "DNSMOS takes a second of CPU for a few seconds of audio; tests/score",
     r"select .*(srb-accented|dnsmos)": "DNSMOS; tests/corpus/test_select.py",
     r".*disparity.*--hold-text": "an optional model of sentences; tests/audits/test_disparity_command.py",
+    r".*disparity.*--estimate-speakers": "a corpus without speakers, and a model of voices; tests/audits/test_disparity_again.py",
+    r".*disparity.*--scenario synthetic": "a corpus that is read aloud; tests/speak/test_texts.py",
+    r"references runs/first": "needs three recognizers; tests/audits/test_references.py",
+    r"run .*--log": "a tracker of experiments; tests/report/test_trackers.py",
     r".*--plot": "needs matplotlib; tests/audits",
     r".*\b(distances|word_counts|matched_wer|comprehensibility|koenecke|ravdess16?)\.csv": "published data",
     r".*\bruns/fluencybank\b": "a corpus that is asked for; tests/audits/test_disfluent.py",
     r".*\bruns/accents\b": "recordings of 110 people, which are downloaded",
-    r".*\b(runs/srb|srb\.toml|runs/two|two\.toml)\b": "corpora, noise and models that are downloaded",
+    r".*\b(runs/srb|srb\.toml|runs/two|two\.toml|runs/all|all\.toml)\b": "corpora, noise and models that are downloaded",
     r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",
     r"run .*--max-cost": "needs a service with a price; tests/run/test_budget.py",
     r"inspect (2025-03|prompts)": "made in a test of its own",
@@ -279,7 +283,7 @@ def test_the_reference_names_every_environment_variable():
     for path in (ROOT / "src").rglob("*.py"):
         text = path.read_text("utf-8")
         used.update(re.findall(r"environ(?:\.get|\.setdefault)?[\[(]\s*\"([A-Z_]+)\"", text))
-        used.update(re.findall(r"_env: str = setting\(\s*\"([A-Z_]+)\"", text))
+        used.update(re.findall(r"_env: str = (?:setting|key_in)\(\s*\"([A-Z_]+)\"", text))
     assert used == set(known)
 
 

@@ -60,7 +60,13 @@ def references(
     frame = scores.frame.filter(~pl.col("failed"))
     if len(scores.recognizers) < FEWEST or frame.is_empty():
         text = f"{counted(len(scores.recognizers), 'recognizer')}, and most of {FEWEST} or more are asked for"
-        raise refuse("too_few_recognizers", text, about=scores.where, recognizers=len(scores.recognizers))
+        raise refuse(
+            "too_few_recognizers",
+            text,
+            about=scores.where,
+            remedy=f"run with {FEWEST} recognizers or more",
+            recognizers=len(scores.recognizers),
+        )
     spans = doubted(frame)
     frame = corrected(frame, spans)
     names = [attributes] if isinstance(attributes, str) else list(attributes)
