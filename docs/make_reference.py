@@ -75,7 +75,7 @@ TRANSCRIPTS = {
     "word_times": "JSON: a list of `[word, start, end, confidence]`, times in seconds",
     "seconds": "how long the recognizer took",
     "failure": "null, or one line that starts with `audio:` or `recognizer:`",
-    "trace": "JSON: a list of `[sent_s, received_s, text, final]` of a recognizer that answers while it listens; else null",
+    "trace": "JSON: a list of `[sent_s, received_s, text, final]`, of recognizers that answer while they listen",
 }
 
 SCORES = {
