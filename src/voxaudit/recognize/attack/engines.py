@@ -161,9 +161,10 @@ def _nemo(loaded: Any, settings: Any) -> Losses:
     """Return the losses of a NeMo model: CTC, or a transducer without durations."""
     torch = need_torch()
     model: Any = loaded.model.requires_grad_(False)
-    # The preprocessor itself never has a gradient; what it calls has one where it is asked for.
+    # The preprocessor itself never has a gradient; what it calls has one unless it was switched off, as it usually is.
     features: Any = model.preprocessor.featurizer
     features.use_grads = True
+    features.__dict__.pop("forward", None)
     joint: Any = getattr(model, "joint", None)
     if not hasattr(model, "decoder") or (joint is not None and joint.num_extra_outputs):
         raise AttackError(
