@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from benchmarks.measure import took
 from benchmarks.pages import fill
 
 from voxaudit.audio import Audio, read
@@ -159,15 +159,12 @@ def activity(data: Path) -> list[tuple[str, str]]:
 def cost(calls: pl.DataFrame) -> list[tuple[str, str]]:
     """Return what the detectors take beside scoring, in CPU seconds for all answers."""
     frame = calls.with_columns(scenario=pl.lit("clean")).rename({"locale": "language"})
-    started = time.process_time()
     (said, heard), _ = spoken(frame, ("reference", "text"))
-    count_columns(said, heard)
-    scored = time.process_time()
-    detect(frame, said, heard, FEWEST_WORDS)
-    took = (scored - started, time.process_time() - scored)
+    scored = took(lambda: count_columns(*spoken(frame, ("reference", "text"))[0]))
+    detected = took(lambda: detect(frame, said, heard, FEWEST_WORDS))
     return [
-        (f"{frame.height:,} answers: CPU seconds to normalize and score", f"{took[0]:.1f}"),
-        ("the same answers: CPU seconds of the detectors, beside it", f"{took[1]:.1f}"),
+        (f"{frame.height:,} answers: CPU seconds to normalize and score", f"{scored.cpu:.1f}"),
+        ("the same answers: CPU seconds of the detectors, beside it", f"{detected.cpu:.1f}"),
     ]
 
 

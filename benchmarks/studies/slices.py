@@ -11,9 +11,10 @@ the reader: counted are slices with a higher rate and t above 1.96, and above wh
 from __future__ import annotations
 
 import argparse
-import time
+from functools import partial
 
 import polars as pl
+from benchmarks.measure import took
 from benchmarks.verdicts.experiment import generators
 from benchmarks.verdicts.explained import EXPERIMENTS, sliced
 from benchmarks.verdicts.world import setting
@@ -61,16 +62,15 @@ def main() -> None:
             seconds = dict.fromkeys(("slices", "DivExplorer"), 0.0)
             named = kinds = 0
             for number, own in generators(experiment, where, ratio, range(args.audits)).items():
-                started = time.process_time()
-                claims = experiment.audit(own, where, ratio).get("slices.confirmed", ())
-                seconds["slices"] += time.process_time() - started
-                said["slices"] += any(claims)
+                ours = took(partial(experiment.audit, own, where, ratio))
+                seconds["slices"] += ours.cpu
+                said["slices"] += any(ours.value.get("slices.confirmed", ()))
                 [again] = generators(experiment, where, ratio, [number]).values()
                 table = sliced(again, where, ratio)
-                started = time.process_time()
-                every = divexplorer(table)
+                theirs = took(partial(divexplorer, table))
+                seconds["DivExplorer"] += theirs.cpu
+                every = theirs.value
                 worse = [(items, t) for items, apart, t in every if apart > 0.0]
-                seconds["DivExplorer"] += time.process_time() - started
                 planted = [
                     (items, t)
                     for items, t in worse
@@ -82,10 +82,12 @@ def main() -> None:
                 kinds += len(every)
                 named += sum(t > 1.96 for _, t in worse)
             rates = ", ".join(f"{name} {100 * count / args.audits:.1f} %" for name, count in said.items())
-            took = ", ".join(f"{name} {1000 * one / args.audits:.0f} CPU ms" for name, one in seconds.items())
+            spent = ", ".join(
+                f"{name} {1000 * one / args.audits:.0f} CPU ms" for name, one in seconds.items()
+            )
             print(
                 f"{where.name}, x {ratio:g}, {args.audits} audits: {rates}; DivExplorer names"
-                f" {named / args.audits:.1f} of {kinds / args.audits:.0f} slices; {took}",
+                f" {named / args.audits:.1f} of {kinds / args.audits:.0f} slices; {spent}",
                 flush=True,
             )
 

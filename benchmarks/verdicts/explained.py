@@ -155,7 +155,7 @@ def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
 
 
 HELD = "text and recording held fixed; shuffled speakers with a guard"
-_of = partial(Experiment, worlds=WORLDS, sizes=("40 + 40",), power_at=LARGE)
+_of = partial(Experiment, worlds=WORLDS, sizes=("40 + 40", "8 + 40"), power_at=LARGE)
 EXPERIMENTS = (
     _of(
         "explain text",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import tarfile
 
 import numpy as np
 import polars as pl
@@ -27,6 +30,24 @@ XML_SEGMENT = (
 )
 MEETING = '<r><meeting observation="M"><speaker nxt_agent="A" channel="0" global_name="FEE1"/></meeting></r>'
 
+
+def clip():
+    buffer = io.BytesIO()
+    soundfile.write(buffer, np.zeros(160), 16000, format="WAV")
+    return buffer.getvalue()
+
+
+def tarred(entries):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        for name, content in entries.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return buffer.getvalue()
+
+
+CLIP = clip()
 MINIATURES = {
     "kaldi": {
         "wav.scp": "a a.wav\n",
@@ -120,6 +141,65 @@ MINIATURES = {
     "nemo": {"a.json": '{"audio_filepath": "a.wav", "text": "hi"}\n', "a.wav": None},
     "manifest": {"manifest.csv": "path,text\na.wav,hi\n", "a.wav": None},
     "folder": {"x.wav": None},
+    "voxpopuli": {
+        "asr_test.tsv": "id\traw_text\tnormalized_text\tspeaker_id\tsplit\tgender\n2018-a\tHi\thi\t1\ttest\tmale\n",
+        "2018/2018-a.ogg": None,
+    },
+    "gigaspeech": {
+        "GigaSpeech.json": json.dumps(
+            {
+                "dataset": "GigaSpeech",
+                "audios": [
+                    {
+                        "path": "audio/a.wav",
+                        "aid": "a",
+                        "segments": [
+                            {"sid": "s", "speaker": "p", "begin_time": 0, "end_time": 0.01, "text_tn": "hi"}
+                        ],
+                    }
+                ],
+            }
+        ),
+        "audio/a.wav": None,
+    },
+    "aishell": {
+        "data_aishell/transcript/aishell_transcript_v0.8.txt": "BAC009S0764W0121 hi\n",
+        "data_aishell/wav/test/S0764/BAC009S0764W0121.wav": None,
+    },
+    "afrispeech": {
+        "test.csv": "audio_paths,user_ids,transcript,age_group,gender,accent,domain,country,duration\n"
+        "/AfriSpeech-100/test/a/b.wav,s1,hi,26-40,Male,yoruba,clinical,NG,0.1\n",
+        "AfriSpeech-100/test/a/b.wav": None,
+    },
+    "edacc": {
+        "dev/segments": "EDACC-C06-A-0 EDACC-C06 0.000 0.005\n",
+        "dev/text": "EDACC-C06-A-0 hi\n",
+        "dev/utt2spk": "EDACC-C06-A-0 EDACC-C06-A\n",
+        "data/EDACC-C06.wav": None,
+    },
+    "webdataset": {"shard-000000.tar": tarred({"a.wav": CLIP, "a.txt": b"hi"})},
+    "shar": {
+        "cuts.000000.jsonl.gz": gzip.compress(
+            json.dumps(
+                {
+                    "id": "a",
+                    "start": 0.0,
+                    "duration": 0.01,
+                    "channel": 0,
+                    "recording": {"id": "a", "sources": [{"type": "shar", "channels": [0], "source": ""}]},
+                    "supervisions": [
+                        {"id": "s", "start": 0.0, "duration": 0.01, "text": "hi", "speaker": "p"}
+                    ],
+                }
+            ).encode()
+            + b"\n"
+        ),
+        "recording.000000.tar": tarred({"a.wav": CLIP, "a.json": b"{}"}),
+    },
+    "nemo_tarred": {
+        "tarred_audio_manifest.json": '{"audio_filepath": "a.wav", "duration": 0.01, "text": "hi", "shard_id": 0}\n',
+        "audio_0.tar": tarred({"a.wav": CLIP}),
+    },
 }
 FILES = {"stm", "ctm", "trn", "seglst", "lhotse", "nemo"}  # formats that are one file
 
@@ -152,7 +232,9 @@ def build(root, name):
             audio = (root / "tmp.wav", soundfile.write(root / "tmp.wav", np.zeros(16), 16000))[0].read_bytes()
             pl.DataFrame({"audio": [{"bytes": audio, "path": "a"}], "text": ["hi"]}).write_parquet(place)
         elif content is None:
-            soundfile.write(place, np.zeros(160), 16000, format="WAV")
+            place.write_bytes(CLIP)
+        elif isinstance(content, bytes):
+            place.write_bytes(content)
         else:
             place.write_text(content)
     lists = [root / path for path, content in MINIATURES[name].items() if content is not None]

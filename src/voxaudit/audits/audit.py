@@ -76,6 +76,7 @@ OPTIONS: dict[str, Option] = {
     "skip_bad_rows": Option("leave bad rows of the corpus out instead of stopping at them", "flag"),
     "scenarios": Option("scenarios, and suites of them", "specs", "ID,..."),
     "normalizer": Option("how texts are made alike (`voxaudit list normalizers`)", metavar="NAME"),
+    "vad": Option("listen where people speak, by a voice activity detector (a run only)", "flag"),
     "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
 }
 """The options that several audits share. An audit's own are declared beside it, under names that are not here."""

@@ -18,7 +18,7 @@ EXAMPLE = "voxaudit recognizers check moonshine"
 _OWN = {
     "audio": Option("a recording or a folder of them (default: clips of our own)", "file", "PATH"),
     "limit": Option("clips to use at most", "count", "N", at_least=2),
-    "download": Option("fetch the model if it is not on this machine", "flag"),
+    "download": Option("fetch models that are not on this machine", "flag"),
     "long": Option("length of the long recording", "number", "SECONDS", above=0, at_most=3600),
 }
 

@@ -43,10 +43,7 @@ def rows(path: Path) -> Rows:
     """
     misfits, others = Misfits(), Misfits()
     with readable(path):
-        try:
-            found = rows_of(cut_records(path, misfits, others), path.parent, unit="line", empty_text=True)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise CorpusError(f"{path}: not valid gzip ({one_line(error, 100)})") from None
+        found = rows_of(cut_records(path, misfits, others), path.parent, unit="line", empty_text=True)
     return found.noting(
         (
             *misfits.problem("bad_json", "line is not a cut", "lines are not cuts", "line"),
@@ -61,12 +58,19 @@ def _open(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path) if path.suffix == ".gz" else path.open("rb"))
 
 
+def _lines(file: IO[bytes], path: Path) -> Iterator[bytes]:
+    try:
+        yield from iter(lambda: file.readline(LONGEST_LINE), b"")
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise CorpusError(f"{path}: not valid gzip ({one_line(error, 100)})") from None
+
+
 def cut_records(
     path: Path, misfits: Misfits, others: Misfits, audio: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, object]]:
     """Yield a record per supervision; `audio` has the recordings by the cut's id where they are in a shard."""
     with _open(path) as file:
-        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), start=1):
+        for number, line in enumerate(_lines(file, path), start=1):
             if not line.strip():
                 continue
             try:

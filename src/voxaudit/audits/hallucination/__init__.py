@@ -35,8 +35,5 @@ AUDIT = Audit(
         "stretch": Option(
             "words of the shortest stretch that counts as unsupported", kind="count", metavar="N", at_least=1
         ),
-        "vad": Option(
-            "find recordings in which nobody speaks by a voice activity detector (a run only)", kind="flag"
-        ),
     },
 )

@@ -40,9 +40,5 @@ AUDIT = Audit(
             "the recognizer that hears whole recordings, beside which those that listen are set",
             metavar="NAME",
         ),
-        "vad": Option(
-            "count from the end of speech that a voice activity detector finds, not of the recording (a run only)",
-            kind="flag",
-        ),
     },
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 
@@ -85,20 +85,16 @@ def made_once(name: str, make: Callable[[], Samples]) -> Samples:
     A worker would else spend seconds on the built-in noise before it is of use. What cannot be read or written there
     is made anew: the folder only saves time.
     """
-    path = cache_folder() / "clips" / f"{safe_name(name)}.npy"
-    with suppress(OSError, ValueError, EOFError):
-        clip: Samples = np.load(path, allow_pickle=False)
-        if clip.dtype == np.float32 and clip.ndim == 1 and np.isfinite(clip.sum()):
-            return clip
+    path = cache_folder() / "clips" / f"{safe_name(name)}.f32"
+    with suppress(OSError):
+        kept = path.read_bytes()
+        if kept and hashlib.sha256(kept[32:]).digest() == kept[:32]:
+            return np.frombuffer(kept, "<f4", offset=32).astype(np.float32)
     from voxaudit.tables import write_atomically  # and with it polars, which a worker does without
 
     clip = make()
+    samples = clip.astype("<f4").tobytes()
     with suppress(OSError, VoxauditError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, lambda place: _save(clip, place))
+        write_atomically(path, lambda place: place.write_bytes(hashlib.sha256(samples).digest() + samples))
     return clip
-
-
-def _save(clip: Samples, place: Path) -> None:
-    with place.open("wb") as file:  # by its name, numpy would add an ending
-        np.save(file, clip, allow_pickle=False)
