@@ -172,6 +172,7 @@ MINIATURES = {
         "AfriSpeech-100/test/a/b.wav": None,
     },
     "edacc": {
+        "linguistic_background.csv": "PARTICIPANT_ID,What is your gender?\nEDACC-C06-A,Female\n",
         "dev/segments": "EDACC-C06-A-0 EDACC-C06 0.000 0.005\n",
         "dev/text": "EDACC-C06-A-0 hi\n",
         "dev/utt2spk": "EDACC-C06-A-0 EDACC-C06-A\n",
