@@ -510,6 +510,7 @@ def arguments_of_all_processes() -> str:
     return "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_keys_are_in_no_report_page_message_or_argument(services, tmp_path, capfd):
     """Every service refuses one clip and repeats the key in its complaint; everything made of that is searched."""
     key, id_, token = services.secrets

@@ -115,6 +115,7 @@ def test_the_reference_turns_the_ratio_round() -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), gap=st.sampled_from([0.0, 0.3]))
+@pytest.mark.slow
 def test_interval_and_p_value_agree(seed: int, gap: float) -> None:
     table = scores(seed, speakers=24, each=5, gap=gap)
     for kind in ("profile", "wald", "robust"):

@@ -626,6 +626,7 @@ print({name: frame.to_dicts() for name, frame in answer.tables.items()})
 """
 
 
+@pytest.mark.slow
 def test_random_draws_give_the_same_digits_in_every_process():
     """Thirds of errors are averaged: in another order, sums of them would differ in the last digit."""
     command = [sys.executable, "-c", REPEATED]

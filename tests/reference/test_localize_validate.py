@@ -100,6 +100,7 @@ def test_a_runs_own_settings_are_used():
 @pytest.mark.skipif(
     not (installed("moonshine_voice") and installed("py_nanotts")), reason="needs the demo's packages"
 )
+@pytest.mark.slow
 def test_the_experiment_for_real(tmp_path):
     chosen = choose_words(localize(spoken()).detail, "moonshine", "noise", count=1)
     options = {"out": tmp_path, "each": 2, "voice": Voice("pico"), "workers": 1, "progress": False}

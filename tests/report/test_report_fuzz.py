@@ -101,6 +101,7 @@ def random_run(seed: int, folder: Path) -> Run:
 
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.slow
 def test_any_run_has_a_report(seed):
     from voxaudit.render.json import schema
 

@@ -159,6 +159,7 @@ def workers_of(driver: int) -> list[int]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's /proc to find the workers")
+@pytest.mark.slow
 def test_kill_9_of_driver_or_worker_at_random_moments_loses_nothing(driver, tmp_path, journal):
     undisturbed = driver("undisturbed")
     assert undisturbed.wait() == 0, (tmp_path / "said").read_text()

@@ -162,6 +162,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         corpus.make_synthetic_corpus(tmp_path / "file" / "corpus")
 
 
+@pytest.mark.slow
 def test_a_real_recognizer_understands_natives_well_and_accents_less(whole: Path) -> None:
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     from rapidfuzz.distance import Levenshtein

@@ -138,12 +138,19 @@ def _look_up(word: str) -> list[str] | None:
     return None if found is None else found.split()
 
 
-@lru_cache(maxsize=1)
 def dictionary() -> dict[str, str]:
     """Return the first pronunciation of every word in the dictionary inside the pocketsphinx package.
 
     Empty where the package is not installed: letters to sounds are all there is then.
     """
+    words = _dictionary()
+    if not words:
+        _dictionary.cache_clear()  # that it is not there now does not mean that it never will be
+    return words
+
+
+@lru_cache(maxsize=1)
+def _dictionary() -> dict[str, str]:
     path = dictionary_path()
     if path is None or not path.is_file():
         return {}
