@@ -141,9 +141,8 @@ def test_every_name_of_faster_whisper_is_resolved_as_the_library_does(tmp_path, 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     for name in library.available_models():
         if name != "base":  # a package carries it
-            with pytest.raises(
-                VoxauditError, match=rf"Get it with: hf download {library.utils._MODELS[name]}$"
-            ):
+            fetch = f"voxaudit models fetch hf:{library.utils._MODELS[name]}"
+            with pytest.raises(VoxauditError, match=rf"Fetch it with: {fetch}$"):
                 require(make_recognizer(f"faster_whisper:{name}"))
     with pytest.raises(VoxauditError, match=r"no model of that name. Did you mean: large-v3-turbo"):
         require(make_recognizer("faster_whisper:large-v3-turb"))
