@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import polars as pl
 
+    from voxaudit.corpus import Corpus
+
 
 def rank(seed: int, *names: str) -> bytes:
     """Return what to sort by for a random order.
@@ -20,6 +22,25 @@ def rank(seed: int, *names: str) -> bytes:
     By hash, not by shuffling: adding a speaker to a corpus leaves the order of the others as it is.
     """
     return hashlib.sha256("\0".join((str(seed), *names)).encode("utf-8", "surrogatepass")).digest()
+
+
+def balanced(corpus: Corpus, seed: int) -> Corpus:
+    """Return a corpus in an order of which every beginning is a fair sample: one recording of each speaker, then more.
+
+    What a stopped run has heard, or was billed for, is then about everybody alike, and a machine that slows down on
+    the way does so for all groups. Segments of one recording stay together: it is opened once.
+    """
+    import polars as pl
+
+    first = corpus.table.select("audio", "speaker", "id").unique("audio", keep="first", maintain_order=True)
+    keys = pl.Series("key", [rank(seed, "recording", id_) for id_ in first["id"]], pl.Binary)
+    by_speaker = pl.col("speaker").fill_null(pl.col("id"))
+    rounds = (
+        first.with_columns(keys).sort("key").with_columns(round=pl.col("id").cum_count().over(by_speaker))
+    )
+    places = rounds.sort("round", "key").select("audio", place=pl.int_range(pl.len()))
+    place = corpus.table.select("audio").join(places, on="audio", how="left", maintain_order="left")["place"]
+    return replace(corpus, table=corpus.table[np.argsort(place.to_numpy(), kind="stable")])
 
 
 Hear = Callable[[Sequence[tuple[int, int]]], tuple[NDArray[np.float64], NDArray[np.float64]]]

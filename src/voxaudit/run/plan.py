@@ -16,6 +16,7 @@ from voxaudit.options import Limits
 from voxaudit.perturb import CLEAN, Scenario
 from voxaudit.perturb.given import Given
 from voxaudit.recognize import AnswersById, Recognizer
+from voxaudit.run.order import balanced
 from voxaudit.run.store import Store
 from voxaudit.run.trial import Outcome, Trial, recognizer_digest, trial_key
 
@@ -163,7 +164,7 @@ def _unfinished(
 ) -> Iterator[Chunk]:
     digest = recognizer_digest(plan.recognizers[recognizer].fingerprint())
     by_id = isinstance(plan.recognizers[recognizer], AnswersById)
-    utterances = iter(corpus)
+    utterances = iter(balanced(corpus, plan.seed))
     while some := list(islice(utterances, CHUNK)):
         paths = sorted({str(utterance.audio) for utterance in some})
         hashes = {} if by_id else hash_recordings(store, paths, limits)
