@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+
+# Tables here are small: threads would only get in each other's way. Nothing above imports polars or numpy.
+for _name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +38,7 @@ def asked(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     def ask(*words: object, code: int = 0) -> Any:
         assert main([*map(str, words), "--json"]) == code
         document = json.loads(capsys.readouterr().out)
-        jsonschema.validate(document, schema())
+        jsonschema.Draft202012Validator(schema()).validate(document)
         return SimpleNamespace(
             tables={
                 one["id"]: [dict(zip(one["names"], row, strict=True)) for row in one["rows"]]
