@@ -99,7 +99,7 @@ def hear(material, out: Path, settings: Settings, names=("exact", "deaf")):
     recordings, engines = material
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings})
     chosen = {name: engines[name] for name in names}
-    with Session(out, chosen, scenarios, cache=False) as session:
+    with Session(out, chosen, scenarios, cache=False, workers=1) as session:
         found = search(recordings, session, Meaning(letters), settings)
         return found, session.heard
 
@@ -342,7 +342,7 @@ def test_a_broken_queue_is_one_line(tmp_path, text):
 def test_more_stuttering_is_heard_as_more(material, tmp_path):
     recordings, engines = material
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings})
-    with Session(tmp_path / "out", {"exact": engines["exact"]}, scenarios, cache=False) as session:
+    with Session(tmp_path / "out", {"exact": engines["exact"]}, scenarios, cache=False, workers=1) as session:
         dose = dose_response(recordings, session, (0, 50, 100), "even", mode="aster")
     rates_ = [point.wer for point in dose]
     assert rates_[0] < rates_[1] < rates_[2]

@@ -7,14 +7,17 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from voxaudit.align.base import Aligner, AlignmentError
 from voxaudit.align.pocketsphinx import PocketSphinxAligner
 from voxaudit.align.timings import Timings
 from voxaudit.audio import read
-from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.process import Channel, Child, serve
+
+if TYPE_CHECKING:  # tables take half a second to import, and processes that only align need none
+    from voxaudit.corpus import Utterance
 
 AHEAD = 8
 """How many utterances a worker may be ahead of the caller: bounds the memory, hides the hand-over."""
