@@ -120,7 +120,7 @@ REMEDIES: dict[str, str] = {
     "no_difficulty": "measure the quality of the run's audio (the audit `quality`), then build the report again",
     "no_duration": "run it again: nothing is heard twice, and utterances get their length",
     "no_references": "give the corpus reference texts and run it again: nothing is heard twice",
-    "no_speakers": "name the speakers in the corpus, five or more",
+    "no_speakers": "name the speakers in the corpus, five or more, or let disparity tell them apart by their voices",
     "one_speaker": "record more speakers of these groups",
     "speakers_in_several_groups": "compare an attribute that is the same in all recordings of a speaker",
     "too_few_speakers": "record more speakers of these groups",

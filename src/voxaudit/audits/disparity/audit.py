@@ -929,6 +929,7 @@ def _again_table(gaps: Sequence[Gap], again: Mapping[str, Sequence[Gap]], split:
     columns = ["how", *split, "attribute", "group", "against", "speakers", "speakers_against"]
     ratio = Column(MEASURE, "ratio of WERs", "ratio", "low", "high")
     note = "A gap that stays with the text held fixed is not explained by it; that does not make it acoustic."
+    note = note if any("text" in how for how in again) else ""
     return tabulate(
         "again", "The same gaps, both ways", rows, [*columns, ratio, "p_adjusted", "verdict"], note=note
     )

@@ -157,6 +157,9 @@ def _check_names(scores: Scores, question: Question) -> None:
 def _speakers(scores: Scores) -> Labels:
     labels = scores.labels("speaker")
     missing = labels.codes < 0
+    if missing.all():
+        text = "no speaker is known, and utterances are not a sample of people"
+        raise refuse("no_speakers", text, about=scores.where, see=("estimate_speakers",))
     if missing.any():
         raise VoxauditError(
             f"{scores.where}: row {int(missing.argmax()) + 1:,}, column 'speaker': no speaker"

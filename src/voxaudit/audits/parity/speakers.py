@@ -142,7 +142,8 @@ def read_trials(
         trials = kept
     if not trials.height:
         why = "; ".join(f"{count} rows: {reason}" for reason, count in left_out.items()) or "it has no rows"
-        raise refuse("no_references", f"{scores.where}: no row can be used ({why})")
+        code = "no_speakers" if "no speaker" in left_out else "no_references"
+        raise refuse(code, f"{scores.where}: no row can be used ({why})")
     if left_out:
         said = ", ".join(f"{counted(count, 'row')} ({reason})" for reason, count in left_out.items())
         notes.append(Note("left_out", f"left out: {said}", left_out))
