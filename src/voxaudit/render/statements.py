@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from voxaudit.answer import Finding
 from voxaudit.perturb import CLEAN
-from voxaudit.render.document import Chapter, Report, labels_of, sentence_of
-from voxaudit.render.markdown import escape, model_index, table_lines
+from voxaudit.render.document import Chapter, Report
+from voxaudit.render.markdown import claim, escape, model_index, table_lines
 from voxaudit.wording import counted, listed
 
 MOST = 20
@@ -292,22 +292,14 @@ def _groups(report: Report) -> list[str]:
 
 def _list(found: list[Finding], report: Report) -> list[str]:
     """Return findings as a list, what is shown first, with what reviewers said of them."""
-    ordered = sorted(
-        dict.fromkeys(one.id for one in found), key=lambda id_: _by_id(found, id_).verdict != "shown"
-    )
-    lines = []
-    for id_ in ordered[:MOST]:
-        one = _by_id(found, id_)
-        lines.append(f"- {escape(sentence_of(one))}")
-        if said := labels_of(one, report):
-            lines.append(f"  - {escape(said)}")
+    unique: dict[str, Finding] = {}
+    for one in found:
+        unique.setdefault(one.id, one)
+    ordered = sorted(unique.values(), key=lambda one: one.verdict != "shown")
+    lines = [line for one in ordered[:MOST] for line in claim(one, report)]
     if ordered[MOST:]:
         lines.append(f"- {len(ordered) - MOST:,} more are in findings.json.")
     return [*lines, ""] if lines else []
-
-
-def _by_id(found: list[Finding], id_: str) -> Finding:
-    return next(one for one in found if one.id == id_)
 
 
 def _part(title: str, found: list[Finding], report: Report) -> list[str]:

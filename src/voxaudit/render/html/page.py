@@ -57,7 +57,7 @@ def _case_card(case: Case, does: str) -> str:
         for name, value in [("heard by", case.recognizer), *who, *case.attributes.items()]
     )
     heard = diff_html(case.diff) if case.diff else _said(case.heard, "nothing was heard")
-    title = "; ".join(what for _, _, what in case.marks) or case.scenario
+    title = "; ".join(case.events) or case.scenario
     surface = f"<dt>Said</dt><dd>{prose(case.surface)}</dd>" if case.surface else ""
     return (
         f'<article class="case"><header><h3>{text(title, 200 if case.marks else 80)}</h3>{wer}'
