@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.base import Problem
 from voxaudit.corpus.problems import KEPT, row_problem
 from voxaudit.corpus.rows import Reader, Rows
 from voxaudit.corpus.text_files import read_keyed
@@ -22,18 +22,11 @@ _ENTRY = pl.col("audio").fill_null("").str.strip_chars()
 _IS_COMMAND = _ENTRY.str.ends_with("|") | _ENTRY.str.starts_with("|") | (_ENTRY == "-")
 
 
-def detect(path: Path) -> bool:
-    """Say whether there is a wav.scp."""
-    return path.is_dir() and (path / "wav.scp").is_file()
-
-
-def rows(path: Path) -> Rows:
+def _read(path: Path, _: bool) -> Rows:
     """Read the utterances of `segments`, or of wav.scp where there are none. Commands are never run.
 
     Paths are looked for in the directory, then two folders up, where recipes that write `data/train` run.
     """
-    if not detect(path):
-        raise CorpusError(f"{path}: no wav.scp in this folder")
     recordings = read_keyed(path / "wav.scp")
     problems = _commands(recordings)
     if (path / "segments").is_file():
@@ -163,10 +156,11 @@ def _about(
     return [problem] if lines.height else []
 
 
-READER = Reader(
+READER = Reader.where(
+    lambda path: path.is_dir() and (path / "wav.scp").is_file(),
+    _read,
     name="kaldi",
     description="a Kaldi data directory: wav.scp with segments, text, utt2spk, spk2gender, utt2* and spk2*",
     example="data/train with wav.scp, text, utt2spk",
-    detect=detect,
-    rows=rows,
+    missing="no wav.scp in this folder",
 )

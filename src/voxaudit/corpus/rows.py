@@ -72,6 +72,30 @@ class Reader:
     detect: Callable[[Path], bool]
     rows: Callable[[Path], Rows]
 
+    @classmethod
+    def where(
+        cls,
+        find: Callable[[Path], Any],
+        read: Callable[[Path, Any], Rows],
+        *,
+        name: str,
+        description: str,
+        example: str,
+        missing: str,
+    ) -> Reader:
+        """Return the format that a path is in where `find` finds something (files, a folder) for `read` to read.
+
+        `missing` says, behind the path, what was not found.
+        """
+
+        def rows(path: Path) -> Rows:
+            found = find(path)
+            if not found:
+                raise CorpusError(f"{path}: {missing}")
+            return read(path, found)
+
+        return cls(name, description, example, lambda path: bool(find(path)), rows)
+
 
 LINE, FILE = "row:number", "row:file"
 """Keys of a record that say where it stands in its source; no column has such a name."""

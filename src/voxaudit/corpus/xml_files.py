@@ -25,11 +25,9 @@ def read_xml(path: Path) -> Element:
     try:
         with path.open("rb") as file:
             parser.ParseFile(file)
-    except expat.ExpatError as error:
-        raise CorpusError(f"{path}: not valid XML ({one_line(error, 100)})") from None
     except OSError as error:
         raise CorpusError(f"{path}: cannot read this file ({error.strerror or error})") from error
-    except LookupError as error:
+    except (expat.ExpatError, LookupError) as error:
         raise CorpusError(f"{path}: not valid XML ({one_line(error, 100)})") from None
     return builder.close()
 
