@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from voxaudit.align.base import Aligner, AlignmentError
 from voxaudit.align.pocketsphinx import PocketSphinxAligner
-from voxaudit.align.timings import Timings
+from voxaudit.align.timings import Aligner, AlignmentError, Timings
 from voxaudit.audio import read
 from voxaudit.corpus import Utterance
 from voxaudit.errors import VoxauditError, one_line

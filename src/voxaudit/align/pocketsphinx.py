@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.align.base import AlignmentError
 from voxaudit.align.build import word_from_phones
 from voxaudit.align.pronounce import dictionary_path, guess, spoken_words
-from voxaudit.align.timings import Phone, Timings, Word
+from voxaudit.align.timings import AlignmentError, Phone, Timings, Word
 from voxaudit.audio import Audio, content_hash, pcm16, resample
 from voxaudit.errors import missing_extra, one_line
 

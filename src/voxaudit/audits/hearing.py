@@ -16,8 +16,10 @@ from voxaudit.audits.scores import Scores, is_run
 from voxaudit.corpus import Corpus, read_corpus
 from voxaudit.corpus.select import choose_utterances
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.registry import suggest
 from voxaudit.run.folder import Run
+from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.tables import write_atomically
 from voxaudit.wording import counted
 
@@ -66,6 +68,19 @@ def corpus_to_hear(
     if utterances is None:
         return source
     return choose_utterances(source, utterances, attributes=attributes, seed=seed)
+
+
+def listening(
+    recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike], what: str
+) -> dict[str, Recognizer]:
+    """Return the recognizers by name; `what` needs ones that listen, which those that look up transcripts do not."""
+    engines = named_recognizers(recognizers)
+    for name, recognizer in engines.items():
+        if isinstance(recognizer, AnswersById):
+            raise VoxauditError(
+                f"recognizer '{name}' only looks up transcripts; {what} needs one that listens"
+            )
+    return engines
 
 
 def require_attribute(corpus: Corpus, attribute: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -255,7 +255,10 @@ def build(
     given = given if rows.table.width else None  # nothing was read: that is what has to be said
     plan = plan_columns(rows.table.columns, where, given=given, fixed=rows.columns, guess=rows.guess)
     if "audio" not in plan.fields and rows.table.width:
-        raise _no_audio(where, rows.table.columns)
+        raise CorpusError(
+            f"{where}: no column looks like the path of the audio; name it in the setting `columns`:"
+            f" audio=COLUMN. Columns there: {', '.join(rows.table.columns)[:500]}"
+        )
     work = _work_table(rows, plan, check_audio)
     problems = list(rows.problems)
     bad = pl.Series([False]).new_from_index(0, work.height)
@@ -271,7 +274,8 @@ def build(
     table = harmonize(_corpus_table(rows.table, work, plan), rows.harmonize, given or ())
     table = table.filter(~bad) if bad.any() else table
     if table.is_empty():
-        problems.append(_nothing(rows, work.height))
+        why = "no good row is left" if work.height or rows.lost else "there are no rows: nothing to hear"
+        problems.append(Problem(NO_ROWS, why, True))
     skipped = rows.lost + int(bad.sum())
     return Corpus(name, format, table, tuple(problems), skipped, dict(plan.fields))
 
@@ -403,20 +407,6 @@ def _corpus_table(source: pl.DataFrame, work: pl.DataFrame, plan: Plan) -> pl.Da
     ).select(COLUMNS)
     attributes = (_cleaned(pl.col(theirs)).alias(name) for name, theirs in plan.attributes.items())
     return ours.hstack(source.select(attributes))
-
-
-def _nothing(rows: Rows, height: int) -> Problem:
-    if height or rows.lost:
-        return Problem(NO_ROWS, "no good row is left", True)
-    return Problem(NO_ROWS, "there are no rows: nothing to hear", True)
-
-
-def _no_audio(where: str, present: Sequence[str]) -> CorpusError:
-    names = ", ".join(present)
-    return CorpusError(
-        f"{where}: no column looks like the path of the audio; name it in the setting `columns`:"
-        f" audio=COLUMN. Columns there: {names[:500]}"
-    )
 
 
 # Files of texts with times: sclite's STM and CTM, SegLST. As references or transcripts they are ids and texts.

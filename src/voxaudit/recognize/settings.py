@@ -78,9 +78,8 @@ def build(cls: type[T], engine: str, settings: Mapping[str, Any]) -> T:
             )
     for name, f in known.items():
         if name not in settings and f.default is MISSING and f.default_factory is MISSING:
-            raise RecognizerError(
-                f"recognizer '{engine}' needs the setting '{name}'{_help(f.metadata.get('help'))}"
-            )
+            help_ = f": {f.metadata['help']}" if f.metadata.get("help") else ""
+            raise RecognizerError(f"recognizer '{engine}' needs the setting '{name}'{help_}")
     hints = get_type_hints(cls)
     values = {
         name: convert(value, hints[name], f"recognizer '{engine}': {name}")
@@ -149,10 +148,6 @@ def _describe(help: str, default: Any) -> str:
     if default is MISSING:
         return f"{help} (required)".strip()
     return help if default in ("", None) else f"{help} (default {str(default).lower()})".strip()
-
-
-def _help(text: Any) -> str:
-    return f": {text}" if text else ""
 
 
 def anchor(recognizer: T, folder: str | Path) -> T:

@@ -128,12 +128,13 @@ def statement(report: Report) -> str:
     access = [one for one in told if one.audit == "stutter"]
     gaps = [one for one in told if one not in access and (one.audit in FAIRNESS or one.attribute)]
     rest = [one for one in told if one not in access and one not in gaps]
+    heard = escape(str(report.config.get("created", ""))[:10])
     lines = [
         f"# Accessibility and fairness statement: {escape(', '.join(_recognizers(report)))}",
         "",
         "## What was tested",
         "",
-        f"{_sentence(_tested(report, _recognizers(report)))} {_sentence(_date(report))}",
+        f"{_sentence(_tested(report, _recognizers(report)))} {heard and f'It was heard on {heard}.'}",
         "",
         "## On whom",
         "",
@@ -173,7 +174,8 @@ def methods(report: Report) -> str:
     for audit, measure, said, work in METHODS:
         own = [one for one in report.findings if one.audit == audit and one.verdict != "refused"]
         if any(measure is None or one.measure == measure for one in own):
-            sentences.append(said + (_cite(work, cited) if work else ""))
+            cited += [work] if work and work not in cited else []
+            sentences.append(f"{said} ({cited.index(work) + 1})." if work else said)
     sentences.append(
         "Intervals are at 95 %; intervals and tests treat speakers, not utterances, as the sample."
     )
@@ -198,12 +200,6 @@ def methods(report: Report) -> str:
         )
         + "\n"
     )
-
-
-def _cite(work: str, cited: list[str]) -> str:
-    if work not in cited:
-        cited.append(work)
-    return f" ({cited.index(work) + 1})."
 
 
 def _recognizers(report: Report) -> list[str]:
@@ -251,11 +247,6 @@ def _version(report: Report, name: str) -> str:
         if known.get(key) and known[key] != name
     ]
     return f" ({', '.join(parts)})" if parts else ""
-
-
-def _date(report: Report) -> str:
-    created = str(report.config.get("created", ""))[:10]
-    return f"It was heard on {created}." if created else ""
 
 
 def _on_whom(report: Report) -> str:

@@ -156,12 +156,12 @@ class Recent:
                 self._kept[key] = None if sound is None else show(sound)
             self._kept.move_to_end(key)
             found = self._kept[key]
-            while len(self._kept) > 1 and self._size() > self._limit:
+            while (
+                len(self._kept) > 1
+                and sum(shown.size if shown else 100 for shown in self._kept.values()) > self._limit
+            ):
                 self._kept.popitem(last=False)
             return found
-
-    def _size(self) -> int:
-        return sum(shown.size if shown else 100 for shown in self._kept.values())
 
 
 ASSETS = {
@@ -230,9 +230,9 @@ class ReviewApp:
             "/api/about": self._about,
             "/api/cases": self._cases,
             "/api/case": self._case,
-            "/api/audio": self._audio,
-            "/api/wave": self._wave,
-            "/api/spectrogram": self._spectrogram,
+            "/api/audio": lambda request: Response(200, self._side(request).wav, "audio/wav", ranges=True),
+            "/api/wave": lambda request: json_response(self._side(request).wave),
+            "/api/spectrogram": lambda request: Response(200, self._side(request).spectrogram, "image/png"),
             "/api/progress": self._progress,
             "/api/agreement": self._agreement,
             "/api/export": self._export,
@@ -341,15 +341,6 @@ class ReviewApp:
         if shown is None:
             raise HttpError(404, "no such recording")
         return shown
-
-    def _audio(self, request: Request) -> Response:
-        return Response(200, self._side(request).wav, "audio/wav", ranges=True)
-
-    def _wave(self, request: Request) -> Response:
-        return json_response(self._side(request).wave)
-
-    def _spectrogram(self, request: Request) -> Response:
-        return Response(200, self._side(request).spectrogram, "image/png")
 
     def _progress(self, request: Request) -> Response:
         name, source = self._source(request.query.get("source"))

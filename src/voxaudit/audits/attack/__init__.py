@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 from voxaudit.registry import lazy_attributes
-
-if TYPE_CHECKING:
-    from voxaudit.audits.scores import Scores
 
 FOUND = "attack.json"
 """What was found, in the folder of an attack."""
-
-
-def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return what a report asks of a run: what the attack in its folder found, where one was made."""
-    from voxaudit.audits.hearing import finished
-
-    folder = finished(scores, "attack")
-    return [{}] if folder is not None and (folder / FOUND).is_file() else []
 
 
 AUDIT = Audit(
@@ -67,8 +53,7 @@ AUDIT = Audit(
             "their groups take turns where only some utterances are heard"
         ),
     },
-    questions=questions,
-    asks_run=False,
+    questions=where_kept("attack", FOUND),
 )
 
 __getattr__ = lazy_attributes(

@@ -40,7 +40,7 @@ from voxaudit.audits.robustness.trials import (
     read_trials,
     with_attacks,
 )
-from voxaudit.audits.scores import Filters, Names, Scores, Source, unchanged_notes
+from voxaudit.audits.scores import Filters, Scores, Source, unchanged_notes
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
@@ -130,7 +130,8 @@ def robustness(
     if seed < 0:
         raise VoxauditError(f"seed must be at least 0, not {seed}", see=("seed",))
     read = Scores.of(source, columns=filters.pop("columns", None))
-    filters["scenario"] = _with_clean(filters.get("scenario"))
+    if (asked := filters.get("scenario")) is not None:  # all are compared with clean speech
+        filters["scenario"] = (CLEAN, *(name for name in _names(asked) if name != CLEAN))
     scores = Scores.of(with_attacks(read), **filters)
     if baseline is None:
         baseline = {key: name for run in scores.runs for key, name in run.config.get("baseline", {}).items()}
@@ -204,11 +205,6 @@ def _first(name: str, tables: Sequence[Table]) -> tuple[Table, ...]:
         )
     others = [replace(one, folded=True) for one in tables if one.id != name]
     return (replace(known[name], folded=False), *others)
-
-
-def _with_clean(scenario: Names) -> Names:
-    """Return the scenarios asked about and clean speech, which all are compared with."""
-    return None if scenario is None else (CLEAN, *(name for name in _names(scenario) if name != CLEAN))
 
 
 # The findings

@@ -38,7 +38,10 @@ def rows(path: Path) -> Rows:
     audio = audio_by_name(path)
     texts = _texts(path / TEXTS)
     there = [video for video in videos if _stem(video[0]) in audio]
-    records = ({**values, **_place(name, audio, texts)} for name, values in there or videos)
+    records = (
+        {**values, "id": stem, "audio": audio.get(stem, f"{stem}.wav"), "text": texts.get(stem)}
+        for stem, values in ((_stem(name), values) for name, values in there or videos)
+    )
     rows = rows_of(records, path, harmonize={"gender": "gender", "age": "age"})
     absent = len(videos) - len(there) if there else 0
     message = (
@@ -76,11 +79,6 @@ def _texts(file: Path) -> dict[str, str]:
         )
         for entry in entries
     }
-
-
-def _place(name: str, audio: dict[str, str], texts: dict[str, str]) -> dict[str, object]:
-    stem = _stem(name)
-    return {"id": stem, "audio": audio.get(stem, f"{stem}.wav"), "text": texts.get(stem)}
 
 
 def _stem(name: str) -> str:

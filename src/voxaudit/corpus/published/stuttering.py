@@ -95,7 +95,8 @@ def _marked(file: Path) -> list[Event]:
     events: list[Event] = []
     before = ""
     for row in read_delimited(file).table.iter_rows(named=True):
-        mark = next((kinds[key] for key in kinds if _true(row.get(key))), "")
+        marked = {key for key in kinds if (row.get(key) or "").strip().lower() in ("1", "1.0", "true", "yes")}
+        mark = next((kind for key, kind in kinds.items() if key in marked), "")
         if mark and mark == before and mark in ("sound_repetition", "word_repetition", "revision"):
             more = events[-1].iterations + (mark != "revision")
             events[-1] = Event(mark, more)
@@ -103,10 +104,6 @@ def _marked(file: Path) -> list[Event]:
             events.append(Event(mark))
         before = mark
     return events
-
-
-def _true(value: str | None) -> bool:
-    return (value or "").strip().lower() in ("1", "1.0", "true", "yes")
 
 
 _UCLASS = re.compile(r"([MF])_(\d+)_(\d+)y(\d+)m_(\d+)")

@@ -87,13 +87,8 @@ class Comprehensibility:
                 "ratings",
                 "How comprehensible people find it, from 1 to 10",
                 [asdict(cell) for cell in self.cells],
-                [
-                    "perturbation",
-                    "setting",
-                    ("mean", "mean rating", "ratio", "low", "high"),
-                    _LOST,
-                    ("participants", "", "count"),
-                ],
+                "perturbation; setting; mean[low,high]: mean rating, ratio; degradation: degradation, %, ratio;"
+                " participants: participants, count",
             )
         ]
         if drops:
@@ -102,13 +97,8 @@ class Comprehensibility:
                     "drops",
                     "Degradation from the mildest to the strongest setting (paired t-test)",
                     [asdict(drop) for drop in drops],
-                    [
-                        *("perturbation", "mildest", "strongest"),
-                        ("degradation_mildest", "%, mildest", "ratio"),
-                        ("degradation_strongest", "%, strongest", "ratio"),
-                        ("drop", "points lost", "ratio", "low", "high"),
-                        *(("t", "t", "ratio"), "p", "p_adjusted"),
-                    ],
+                    "perturbation; mildest; strongest; degradation_mildest: %, mildest, ratio; degradation_strongest:"
+                    " %, strongest, ratio; drop[low,high]: points lost, ratio; t: t, ratio; p; p_adjusted",
                 )
             )
         return Answer(
@@ -194,9 +184,6 @@ class Comprehensibility:
                 )
             )
         return found
-
-
-_LOST = ("degradation", "degradation, %", "ratio")
 
 
 def _drop_finding(drop: Drop) -> Finding:
