@@ -62,10 +62,7 @@ def json_keys(path: Path) -> list[str]:
 
 def _values(path: Path, misfits: Misfits) -> Iterator[tuple[int, object]]:
     if _is_array(path):
-        try:
-            yield from enumerate(_DECODER.decode(path.read_text(encoding="utf-8-sig").strip()), start=1)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise CorpusError(f"{path}: not valid JSON ({one_line(error, 100)})") from None
+        yield from enumerate(read_json(path), start=1)
         return
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         for number, line in enumerate(file, start=1):

@@ -154,30 +154,21 @@ def _utf8(text: str) -> str:
 
 # The corpus formats by name, and which of them a path is. A new format is one file and one line here.
 
+
+def _at(place: str, names: str) -> dict[str, str]:
+    """Return where the readers are that are called READER in a module of their own name."""
+    return {name: f"voxaudit.corpus.{place}{name}:READER" for name in names.split()}
+
+
 FORMATS = Registry(
     "corpus format",
     {
-        "librispeech": "voxaudit.corpus.published.librispeech:READER",
-        "mls": "voxaudit.corpus.published.mls:READER",
-        "common_voice": "voxaudit.corpus.published.common_voice:READER",
-        "fleurs": "voxaudit.corpus.published.fleurs:READER",
-        "vctk": "voxaudit.corpus.published.vctk:READER",
-        "l2_arctic": "voxaudit.corpus.published.l2_arctic:READER",
-        "accent_archive": "voxaudit.corpus.published.accent_archive:READER",
-        "fair_speech": "voxaudit.corpus.published.fair_speech:READER",
-        "casual_conversations": "voxaudit.corpus.published.casual_conversations:READER",
-        "coraal": "voxaudit.corpus.published.coraal:READER",
-        "tedlium": "voxaudit.corpus.published.tedlium:READER",
-        "ami": "voxaudit.corpus.published.ami:READER",
+        **_at("published.", "librispeech mls common_voice fleurs vctk l2_arctic accent_archive fair_speech"),
+        **_at("published.", "casual_conversations coraal tedlium ami"),
         "ami_far": "voxaudit.corpus.published.ami:FAR_READER",
-        "chime6": "voxaudit.corpus.published.chime6:READER",
+        **_at("published.", "chime6"),
         "chime6_far": "voxaudit.corpus.published.chime6:FAR_READER",
-        "voxpopuli": "voxaudit.corpus.published.voxpopuli:READER",
-        "gigaspeech": "voxaudit.corpus.published.gigaspeech:READER",
-        "aishell": "voxaudit.corpus.published.aishell:READER",
-        "afrispeech": "voxaudit.corpus.published.afrispeech:READER",
-        "edacc": "voxaudit.corpus.published.edacc:READER",
-        "ravdess": "voxaudit.corpus.published.ravdess:READER",
+        **_at("published.", "voxpopuli gigaspeech aishell afrispeech edacc ravdess"),
         "sep28k": "voxaudit.corpus.published.stuttering:SEP28K",
         "fluencybank_timestamped": "voxaudit.corpus.published.stuttering:TIMESTAMPED",
         "uclass": "voxaudit.corpus.published.stuttering:UCLASS",
@@ -187,18 +178,7 @@ FORMATS = Registry(
         "shar": "voxaudit.corpus.shards:SHAR",
         "nemo_tarred": "voxaudit.corpus.shards:NEMO",
         "webdataset": "voxaudit.corpus.shards:WEBDATASET",
-        "kaldi": "voxaudit.corpus.kaldi:READER",
-        "chat": "voxaudit.corpus.chat:READER",
-        "stm": "voxaudit.corpus.stm:READER",
-        "ctm": "voxaudit.corpus.ctm:READER",
-        "trn": "voxaudit.corpus.trn:READER",
-        "seglst": "voxaudit.corpus.seglst:READER",
-        "lhotse": "voxaudit.corpus.lhotse:READER",
-        "audiofolder": "voxaudit.corpus.audiofolder:READER",
-        "hugging_face": "voxaudit.corpus.hugging_face:READER",
-        "nemo": "voxaudit.corpus.nemo:READER",
-        "manifest": "voxaudit.corpus.manifest:READER",
-        "folder": "voxaudit.corpus.folder:READER",
+        **_at("", "kaldi chat stm ctm trn seglst lhotse audiofolder hugging_face nemo manifest folder"),
     },
     group="voxaudit.corpora",
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import threading
-import wave
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -16,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.audio import Audio, Samples, pcm16, resample
+from voxaudit.audio import Audio, Samples, resample
 from voxaudit.audits.stutter.folder import LABELS, QUEUE
 from voxaudit.errors import VoxauditError
+from voxaudit.recognize.pcm import wav_bytes
 from voxaudit.review.cases import PAGE, SIDES, Filters, Sound, Source, Suspects, Trials, is_reviewable
 from voxaudit.review.labels import decide, exported, read_review, summary
 from voxaudit.review.store import LONGEST_COMMENT, STUTTER, TRIALS, Given, LabelStore, reviewer_name
@@ -72,17 +71,6 @@ def show(sound: Sound) -> Shown:
         "top": min(TOP_HZ, audio.rate / 2),
     }
     return Shown(wav_bytes(audio), wave_data, spectrogram(audio))
-
-
-def wav_bytes(audio: Audio) -> bytes:
-    """Return audio as a WAV file of 16-bit samples; what exceeds full scale saturates."""
-    file = io.BytesIO()
-    with wave.open(file, "wb") as target:
-        target.setnchannels(1)
-        target.setsampwidth(2)
-        target.setframerate(audio.rate)
-        target.writeframes(pcm16(audio.samples).astype("<i2").tobytes())
-    return file.getvalue()
 
 
 def envelope(samples: Samples, bins: int = BINS) -> tuple[list[float], list[float]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
-from voxaudit.registry import lazy_attributes
 
 FOUND = "attack.json"
 """What was found, in the folder of an attack."""
@@ -54,12 +53,4 @@ AUDIT = Audit(
         ),
     },
     questions=where_kept("attack", FOUND),
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {
-        "Attack": "voxaudit.audits.attack.audit",
-        "attack": "voxaudit.audits.attack.audit",
-    },
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
-from voxaudit.registry import lazy_attributes
 
 RECORD = "breaking.json"
 """What a finished audit leaves in its folder."""
@@ -43,14 +42,4 @@ AUDIT = Audit(
         "budget": OPTIONS["budget"].noting("trials per speaker and recognizer"),
     },
     questions=where_kept("breaking", RECORD),
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {
-        "Axis": "voxaudit.perturb.axis",
-        "Breaking": "voxaudit.audits.breaking.audit",
-        "breaking": "voxaudit.audits.breaking.audit",
-        "find_axis": "voxaudit.perturb.axis",
-    },
 )

@@ -663,14 +663,7 @@ def _cell(point: Point, words: _Words) -> str:
 
 def _difference_table(words: _Words, findings: Sequence[Finding]) -> Table:
     what = "ratio" if words.axis.log else f"difference, {words.unit}"
-    columns = [
-        "recognizer",
-        "group",
-        "against",
-        ("estimate", what, "ratio", "low", "high"),
-        "p_adjusted",
-        "verdict",
-    ]
+    columns = f"recognizer; group; against; estimate[low,high]: {what}, ratio; p_adjusted; verdict"
     return tabulate("differences", "Groups compared", [_row(one) for one in findings], columns)
 
 

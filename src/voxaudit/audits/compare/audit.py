@@ -25,6 +25,7 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
+from voxaudit.audits.compare import REGRESSIONS
 from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.run.folder import Run
@@ -41,8 +42,6 @@ from voxaudit.stats.paired_trials import (
 from voxaudit.stats.sign_flips import least_p
 from voxaudit.wording import counted, listed, named, p_value, percent, signed, signed_limits
 
-REGRESSIONS = "compare/regressions"
-"""The finding that counts what got worse: what a gate looks at."""
 FAMILY = "slices"
 TITLE = "Two runs compared"
 
@@ -411,11 +410,10 @@ def _table(found: Comparison) -> Table:
         | {"slice": one.label, "outcome": outcome(one), "family": None if one.p is None else FAMILY}
         for one in found.slices
     ]
-    columns = [
-        *("recognizer", "slice", ("wer_before", "before", "percent"), ("wer_after", "after", "percent")),
-        *(("difference", "change", "points", "low", "high"), ("visible", "visible from", "percent")),
-        *(("p_adjusted", "p adj.", "p"), ("outcome", "verdict"), "speakers"),
-    ]
+    columns = (
+        "recognizer; slice; wer_before: before, percent; wer_after: after, percent; difference[low,high]: change;"
+        " visible: visible from, percent; p_adjusted: p adj., p; outcome: verdict; speakers"
+    )
     title = f"Word error rate before and after, and its change with a {_level(found)} interval"
     note = "Visible from: the smallest change that would have been shown four times in five, in percent of the words."
     return tabulate("slices", title, rows, columns, note=note)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
-from voxaudit.registry import lazy_attributes
 
 RECORD = "sequential.json"
 """What an audit that stopped early leaves in its run's folder."""
@@ -36,9 +35,4 @@ AUDIT = Audit(
         "per_speaker": OPTIONS["per_speaker"].noting("at most; default: all"),
     },
     questions=where_kept("", RECORD),
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {"Goal": "voxaudit.stats.sequential", "sequential": "voxaudit.audits.sequential.audit"},
 )

@@ -639,15 +639,10 @@ def _gap_table(found: Sequential) -> Table:
         | {"why": STOPPED.get(gap.stopped, gap.stopped)}
         for gap in found.gaps
     ]
-    columns = [
-        *("recognizer", "scenario", "group", ("gap", "gap", "points", "low", "high")),
-        *(
-            ("e_value", "e-value", "number"),
-            ("pairs", "pairs of speakers", "count"),
-            ("why", "stopped"),
-            "verdict",
-        ),
-    ]
+    columns = (
+        "recognizer; scenario; group; gap[low,high]: gap, points; e_value: e-value, number;"
+        " pairs: pairs of speakers, count; why: stopped; verdict"
+    )
     title = f"Gaps against {next(iter(found.groups))}, in percentage points ({_level(found)})"
     return tabulate("gaps", title, rows, columns)
 

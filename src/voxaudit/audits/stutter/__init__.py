@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
-from voxaudit.registry import lazy_attributes
 
 FOUND, REFUSED = "stutter.json", "refused.txt"
 KEPT = (FOUND, REFUSED)
@@ -92,14 +91,4 @@ AUDIT = Audit(
         "labels": Option("a labeled suspicious.jsonl (default: the one in the folder)", "file", "FILE"),
     },
     questions=where_kept("stutter", *KEPT),
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {
-        "Settings": "voxaudit.audits.stutter.search",
-        "Stutter": "voxaudit.audits.stutter.folder",
-        "find_faults": "voxaudit.score.faults",
-        "stutter": "voxaudit.audits.stutter.audit",
-    },
 )

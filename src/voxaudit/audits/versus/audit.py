@@ -832,12 +832,11 @@ def _differences(found: Versus) -> Table:
         | {"slice": one.label, "outcome": _outcome(one), "family": None if one.p is None else FAMILY}
         for one in _in_order(found)
     ]
-    columns = [
-        *(("recognizer",), ("against",), ("slice",), ("wer", "WER", "percent")),
-        *(("wer_against", "against", "percent"), ("difference", "", "points", "low", "high")),
-        *(("ratio", "", "ratio", "ratio_low", "ratio_high"), ("visible", "visible from", "percent")),
-        *(("p_adjusted", "p adj.", "p"), ("outcome", "verdict"), ("speakers", "", "count")),
-    ]
+    columns = (
+        "recognizer; against; slice; wer; wer_against: against, percent; difference[low,high];"
+        " ratio[ratio_low,ratio_high]; visible: visible from, percent; p_adjusted: p adj., p;"
+        " outcome: verdict; speakers"
+    )
     note = (
         "Difference and ratio: the first recognizer's error rate less, and over, the other's. Visible from: the"
         " smallest difference that would have been shown four times in five, in percent of the words."

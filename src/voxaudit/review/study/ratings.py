@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.answer import Answer, Finding, Note, finding_id, tabulate
+from voxaudit.answer import Answer, Finding, Note, tabulate
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import places_excluded
-from voxaudit.review.study.study import HIGHEST, LOWEST
+from voxaudit.review.study.study import HIGHEST, LOWEST, finding
 from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_counts
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.ttests import one_sample
@@ -125,8 +125,7 @@ class Comprehensibility:
         low = self.lowest
         scenario = f"{low.perturbation} {low.setting}".strip()
         found = [
-            Finding(
-                finding_id("study", "lowest", "mean_rating"),
+            finding(
                 "mean_rating",
                 "measured",
                 f"The lowest mean rating is {low.mean:.2f} of {HIGHEST}, of {scenario}.",
@@ -135,10 +134,10 @@ class Comprehensibility:
                 low.high,
                 unit="rating",
                 scenario=scenario,
+                about=("lowest",),
                 headline=True,
             ),
-            Finding(
-                finding_id("study", "share_above_7"),
+            finding(
                 "share_above_7",
                 "measured",
                 f"{percent(self.above)} of the scenarios have a mean rating above {COMPREHENSIBLE:g}.",
@@ -149,8 +148,7 @@ class Comprehensibility:
         if dropped:
             lost = self.degradation_strongest - self.degradation_mildest
             found.append(
-                Finding(
-                    finding_id("study", "mean_drop"),
+                finding(
                     "mean_drop",
                     "measured",
                     f"Over perturbations, mean degradation is {self.degradation_mildest:.2f} % at the mildest setting"
@@ -168,8 +166,7 @@ class Comprehensibility:
             what = f"Agreement of participants, Fleiss' kappa with {weights} weights"
             limits = "" if kappa.low is None else f" ({kappa.low:.3f} to {kappa.high:.3f})"
             found.append(
-                Finding(
-                    finding_id("study", f"kappa_{weights}"),
+                finding(
                     f"kappa_{weights}",
                     "refused" if kappa.value is None else "measured",
                     f"{what}: {kappa.refusal}."
@@ -179,7 +176,6 @@ class Comprehensibility:
                     kappa.low,
                     kappa.high,
                     unit="kappa",
-                    code="undefined" if kappa.value is None else None,
                     headline=True,
                 )
             )
@@ -206,10 +202,9 @@ def _drop_finding(drop: Drop) -> Finding:
         chance = (
             f"; this is not shown to be more than chance, and {abs(excludes):.2f} points are not excluded"
         )
-    return Finding(
-        finding_id("study", drop.perturbation, "drop"),
+    return finding(
         "drop",
-        verdict,  # type: ignore[arg-type]
+        verdict,
         f"{said}{chance}.",
         drop.drop,
         drop.low,
@@ -219,7 +214,7 @@ def _drop_finding(drop: Drop) -> Finding:
         p_adjusted=drop.p_adjusted,
         family="perturbations",
         group=drop.perturbation,
-        code="undefined" if verdict == "refused" else None,
+        about=(drop.perturbation,),
         excludes=excludes,
     )
 

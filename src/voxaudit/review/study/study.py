@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from voxaudit.answer import Finding, finding_id
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.tables import read_json, write_atomically
 
@@ -101,6 +102,13 @@ class Study:
             return bool(own[place] % 2 != item.real)
         place = next(place for place, one in enumerate(self.items) if one.id == item.id)
         return bool(np.random.Generator(np.random.PCG64([self.seed, 2, number, place])).integers(2))
+
+
+def finding(measure: str, verdict: str, sentence: str, *numbers: float | None, **more: Any) -> Finding:
+    """Return a finding of a study: its estimate and limits are `numbers`; one that is refused is not defined."""
+    code = "undefined" if verdict == "refused" else None
+    id_ = finding_id("study", *more.pop("about", ()), measure)
+    return Finding(id_, measure, verdict, sentence, *numbers, code=code, **more)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
