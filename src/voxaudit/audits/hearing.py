@@ -17,7 +17,6 @@ from voxaudit.corpus import Corpus, read_corpus
 from voxaudit.corpus.select import choose_utterances
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize import AnswersById, Recognizer
-from voxaudit.registry import suggest
 from voxaudit.run.folder import Run
 from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.tables import write_atomically
@@ -81,16 +80,6 @@ def listening(
                 f"recognizer '{name}' only looks up transcripts; {what} needs one that listens"
             )
     return engines
-
-
-def require_attribute(corpus: Corpus, attribute: str | None) -> None:
-    """Raise one line where a corpus has no such attribute."""
-    if attribute is not None and attribute not in corpus.attributes:
-        raise VoxauditError(
-            f"{corpus.source or corpus.name}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
-            f" Attributes there: {', '.join(corpus.attributes) or 'none'}",
-            see=("attribute",),
-        )
 
 
 def write_found(path: Path, found: Any) -> None:

@@ -37,11 +37,11 @@ from voxaudit.audits.hearing import (
     finished,
     listening,
     reading,
-    require_attribute,
     write_found,
 )
 from voxaudit.audits.scores import MOST_GROUPS
 from voxaudit.corpus import Corpus, Utterance
+from voxaudit.corpus.select import require_attributes
 from voxaudit.errors import VoxauditError
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
@@ -289,7 +289,7 @@ def _levels(people: Sequence[Speaker], level: float, rise: float | None, ear: _E
 
 def _speakers(corpus: Corpus, attribute: str | None, rule: Normalizer, seed: int) -> list[Speaker]:
     where = corpus.source or corpus.name
-    require_attribute(corpus, attribute)
+    require_attributes(corpus, [attribute] if attribute else [], "attribute")
     own: dict[str, list[Utterance]] = {}
     groups: dict[str, str] = {}
     for utterance in corpus:

@@ -106,9 +106,10 @@ class Study:
 
 def finding(measure: str, verdict: str, sentence: str, *numbers: float | None, **more: Any) -> Finding:
     """Return a finding of a study: its estimate and limits are `numbers`; one that is refused is not defined."""
-    code = "undefined" if verdict == "refused" else None
+    more |= dict(zip(("estimate", "low", "high"), numbers, strict=False))
+    more["code"] = "undefined" if verdict == "refused" else None
     id_ = finding_id("study", *more.pop("about", ()), measure)
-    return Finding(id_, measure, verdict, sentence, *numbers, code=code, **more)  # type: ignore[arg-type]
+    return Finding(id_, measure, verdict, sentence, **more)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
