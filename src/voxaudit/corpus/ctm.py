@@ -36,14 +36,7 @@ def _read(path: Path, _: bool) -> Rows:
             for (name, channel), said in words.items()
         ),
         root,
-    ).noting(
-        misfits.problem(
-            "bad_line",
-            "line is not 'recording channel start duration word'",
-            "lines are not 'recording channel start duration word'",
-            "line",
-        )
-    )
+    ).noting(misfits.problem("bad_line", "[line is|lines are] not 'recording channel start duration word'"))
 
 
 READER = Reader.where(

@@ -9,7 +9,7 @@ import polars as pl
 
 from voxaudit.corpus.base import Problem
 from voxaudit.corpus.problems import KEPT, row_problem
-from voxaudit.corpus.rows import Reader, Rows
+from voxaudit.corpus.rows import LINE, Reader, Rows, rows_in
 from voxaudit.corpus.text_files import read_keyed
 
 NOT_ATTRIBUTES = frozenset({"utt2spk", "utt2dur", "spk2utt", "utt2num_frames", "utt2max_frames"})
@@ -54,12 +54,10 @@ def _read(path: Path, _: bool) -> Rows:
         name = name if name not in table.columns else f"{kind}_{name}"
         table, notes = _with(table, file, name, "id" if kind == "utt" else "speaker")
         problems += notes
-    return Rows(
-        table.drop("number"),
+    return rows_in(
+        table.rename({"number": LINE}),
         path,
-        guess=False,
         search=("../..",),
-        numbers=table["number"],
         unit="segments line" if "recording" in table.columns else "wav.scp line",
         problems=tuple(problems),
         lost=lost,
@@ -75,12 +73,7 @@ def _segments(file: Path, recordings: pl.DataFrame) -> tuple[pl.DataFrame, int, 
     parts = lines["value"].fill_null("").str.replace_all("\t", " ", literal=True).str.extract_all(r"[^ ]+")
     lines = lines.with_columns(parts=parts)
     broken = lines.filter(pl.col("parts").list.len() < 3)
-    problems = _about(
-        broken,
-        "bad_segment",
-        "is not 'utterance recording start end'",
-        "are not 'utterance recording start end'",
-    )
+    problems = _about(broken, "bad_segment", "[is|are] not 'utterance recording start end'")
     end = pl.col("parts").list.get(2, null_on_oob=True)
     table = lines.filter(pl.col("parts").list.len() >= 3).select(
         pl.col("key").alias("id"),
@@ -93,9 +86,8 @@ def _segments(file: Path, recordings: pl.DataFrame) -> tuple[pl.DataFrame, int, 
         "recording", keep="first", maintain_order=True
     )
     stray = table.join(files, on="recording", how="anti").select(pl.col("recording").alias("key"), "number")
-    problems += _about(
-        stray, "unknown_recording", "names a recording not in wav.scp", "name recordings not in wav.scp"
-    )
+    words = "[names a recording|name recordings] not in wav.scp"
+    problems += _about(stray, "unknown_recording", words)
     table = table.join(files, on="recording", how="inner", maintain_order="left")
     return (
         table.select("id", "audio", "recording", "start", "end", "number"),
@@ -109,8 +101,7 @@ def _commands(recordings: pl.DataFrame) -> list[Problem]:
     return _about(
         commands.select(pl.col("audio").alias("key"), "number"),
         "command",
-        "is a command, which is never run",
-        "are commands, which are never run",
+        "[is a command, which is|are commands, which are] never run",
         file="wav.scp",
         note="write the audio to files first and name those",
     )
@@ -126,15 +117,14 @@ def _with(table: pl.DataFrame, file: Path, name: str, by: str) -> tuple[pl.DataF
     if by != "id":
         return table, []
     strangers = lines.join(table, left_on="key", right_on="id", how="anti")
-    words = ("is about no utterance of the corpus", "are about no utterances of the corpus")
-    return table, _about(strangers, "unknown_utterance", *words, file=file.name, fatal=False)
+    words = "[is about no utterance|are about no utterances] of the corpus"
+    return table, _about(strangers, "unknown_utterance", words, file=file.name, fatal=False)
 
 
 def _about(
     lines: pl.DataFrame,
     kind: str,
-    one: str,
-    many: str,
+    words: str,
     *,
     file: str = "segments",
     note: str = "",
@@ -144,8 +134,7 @@ def _about(
     shown = lines.head(KEPT)
     problem = row_problem(
         kind,
-        f"line of {file} {one}",
-        f"lines of {file} {many}",
+        f"[line|lines] of {file} {words}",
         lines.height,
         [str(number) for number in shown["number"]],
         shown["key"].to_list(),

@@ -155,8 +155,7 @@ class RowCheck:
 
     kind: str
     bad: pl.Expr
-    one: str
-    many: str
+    words: str
     shown: str | None = None
     fatal: bool = True
 
@@ -168,70 +167,56 @@ def _not_a_length(name: str, *, zero: bool) -> pl.Expr:
 
 
 ROW_CHECKS = (
-    RowCheck("missing_audio", pl.col("audio").is_null(), "row names no audio", "rows name no audio"),
+    RowCheck("missing_audio", pl.col("audio").is_null(), "[row names|rows name] no audio"),
     RowCheck(
         "audio_not_found",
         pl.col("audio").is_not_null() & ~pl.col("found"),
-        "audio file does not exist",
-        "audio files do not exist",
+        "[audio file does|audio files do] not exist",
         shown="audio",
     ),
-    RowCheck("empty_id", pl.col("has_ids") & pl.col("id").is_null(), "row has no id", "rows have no id"),
+    RowCheck("empty_id", pl.col("has_ids") & pl.col("id").is_null(), "[row has|rows have] no id"),
     RowCheck(
         "bad_id",
         pl.col("id").str.contains(r"\p{Cc}"),
-        "id has control characters",
-        "ids have control characters",
+        "[id has|ids have] control characters",
         shown="id",
     ),
     RowCheck(
         "bad_start",
         _not_a_length("start", zero=True),
-        "start is not a number of seconds from 0 on",
-        "starts are not numbers of seconds from 0 on",
+        "[start is not a number|starts are not numbers] of seconds from 0 on",
         shown="start",
     ),
     RowCheck(
         "bad_duration",
         _not_a_length("duration", zero=False),
-        "duration is not a number of seconds above 0",
-        "durations are not numbers of seconds above 0",
+        "[duration is not a number|durations are not numbers] of seconds above 0",
         shown="duration",
     ),
     RowCheck(
         "bad_end",
         _not_a_length("end", zero=False)
         | (pl.col("end_number") <= pl.col("start_number").fill_null(0.0)).fill_null(False),
-        "end is not a number of seconds after the start",
-        "ends are not numbers of seconds after the start",
+        "[end is not a number|ends are not numbers] of seconds after the start",
         shown="end",
     ),
-    RowCheck(
-        "missing_speaker",
-        pl.col("speaker").is_null(),
-        "row has no speaker",
-        "rows have no speaker",
-        fatal=False,
-    ),
+    RowCheck("missing_speaker", pl.col("speaker").is_null(), "[row has|rows have] no speaker", fatal=False),
     RowCheck(
         "missing_text",
         pl.col("text").is_null() & (pl.col("raw_text").fill_null("") == ""),
-        "row has no text",
-        "rows have no text",
+        "[row has|rows have] no text",
         fatal=False,
     ),
     RowCheck(
         "blank_text",
         (pl.col("raw_text").fill_null("") != "") & (pl.col("text").fill_null("") == ""),
-        "text is only white space",
-        "texts are only white space",
+        "[text is|texts are] only white space",
         fatal=False,
     ),
     RowCheck(
         "empty_text",
         (pl.col("text") == "") & (pl.col("raw_text") == ""),
-        "text is empty: every word heard there will count as inserted",
-        "texts are empty: every word heard there will count as inserted",
+        "[text is|texts are] empty: every word heard there will count as inserted",
         fatal=False,
     ),
     RowCheck(
@@ -240,8 +225,7 @@ ROW_CHECKS = (
             # Characters with the marks they carry; the prolonged sound mark belongs to no script of its own.
             r"(?:[[\p{Han}\p{Hiragana}\p{Katakana}ーｰ\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\P{M}]\p{M}*){2}"
         ),
-        "text has words without spaces between them: the normalizer 'unspaced' counts characters there",
-        "texts have words without spaces between them: the normalizer 'unspaced' counts characters there",
+        "[text has|texts have] words without spaces between them: the normalizer 'unspaced' counts characters there",
         fatal=False,
     ),
 )
@@ -335,8 +319,7 @@ def _describe(check: RowCheck, work: pl.DataFrame, mask: pl.Series, rows: Rows) 
     note = f"looked in {url_of(rows.root) or rows.root}" if check.kind == "audio_not_found" else ""
     return row_problem(
         check.kind,
-        check.one,
-        check.many,
+        check.words,
         int(mask.sum()),
         labels(first),
         values,

@@ -103,7 +103,11 @@ LINE, FILE = "row:number", "row:file"
 
 def rows_of(records: Iterable[Mapping[str, object]], root: Path, **rest: Any) -> Rows:
     """Return records with our column names as rows; `LINE` and `FILE` in them say where each stands."""
-    table = table_of(records)
+    return rows_in(table_of(records), root, **rest)
+
+
+def rows_in(table: pl.DataFrame, root: Path, **rest: Any) -> Rows:
+    """Return a table with our column names, and perhaps `LINE` and `FILE`, as rows."""
     numbers = table[LINE].cast(pl.UInt32) if LINE in table.columns else None
     files = table[FILE] if FILE in table.columns else None
     plain = table.drop(LINE, FILE, strict=False)

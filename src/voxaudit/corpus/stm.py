@@ -52,7 +52,7 @@ def segments(file: Path, audio: Mapping[str, str], misfits: Misfits) -> Iterator
 def bad_lines(misfits: Misfits) -> tuple[Problem, ...]:
     """Return the problem of all lines that are no segments, or nothing."""
     what = "'recording channel speaker start end words'"
-    return misfits.problem("bad_line", f"line is not {what}", f"lines are not {what}", "line")
+    return misfits.problem("bad_line", f"[line is|lines are] not {what}")
 
 
 READER = Reader.where(

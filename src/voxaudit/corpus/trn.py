@@ -65,9 +65,7 @@ def _lines(path: Path) -> tuple[list[tuple[int, str, str]], tuple[Problem, ...]]
             misfits.add(number, line[:40])
         else:
             found.append((number, match["id"], match["text"].strip()))
-    return found, misfits.problem(
-        "bad_line", "line is not 'words (id)'", "lines are not 'words (id)'", "line"
-    )
+    return found, misfits.problem("bad_line", "[line is|lines are] not 'words (id)'")
 
 
 READER = Reader.where(

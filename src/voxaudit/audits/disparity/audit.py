@@ -544,27 +544,20 @@ def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]
     for fit in fits:
         if fit.refusal is not None and _key(fit.attribute, fit.by) not in heard:
             sentence = f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}."
-            yield Finding(
-                _id(fit, fit.attribute, MEASURE),
-                MEASURE,
-                "refused",
-                sentence,
-                code=fit.refusal.code,
-                headline=True,
-                attribute=fit.attribute,
-                unit="ratio",
-                **_keys(fit),
-            )
+            id_ = _id(fit, fit.attribute, MEASURE)
+            yield replace(_refused(id_, fit.attribute, fit.refusal, sentence), **_keys(fit))
 
 
 def _refused_findings(refusals: Sequence[Refusal]) -> Iterator[Finding]:
     """Yield the attributes that cannot be compared at all, where others can."""
     for one in refusals:
         sentence = f"No conclusion about gaps by {one.about}: {one.text.rstrip('.')}."
-        id_ = finding_id("disparity", one.about, MEASURE)
-        yield Finding(
-            id_, MEASURE, "refused", sentence, code=one.code, attribute=one.about, unit="ratio", headline=True
-        )
+        yield _refused(finding_id("disparity", one.about, MEASURE), one.about, one, sentence)
+
+
+def _refused(id_: str, attribute: str, why: Refusal, sentence: str) -> Finding:
+    about: dict[str, Any] = {"attribute": attribute, "unit": "ratio", "headline": True}
+    return Finding(id_, MEASURE, "refused", sentence, code=why.code, **about)
 
 
 def _headlines(gaps: Sequence[Gap]) -> set[int]:

@@ -175,10 +175,9 @@ def stutter(
     options.require_on_demand()
     settings = replace(settings, seeds=seed_numbers(seeds) or (options.seed,))
     rates = _rates(profiles, dose)
-    if mixture not in MIXTURE_NAMES:
-        raise VoxauditError(f"unknown mixture '{mixture}'. Choose {listed(MIXTURE_NAMES)}", see=("mixture",))
-    if style not in STYLES:
-        raise VoxauditError(f"unknown style '{style}'. Choose {listed(STYLES)}", see=("style",))
+    for name, value, known in (("mixture", mixture, MIXTURE_NAMES), ("style", style, STYLES)):
+        if value not in known:
+            raise VoxauditError(f"unknown {name} '{value}'. Choose {listed(known)}", see=(name,))
     if out is None:
         raise VoxauditError("name a folder for what is found", see=("out",))
     engines = listening(recognizers, "a search")

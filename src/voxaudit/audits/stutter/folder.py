@@ -109,14 +109,8 @@ def fault_counts(found: Iterable[Suspicious]) -> dict[str, int]:
 _CASE = ("utterance", "recognizer", "chain", "intended", "surface")
 _JUDGED = ("similarity", "similarity_intended", "fault", "severity", "span")
 _QUEUED = (
-    *_CASE,
-    "original",
-    "transcript",
-    "similarity",
-    "similarity_intended",
-    "fault",
-    "faults",
-    "severity",
+    *(*_CASE, "original", "transcript", "similarity", "similarity_intended"),
+    *("fault", "faults", "severity"),
 )
 
 

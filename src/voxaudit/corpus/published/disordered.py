@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.delimited import delimited_header, read_delimited
-from voxaudit.corpus.json_lines import read_json
+from voxaudit.corpus.json_lines import as_object, read_json
 from voxaudit.corpus.rows import Reader, Rows, rows_of
 from voxaudit.corpus.text_files import read_lines
 
@@ -144,11 +143,10 @@ def _sap(path: Path, files: list[Path]) -> Rows:
 
 
 def _sap_records(file: Path, root: Path) -> Iterator[dict[str, object]]:
-    document = read_json(file)
-    about = document if isinstance(document, dict) else {}
+    about = as_object(read_json(file))
     entries = about.get("Files")
-    for entry in map(_object, entries if isinstance(entries, list) else ()):
-        name, prompt = entry.get("Filename"), _object(entry.get("Prompt"))
+    for entry in map(as_object, entries if isinstance(entries, list) else ()):
+        name, prompt = entry.get("Filename"), as_object(entry.get("Prompt"))
         if not isinstance(name, str) or not name or set(name) & set("/\\"):
             continue
         yield {
@@ -158,12 +156,8 @@ def _sap_records(file: Path, root: Path) -> Iterator[dict[str, object]]:
             "text": prompt.get("Transcript") or prompt.get("Prompt Text"),
             "etiology": about.get("Etiology"),
             "category": prompt.get("Category Description"),
-            "severity": _object(about.get("Ratings")).get("Severity"),
+            "severity": as_object(about.get("Ratings")).get("Severity"),
         }
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 TORGO = Reader.where(

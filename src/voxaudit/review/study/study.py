@@ -120,8 +120,8 @@ class Participant:
     token: str
 
 
-def write_study(study: Study) -> None:
-    """Write `study.json`."""
+def write_study(study: Study) -> Study:
+    """Write `study.json`, and return the study."""
     document = {
         "format": FORMAT,
         "kind": study.kind,
@@ -131,6 +131,7 @@ def write_study(study: Study) -> None:
     }
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     write_atomically(study.folder / "study.json", lambda path: path.write_text(text, encoding="utf-8"))
+    return study
 
 
 def read_study(folder: str | Path) -> Study:
