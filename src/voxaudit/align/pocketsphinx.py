@@ -137,6 +137,7 @@ class _Found:
     phones: tuple[_Span, ...]
 
 
+@lru_cache(maxsize=4)
 class _Kept:
     """One decoder per process and model: loading takes longer than aligning."""
 
@@ -146,16 +147,11 @@ class _Kept:
         self.decoder: Any = None
 
 
-@lru_cache(maxsize=4)
-def _kept(hmm: str, words: str) -> _Kept:
-    return _Kept(hmm, words)
-
-
 @contextmanager
 def _decoder(hmm: str, words: str) -> Iterator[Any]:
     import pocketsphinx
 
-    kept = _kept(hmm, words)
+    kept = _Kept(hmm, words)
     with kept.lock:
         try:
             if kept.decoder is None:
