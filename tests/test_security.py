@@ -27,7 +27,7 @@ from voxaudit.cli.output import note, print_json
 from voxaudit.corpus import Corpus, chat, harmonize, read_corpus, trn
 from voxaudit.corpus.hugging_face import unpack
 from voxaudit.corpus.published import casual_conversations, chime6, coraal, tedlium, vctk
-from voxaudit.corpus.xml_files import read_xml
+from voxaudit.corpus.published.ami import read_xml
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.export import export_corpus

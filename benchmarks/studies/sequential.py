@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voxaudit.audits.sequential import sequential
+from voxaudit.audits.sequential.audit import sequential
 from voxaudit.run.order import Order
 from voxaudit.stats import sequential as rounds
 from voxaudit.stats.anytime import FloatArray

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import polars as pl
 
@@ -503,12 +503,20 @@ _USUAL: dict[str, tuple[str, Kind]] = {
 def usual_column(spec: str) -> Column:
     """Return a column by its name, with the limits in brackets: what it is called and how it is written is agreed on.
 
+    Another heading, and how it is written where that is not agreed on, stand behind a colon.
+
     >>> usual_column("wer[low,high]")
     Column(name='wer', title='WER', kind='percent', low='low', high='high')
+    >>> usual_column("change[low,high]: change, since then, points")
+    Column(name='change', title='change, since then', kind='points', low='low', high='high')
     """
-    name, _, limits = spec.rstrip("]").partition("[")
+    named, _, said = spec.strip().partition(": ")
+    name, _, limits = named.rstrip("]").partition("[")
     low, _, high = limits.partition(",")
     title, kind = _USUAL.get(name, ("", "text"))
+    if said:
+        first, _, last = said.rpartition(", ")
+        title, kind = (first, last) if first and last in get_args(Kind) else (said, kind)  # type: ignore[assignment]
     return Column(name, title, kind, low, high)
 
 
@@ -523,17 +531,19 @@ def tabulate(
 ) -> Table:
     """Return a table of a frame or of records.
 
-    `columns` are those that are shown: names (see `usual_column`), in one text or a list, `Column`s, or tuples of their
-    fields. Records keep everything they hold: what no column shows is in JSON and data frames.
+    `columns` are those that are shown: names (see `usual_column`) in one text, between blanks or semicolons, or a list
+    of names, `Column`s and tuples of their fields. Records keep everything they hold: what no column shows is in JSON
+    and data frames.
 
     >>> table = tabulate("t", "Rates", [{"group": "a", "wer": 0.1, "low": 0.05, "high": 0.2}], "group wer[low,high]")
     >>> table.rows
     [('a', (0.1, 0.05, 0.2))]
     """
-    listed = columns.split() if isinstance(columns, str) else columns
+    if isinstance(columns, str):
+        columns = columns.split(";" if ";" in columns else None)
     shown = tuple(
         usual_column(one) if isinstance(one, str) else one if isinstance(one, Column) else Column(*one)
-        for one in listed
+        for one in columns
     )
     if isinstance(rows, pl.DataFrame):
         frame = rows

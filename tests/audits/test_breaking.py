@@ -15,13 +15,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # simulated speake
 from benchmarks.studies.breaking import Listeners, simulate_group
 
 from voxaudit.answer import RefusedError
-from voxaudit.audits.breaking import breaking, find_axis
-from voxaudit.audits.breaking.audit import Breaking, Difference, _answer, compare_points, summarize_groups
+from voxaudit.audits.breaking.audit import (
+    Breaking,
+    Difference,
+    _answer,
+    breaking,
+    compare_points,
+    summarize_groups,
+)
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
-from voxaudit.perturb.axis import RANGES
+from voxaudit.perturb.axis import RANGES, find_axis
 from voxaudit.recognize import make_recognizer
 from voxaudit.stats.censored import mean_interval
 from voxaudit.stats.psychometric import Track, misfit, order_of_harm, run_tracks

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from voxaudit.audits.compare import REGRESSIONS, compare, gate
-from voxaudit.audits.compare.audit import not_excluded
+from voxaudit.audits.compare import REGRESSIONS, gate
+from voxaudit.audits.compare.audit import compare, not_excluded
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 

@@ -10,8 +10,7 @@ import pytest
 import soundfile
 
 from voxaudit.answer import RefusedError
-from voxaudit.audits.sequential import Goal, sequential
-from voxaudit.audits.sequential.audit import plan_order
+from voxaudit.audits.sequential.audit import Goal, plan_order, sequential
 from voxaudit.cli.main import main
 from voxaudit.corpus import read_corpus
 from voxaudit.errors import VoxauditError

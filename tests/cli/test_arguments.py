@@ -5,7 +5,7 @@ import pytest
 from voxaudit.audits.audit import AUDITS
 from voxaudit.cli.arguments import names, recognizer_list
 from voxaudit.cli.main import COMMANDS, _parser, main
-from voxaudit.recognize.spec import split_spec
+from voxaudit.recognize.settings import split_spec
 
 
 @pytest.mark.parametrize(

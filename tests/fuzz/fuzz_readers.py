@@ -29,7 +29,7 @@ from voxaudit import audio  # noqa: E402
 from voxaudit.align import read_alignments  # noqa: E402
 from voxaudit.config import load_config  # noqa: E402
 from voxaudit.corpus import read_corpus  # noqa: E402
-from voxaudit.corpus.xml_files import read_xml  # noqa: E402
+from voxaudit.corpus.published.ami import read_xml  # noqa: E402
 from voxaudit.errors import VoxauditError  # noqa: E402
 from voxaudit.options import Limits  # noqa: E402
 from voxaudit.recognize.transcripts import read_transcripts  # noqa: E402

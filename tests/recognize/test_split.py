@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxaudit.recognize.split import split_at_pauses
+from voxaudit.recognize.pcm import split_at_pauses
 
 RATE = 1000
 

@@ -174,7 +174,7 @@ def test_long_audio_is_heard_in_pieces(saved, kind):
     quiet = np.zeros(3_200, np.float32)
     joined = np.concatenate([speech[0], quiet, speech[1], quiet, speech[2]])
     (answer,) = texts(saved[kind], [Audio(joined, 16_000)])
-    from voxaudit.recognize.split import split_at_pauses
+    from voxaudit.recognize.pcm import split_at_pauses
 
     pieces = split_at_pauses(joined, 16_000, 1.0)
     assert len(pieces) > 2

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # simulated worlds
 from benchmarks.studies.breaking import Listeners, simulate_group
 from benchmarks.studies.sequential import World, simulate
 
-from voxaudit.audits.sequential import Goal, sequential
+from voxaudit.audits.sequential.audit import Goal, sequential
 from voxaudit.stats.censored import mean_interval
 
 pytestmark = pytest.mark.slow

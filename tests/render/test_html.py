@@ -37,9 +37,9 @@ from voxaudit.answer import (
 from voxaudit.render.document import Case, Chapter, Question, Report
 from voxaudit.render.escape import Ids, attribute, json_text, marked, shorten, text, visible
 from voxaudit.render.figures.curves import curves_html
-from voxaudit.render.figures.forest import forest_html
+from voxaudit.render.figures.forest import draw_forest
 from voxaudit.render.figures.heatmap import heatmap_html
-from voxaudit.render.figures.svg import fit, log_ticks, nice_ticks, width_of
+from voxaudit.render.figures.svg import fit, log_ticks, nice_ticks, on_page, width_of
 from voxaudit.render.html import answer_html, render_html
 from voxaudit.render.html.page import case_list, diff_html
 from voxaudit.render.html.parts import SHORT_ROWS, table_list
@@ -400,7 +400,7 @@ def test_verdicts_of_findings_have_their_shape_in_every_table():
 
 def test_forest_arrows_only_where_an_interval_leaves():
     def arrows(*rows):
-        drawn = forest_html(figure(None), Forest(rows, "x"), Ids())
+        drawn = on_page(figure(None), draw_forest(Forest(rows, "x")), Ids())
         wide, narrow = (len(re.findall(r'class="arrow', part)) for part in drawn.split('class="on-narrow"'))
         assert wide == narrow
         return wide
@@ -413,7 +413,7 @@ def test_forest_arrows_only_where_an_interval_leaves():
 
 def test_forest_says_shown_by_shape():
     rows = (ForestRow("a", Cell(2.0, 1.5, 3.0), True), ForestRow("b", Cell(1.0, 0.5, 2.0), False))
-    drawn = forest_html(figure(None), Forest(rows, "x"), Ids()).split("</ul>")[1]
+    drawn = on_page(figure(None), draw_forest(Forest(rows, "x")), Ids()).split("</ul>")[1]
     for part in drawn.split('class="on-narrow"'):
         assert len(re.findall(r'<path class="est shown"', part)) == 1
         assert len(re.findall(r'<circle class="est"', part)) == 1
@@ -422,7 +422,7 @@ def test_forest_says_shown_by_shape():
 
 def test_linear_forest_is_in_points():
     forest = Forest((ForestRow("a", Cell(0.02, -0.01, 0.05), False),), "x", 0.0, log=False)
-    assert f"+2.0 ({MINUS}1.0 to +5.0)" in forest_html(figure(None), forest, Ids())
+    assert f"+2.0 ({MINUS}1.0 to +5.0)" in on_page(figure(None), draw_forest(forest), Ids())
 
 
 @given(st.text(min_size=1, max_size=300), st.integers(1, 3), st.floats(40, 300))

@@ -9,9 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from voxaudit.align.base import Aligner, AlignmentError
 from voxaudit.align.pocketsphinx import PocketSphinxAligner
-from voxaudit.align.timings import Timings
+from voxaudit.align.timings import Aligner, AlignmentError, Timings
 from voxaudit.audio import read
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.process import Channel, Child, serve

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voxaudit.align.base import AlignmentError
 from voxaudit.align.build import word_alone, word_from_phones
 from voxaudit.align.syllables import manner
-from voxaudit.align.timings import Phone, Timings, Word
+from voxaudit.align.timings import AlignmentError, Phone, Timings, Word
 from voxaudit.errors import one_line
 
 ENDINGS = (".textgrid", ".ctm", ".jsonl", ".jsonl.gz")

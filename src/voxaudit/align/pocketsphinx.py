@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.align.base import AlignmentError
 from voxaudit.align.build import word_from_phones
 from voxaudit.align.pronounce import dictionary_path, guess, spoken_words
-from voxaudit.align.timings import Phone, Timings, Word
+from voxaudit.align.timings import AlignmentError, Phone, Timings, Word
 from voxaudit.audio import Audio, content_hash, pcm16, resample
 from voxaudit.errors import missing_extra, one_line
 
@@ -138,6 +137,7 @@ class _Found:
     phones: tuple[_Span, ...]
 
 
+@lru_cache(maxsize=4)
 class _Kept:
     """One decoder per process and model: loading takes longer than aligning."""
 
@@ -147,16 +147,11 @@ class _Kept:
         self.decoder: Any = None
 
 
-@lru_cache(maxsize=4)
-def _kept(hmm: str, words: str) -> _Kept:
-    return _Kept(hmm, words)
-
-
 @contextmanager
 def _decoder(hmm: str, words: str) -> Iterator[Any]:
     import pocketsphinx
 
-    kept = _kept(hmm, words)
+    kept = _Kept(hmm, words)
     with kept.lock:
         try:
             if kept.decoder is None:

@@ -98,33 +98,8 @@ def spell(word: str, count: int) -> list[str]:
 
 
 _DIGRAPHS = frozenset(["th", "sh", "ch", "ph", "wh", "gh", "ck"])
-_LETTER_ONSETS = frozenset(
-    [
-        "bl",
-        "br",
-        "cl",
-        "cr",
-        "dr",
-        "fl",
-        "fr",
-        "gl",
-        "gr",
-        "pl",
-        "pr",
-        "qu",
-        "sc",
-        "sk",
-        "sl",
-        "sm",
-        "sn",
-        "sp",
-        "st",
-        "sw",
-        "tr",
-        "tw",
-        "wr",
-    ]
-)
+_ONSETS = "bl br cl cr dr fl fr gl gr pl pr qu sc sk sl sm sn sp st sw tr tw wr"
+_LETTER_ONSETS = frozenset(_ONSETS.split())
 
 
 def _cut(word: str, after: int, before: int) -> int:

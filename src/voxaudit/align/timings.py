@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import astuple, dataclass, replace
+from typing import Any, Protocol, runtime_checkable
 
-from voxaudit.align.base import AlignmentError
-from voxaudit.errors import one_line
+from voxaudit.audio import Audio
+from voxaudit.errors import VoxauditError, one_line
 
 INTENDED = ""
 """The `event` of what the speaker means to say; anything else names the kind of disfluency that put it there."""
 
 Place = Callable[[float, float], tuple[float, float]]
+
+
+class AlignmentError(VoxauditError):
+    """A recording and a text that cannot be aligned: costs this utterance, not the corpus."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +150,7 @@ class Timings:
 
     def to_json(self) -> str:
         """Return the timings as one line of JSON; `Timings.from_json` reads exactly the same values back."""
-        words = [
-            [w.text, w.start, w.end, [_syllable_row(s) for s in w.syllables], w.event] for w in self.words
-        ]
+        words = [astuple(word) for word in self.words]
         return json.dumps({"duration": self.duration, "words": words}, ensure_ascii=False)
 
     @classmethod
@@ -184,11 +186,21 @@ def placed_syllable(syllable: Syllable, place: Place) -> Syllable:
     return replace(syllable, start=start, end=end, phones=phones)
 
 
-def _syllable_row(syllable: Syllable) -> list[Any]:
-    phones = [[phone.name, phone.start, phone.end] for phone in syllable.phones]
-    return [syllable.text, syllable.start, syllable.end, phones, syllable.event]
-
-
 def _syllable(row: Any) -> Syllable:
     phones = tuple(Phone(str(p[0]), float(p[1]), float(p[2])) for p in row[3])
     return Syllable(str(row[0]), float(row[1]), float(row[2]), phones, str(row[4]))
+
+
+@runtime_checkable
+class Aligner(Protocol):
+    """Finds out when each word of a known text is spoken.
+
+    Implementations are frozen dataclasses whose fields are the settings. An answer depends on its own audio and
+    text only, not on what was aligned before.
+    """
+
+    def fingerprint(self) -> dict[str, str]:
+        """Everything that can change an alignment: engine, its version, model, settings."""
+
+    def align(self, audio: Audio, text: str) -> Timings:
+        """Return when the words of `text` are spoken; raise `AlignmentError` with one line where they are not."""

@@ -111,8 +111,6 @@ class Audit:
     several: bool = False
     """True where several sources can be given."""
     source_help: str = "a run's folder, or a table of scores (csv, tsv, jsonl, parquet)"
-    asks_run: bool = True
-    """False where it hears by itself: a report then shows what lies in a folder of its name inside the run's."""
     gate: Callable[[Answer], str | None] | None = None
     """Where its command is a gate: returns the sentence that says why an answer fails, None where it passes."""
     page: str = ""
@@ -145,6 +143,19 @@ class Audit:
     def positional(self) -> int:
         """How many of the function's arguments are sources."""
         return len(self.source.split())
+
+
+def where_kept(place: str, *files: str) -> Callable[[Scores, Sequence[str]], Iterable[Mapping[str, Any]]]:
+    """Return the questions about an audit that hears by itself: what it found, where it left one of `files`.
+
+    `place` is its folder inside the run's, empty for the run's own.
+    """
+
+    def questions(scores: Scores, _: Sequence[str]) -> list[Mapping[str, Any]]:
+        folder = None if scores.folder is None else scores.folder / place
+        return [{}] if folder is not None and any((folder / file).is_file() for file in files) else []
+
+    return questions
 
 
 _BUILT_IN = (

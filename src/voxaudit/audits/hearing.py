@@ -16,8 +16,9 @@ from voxaudit.audits.scores import Scores, is_run
 from voxaudit.corpus import Corpus, read_corpus
 from voxaudit.corpus.select import choose_utterances
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.registry import suggest
+from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.folder import Run
+from voxaudit.run.runner import RecognizerLike, named_recognizers
 from voxaudit.tables import write_atomically
 from voxaudit.wording import counted
 
@@ -68,14 +69,17 @@ def corpus_to_hear(
     return choose_utterances(source, utterances, attributes=attributes, seed=seed)
 
 
-def require_attribute(corpus: Corpus, attribute: str | None) -> None:
-    """Raise one line where a corpus has no such attribute."""
-    if attribute is not None and attribute not in corpus.attributes:
-        raise VoxauditError(
-            f"{corpus.source or corpus.name}: no attribute '{attribute}'.{suggest(attribute, corpus.attributes)}"
-            f" Attributes there: {', '.join(corpus.attributes) or 'none'}",
-            see=("attribute",),
-        )
+def listening(
+    recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike], what: str
+) -> dict[str, Recognizer]:
+    """Return the recognizers by name; `what` needs ones that listen, which those that look up transcripts do not."""
+    engines = named_recognizers(recognizers)
+    for name, recognizer in engines.items():
+        if isinstance(recognizer, AnswersById):
+            raise VoxauditError(
+                f"recognizer '{name}' only looks up transcripts; {what} needs one that listens"
+            )
+    return engines
 
 
 def write_found(path: Path, found: Any) -> None:

@@ -82,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
     audit = run_audit(config)
     code = show(audit.report, audit.run.folder, audit.files, as_json=args.json)
     if not args.json:
-        _explain(args.voices)
+        print(_HOW_TO_READ)
+        if args.voices == "synthetic":
+            print(_SYNTHETIC)
         _next(manifest, audit.run.folder, audit.files["report.html"])
     return code
 
@@ -110,12 +112,6 @@ def _listening() -> list[str]:
     if not there:
         raise VoxauditError("no recognizer can listen here. Install them with: pip install 'voxaudit[demo]'")
     return there
-
-
-def _explain(voices: str) -> None:
-    print(_HOW_TO_READ)
-    if voices == "synthetic":
-        print(_SYNTHETIC)
 
 
 def _next(manifest: Path, folder: Path, report: Path) -> None:

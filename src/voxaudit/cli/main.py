@@ -162,8 +162,11 @@ def _terminated(number: int, _: object) -> None:
 def _dispatch(arguments: list[str]) -> int:
     # Only the command that was asked for is imported: `voxaudit --help` stays instant.
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
-    if chosen is not None:
-        _require_command(chosen)
+    known = [*COMMANDS, *AUDITS.names()]
+    if chosen is not None and chosen not in known:
+        raise VoxauditError(
+            f"no command '{one_line(chosen, 60)}'.{suggest(chosen, known)} `voxaudit --help` lists all of them"
+        )
     parser = _parser(chosen)
     parsed = parser.parse_args(arguments)
     if parsed.command is None:
@@ -172,14 +175,6 @@ def _dispatch(arguments: list[str]) -> int:
     if parsed.command in COMMANDS:
         return int(import_module(f"voxaudit.cli.{parsed.command}").run(parsed))
     return ask.run(find_audit(parsed.command), parsed)
-
-
-def _require_command(name: str) -> None:
-    known = [*COMMANDS, *AUDITS.names()]
-    if name not in known:
-        raise VoxauditError(
-            f"no command '{one_line(name, 60)}'.{suggest(name, known)} `voxaudit --help` lists all of them"
-        )
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):

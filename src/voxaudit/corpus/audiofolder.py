@@ -9,7 +9,6 @@ from pathlib import Path
 import polars as pl
 
 from voxaudit.corpus import folder
-from voxaudit.corpus.base import Problem
 from voxaudit.corpus.delimited import delimited_header
 from voxaudit.corpus.json_lines import json_keys
 from voxaudit.corpus.manifest import table_rows
@@ -41,7 +40,13 @@ def rows(path: Path) -> Rows:
             [strings("file", [f"{name}/{file.name}"] * part.table.height) for name, file, part in parts]
         ),
         problems=tuple(
-            _placed(problem, f"{name}/{file.name}") for name, file, part in parts for problem in part.problems
+            replace(
+                problem,
+                message=f"{name}/{file.name}: {problem.message}",
+                rows=tuple(f"{name}/{file.name}:{row}" for row in problem.rows),
+            )
+            for name, file, part in parts
+            for problem in part.problems
         ),
         lost=sum(part.lost for *_, part in parts),
     )
@@ -80,11 +85,6 @@ def _placed_table(name: str, table: pl.DataFrame) -> pl.DataFrame:
         inside = (file != "") & ~file.str.starts_with("/")
         table = table.with_columns(file_name=pl.when(inside).then(pl.lit(f"{name}/") + file).otherwise(file))
     return table if "split" in table.columns else table.with_columns(split=pl.lit(name))
-
-
-def _placed(problem: Problem, place: str) -> Problem:
-    rows = tuple(f"{place}:{row}" for row in problem.rows)
-    return replace(problem, message=f"{place}: {problem.message}", rows=rows)
 
 
 READER = Reader(

@@ -111,7 +111,8 @@ def plan_columns(
         while name in TAKEN or name in attributes or (name in kept and column not in renamed):
             name = f"source_{name}"
         if name != wanted:
-            problems.append(_collision(wanted, name))
+            message = f"attribute {wanted!r} is called {name!r} here: the name is taken"
+            problems.append(Problem("column_name_taken", message, False))
         attributes[name] = column
     return Plan(fields, attributes, tuple(problems))
 
@@ -145,9 +146,3 @@ def _ambiguous(ours: str, found: Sequence[str]) -> Problem:
     )
     choice = f"read {found[0]!r}, the rest as attributes (choose in the setting `columns`: {ours}=COLUMN)"
     return Problem("ambiguous_column", f"columns {names} be the {ours}; {choice}", False)
-
-
-def _collision(wanted: str, name: str) -> Problem:
-    return Problem(
-        "column_name_taken", f"attribute {wanted!r} is called {name!r} here: the name is taken", False
-    )

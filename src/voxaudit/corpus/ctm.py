@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.recordings import beside
 from voxaudit.corpus.rows import Reader, Rows, rows_of
 from voxaudit.corpus.text_files import Misfits, read_lines
@@ -12,15 +11,8 @@ from voxaudit.corpus.text_files import Misfits, read_lines
 FIELDS = 5
 
 
-def detect(path: Path) -> bool:
-    """Say whether this is a .ctm file."""
-    return path.suffix.lower() == ".ctm" and path.is_file()
-
-
-def rows(path: Path) -> Rows:
+def _read(path: Path, _: bool) -> Rows:
     """Read the words of each recording in order of their starts; recordings are found by name."""
-    if not detect(path):
-        raise CorpusError(f"{path}: not a .ctm file")
     misfits = Misfits()
     words: dict[tuple[str, str], list[tuple[float, str]]] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -28,7 +20,7 @@ def rows(path: Path) -> Rows:
         if not parts or line.startswith(";;"):
             continue
         try:
-            name, channel, start, _, word = parts[:FIELDS]
+            name, channel, start, _duration, word = parts[:FIELDS]
             words.setdefault((name, channel), []).append((float(start), word))
         except ValueError:
             misfits.add(number, line[:40])
@@ -44,20 +36,14 @@ def rows(path: Path) -> Rows:
             for (name, channel), said in words.items()
         ),
         root,
-    ).noting(
-        misfits.problem(
-            "bad_line",
-            "line is not 'recording channel start duration word'",
-            "lines are not 'recording channel start duration word'",
-            "line",
-        )
-    )
+    ).noting(misfits.problem("bad_line", "[line is|lines are] not 'recording channel start duration word'"))
 
 
-READER = Reader(
+READER = Reader.where(
+    lambda path: path.suffix.lower() == ".ctm" and path.is_file(),
+    _read,
     name="ctm",
     description="a .ctm file of reference words with times: one utterance per recording",
     example="reference.ctm beside wav/",
-    detect=detect,
-    rows=rows,
+    missing="not a .ctm file",
 )

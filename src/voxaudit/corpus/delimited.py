@@ -82,12 +82,8 @@ def _parse(path: Path, separator: str, quoted: bool) -> TextTable:
         except csv.Error as error:
             raise _located(error, path, separator, quoted) from None
     empty = pl.DataFrame(schema=dict.fromkeys(header, pl.String))
-    found = misfits.problem(
-        "ragged_row",
-        f"row does not have the {len(header)} fields of the header",
-        f"rows do not have the {len(header)} fields of the header",
-        "row",
-    )
+    words = f"[row does|rows do] not have the {len(header)} fields of the header"
+    found = misfits.problem("ragged_row", words, "row")
     none = pl.Series("number", [], dtype=pl.UInt32)
     return TextTable(pl.concat([empty, *parts]), pl.concat([none, *numbers]), found, misfits.count)
 

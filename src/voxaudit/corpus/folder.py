@@ -29,7 +29,9 @@ def rows(path: Path) -> Rows:
     """Read every audio file below the folder: no speakers, no texts. Sub folders may be labels (see `labels`)."""
     if not path.is_dir():
         raise CorpusError(f"{path}: not a folder")
-    files, left_out = _utf8_only(audio_files(path))
+    found_files = list(audio_files(path))
+    files = sorted(filter(is_utf8, found_files))
+    left_out = len(found_files) - len(files)
     table = strings("audio", files).to_frame()
     message = "a folder of audio without metadata"
     found = labels(files)
@@ -63,17 +65,13 @@ def labels(files: list[str]) -> list[str]:
     return found if len(distinct) > 1 and not distinct <= SPLITS else []
 
 
-def _utf8_only(files: Iterator[str]) -> tuple[list[str], int]:
-    """Return the files whose names a table can hold, by name, and the number of others."""
-    found, others = [], 0
-    for file in files:
-        try:
-            file.encode()
-        except UnicodeEncodeError:
-            others += 1
-        else:
-            found.append(file)
-    return sorted(found), others
+def is_utf8(name: str) -> bool:
+    """Say whether a table can hold a file's name."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def audio_files(path: Path) -> Iterator[str]:

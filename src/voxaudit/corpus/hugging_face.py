@@ -127,18 +127,13 @@ def _shard(file: Path, root: Path) -> tuple[pl.DataFrame, list[str]]:
         index.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(index, files.write_parquet)
     plain = [name for name in schema if name not in nested]
-    table = _plain(file, plain).rename({"audio": "source_audio"} if "audio" in plain else {})
+    read = pl.read_parquet if file.suffix == ".parquet" else pl.read_ipc_stream
+    table = read(file, columns=plain).rename({"audio": "source_audio"} if "audio" in plain else {})
     table = pl.concat([table, files], how="horizontal") if plain else files
     split = _split(file, root)
     if split and "split" not in table.columns:
         table = table.with_columns(split=pl.lit(split))
     return table, [name for name in nested if name != column]
-
-
-def _plain(file: Path, columns: list[str]) -> pl.DataFrame:
-    if file.suffix == ".parquet":
-        return pl.read_parquet(file, columns=columns)
-    return pl.read_ipc_stream(file, columns=columns)
 
 
 def _split(file: Path, root: Path) -> str | None:

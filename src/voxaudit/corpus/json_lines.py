@@ -34,7 +34,7 @@ def read_json_lines(path: Path) -> TextTable:
 
     with readable(path):
         table = table_of(records(), clean_name)
-    found = misfits.problem("bad_json", "line is not a JSON object", "lines are not JSON objects", "line")
+    found = misfits.problem("bad_json", "[line is not a JSON object|lines are not JSON objects]")
     return TextTable(table, pl.Series("number", numbers, dtype=pl.UInt32), found, misfits.count)
 
 
@@ -45,6 +45,11 @@ def read_json(path: Path) -> Any:
             return _DECODER.decode(path.read_text(encoding="utf-8-sig").strip())
         except (json.JSONDecodeError, RecursionError) as error:
             raise CorpusError(f"{path}: not valid JSON ({one_line(error, 100)})") from None
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return a JSON object, an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def json_keys(path: Path) -> list[str]:
@@ -62,10 +67,7 @@ def json_keys(path: Path) -> list[str]:
 
 def _values(path: Path, misfits: Misfits) -> Iterator[tuple[int, object]]:
     if _is_array(path):
-        try:
-            yield from enumerate(_DECODER.decode(path.read_text(encoding="utf-8-sig").strip()), start=1)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise CorpusError(f"{path}: not valid JSON ({one_line(error, 100)})") from None
+        yield from enumerate(read_json(path), start=1)
         return
     with path.open(encoding="utf-8-sig", newline="\n") as file:
         for number, line in enumerate(file, start=1):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.base import Problem
 from voxaudit.corpus.problems import KEPT, row_problem
-from voxaudit.corpus.rows import Reader, Rows
+from voxaudit.corpus.rows import LINE, Reader, Rows, rows_in
 from voxaudit.corpus.text_files import read_keyed
 
 NOT_ATTRIBUTES = frozenset({"utt2spk", "utt2dur", "spk2utt", "utt2num_frames", "utt2max_frames"})
@@ -22,18 +22,11 @@ _ENTRY = pl.col("audio").fill_null("").str.strip_chars()
 _IS_COMMAND = _ENTRY.str.ends_with("|") | _ENTRY.str.starts_with("|") | (_ENTRY == "-")
 
 
-def detect(path: Path) -> bool:
-    """Say whether there is a wav.scp."""
-    return path.is_dir() and (path / "wav.scp").is_file()
-
-
-def rows(path: Path) -> Rows:
+def _read(path: Path, _: bool) -> Rows:
     """Read the utterances of `segments`, or of wav.scp where there are none. Commands are never run.
 
     Paths are looked for in the directory, then two folders up, where recipes that write `data/train` run.
     """
-    if not detect(path):
-        raise CorpusError(f"{path}: no wav.scp in this folder")
     recordings = read_keyed(path / "wav.scp")
     problems = _commands(recordings)
     if (path / "segments").is_file():
@@ -61,12 +54,10 @@ def rows(path: Path) -> Rows:
         name = name if name not in table.columns else f"{kind}_{name}"
         table, notes = _with(table, file, name, "id" if kind == "utt" else "speaker")
         problems += notes
-    return Rows(
-        table.drop("number"),
+    return rows_in(
+        table.rename({"number": LINE}),
         path,
-        guess=False,
         search=("../..",),
-        numbers=table["number"],
         unit="segments line" if "recording" in table.columns else "wav.scp line",
         problems=tuple(problems),
         lost=lost,
@@ -82,12 +73,7 @@ def _segments(file: Path, recordings: pl.DataFrame) -> tuple[pl.DataFrame, int, 
     parts = lines["value"].fill_null("").str.replace_all("\t", " ", literal=True).str.extract_all(r"[^ ]+")
     lines = lines.with_columns(parts=parts)
     broken = lines.filter(pl.col("parts").list.len() < 3)
-    problems = _about(
-        broken,
-        "bad_segment",
-        "is not 'utterance recording start end'",
-        "are not 'utterance recording start end'",
-    )
+    problems = _about(broken, "bad_segment", "[is|are] not 'utterance recording start end'")
     end = pl.col("parts").list.get(2, null_on_oob=True)
     table = lines.filter(pl.col("parts").list.len() >= 3).select(
         pl.col("key").alias("id"),
@@ -100,9 +86,8 @@ def _segments(file: Path, recordings: pl.DataFrame) -> tuple[pl.DataFrame, int, 
         "recording", keep="first", maintain_order=True
     )
     stray = table.join(files, on="recording", how="anti").select(pl.col("recording").alias("key"), "number")
-    problems += _about(
-        stray, "unknown_recording", "names a recording not in wav.scp", "name recordings not in wav.scp"
-    )
+    words = "[names a recording|name recordings] not in wav.scp"
+    problems += _about(stray, "unknown_recording", words)
     table = table.join(files, on="recording", how="inner", maintain_order="left")
     return (
         table.select("id", "audio", "recording", "start", "end", "number"),
@@ -116,8 +101,7 @@ def _commands(recordings: pl.DataFrame) -> list[Problem]:
     return _about(
         commands.select(pl.col("audio").alias("key"), "number"),
         "command",
-        "is a command, which is never run",
-        "are commands, which are never run",
+        "[is a command, which is|are commands, which are] never run",
         file="wav.scp",
         note="write the audio to files first and name those",
     )
@@ -133,15 +117,14 @@ def _with(table: pl.DataFrame, file: Path, name: str, by: str) -> tuple[pl.DataF
     if by != "id":
         return table, []
     strangers = lines.join(table, left_on="key", right_on="id", how="anti")
-    words = ("is about no utterance of the corpus", "are about no utterances of the corpus")
-    return table, _about(strangers, "unknown_utterance", *words, file=file.name, fatal=False)
+    words = "[is about no utterance|are about no utterances] of the corpus"
+    return table, _about(strangers, "unknown_utterance", words, file=file.name, fatal=False)
 
 
 def _about(
     lines: pl.DataFrame,
     kind: str,
-    one: str,
-    many: str,
+    words: str,
     *,
     file: str = "segments",
     note: str = "",
@@ -151,8 +134,7 @@ def _about(
     shown = lines.head(KEPT)
     problem = row_problem(
         kind,
-        f"line of {file} {one}",
-        f"lines of {file} {many}",
+        f"[line|lines] of {file} {words}",
         lines.height,
         [str(number) for number in shown["number"]],
         shown["key"].to_list(),
@@ -163,10 +145,11 @@ def _about(
     return [problem] if lines.height else []
 
 
-READER = Reader(
+READER = Reader.where(
+    lambda path: path.is_dir() and (path / "wav.scp").is_file(),
+    _read,
     name="kaldi",
     description="a Kaldi data directory: wav.scp with segments, text, utt2spk, spk2gender, utt2* and spk2*",
     example="data/train with wav.scp, text, utt2spk",
-    detect=detect,
-    rows=rows,
+    missing="no wav.scp in this folder",
 )

@@ -46,9 +46,9 @@ def rows(path: Path) -> Rows:
         found = rows_of(cut_records(path, misfits, others), path.parent, unit="line", empty_text=True)
     return found.noting(
         (
-            *misfits.problem("bad_json", "line is not a cut", "lines are not cuts", "line"),
+            *misfits.problem("bad_json", "[line is not a cut|lines are not cuts]"),
             *others.problem(
-                "no_file", "recording is not one audio file", "recordings are not one audio file each", "line"
+                "no_file", "[recording is not one audio file|recordings are not one audio file each]"
             ),
         )
     )

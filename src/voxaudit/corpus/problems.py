@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from voxaudit.corpus.base import CorpusError, Problem
@@ -17,8 +18,7 @@ REMEDY = "Fix them, or leave the bad rows out with the setting `skip_bad_rows`"
 
 def row_problem(
     kind: str,
-    one: str,
-    many: str,
+    words: str,
     count: int,
     rows: Sequence[str] = (),
     values: Sequence[str | None] = (),
@@ -29,7 +29,8 @@ def row_problem(
 ) -> Problem:
     """Return the problem of `count` rows: "2 audio files do not exist (rows 4, 9: 'x.wav', 'y.wav')".
 
-    `one` and `many` are the words after the number; `rows` and `values` need hold only the first few.
+    `words` are those after the number, singular and plural where they differ: `[file does|files do] not exist`; `rows`
+    and `values` need hold only the first few.
     """
     places = _places(rows[:SHOWN], count, unit)
     shown = [quote(value) for value in values[:SHOWN] if value]
@@ -37,7 +38,8 @@ def row_problem(
     if quoted and len(values) > SHOWN:
         quoted += ", ..."
     inside = "; ".join(part for part in (": ".join(part for part in (places, quoted) if part), note) if part)
-    message = f"{count:,} {one if count == 1 else many}" + (f" ({inside})" if inside else "")
+    said = re.sub(r"\[([^|\[\]]*)\|([^\[\]]*)\]", r"\1" if count == 1 else r"\2", words)
+    message = f"{count:,} {said}" + (f" ({inside})" if inside else "")
     return Problem(kind, message, fatal, count, tuple(rows[:KEPT]))
 
 

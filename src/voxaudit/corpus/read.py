@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -155,8 +155,7 @@ class RowCheck:
 
     kind: str
     bad: pl.Expr
-    one: str
-    many: str
+    words: str
     shown: str | None = None
     fatal: bool = True
 
@@ -168,70 +167,56 @@ def _not_a_length(name: str, *, zero: bool) -> pl.Expr:
 
 
 ROW_CHECKS = (
-    RowCheck("missing_audio", pl.col("audio").is_null(), "row names no audio", "rows name no audio"),
+    RowCheck("missing_audio", pl.col("audio").is_null(), "[row names|rows name] no audio"),
     RowCheck(
         "audio_not_found",
         pl.col("audio").is_not_null() & ~pl.col("found"),
-        "audio file does not exist",
-        "audio files do not exist",
+        "[audio file does|audio files do] not exist",
         shown="audio",
     ),
-    RowCheck("empty_id", pl.col("has_ids") & pl.col("id").is_null(), "row has no id", "rows have no id"),
+    RowCheck("empty_id", pl.col("has_ids") & pl.col("id").is_null(), "[row has|rows have] no id"),
     RowCheck(
         "bad_id",
         pl.col("id").str.contains(r"\p{Cc}"),
-        "id has control characters",
-        "ids have control characters",
+        "[id has|ids have] control characters",
         shown="id",
     ),
     RowCheck(
         "bad_start",
         _not_a_length("start", zero=True),
-        "start is not a number of seconds from 0 on",
-        "starts are not numbers of seconds from 0 on",
+        "[start is not a number|starts are not numbers] of seconds from 0 on",
         shown="start",
     ),
     RowCheck(
         "bad_duration",
         _not_a_length("duration", zero=False),
-        "duration is not a number of seconds above 0",
-        "durations are not numbers of seconds above 0",
+        "[duration is not a number|durations are not numbers] of seconds above 0",
         shown="duration",
     ),
     RowCheck(
         "bad_end",
         _not_a_length("end", zero=False)
         | (pl.col("end_number") <= pl.col("start_number").fill_null(0.0)).fill_null(False),
-        "end is not a number of seconds after the start",
-        "ends are not numbers of seconds after the start",
+        "[end is not a number|ends are not numbers] of seconds after the start",
         shown="end",
     ),
-    RowCheck(
-        "missing_speaker",
-        pl.col("speaker").is_null(),
-        "row has no speaker",
-        "rows have no speaker",
-        fatal=False,
-    ),
+    RowCheck("missing_speaker", pl.col("speaker").is_null(), "[row has|rows have] no speaker", fatal=False),
     RowCheck(
         "missing_text",
         pl.col("text").is_null() & (pl.col("raw_text").fill_null("") == ""),
-        "row has no text",
-        "rows have no text",
+        "[row has|rows have] no text",
         fatal=False,
     ),
     RowCheck(
         "blank_text",
         (pl.col("raw_text").fill_null("") != "") & (pl.col("text").fill_null("") == ""),
-        "text is only white space",
-        "texts are only white space",
+        "[text is|texts are] only white space",
         fatal=False,
     ),
     RowCheck(
         "empty_text",
         (pl.col("text") == "") & (pl.col("raw_text") == ""),
-        "text is empty: every word heard there will count as inserted",
-        "texts are empty: every word heard there will count as inserted",
+        "[text is|texts are] empty: every word heard there will count as inserted",
         fatal=False,
     ),
     RowCheck(
@@ -240,8 +225,7 @@ ROW_CHECKS = (
             # Characters with the marks they carry; the prolonged sound mark belongs to no script of its own.
             r"(?:[[\p{Han}\p{Hiragana}\p{Katakana}ーｰ\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]&&\P{M}]\p{M}*){2}"
         ),
-        "text has words without spaces between them: the normalizer 'unspaced' counts characters there",
-        "texts have words without spaces between them: the normalizer 'unspaced' counts characters there",
+        "[text has|texts have] words without spaces between them: the normalizer 'unspaced' counts characters there",
         fatal=False,
     ),
 )
@@ -255,7 +239,10 @@ def build(
     given = given if rows.table.width else None  # nothing was read: that is what has to be said
     plan = plan_columns(rows.table.columns, where, given=given, fixed=rows.columns, guess=rows.guess)
     if "audio" not in plan.fields and rows.table.width:
-        raise _no_audio(where, rows.table.columns)
+        raise CorpusError(
+            f"{where}: no column looks like the path of the audio; name it in the setting `columns`:"
+            f" audio=COLUMN. Columns there: {', '.join(rows.table.columns)[:500]}"
+        )
     work = _work_table(rows, plan, check_audio)
     problems = list(rows.problems)
     bad = pl.Series([False]).new_from_index(0, work.height)
@@ -271,7 +258,8 @@ def build(
     table = harmonize(_corpus_table(rows.table, work, plan), rows.harmonize, given or ())
     table = table.filter(~bad) if bad.any() else table
     if table.is_empty():
-        problems.append(_nothing(rows, work.height))
+        why = "no good row is left" if work.height or rows.lost else "there are no rows: nothing to hear"
+        problems.append(Problem(NO_ROWS, why, True))
     skipped = rows.lost + int(bad.sum())
     return Corpus(name, format, table, tuple(problems), skipped, dict(plan.fields))
 
@@ -331,8 +319,7 @@ def _describe(check: RowCheck, work: pl.DataFrame, mask: pl.Series, rows: Rows) 
     note = f"looked in {url_of(rows.root) or rows.root}" if check.kind == "audio_not_found" else ""
     return row_problem(
         check.kind,
-        check.one,
-        check.many,
+        check.words,
         int(mask.sum()),
         labels(first),
         values,
@@ -403,20 +390,6 @@ def _corpus_table(source: pl.DataFrame, work: pl.DataFrame, plan: Plan) -> pl.Da
     ).select(COLUMNS)
     attributes = (_cleaned(pl.col(theirs)).alias(name) for name, theirs in plan.attributes.items())
     return ours.hstack(source.select(attributes))
-
-
-def _nothing(rows: Rows, height: int) -> Problem:
-    if height or rows.lost:
-        return Problem(NO_ROWS, "no good row is left", True)
-    return Problem(NO_ROWS, "there are no rows: nothing to hear", True)
-
-
-def _no_audio(where: str, present: Sequence[str]) -> CorpusError:
-    names = ", ".join(present)
-    return CorpusError(
-        f"{where}: no column looks like the path of the audio; name it in the setting `columns`:"
-        f" audio=COLUMN. Columns there: {names[:500]}"
-    )
 
 
 # Files of texts with times: sclite's STM and CTM, SegLST. As references or transcripts they are ids and texts.

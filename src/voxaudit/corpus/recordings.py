@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from voxaudit import files
 from voxaudit.audio import SUFFIXES
-from voxaudit.corpus.folder import audio_files
+from voxaudit.corpus.folder import audio_files, is_utf8
 
 
 def audio_by_name(folder: Path) -> dict[str, str]:
@@ -207,12 +207,4 @@ def _utf8_or_null(names: list[str]) -> pl.Series:
     try:
         return pl.Series(names, dtype=pl.String)
     except UnicodeEncodeError:
-        return pl.Series([name if _is_utf8(name) else None for name in names], dtype=pl.String)
-
-
-def _is_utf8(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        return pl.Series([name if is_utf8(name) else None for name in names], dtype=pl.String)

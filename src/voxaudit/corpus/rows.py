@@ -72,6 +72,30 @@ class Reader:
     detect: Callable[[Path], bool]
     rows: Callable[[Path], Rows]
 
+    @classmethod
+    def where(
+        cls,
+        find: Callable[[Path], Any],
+        read: Callable[[Path, Any], Rows],
+        *,
+        name: str,
+        description: str,
+        example: str,
+        missing: str,
+    ) -> Reader:
+        """Return the format that a path is in where `find` finds something (files, a folder) for `read` to read.
+
+        `missing` says, behind the path, what was not found.
+        """
+
+        def rows(path: Path) -> Rows:
+            found = find(path)
+            if not found:
+                raise CorpusError(f"{path}: {missing}")
+            return read(path, found)
+
+        return cls(name, description, example, lambda path: bool(find(path)), rows)
+
 
 LINE, FILE = "row:number", "row:file"
 """Keys of a record that say where it stands in its source; no column has such a name."""
@@ -79,7 +103,11 @@ LINE, FILE = "row:number", "row:file"
 
 def rows_of(records: Iterable[Mapping[str, object]], root: Path, **rest: Any) -> Rows:
     """Return records with our column names as rows; `LINE` and `FILE` in them say where each stands."""
-    table = table_of(records)
+    return rows_in(table_of(records), root, **rest)
+
+
+def rows_in(table: pl.DataFrame, root: Path, **rest: Any) -> Rows:
+    """Return a table with our column names, and perhaps `LINE` and `FILE`, as rows."""
     numbers = table[LINE].cast(pl.UInt32) if LINE in table.columns else None
     files = table[FILE] if FILE in table.columns else None
     plain = table.drop(LINE, FILE, strict=False)
@@ -130,30 +158,21 @@ def _utf8(text: str) -> str:
 
 # The corpus formats by name, and which of them a path is. A new format is one file and one line here.
 
+
+def _at(place: str, names: str) -> dict[str, str]:
+    """Return where the readers are that are called READER in a module of their own name."""
+    return {name: f"voxaudit.corpus.{place}{name}:READER" for name in names.split()}
+
+
 FORMATS = Registry(
     "corpus format",
     {
-        "librispeech": "voxaudit.corpus.published.librispeech:READER",
-        "mls": "voxaudit.corpus.published.mls:READER",
-        "common_voice": "voxaudit.corpus.published.common_voice:READER",
-        "fleurs": "voxaudit.corpus.published.fleurs:READER",
-        "vctk": "voxaudit.corpus.published.vctk:READER",
-        "l2_arctic": "voxaudit.corpus.published.l2_arctic:READER",
-        "accent_archive": "voxaudit.corpus.published.accent_archive:READER",
-        "fair_speech": "voxaudit.corpus.published.fair_speech:READER",
-        "casual_conversations": "voxaudit.corpus.published.casual_conversations:READER",
-        "coraal": "voxaudit.corpus.published.coraal:READER",
-        "tedlium": "voxaudit.corpus.published.tedlium:READER",
-        "ami": "voxaudit.corpus.published.ami:READER",
+        **_at("published.", "librispeech mls common_voice fleurs vctk l2_arctic accent_archive fair_speech"),
+        **_at("published.", "casual_conversations coraal tedlium ami"),
         "ami_far": "voxaudit.corpus.published.ami:FAR_READER",
-        "chime6": "voxaudit.corpus.published.chime6:READER",
+        **_at("published.", "chime6"),
         "chime6_far": "voxaudit.corpus.published.chime6:FAR_READER",
-        "voxpopuli": "voxaudit.corpus.published.voxpopuli:READER",
-        "gigaspeech": "voxaudit.corpus.published.gigaspeech:READER",
-        "aishell": "voxaudit.corpus.published.aishell:READER",
-        "afrispeech": "voxaudit.corpus.published.afrispeech:READER",
-        "edacc": "voxaudit.corpus.published.edacc:READER",
-        "ravdess": "voxaudit.corpus.published.ravdess:READER",
+        **_at("published.", "voxpopuli gigaspeech aishell afrispeech edacc ravdess"),
         "sep28k": "voxaudit.corpus.published.stuttering:SEP28K",
         "fluencybank_timestamped": "voxaudit.corpus.published.stuttering:TIMESTAMPED",
         "uclass": "voxaudit.corpus.published.stuttering:UCLASS",
@@ -163,18 +182,7 @@ FORMATS = Registry(
         "shar": "voxaudit.corpus.shards:SHAR",
         "nemo_tarred": "voxaudit.corpus.shards:NEMO",
         "webdataset": "voxaudit.corpus.shards:WEBDATASET",
-        "kaldi": "voxaudit.corpus.kaldi:READER",
-        "chat": "voxaudit.corpus.chat:READER",
-        "stm": "voxaudit.corpus.stm:READER",
-        "ctm": "voxaudit.corpus.ctm:READER",
-        "trn": "voxaudit.corpus.trn:READER",
-        "seglst": "voxaudit.corpus.seglst:READER",
-        "lhotse": "voxaudit.corpus.lhotse:READER",
-        "audiofolder": "voxaudit.corpus.audiofolder:READER",
-        "hugging_face": "voxaudit.corpus.hugging_face:READER",
-        "nemo": "voxaudit.corpus.nemo:READER",
-        "manifest": "voxaudit.corpus.manifest:READER",
-        "folder": "voxaudit.corpus.folder:READER",
+        **_at("", "kaldi chat stm ctm trn seglst lhotse audiofolder hugging_face nemo manifest folder"),
     },
     group="voxaudit.corpora",
 )

@@ -183,6 +183,17 @@ def _said(clause: Clause) -> str:
     return f"{'!' if clause.absent else ''}{clause.column}{clause.operator}{clause.value}"
 
 
+def require_attributes(corpus: Corpus, names: Sequence[str], argument: str) -> None:
+    """Raise one line, which names the `argument` to see, where a corpus lacks an attribute."""
+    for name in names:
+        if name not in corpus.attributes:
+            raise VoxauditError(
+                f"{corpus.source or corpus.name}: no attribute '{name}'.{suggest(name, corpus.attributes)} Attributes"
+                f" there: {', '.join(corpus.attributes) or 'none'}",
+                see=(argument,),
+            )
+
+
 def choose_utterances(corpus: Corpus, count: int, *, attributes: Sequence[str] = (), seed: int = 0) -> Corpus:
     """Return at most `count` utterances, the same for the same seed, whatever the order of the corpus.
 
@@ -191,13 +202,7 @@ def choose_utterances(corpus: Corpus, count: int, *, attributes: Sequence[str] =
     """
     if count < 1:
         raise VoxauditError(f"the number of utterances must be at least 1, not {count}", see=("utterances",))
-    for name in attributes:
-        if name not in corpus.attributes:
-            raise VoxauditError(
-                f"{corpus.source or corpus.name}: no attribute '{name}'.{suggest(name, corpus.attributes)} Attributes"
-                f" there: {', '.join(corpus.attributes) or 'none'}",
-                see=("attributes",),
-            )
+    require_attributes(corpus, attributes, "attributes")
     table = corpus.table
     if table.height <= count:
         return corpus

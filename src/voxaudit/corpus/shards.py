@@ -54,11 +54,8 @@ def _shards(path: Path, pattern: str = "*.tar") -> list[Path]:
 
 
 def _noted(rows: Rows, misfits: Misfits) -> Rows:
-    return rows.noting(
-        misfits.problem(
-            "bad_member", "entry is not a whole plain file", "entries are not whole plain files", "shard"
-        )
-    )
+    words = "[entry is not a whole plain file|entries are not whole plain files]"
+    return rows.noting(misfits.problem("bad_member", words, "shard"))
 
 
 def _webdataset(path: Path) -> Rows:
@@ -126,10 +123,8 @@ def _shar(path: Path) -> Rows:
         }
         records += [record | {FILE: cuts.name} for record in cut_records(cuts, misfits, others, found)]
     rows = rows_of(records, path, unit="line", empty_text=True)
-    lost = others.problem(
-        "no_file", "cut has no recording in its shard", "cuts have no recording in their shard", "line"
-    )
-    return _noted(rows, misfits).noting(lost)
+    lost = "[cut has no recording in its shard|cuts have no recording in their shard]"
+    return _noted(rows, misfits).noting(others.problem("no_file", lost))
 
 
 def _shar_cuts(path: Path) -> list[Path]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.base import Problem
 from voxaudit.corpus.recordings import beside
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import Misfits, read_lines
@@ -15,15 +15,8 @@ IGNORED = "ignore_time_segment_in_scoring"
 _LINE = re.compile(r"(\S+)\s+(\S+)\s+(\S+)\s+([\d.]+)\s+([\d.]+)(?:\s+<([^>]*)>)?(?:\s+(.*))?")
 
 
-def detect(path: Path) -> bool:
-    """Say whether this is an .stm file."""
-    return path.suffix.lower() == ".stm" and path.is_file()
-
-
-def rows(path: Path) -> Rows:
+def _read(path: Path, _: bool) -> Rows:
     """Read the segments; recordings are found by name in the file's folder or beside it."""
-    if not detect(path):
-        raise CorpusError(f"{path}: not an .stm file")
     names = {line.split(maxsplit=1)[0] for line in read_lines(path) if line.strip()}
     root, audio = beside(names, path.absolute().parent)
     misfits = Misfits()
@@ -59,13 +52,14 @@ def segments(file: Path, audio: Mapping[str, str], misfits: Misfits) -> Iterator
 def bad_lines(misfits: Misfits) -> tuple[Problem, ...]:
     """Return the problem of all lines that are no segments, or nothing."""
     what = "'recording channel speaker start end words'"
-    return misfits.problem("bad_line", f"line is not {what}", f"lines are not {what}", "line")
+    return misfits.problem("bad_line", f"[line is|lines are] not {what}")
 
 
-READER = Reader(
+READER = Reader.where(
+    lambda path: path.suffix.lower() == ".stm" and path.is_file(),
+    _read,
     name="stm",
     description="an .stm file of references; recordings by name in its folder or beside it",
     example="eval.stm beside wav/",
-    detect=detect,
-    rows=rows,
+    missing="not an .stm file",
 )

@@ -42,9 +42,9 @@ class Misfits:
             self.rows.append(str(row))
             self.values.append(value)
 
-    def problem(self, kind: str, one: str, many: str, unit: str) -> tuple[Problem, ...]:
+    def problem(self, kind: str, words: str, unit: str = "line") -> tuple[Problem, ...]:
         """Return the problem of all these rows, or nothing."""
-        found = row_problem(kind, one, many, self.count, self.rows, self.values, unit=unit)
+        found = row_problem(kind, words, self.count, self.rows, self.values, unit=unit)
         return (found,) if self.count else ()
 
 

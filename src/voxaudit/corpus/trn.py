@@ -15,18 +15,11 @@ from voxaudit.corpus.text_files import Misfits, read_lines
 _LINE = re.compile(r"(?P<text>.*?)\((?P<id>[^()\s]+)\)\s*")
 
 
-def detect(path: Path) -> bool:
-    """Say whether this is a .trn file."""
-    return path.suffix.lower() == ".trn" and path.is_file()
-
-
-def rows(path: Path) -> Rows:
+def _read(path: Path, _: bool) -> Rows:
     """Read the lines; recordings are found by id. The speaker is what stands before the id's first - or _.
 
     That is sclite's own rule; where it gives one speaker for all, there is none.
     """
-    if not detect(path):
-        raise CorpusError(f"{path}: not a .trn file")
     found, problems = _lines(path)
     root, audio = beside((id for _, id, _ in found), path.absolute().parent)
     people = {id: re.split("[-_]", id, maxsplit=1)[0] for _, id, _ in found}
@@ -72,15 +65,14 @@ def _lines(path: Path) -> tuple[list[tuple[int, str, str]], tuple[Problem, ...]]
             misfits.add(number, line[:40])
         else:
             found.append((number, match["id"], match["text"].strip()))
-    return found, misfits.problem(
-        "bad_line", "line is not 'words (id)'", "lines are not 'words (id)'", "line"
-    )
+    return found, misfits.problem("bad_line", "[line is|lines are] not 'words (id)'")
 
 
-READER = Reader(
+READER = Reader.where(
+    lambda path: path.suffix.lower() == ".trn" and path.is_file(),
+    _read,
     name="trn",
     description="a .trn file of references: words (speaker-utterance); recordings by id",
     example="ref.trn beside wav/",
-    detect=detect,
-    rows=rows,
+    missing="not a .trn file",
 )

@@ -20,8 +20,7 @@ from voxaudit.recognize.base import (
     as_transcripts,
 )
 from voxaudit.recognize.files import installed
-from voxaudit.recognize.settings import anchor, build, describe_settings, setting, settings_of
-from voxaudit.recognize.spec import split_spec
+from voxaudit.recognize.settings import anchor, build, describe_settings, setting, settings_of, split_spec
 from voxaudit.registry import Registry
 
 __all__ = [

@@ -74,7 +74,10 @@ def check_recognizer(
     )
     if len(named) < 2:
         raise VoxauditError(f"checking a recognizer takes at least 2 different clips, not {len(named)}")
-    ready = {name: _at_rate(clip, recognizer.rate) for name, clip in named.items()}
+    ready = {
+        name: clip if recognizer.rate is None else resample(clip, recognizer.rate)
+        for name, clip in named.items()
+    }
     bench = _Bench(recognizer, ready, long_seconds)
     checks = []
     for check in bench.run():
@@ -202,10 +205,6 @@ def _batches(names: Sequence[str], sizes: Sequence[int]) -> list[Sequence[str]]:
         if first >= len(names):
             break
     return batches
-
-
-def _at_rate(clip: Audio, rate: int | None) -> Audio:
-    return clip if rate is None else resample(clip, rate)
 
 
 def _cpu_seconds() -> float:

@@ -13,9 +13,8 @@ from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, UtteranceError
 from voxaudit.recognize.files import package_version, require_packages
-from voxaudit.recognize.pcm import at_least
+from voxaudit.recognize.pcm import at_least, split_at_pauses
 from voxaudit.recognize.settings import check_settings
-from voxaudit.recognize.split import split_at_pauses
 from voxaudit.recognize.weights import model_source
 
 Hear = Callable[[Samples], Transcript | str]

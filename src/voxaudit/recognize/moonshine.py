@@ -18,9 +18,8 @@ from voxaudit.audio import Audio, Samples
 from voxaudit.errors import missing_extra
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
 from voxaudit.recognize.files import installed, package_folder, package_version, sha256
-from voxaudit.recognize.pcm import at_least
+from voxaudit.recognize.pcm import at_least, split_at_pauses
 from voxaudit.recognize.settings import check_settings, setting, threads
-from voxaudit.recognize.split import split_at_pauses
 from voxaudit.recognize.weights import model_source
 
 DECODING = 1

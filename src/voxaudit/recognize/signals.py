@@ -9,7 +9,7 @@ import numpy as np
 from voxaudit.audio import SUFFIXES, Audio, AudioError, read
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.files import package_folder
-from voxaudit.recognize.split import split_at_pauses
+from voxaudit.recognize.pcm import split_at_pauses
 
 RATE = 16_000
 SPEECH = ("two_cities.wav", "beckett.wav", "clone-test.wav")

@@ -50,6 +50,11 @@ class Case:
     surface: str | None = None
     marks: tuple[tuple[float, float, str], ...] = ()
 
+    @property
+    def events(self) -> list[str]:
+        """What was put in, mark by mark."""
+        return [what for _, _, what in self.marks]
+
 
 @dataclass(frozen=True)
 class GateResult:

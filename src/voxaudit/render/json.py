@@ -8,23 +8,36 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date, time, timedelta
 from importlib import resources
 from typing import Any
 
 from voxaudit import __version__
-from voxaudit.answer import FINDING_FIELDS, Answer, Figure, Finding, Note, Refusal, Table
+from voxaudit.answer import FINDING_FIELDS, Answer, Figure, Finding, Note, Refusal, Table, Tables
 from voxaudit.render.document import Case, Chapter, GateResult, Report, labels_of, sentence_of
 
 FORMAT = 2
 """Version of the layout of `findings.json`."""
 _RECORDS = ("rows", "columns", "findings", "figures", "notes", "refusals", "gates", "summary")
 """Lists of which every item stands on a line of its own."""
+_KEYS: dict[type, str] = {
+    Answer: "audit title question findings tables figures notes refusals lead",
+    Chapter: "id title lead answers tables cases notes refusals",
+    Case: "utterance recognizer scenario speaker attributes reference clean heard wer surface events",
+    Finding: " ".join(("audit", *FINDING_FIELDS)),
+    GateResult: "name passed judged limit estimate finding sentence",
+    Figure: "id title alt table",
+    Note: "code text facts see",
+    Refusal: "code about text facts remedy see",
+}
+"""What JSON has of a value, in its order: attributes under their own names."""
 
 
 def answer_dict(answer: Answer) -> dict[str, Any]:
     """Return an answer as plain data: the document that an audit prints as JSON."""
-    return _answer(answer, [_finding(finding) for finding in answer.findings])
+    document: dict[str, Any] = plain(answer)
+    return document
 
 
 def report_dict(report: Report) -> dict[str, Any]:
@@ -61,9 +74,12 @@ def report_dict(report: Report) -> dict[str, Any]:
                 for question in report.summary
                 for item in question.answers
             ],
-            "gates": [_gate(gate) for gate in report.gates],
-            "findings": [_finding(finding) for finding in report.findings],
-            "chapters": [_chapter(chapter) for chapter in report.chapters],
+            "gates": report.gates,
+            "findings": report.findings,
+            "chapters": [
+                {**plain(replace(one, answers=())), "answers": [_by_id(answer) for answer in one.answers]}
+                for one in report.chapters
+            ],
         }
     )
     return document
@@ -74,9 +90,7 @@ def to_json(document: Answer | Report | Mapping[str, Any] | list[Any]) -> str:
 
     NaN and infinities become null: JSON has neither. What cannot be printed is an escape, which reads back the same.
     """
-    if isinstance(document, Answer):
-        document = answer_dict(document)
-    elif isinstance(document, Report):
+    if isinstance(document, Report):
         document = report_dict(document)
     return "".join(_lines(plain(document), "")) + "\n"
 
@@ -94,6 +108,12 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if type(value) in _KEYS:
+        return {name: plain(getattr(value, name)) for name in _KEYS[type(value)].split()}
+    if isinstance(value, Tables):
+        return [_table(table) for table in value.shown]
+    if isinstance(value, Table):
+        return _table(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -107,54 +127,13 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _answer(answer: Answer, findings: list[Any]) -> dict[str, Any]:
-    document: dict[str, Any] = plain(
-        {
-            "audit": answer.audit,
-            "title": answer.title,
-            "question": answer.question,
-            "findings": findings,
-            "tables": [_table(table) for table in answer.tables.shown],
-            "figures": [_figure(figure) for figure in answer.figures],
-            "notes": [_note(note) for note in answer.notes],
-            "refusals": [_refusal(refusal) for refusal in answer.refusals],
-            "lead": answer.lead,
-        }
-    )
-    return document
-
-
-def _chapter(chapter: Chapter) -> dict[str, Any]:
-    return {
-        "id": chapter.id,
-        "title": chapter.title,
-        "lead": list(chapter.lead),
-        "answers": [_answer(one, [finding.id for finding in one.findings]) for one in chapter.answers],
-        "tables": [_table(table) for table in chapter.tables],
-        "cases": [_case(case) for case in chapter.cases],
-        "notes": [_note(note) for note in chapter.notes],
-        "refusals": [_refusal(refusal) for refusal in chapter.refusals],
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {"audit": finding.audit, **{name: getattr(finding, name) for name in FINDING_FIELDS}}
-
-
-def _gate(gate: GateResult) -> dict[str, Any]:
-    return {
-        "name": gate.name,
-        "passed": gate.passed,
-        "judged": gate.judged,
-        "limit": gate.limit,
-        "estimate": gate.estimate,
-        "finding": gate.finding,
-        "sentence": gate.sentence,
-    }
+def _by_id(answer: Answer) -> dict[str, Any]:
+    """Return an answer that names its findings by their ids."""
+    return {**plain(replace(answer, findings=())), "findings": [finding.id for finding in answer.findings]}
 
 
 def _table(table: Table) -> dict[str, Any]:
-    return {
+    document: dict[str, Any] = {
         "id": table.id,
         "title": table.title,
         "note": table.note,
@@ -169,44 +148,9 @@ def _table(table: Table) -> dict[str, Any]:
             for column in table.columns
         ],
         "names": table.frame.columns,
-        "rows": [list(row) for row in table.frame.iter_rows()],
+        "rows": plain(table.frame.rows()),
     }
-
-
-def _figure(figure: Figure) -> dict[str, Any]:
-    return {"id": figure.id, "title": figure.title, "alt": figure.alt, "table": figure.table}
-
-
-def _note(note: Note) -> dict[str, Any]:
-    return {"code": note.code, "text": note.text, "facts": note.facts, "see": note.see}
-
-
-def _refusal(refusal: Refusal) -> dict[str, Any]:
-    return {
-        "code": refusal.code,
-        "about": refusal.about,
-        "text": refusal.text,
-        "facts": refusal.facts,
-        "remedy": refusal.remedy,
-        "see": refusal.see,
-    }
-
-
-def _case(case: Case) -> dict[str, Any]:
-    """Return a case as plain data, without its audio."""
-    return {
-        "utterance": case.utterance,
-        "recognizer": case.recognizer,
-        "scenario": case.scenario,
-        "speaker": case.speaker,
-        "attributes": dict(case.attributes),
-        "reference": case.reference,
-        "clean": case.clean,
-        "heard": case.heard,
-        "wer": case.wer,
-        "surface": case.surface,
-        "events": [what for _, _, what in case.marks],
-    }
+    return document
 
 
 def _lines(value: Any, indent: str, key: str | None = None) -> Iterator[str]:

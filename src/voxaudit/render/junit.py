@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 from voxaudit.render.document import Report
@@ -37,13 +38,4 @@ def to_junit(report: Report) -> str:
 
 def valid_xml(text: str) -> str:
     """Return text with what XML 1.0 cannot hold (control characters, lone surrogates) replaced."""
-    return "".join(character if _allowed(ord(character)) else "\ufffd" for character in text)
-
-
-def _allowed(code: int) -> bool:
-    return (
-        code in (0x9, 0xA, 0xD)
-        or 0x20 <= code <= 0xD7FF
-        or 0xE000 <= code <= 0xFFFD
-        or 0x10000 <= code <= 0x10FFFF
-    )
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

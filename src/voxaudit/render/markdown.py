@@ -48,10 +48,10 @@ def to_markdown(report: Report) -> str:
 def _question(question: Question, report: Report) -> list[str]:
     """Return a question as a heading with its answers below; what stands for itself has no heading."""
     head = [f"## {escape(question.title)}", ""] if question.title else []
-    return [*head, *(line for item in question.answers for line in _claim(item, report)), ""]
+    return [*head, *(line for item in question.answers for line in claim(item, report)), ""]
 
 
-def _claim(item: Finding | str, report: Report) -> list[str]:
+def claim(item: Finding | str, report: Report) -> list[str]:
     """Return a claim and, below it, what reviewers said of the trials behind it."""
     said = labels_of(item, report)
     return [f"- {escape(sentence_of(item))}", *([f"  - {escape(said)}"] if said else [])]

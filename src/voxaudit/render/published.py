@@ -17,7 +17,7 @@ import polars as pl
 
 from voxaudit.answer import Answer, Figure, Finding, Note, Refusal, Table, Tables
 from voxaudit.recognize.services.address import is_private
-from voxaudit.render.document import Case, Chapter, Report
+from voxaudit.render.document import Case, Chapter, GateResult, Question, Report
 
 Words = Callable[[str], str]
 """Returns a text without the folders in it."""
@@ -37,25 +37,13 @@ _CLIMB = r"(?<![\w./\\])(?:\.\.[/\\])*(?:\.\.)?"
 def published(report: Report, roots: Iterable[str | Path] = ()) -> Report:
     """Return a report without folders of this machine; below `roots`, paths are relative to them."""
     words = without_folders(roots)
-    return replace(
-        report,
-        title=words(report.title),
-        subtitle=words(report.subtitle),
-        summary=tuple(
-            replace(
-                one,
-                answers=tuple(
-                    words(item) if isinstance(item, str) else _finding(item, words) for item in one.answers
-                ),
-            )
-            for one in report.summary
-        ),
-        chapters=tuple(_chapter(chapter, words) for chapter in report.chapters),
-        gates=tuple(replace(gate, sentence=words(gate.sentence)) for gate in report.gates),
+    clean: Report = replace(
+        _cleaned(report, words),
         facts=tuple((name, words(value)) for name, value in report.facts),
         config=_plain(report.config, words),
         labels={id_: words(sentence) for id_, sentence in report.labels.items()},
     )
+    return clean
 
 
 def without_folders(roots: Iterable[str | Path] = ()) -> Words:
@@ -127,52 +115,35 @@ def _plain(value: Any, words: Words) -> Any:
     return value
 
 
-def _chapter(chapter: Chapter, words: Words) -> Chapter:
-    return replace(
-        chapter,
-        answers=tuple(_answer(answer, words) for answer in chapter.answers),
-        lead=tuple(map(words, chapter.lead)),
-        cases=tuple(_case(case, words) for case in chapter.cases),
-        tables=tuple(_table(table, words) for table in chapter.tables),
-        notes=tuple(_note(note, words) for note in chapter.notes),
-        refusals=tuple(_refusal(refusal, words) for refusal in chapter.refusals),
-    )
+_SAID: dict[type, str] = {
+    Report: "title subtitle summary chapters gates",
+    Question: "answers",
+    Chapter: "answers lead cases tables notes refusals",
+    Answer: "title question findings tables figures notes refusals lead",
+    Finding: "sentence command",
+    Figure: "title alt",
+    Note: "text facts",
+    Refusal: "about text facts remedy",
+    GateResult: "sentence",
+    Case: "utterance",
+}
+"""Where a value may name a folder: its fields that are texts, or hold further values."""
 
 
-def _answer(answer: Answer, words: Words) -> Answer:
-    return replace(
-        answer,
-        title=words(answer.title),
-        question=_plain(answer.question, words),
-        findings=tuple(_finding(finding, words) for finding in answer.findings),
-        tables=Tables(_table(table, words) for table in answer.tables.shown),
-        figures=tuple(_figure(figure, words) for figure in answer.figures),
-        notes=tuple(_note(note, words) for note in answer.notes),
-        refusals=tuple(_refusal(refusal, words) for refusal in answer.refusals),
-        lead=words(answer.lead),
-    )
-
-
-def _finding(finding: Finding, words: Words) -> Finding:
-    return replace(finding, sentence=words(finding.sentence), command=words(finding.command))
-
-
-def _figure(figure: Figure, words: Words) -> Figure:
-    return replace(figure, title=words(figure.title), alt=words(figure.alt))
-
-
-def _note(note: Note, words: Words) -> Note:
-    return replace(note, text=words(note.text), facts=_plain(note.facts, words))
-
-
-def _refusal(refusal: Refusal, words: Words) -> Refusal:
-    return replace(
-        refusal,
-        about=words(refusal.about),
-        text=words(refusal.text),
-        facts=_plain(refusal.facts, words),
-        remedy=words(refusal.remedy),
-    )
+def _cleaned(value: Any, words: Words) -> Any:
+    """Return a text, a value of a report or several of them without folders."""
+    if isinstance(value, str):
+        return words(value)
+    if isinstance(value, Table):
+        return _table(value, words)
+    if isinstance(value, Tables):
+        return Tables(_table(table, words) for table in value.shown)
+    if isinstance(value, tuple):
+        return tuple(_cleaned(item, words) for item in value)
+    if isinstance(value, Mapping):
+        return _plain(value, words)
+    names = _SAID[type(value)].split()
+    return replace(value, **{name: _cleaned(getattr(value, name), words) for name in names})
 
 
 def _table(table: Table, words: Words) -> Table:
@@ -190,7 +161,3 @@ def _table(table: Table, words: Words) -> Table:
         note=words(table.note),
         frame=frame.with_columns(changed) if changed else frame,
     )
-
-
-def _case(case: Case, words: Words) -> Case:
-    return replace(case, utterance=words(case.utterance))

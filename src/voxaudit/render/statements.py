@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from voxaudit.answer import Finding
 from voxaudit.perturb import CLEAN
-from voxaudit.render.document import Chapter, Report, labels_of, sentence_of
-from voxaudit.render.markdown import escape, model_index, table_lines
+from voxaudit.render.document import Chapter, Report
+from voxaudit.render.markdown import claim, escape, model_index, table_lines
 from voxaudit.wording import counted, listed
 
 MOST = 20
@@ -128,12 +128,13 @@ def statement(report: Report) -> str:
     access = [one for one in told if one.audit == "stutter"]
     gaps = [one for one in told if one not in access and (one.audit in FAIRNESS or one.attribute)]
     rest = [one for one in told if one not in access and one not in gaps]
+    heard = escape(str(report.config.get("created", ""))[:10])
     lines = [
         f"# Accessibility and fairness statement: {escape(', '.join(_recognizers(report)))}",
         "",
         "## What was tested",
         "",
-        f"{_sentence(_tested(report, _recognizers(report)))} {_sentence(_date(report))}",
+        f"{_sentence(_tested(report, _recognizers(report)))} {heard and f'It was heard on {heard}.'}",
         "",
         "## On whom",
         "",
@@ -173,7 +174,8 @@ def methods(report: Report) -> str:
     for audit, measure, said, work in METHODS:
         own = [one for one in report.findings if one.audit == audit and one.verdict != "refused"]
         if any(measure is None or one.measure == measure for one in own):
-            sentences.append(said + (_cite(work, cited) if work else ""))
+            cited += [work] if work and work not in cited else []
+            sentences.append(f"{said} ({cited.index(work) + 1})." if work else said)
     sentences.append(
         "Intervals are at 95 %; intervals and tests treat speakers, not utterances, as the sample."
     )
@@ -198,12 +200,6 @@ def methods(report: Report) -> str:
         )
         + "\n"
     )
-
-
-def _cite(work: str, cited: list[str]) -> str:
-    if work not in cited:
-        cited.append(work)
-    return f" ({cited.index(work) + 1})."
 
 
 def _recognizers(report: Report) -> list[str]:
@@ -253,11 +249,6 @@ def _version(report: Report, name: str) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _date(report: Report) -> str:
-    created = str(report.config.get("created", ""))[:10]
-    return f"It was heard on {created}." if created else ""
-
-
 def _on_whom(report: Report) -> str:
     corpus = report.config.get("corpus", {})
     said = (
@@ -292,22 +283,14 @@ def _groups(report: Report) -> list[str]:
 
 def _list(found: list[Finding], report: Report) -> list[str]:
     """Return findings as a list, what is shown first, with what reviewers said of them."""
-    ordered = sorted(
-        dict.fromkeys(one.id for one in found), key=lambda id_: _by_id(found, id_).verdict != "shown"
-    )
-    lines = []
-    for id_ in ordered[:MOST]:
-        one = _by_id(found, id_)
-        lines.append(f"- {escape(sentence_of(one))}")
-        if said := labels_of(one, report):
-            lines.append(f"  - {escape(said)}")
+    unique: dict[str, Finding] = {}
+    for one in found:
+        unique.setdefault(one.id, one)
+    ordered = sorted(unique.values(), key=lambda one: one.verdict != "shown")
+    lines = [line for one in ordered[:MOST] for line in claim(one, report)]
     if ordered[MOST:]:
         lines.append(f"- {len(ordered) - MOST:,} more are in findings.json.")
     return [*lines, ""] if lines else []
-
-
-def _by_id(found: list[Finding], id_: str) -> Finding:
-    return next(one for one in found if one.id == id_)
 
 
 def _part(title: str, found: list[Finding], report: Report) -> list[str]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import struct
 import threading
-import wave
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -16,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from voxaudit.audio import Audio, Samples, pcm16, resample
+from voxaudit.audio import Audio, Samples, resample
 from voxaudit.audits.stutter.folder import LABELS, QUEUE
 from voxaudit.errors import VoxauditError
+from voxaudit.recognize.pcm import wav_bytes
 from voxaudit.review.cases import PAGE, SIDES, Filters, Sound, Source, Suspects, Trials, is_reviewable
 from voxaudit.review.labels import decide, exported, read_review, summary
 from voxaudit.review.store import LONGEST_COMMENT, STUTTER, TRIALS, Given, LabelStore, reviewer_name
@@ -72,17 +71,6 @@ def show(sound: Sound) -> Shown:
         "top": min(TOP_HZ, audio.rate / 2),
     }
     return Shown(wav_bytes(audio), wave_data, spectrogram(audio))
-
-
-def wav_bytes(audio: Audio) -> bytes:
-    """Return audio as a WAV file of 16-bit samples; what exceeds full scale saturates."""
-    file = io.BytesIO()
-    with wave.open(file, "wb") as target:
-        target.setnchannels(1)
-        target.setsampwidth(2)
-        target.setframerate(audio.rate)
-        target.writeframes(pcm16(audio.samples).astype("<i2").tobytes())
-    return file.getvalue()
 
 
 def envelope(samples: Samples, bins: int = BINS) -> tuple[list[float], list[float]]:
@@ -156,12 +144,12 @@ class Recent:
                 self._kept[key] = None if sound is None else show(sound)
             self._kept.move_to_end(key)
             found = self._kept[key]
-            while len(self._kept) > 1 and self._size() > self._limit:
+            while (
+                len(self._kept) > 1
+                and sum(shown.size if shown else 100 for shown in self._kept.values()) > self._limit
+            ):
                 self._kept.popitem(last=False)
             return found
-
-    def _size(self) -> int:
-        return sum(shown.size if shown else 100 for shown in self._kept.values())
 
 
 ASSETS = {
@@ -230,9 +218,9 @@ class ReviewApp:
             "/api/about": self._about,
             "/api/cases": self._cases,
             "/api/case": self._case,
-            "/api/audio": self._audio,
-            "/api/wave": self._wave,
-            "/api/spectrogram": self._spectrogram,
+            "/api/audio": lambda request: Response(200, self._side(request).wav, "audio/wav", ranges=True),
+            "/api/wave": lambda request: json_response(self._side(request).wave),
+            "/api/spectrogram": lambda request: Response(200, self._side(request).spectrogram, "image/png"),
             "/api/progress": self._progress,
             "/api/agreement": self._agreement,
             "/api/export": self._export,
@@ -341,15 +329,6 @@ class ReviewApp:
         if shown is None:
             raise HttpError(404, "no such recording")
         return shown
-
-    def _audio(self, request: Request) -> Response:
-        return Response(200, self._side(request).wav, "audio/wav", ranges=True)
-
-    def _wave(self, request: Request) -> Response:
-        return json_response(self._side(request).wave)
-
-    def _spectrogram(self, request: Request) -> Response:
-        return Response(200, self._side(request).spectrogram, "image/png")
 
     def _progress(self, request: Request) -> Response:
         name, source = self._source(request.query.get("source"))

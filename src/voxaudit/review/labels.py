@@ -22,18 +22,8 @@ from voxaudit.stats.agreement import MISSING, kappa_interval, pair_agreement, ra
 from voxaudit.tables import write_atomically
 
 SUMMARY = "review.json"
-COLUMNS = (
-    "source",
-    "case",
-    "reviewer",
-    "label",
-    "kind",
-    "comment",
-    "final",
-    "time",
-    "decision",
-    "decided_by",
-)
+GIVEN = ("source", "case", "reviewer", "label", "kind", "comment", "final", "time")
+COLUMNS = (*GIVEN, "decision", "decided_by")
 
 
 @dataclass(frozen=True)
@@ -100,7 +90,7 @@ def read_review(folder: str | Path) -> pl.DataFrame:
     given = LabelStore(folder).current() if (Path(folder) / STORE).exists() else []
     settled = decisions(given)
     rows = [
-        (*(getattr(one, name) for name in COLUMNS[:-2]), how.label, how.by)
+        (*(getattr(one, name) for name in GIVEN), how.label, how.by)
         for one in given
         for how in (settled[one.source, one.case],)
     ]
@@ -163,19 +153,16 @@ def agreement_tables(folder: str | Path) -> list[Table]:
         for source, one in found.items()
         for pair in one["pairs"]
     ]
-    kappa = ("kappa", "Fleiss' kappa", "ratio", "low", "high")
-    counts = [(name, "", "count") for name in ("cases", "open", "judged_by_several")]
-    tables = [
-        tabulate(
-            "agreement", "Agreement of reviewers", sources, ["source", *counts, kappa, ("refusal", "why not")]
-        )
-    ]
+    shown = (
+        "source; cases: cases, count; open: open, count; judged_by_several: judged by several, count;"
+        " kappa[low,high]: Fleiss' kappa, ratio; refusal: why not"
+    )
+    tables = [tabulate("agreement", "Agreement of reviewers", sources, shown)]
     if pairs:
-        shown = [
-            *("source", "reviewers"),
-            *(("cases", "cases of both", "count"), ("share", "agree on", "percent", "low", "high")),
-            ("kappa", "Cohen's kappa", "ratio"),
-        ]
+        shown = (
+            "source; reviewers; cases: cases of both, count; share[low,high]: agree on, percent;"
+            " kappa: Cohen's kappa, ratio"
+        )
         tables.append(tabulate("pairs", "Pairs of reviewers", pairs, shown))
     return tables
 

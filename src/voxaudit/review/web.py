@@ -209,18 +209,6 @@ class Connection(BaseHTTPRequestHandler):
         with contextlib.suppress(OSError):
             self.handle_one_request()
 
-    def do_GET(self) -> None:
-        """Answer a GET."""
-        self._answer()
-
-    def do_HEAD(self) -> None:
-        """Answer a HEAD as a GET without its body."""
-        self._answer()
-
-    def do_POST(self) -> None:
-        """Answer a POST."""
-        self._answer()
-
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what the parser refuses: one line, no page, nothing of what was sent."""
         status = 405 if code == 501 else int(code)
@@ -249,6 +237,8 @@ class Connection(BaseHTTPRequestHandler):
             self._log(policy, error)
             response = Response(500, b"something went wrong inside; the terminal says what\n")
         self._send(response)
+
+    do_GET = do_HEAD = do_POST = _answer  # noqa: N815 - of a HEAD, no body is sent
 
     def _log(self, policy: Policy, error: Exception) -> None:
         if policy.log:
@@ -419,20 +409,6 @@ def ranged(request: Request, response: Response) -> Response:
     headers["Content-Range"] = f"bytes {first}-{last}/{size}"
     return replace(response, status=206, body=response.body[first : last + 1], headers=headers)
 
-
-__all__ = [
-    "Handler",
-    "HttpError",
-    "Request",
-    "Response",
-    "Running",
-    "asset",
-    "json_response",
-    "loopback",
-    "one_token",
-    "running",
-    "until_interrupted",
-]
 
 MAX_CONNECTIONS = 64
 """Connections served at a time; one more is closed unanswered."""

@@ -20,48 +20,17 @@ _VOWELS = frozenset(
 )
 _HARDENED = {"b": "p", "d": "t", "g": "k", "v": "f", "z": "s", "d_Z": "t_S"}
 
+_KNOWN = (
+    "a AH0, again AH0 G EH1 N, at AE0 T, black B L AE1 K, bus B AH1 S, coffee K AO1 F IY0, dog D AO1 G, "
+    "family F AE1 M AH0 L IY0, for F AO0 R, forgot F ER0 G AA1 T, from F R AH0 M, has HH AE0 Z, i AY0, in IH0 N, "
+    "is IH0 Z, kitchen K IH1 CH AH0 N, last L AE1 S T, late L EY1 T, leaves L IY1 V Z, lost L AO1 S T, "
+    "message M EH1 S IH0 JH, mother M AH1 DH ER0, music M Y UW1 Z IH0 K, my M AY0, next N EH1 K S T, pay P EY1, "
+    "phone F OW1 N, platform P L AE1 T F AO0 R M, please P L IY1 Z, repeat R IH0 P IY1 T, school S K UW1 L, "
+    "send S EH1 N D, small S M AO1 L, station S T EY1 SH AH0 N, stop S T AA1 P, the DH AH0, to T AH0, "
+    "train T R EY1 N"
+)
 PRONUNCIATIONS = {
-    word: tuple(sounds.split())
-    for word, sounds in {
-        "a": "AH0",
-        "again": "AH0 G EH1 N",
-        "at": "AE0 T",
-        "black": "B L AE1 K",
-        "bus": "B AH1 S",
-        "coffee": "K AO1 F IY0",
-        "dog": "D AO1 G",
-        "family": "F AE1 M AH0 L IY0",
-        "for": "F AO0 R",
-        "forgot": "F ER0 G AA1 T",
-        "from": "F R AH0 M",
-        "has": "HH AE0 Z",
-        "i": "AY0",
-        "in": "IH0 N",
-        "is": "IH0 Z",
-        "kitchen": "K IH1 CH AH0 N",
-        "last": "L AE1 S T",
-        "late": "L EY1 T",
-        "leaves": "L IY1 V Z",
-        "lost": "L AO1 S T",
-        "message": "M EH1 S IH0 JH",
-        "mother": "M AH1 DH ER0",
-        "music": "M Y UW1 Z IH0 K",
-        "my": "M AY0",
-        "next": "N EH1 K S T",
-        "pay": "P EY1",
-        "phone": "F OW1 N",
-        "platform": "P L AE1 T F AO0 R M",
-        "please": "P L IY1 Z",
-        "repeat": "R IH0 P IY1 T",
-        "school": "S K UW1 L",
-        "send": "S EH1 N D",
-        "small": "S M AO1 L",
-        "station": "S T EY1 SH AH0 N",
-        "stop": "S T AA1 P",
-        "the": "DH AH0",
-        "to": "T AH0",
-        "train": "T R EY1 N",
-    }.items()
+    word: tuple(sounds.split()) for word, _, sounds in (entry.partition(" ") for entry in _KNOWN.split(", "))
 }
 """The words the accented voices know, in General American."""
 

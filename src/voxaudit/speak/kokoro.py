@@ -140,33 +140,13 @@ def sounds(text: str, language: str) -> str:
 # English: Misaki's dictionaries, checked first to last; else the sounds of `pronounce`, with the stress in front.
 
 _WEAK = {"a": "ɐ", "an": "ɐn", "the": "ðə", "to": "tə"}
-_ARPABET = {
-    **{
-        "AA": "ɑ",
-        "AE": "æ",
-        "AH": "ʌ",
-        "AO": "ɔ",
-        "AW": "W",
-        "AY": "I",
-        "EH": "ɛ",
-        "ER": "ɜɹ",
-        "EY": "A",
-        "IH": "ɪ",
-    },
-    **{
-        "IY": "i",
-        "OW": "O",
-        "OY": "Y",
-        "UH": "ʊ",
-        "UW": "u",
-        "CH": "ʧ",
-        "DH": "ð",
-        "G": "ɡ",
-        "HH": "h",
-        "JH": "ʤ",
-    },
-    **{"NG": "ŋ", "R": "ɹ", "SH": "ʃ", "TH": "θ", "Y": "j", "ZH": "ʒ"},
-}
+_ARPABET = dict(
+    re.findall(
+        r"(\w+)=(\w+)",
+        "AA=ɑ AE=æ AH=ʌ AO=ɔ AW=W AY=I EH=ɛ ER=ɜɹ EY=A IH=ɪ IY=i OW=O OY=Y UH=ʊ UW=u CH=ʧ DH=ð G=ɡ HH=h JH=ʤ "
+        "NG=ŋ R=ɹ SH=ʃ TH=θ Y=j ZH=ʒ",
+    )
+)
 _VOWELS = ("A", "E", "I", "O", "U")
 
 

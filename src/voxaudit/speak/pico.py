@@ -72,7 +72,10 @@ def speak(voice: Voice, text: str) -> Audio:
                 f"voice {voice}: pico can be made to read 'en' with an accent, not '{voice.reads}'"
             )
         words = _sounded(words, voice.language)
-    pcm = _pcm(voice.language, _set(words, voice))
+    # Pico's markup for speed and pitch takes whole per cents.
+    speed, pitch = round(100 * voice.speed), round(100 * voice.pitch)
+    marked = f'<speed level="{speed}"><pitch level="{pitch}">{words}</pitch></speed>'
+    pcm = _pcm(voice.language, marked)
     if not pcm:
         raise VoxauditError(f"pico said nothing for the text '{one_line(text, 60)}': try a plainer one")
     samples = np.frombuffer(pcm, dtype="<i2").astype(np.float32) / np.float32(32768)
@@ -101,12 +104,6 @@ def readable(text: str) -> str:
                 f"the word '{word[:20]}...' has {len(word)} characters: put spaces in, pico takes {MAX_WORD_BYTES}"
             )
     return " ".join(words)
-
-
-def _set(words: str, voice: Voice) -> str:
-    """Wrap the words in Pico's markup for speed and pitch, which takes whole per cents."""
-    speed, pitch = round(100 * voice.speed), round(100 * voice.pitch)
-    return f'<speed level="{speed}"><pitch level="{pitch}">{words}</pitch></speed>'
 
 
 def _sounded(words: str, language: str) -> str:

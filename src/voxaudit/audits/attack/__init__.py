@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from voxaudit.audits.audit import OPTIONS, Audit, Option
-from voxaudit.registry import lazy_attributes
-
-if TYPE_CHECKING:
-    from voxaudit.audits.scores import Scores
+from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 FOUND = "attack.json"
 """What was found, in the folder of an attack."""
-
-
-def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return what a report asks of a run: what the attack in its folder found, where one was made."""
-    from voxaudit.audits.hearing import finished
-
-    folder = finished(scores, "attack")
-    return [{}] if folder is not None and (folder / FOUND).is_file() else []
 
 
 AUDIT = Audit(
@@ -67,14 +52,5 @@ AUDIT = Audit(
             "their groups take turns where only some utterances are heard"
         ),
     },
-    questions=questions,
-    asks_run=False,
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {
-        "Attack": "voxaudit.audits.attack.audit",
-        "attack": "voxaudit.audits.attack.audit",
-    },
+    questions=where_kept("attack", FOUND),
 )

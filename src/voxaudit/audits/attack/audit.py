@@ -340,20 +340,10 @@ def _table(rows: Sequence[Row]) -> Table:
         "attacks",
         "Every attack",
         records,
-        [
-            "recognizer",
-            "scenario",
-            ("snr_asked", "dB", "number"),
-            ("wer_clean", "WER clean", "percent"),
-            ("wer_noise", noise, "percent"),
-            ("wer_attacked", "WER attacked", "percent"),
-            "werd[low,high]",
-            ("verdict", "harm"),
-            ("werd_over_noise", "over plain noise", "points", "over_noise_low", "over_noise_high"),
-            ("success_rate", "succeeded", "percent"),
-            "utterances",
-            "speakers",
-        ],
+        f"recognizer; scenario; snr_asked: dB, number; wer_clean: WER clean, percent; wer_noise: {noise}, percent;"
+        " wer_attacked: WER attacked, percent; werd[low,high]; verdict: harm;"
+        " werd_over_noise[over_noise_low,over_noise_high]: over plain noise, points;"
+        " success_rate: succeeded, percent; utterances; speakers",
     )
 
 
@@ -363,14 +353,10 @@ def _transfer(rows: Sequence[Row]) -> list[Table]:
         for row in rows
         for name, rates in row.transfer.items()
     ]
-    columns = [
-        ("recognizer", "made on"),
-        "scenario",
-        ("listener", "heard by"),
-        ("wer_clean", "WER clean", "percent"),
-        ("wer_attacked", "WER attacked", "percent"),
-        "werd",
-    ]
+    columns = (
+        "recognizer: made on; scenario; listener: heard by; wer_clean: WER clean, percent;"
+        " wer_attacked: WER attacked, percent; werd"
+    )
     return [tabulate("transfer", "Transfer: made on one, heard by another", heard, columns)] if heard else []
 
 

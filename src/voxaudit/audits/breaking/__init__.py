@@ -2,25 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from voxaudit.audits.audit import OPTIONS, Audit, Option
-from voxaudit.registry import lazy_attributes
-
-if TYPE_CHECKING:
-    from voxaudit.audits.scores import Scores
+from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 RECORD = "breaking.json"
 """What a finished audit leaves in its folder."""
-
-
-def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return what a report asks of a run: what the audit in its folder found, where one was made."""
-    from voxaudit.audits.hearing import finished
-
-    folder = finished(scores, "breaking")
-    return [{}] if folder is not None and (folder / RECORD).is_file() else []
 
 
 AUDIT = Audit(
@@ -56,16 +41,5 @@ AUDIT = Audit(
         ),
         "budget": OPTIONS["budget"].noting("trials per speaker and recognizer"),
     },
-    questions=questions,
-    asks_run=False,
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {
-        "Axis": "voxaudit.perturb.axis",
-        "Breaking": "voxaudit.audits.breaking.audit",
-        "breaking": "voxaudit.audits.breaking.audit",
-        "find_axis": "voxaudit.perturb.axis",
-    },
+    questions=where_kept("breaking", RECORD),
 )

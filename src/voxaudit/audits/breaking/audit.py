@@ -35,21 +35,21 @@ from voxaudit.audits.hearing import (
     as_written,
     corpus_to_hear,
     finished,
+    listening,
     reading,
-    require_attribute,
     write_found,
 )
 from voxaudit.audits.scores import MOST_GROUPS
 from voxaudit.corpus import Corpus, Utterance
+from voxaudit.corpus.select import require_attributes
 from voxaudit.errors import VoxauditError
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.axis import Axis, EverySetting, find_axis
 from voxaudit.perturb.sources import Source, open_sources
-from voxaudit.recognize import AnswersById, Recognizer
 from voxaudit.run.order import rank
 from voxaudit.run.progress import Progress
-from voxaudit.run.runner import RecognizerLike, named_recognizers
+from voxaudit.run.runner import RecognizerLike
 from voxaudit.run.session import Session
 from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
@@ -181,7 +181,7 @@ def breaking(
     if out is None:
         raise VoxauditError("name a folder for what is found", see=("out",))
     rule = find_normalizer(normalizer)
-    engines = _listening(recognizers)
+    engines = listening(recognizers, "a staircase")
     corpus = corpus_to_hear(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
     opened = open_sources(sources or {}, {perturbation.partition(":")[0]}, corpus)
     mild_harsh = None if ends is None else (float(ends[0]), float(ends[1]))
@@ -224,16 +224,6 @@ def _check(level: float, rise: float | None, budget: int, ends: Sequence[float] 
         raise VoxauditError(
             f"the ends are two numbers, the mild and the harsh one: 40,-10, not {len(ends)}", see=("ends",)
         )
-
-
-def _listening(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike]) -> dict[str, Recognizer]:
-    engines = named_recognizers(recognizers)
-    for name, recognizer in engines.items():
-        if isinstance(recognizer, AnswersById):
-            raise VoxauditError(
-                f"recognizer '{name}' only looks up transcripts; a staircase needs one that listens"
-            )
-    return engines
 
 
 # Hearing
@@ -299,7 +289,7 @@ def _levels(people: Sequence[Speaker], level: float, rise: float | None, ear: _E
 
 def _speakers(corpus: Corpus, attribute: str | None, rule: Normalizer, seed: int) -> list[Speaker]:
     where = corpus.source or corpus.name
-    require_attribute(corpus, attribute)
+    require_attributes(corpus, [attribute] if attribute else [], "attribute")
     own: dict[str, list[Utterance]] = {}
     groups: dict[str, str] = {}
     for utterance in corpus:
@@ -673,14 +663,7 @@ def _cell(point: Point, words: _Words) -> str:
 
 def _difference_table(words: _Words, findings: Sequence[Finding]) -> Table:
     what = "ratio" if words.axis.log else f"difference, {words.unit}"
-    columns = [
-        "recognizer",
-        "group",
-        "against",
-        ("estimate", what, "ratio", "low", "high"),
-        "p_adjusted",
-        "verdict",
-    ]
+    columns = f"recognizer; group; against; estimate[low,high]: {what}, ratio; p_adjusted; verdict"
     return tabulate("differences", "Groups compared", [_row(one) for one in findings], columns)
 
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from voxaudit.audits.audit import OPTIONS, Audit, Option
-from voxaudit.registry import lazy_attributes
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
-    from voxaudit.audits.compare.audit import REGRESSIONS as REGRESSIONS
-    from voxaudit.audits.compare.audit import compare as compare
 
-__getattr__ = lazy_attributes(
-    __name__, dict.fromkeys(("compare", "REGRESSIONS"), "voxaudit.audits.compare.audit")
-)
+REGRESSIONS = "compare/regressions"
+"""The finding that counts what got worse: what a gate looks at."""
 
 
 def gate(answer: Answer) -> str | None:
     """Return what got worse, in words; None where nothing is shown to."""
-    from voxaudit.audits.compare.audit import REGRESSIONS
-
     found = answer.finding(REGRESSIONS)
     return found.sentence if found.estimate else None
 

@@ -25,6 +25,7 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
+from voxaudit.audits.compare import REGRESSIONS
 from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.run.folder import Run
@@ -41,8 +42,6 @@ from voxaudit.stats.paired_trials import (
 from voxaudit.stats.sign_flips import least_p
 from voxaudit.wording import counted, listed, named, p_value, percent, signed, signed_limits
 
-REGRESSIONS = "compare/regressions"
-"""The finding that counts what got worse: what a gate looks at."""
 FAMILY = "slices"
 TITLE = "Two runs compared"
 
@@ -115,12 +114,7 @@ def compare(
     >>> answer.finding("compare/regressions").estimate
     1.0
     """
-    if not 0.0 < alpha < 1.0:
-        raise VoxauditError(f"alpha must lie between 0 and 1, not {alpha:g}", see=("alpha",))
-    if not 0.0 <= margin < 1.0:
-        raise VoxauditError(
-            f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
-        )
+    check_levels(alpha, margin)
     recognizer = filters.pop("recognizer", None)
     sides = []
     for source, side in ((before, "before"), (after, "after")):
@@ -153,10 +147,20 @@ def compare(
         tables=Tables([_table(found)]),
         figures=tuple(_figures(found)),
         notes=tuple(notes),
-        refusals=(*_too_few(found), *refusals),
+        refusals=(*too_few(found.slices, alpha, "change", ", the same in both runs"), *refusals),
         lead=_method(found),
         detail=found,
     )
+
+
+def check_levels(alpha: float, margin: float) -> None:
+    """Raise one line where a chance of false claims or a margin is out of its range."""
+    if not 0.0 < alpha < 1.0:
+        raise VoxauditError(f"alpha must lie between 0 and 1, not {alpha:g}", see=("alpha",))
+    if not 0.0 <= margin < 1.0:
+        raise VoxauditError(
+            f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
+        )
 
 
 def _name(scores: Scores, other: Scores) -> str:
@@ -179,16 +183,22 @@ def _paired(
     matched = match_recognizers(before.recognizers, after.recognizers, renamed)
     if recognizer is not None:
         matched = choose_recognizers(matched, [recognizer] if isinstance(recognizer, str) else recognizer)
-    groups, refusals = {}, []
-    columns = {name: after.column(name) for name in dict.fromkeys(attributes)}
-    for name, column in columns.items():
-        try:
-            after.comparable(name)
-            groups[name] = after.frame[column].cast(pl.String)
-        except RefusedError as error:
-            refusals.append(error.refusal)
+    columns, refusals = comparable_columns(after, attributes)
+    groups = {name: after.frame[column].cast(pl.String) for name, column in columns.items()}
     about = after.frame.select(pl.col(*KEYS, "speaker").cast(pl.String))
     return pair_trials(old, new, about, groups, matched), refusals
+
+
+def comparable_columns(scores: Scores, attributes: Sequence[str]) -> tuple[dict[str, str], list[Refusal]]:
+    """Return the columns of attributes whose groups can be compared; the others are refused, and the rest answered."""
+    columns, refusals = {}, []
+    for name, column in {name: scores.column(name) for name in dict.fromkeys(attributes)}.items():
+        try:
+            scores.comparable(name)
+            columns[name] = column
+        except RefusedError as error:
+            refusals.append(error.refusal)
+    return columns, refusals
 
 
 def scored_trials(scores: Scores) -> pl.DataFrame:
@@ -272,7 +282,7 @@ def _regressions(found: Comparison) -> Finding:
         sentence = "No slice can be judged: too few speakers to ever show a change."
     elif worse:
         first = "; ".join(
-            f"{one.recognizer} on {one.label}, {_points(one)}"
+            f"{one.recognizer} on {one.label}, {signed_points(one)}"
             + (
                 f", which rests on the utterance {one_line(one.utterance or '', 60)}"
                 if one.rests_on_one
@@ -295,36 +305,37 @@ def _regressions(found: Comparison) -> Finding:
 
 
 def _finding(one: Slice, found: Comparison, before: Mapping[str, str]) -> Finding:
-    group = named(one.group) if one.attribute is not None else None
     old = before[one.recognizer]
-    names = {
-        "recognizer": one.recognizer,
-        "scenario": one.scenario,
-        "attribute": one.attribute,
-        "group": group,
-    }
-    about: dict[str, Any] = {name: getattr(one, name) for name in _SAID} | names
+    finding = slice_finding(one, "compare", FAMILY, found.alpha, _sentence(one, found), one.scenario)
+    return replace(finding, against=None if old == one.recognizer else old, headline=one.verdict == "shown")
+
+
+def slice_finding(
+    one: Slice, audit: str, family: str, alpha: float, sentence: str, scenario: str | None, *against: str
+) -> Finding:
+    """Return the finding about the difference of error rates in a slice, `against` another recognizer or none."""
+    group = named(one.group) if one.attribute is not None else None
+    names = (one.recognizer, *against, scenario, one.attribute, group)
+    same = ("verdict", "low", "high", "p", "p_adjusted", "speakers", "words", "recognizer", "attribute")
+    about: dict[str, Any] = {name: getattr(one, name) for name in same}
     return Finding(
-        id=finding_id("compare", *names.values(), "wer_difference"),
+        id=finding_id(audit, *names, "wer_difference"),
         measure="wer_difference",
         code="too_few_speakers" if one.verdict == "refused" else None,
-        sentence=_sentence(one, found),
+        sentence=sentence,
         estimate=one.difference,
-        family=None if one.p is None else FAMILY,
-        against=None if old == one.recognizer else old,
+        level=1.0 - alpha,
+        family=None if one.p is None else family,
         utterances=one.trials,
-        level=1.0 - found.alpha,
         excludes=one.excludes if one.verdict == "not_shown" else None,
-        headline=one.verdict == "shown",
+        scenario=scenario,
+        group=group,
         **about,
     )
 
 
-_SAID = ("verdict", "low", "high", "p", "p_adjusted", "speakers", "words")
-
-
 def _sentence(one: Slice, found: Comparison) -> str:
-    rates = f"WER {percent(one.wer_before)} before and {percent(one.wer_after)} after, {_points(one)}"
+    rates = f"WER {percent(one.wer_before)} before and {percent(one.wer_after)} after, {signed_points(one)}"
     if one.verdict == "refused":
         people = counted(one.speakers, "speaker")
         return f"Whether {one.recognizer} changed on {one.label} cannot be judged: {people}, too few to ever show it."
@@ -373,7 +384,7 @@ def rests(one: Slice) -> str:
     return f" It rests on {utterance}, which alone has {alone}: without it {left}, not shown."
 
 
-def _points(one: Slice) -> str:
+def signed_points(one: Slice) -> str:
     """Return the change with its sign: `+1.2 percentage points (+0.3 to +2.1)`."""
     if one.difference is None:
         return "no words"
@@ -399,11 +410,10 @@ def _table(found: Comparison) -> Table:
         | {"slice": one.label, "outcome": outcome(one), "family": None if one.p is None else FAMILY}
         for one in found.slices
     ]
-    columns = [
-        *("recognizer", "slice", ("wer_before", "before", "percent"), ("wer_after", "after", "percent")),
-        *(("difference", "change", "points", "low", "high"), ("visible", "visible from", "percent")),
-        *(("p_adjusted", "p adj.", "p"), ("outcome", "verdict"), "speakers"),
-    ]
+    columns = (
+        "recognizer; slice; wer_before: before, percent; wer_after: after, percent; difference[low,high]: change;"
+        " visible: visible from, percent; p_adjusted: p adj., p; outcome: verdict; speakers"
+    )
     title = f"Word error rate before and after, and its change with a {_level(found)} interval"
     note = "Visible from: the smallest change that would have been shown four times in five, in percent of the words."
     return tabulate("slices", title, rows, columns, note=note)
@@ -448,20 +458,20 @@ def _shared_note(found: Comparison) -> Note:
     return Note("pairs", text, facts)
 
 
-def _too_few(found: Comparison) -> list[Refusal]:
-    few = [one for one in found.slices if one.verdict == "refused"]
+def too_few(slices: Sequence[Slice], alpha: float, what: str, where: str = "") -> list[Refusal]:
+    """Return the refusal of the slices that have too few speakers to show `what`; `where` to record more."""
+    few = [one for one in slices if one.verdict == "refused"]
     if not few:
         return []
-    needed = next(count for count in range(1, 64) if least_p(count) <= found.alpha)
+    needed = next(count for count in range(1, 64) if least_p(count) <= alpha)
     most = max(one.speakers for one in few)
-    about = listed(dict.fromkeys(one.label for one in few))
     text = (
         f"{'at most ' if len(few) > 1 else ''}{counted(most, 'speaker')}, and {needed} are needed to ever show a"
-        f" change at the level {found.alpha:g}"
+        f" {what} at the level {alpha:g}"
     )
-    facts = {"slices": len(few), "of": len(found.slices), "speakers": most, "needed": needed}
-    remedy = f"{needed} speakers or more, the same in both runs"
-    return [Refusal("too_few_speakers", about, text, facts, remedy)]
+    facts = {"slices": len(few), "of": len(slices), "speakers": most, "needed": needed}
+    about = listed(dict.fromkeys(one.label for one in few))
+    return [Refusal("too_few_speakers", about, text, facts, f"{needed} speakers or more{where}")]
 
 
 def _method(found: Comparison) -> str:

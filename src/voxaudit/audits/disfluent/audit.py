@@ -211,16 +211,8 @@ def _rate_table(rows: list[dict[str, Any]]) -> Table:
         "rates",
         "Errors by kind and by rate of events",
         rows,
-        [
-            "recognizer",
-            ("by", "by"),
-            ("group", "utterances with"),
-            ("wer", "WER against what is meant", "percent", "low", "high"),
-            ("wer_surface", "WER against what can be heard", "percent", "low_surface", "high_surface"),
-            ("words", "words", "count"),
-            ("utterances", "utterances", "count"),
-            "speakers",
-        ],
+        "recognizer; by; group: utterances with; wer[low,high]: WER against what is meant, percent;"
+        " wer_surface[low_surface,high_surface]: WER against what can be heard, percent; words; utterances; speakers",
         note="An utterance with several kinds of events is in the row of each.",
     )
 
@@ -318,16 +310,9 @@ def _agreement_table(rows: list[dict[str, Any]]) -> list[Table]:
             "agreement",
             "Do generated cases fail as real ones do?",
             rows,
-            [
-                "recognizer",
-                ("kind", "kind"),
-                ("agreement", "overlap of faults", "percent", "low", "high"),
-                ("real_faulty", "real: with a fault", "percent"),
-                ("made_faulty", "generated: with a fault", "percent"),
-                ("utterances", "real utterances", "count"),
-                ("cases", "generated cases", "count"),
-                ("speakers", "real speakers", "count"),
-            ],
+            "recognizer; kind; agreement[low,high]: overlap of faults, percent;"
+            " real_faulty: real: with a fault, percent; made_faulty: generated: with a fault, percent;"
+            " utterances: real utterances; cases: generated cases, count; speakers: real speakers",
             note="100 %: the kinds of fault, and no fault, are as frequent in both. Real utterances stutter in this"
             " kind only; generated ones have one event.",
         )

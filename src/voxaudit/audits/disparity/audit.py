@@ -448,6 +448,8 @@ def _answer(
         for one in slopes
         if one.refusal is not None
     ]
+    # What is the same of several pairs of groups is said once.
+    unique = {(one.code, one.about, one.text): one for one in refused}
     asked = [*(fit.attribute for fit in fits), *(one.attribute for one in slopes)]
     attributes = listed(dict.fromkeys(asked))
     return Answer(
@@ -465,15 +467,10 @@ def _answer(
         tables=[table for table in tables if table.frame.height],  # type: ignore[arg-type]
         figures=(*_figures(gaps), *slope_figures(slopes), *_speaker_figures(fits)),
         notes=(*notes, *_unlike(gaps, fits, spreads), *_cautions(fits)),
-        refusals=(*refusals, *_once(refused)),
+        refusals=(*refusals, *unique.values()),
         lead=LEAD,
         detail=result,
     )
-
-
-def _once(refused: Sequence[Refusal]) -> list[Refusal]:
-    """Return refusals that say the same of several pairs of groups once."""
-    return list({(one.code, one.about, one.text): one for one in refused}.values())
 
 
 def _key(attribute: str, by: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -547,27 +544,20 @@ def _gap_findings(gaps: Sequence[Gap], fits: Sequence[Fit]) -> Iterator[Finding]
     for fit in fits:
         if fit.refusal is not None and _key(fit.attribute, fit.by) not in heard:
             sentence = f"{_part(fit)}no conclusion about {fit.attribute}: {fit.refusal.text.rstrip('.')}."
-            yield Finding(
-                _id(fit, fit.attribute, MEASURE),
-                MEASURE,
-                "refused",
-                sentence,
-                code=fit.refusal.code,
-                headline=True,
-                attribute=fit.attribute,
-                unit="ratio",
-                **_keys(fit),
-            )
+            id_ = _id(fit, fit.attribute, MEASURE)
+            yield replace(_refused(id_, fit.attribute, fit.refusal, sentence), **_keys(fit))
 
 
 def _refused_findings(refusals: Sequence[Refusal]) -> Iterator[Finding]:
     """Yield the attributes that cannot be compared at all, where others can."""
     for one in refusals:
         sentence = f"No conclusion about gaps by {one.about}: {one.text.rstrip('.')}."
-        id_ = finding_id("disparity", one.about, MEASURE)
-        yield Finding(
-            id_, MEASURE, "refused", sentence, code=one.code, attribute=one.about, unit="ratio", headline=True
-        )
+        yield _refused(finding_id("disparity", one.about, MEASURE), one.about, one, sentence)
+
+
+def _refused(id_: str, attribute: str, why: Refusal, sentence: str) -> Finding:
+    about: dict[str, Any] = {"attribute": attribute, "unit": "ratio", "headline": True}
+    return Finding(id_, MEASURE, "refused", sentence, code=why.code, **about)
 
 
 def _headlines(gaps: Sequence[Gap]) -> set[int]:
@@ -635,13 +625,8 @@ def _sentence(gap: Gap) -> str:
     if low is not None and high is not None and not low <= 1.0 <= high:
         together = f" once all {counted(gap.family, 'comparison')} are allowed for"
     limit = _farther(low, high)
-    open_ = _excluded(limit) if limit else "a gap of any size"
+    open_ = f"a gap of up to {max(limit, 1.0 / limit):.2f} times" if limit else "a gap of any size"
     return f"{claim}: no gap is shown{together}; {open_} is not excluded."
-
-
-def _excluded(limit: float) -> str:
-    """Return the largest gap that is not excluded, as so many times as many for whoever gets more."""
-    return f"a gap of up to {max(limit, 1.0 / limit):.2f} times"
 
 
 def _change_findings(changes: Sequence[Gap]) -> Iterator[Finding]:
@@ -894,14 +879,6 @@ def _groups_table(
     return tabulate("groups", "Errors by group, and a typical speaker's", rows, columns, note=note)
 
 
-def _effects(fits: Iterable[Fit]) -> Iterator[tuple[dict[str, Any], Effect]]:
-    """Yield every effect with what it is about."""
-    for fit in fits:
-        for effect in fit.effects:
-            about = {"attribute": fit.attribute, "group": effect.group, "against": fit.against}
-            yield {**fit.by, **about}, effect
-
-
 def _pair(gap: Gap) -> tuple[Any, ...]:
     return (*_key(gap.attribute, gap.by), gap.group.group, gap.against.group)
 
@@ -944,9 +921,10 @@ def _changes_table(changes: Sequence[Gap], split: tuple[str, ...]) -> Table:
 
 def _baseline_table(fits: Sequence[Fit], split: tuple[str, ...]) -> Table:
     rows = []
-    for row, effect in _effects(fits):
+    for fit, effect in ((one, effect) for one in fits for effect in one.effects):
         if effect.baseline is None:
             continue
+        row = {**fit.by, "attribute": fit.attribute, "group": effect.group, "against": fit.against}
         row["wer_ratio"] = effect.baseline.ratio
         for kind in ("utterances", "speakers"):
             span = getattr(effect.baseline, kind)

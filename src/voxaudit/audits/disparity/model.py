@@ -14,7 +14,6 @@ from voxaudit.audits.disparity.result import (
     Coefficient,
     Effect,
     Fit,
-    FTest,
     Mode,
     RatioTest,
 )
@@ -35,7 +34,7 @@ from voxaudit.stats.regression import (
     regress,
     without_columns,
 )
-from voxaudit.stats.robust import Sandwich, robust_test, speaker_freedom, speaker_sandwich
+from voxaudit.stats.robust import RobustTest, Sandwich, robust_test, speaker_freedom, speaker_sandwich
 
 FEW_SPEAKERS = 20
 """With fewer speakers in a group, likelihood intervals are noticeably too narrow."""
@@ -181,13 +180,12 @@ def _within_texts(frame: Frame) -> bool:
     return len(pairs) == count * len(frame.prompt.names)
 
 
-def _together(model: Model, kind: str) -> tuple[RatioTest, FTest | None, Sandwich | None]:
+def _together(model: Model, kind: str) -> tuple[RatioTest, RobustTest | None, Sandwich | None]:
     """Test all terms of one kind: by the likelihood, and with speakers as the sample where they have an effect."""
     regression, columns = model.regression, model.columns(kind)
     lrt = RatioTest(**vars(likelihood_ratio(regression, without_columns(regression, columns))))
     sandwich = speaker_sandwich(regression) if regression.settings.random else None
-    robust = None if sandwich is None else robust_test(regression, columns, sandwich)
-    return lrt, None if robust is None else FTest(**vars(robust)), sandwich
+    return lrt, None if sandwich is None else robust_test(regression, columns, sandwich), sandwich
 
 
 def _effect(

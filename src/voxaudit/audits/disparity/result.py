@@ -25,14 +25,6 @@ class RatioTest(LikelihoodRatio):
 
 
 @dataclass(frozen=True)
-class FTest(RobustTest):
-    """A speaker-robust test of several coefficients, with p-values adjusted for the family it belongs to."""
-
-    p_adjusted: float | None = None
-    p_bh: float | None = None
-
-
-@dataclass(frozen=True)
 class Effect:
     """A typical speaker of one group against one of the reference group: the ratio of their error rates."""
 
@@ -95,7 +87,7 @@ class Fit:
     se_log_sigma: float | None = None
     loglik: float | None = None
     lrt: RatioTest | None = None
-    robust: FTest | None = None
+    robust: RobustTest | None = None
     sigma_lrt: float | None = None
     """Twice the gain in log-likelihood by the speakers' random effect."""
     nodes: int | None = None

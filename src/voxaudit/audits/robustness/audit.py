@@ -40,7 +40,7 @@ from voxaudit.audits.robustness.trials import (
     read_trials,
     with_attacks,
 )
-from voxaudit.audits.scores import Filters, Names, Scores, Source, unchanged_notes
+from voxaudit.audits.scores import Filters, Scores, Source, unchanged_notes
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
@@ -130,7 +130,8 @@ def robustness(
     if seed < 0:
         raise VoxauditError(f"seed must be at least 0, not {seed}", see=("seed",))
     read = Scores.of(source, columns=filters.pop("columns", None))
-    filters["scenario"] = _with_clean(filters.get("scenario"))
+    if (asked := filters.get("scenario")) is not None:  # all are compared with clean speech
+        filters["scenario"] = (CLEAN, *(name for name in _names(asked) if name != CLEAN))
     scores = Scores.of(with_attacks(read), **filters)
     if baseline is None:
         baseline = {key: name for run in scores.runs for key, name in run.config.get("baseline", {}).items()}
@@ -206,11 +207,6 @@ def _first(name: str, tables: Sequence[Table]) -> tuple[Table, ...]:
     return (replace(known[name], folded=False), *others)
 
 
-def _with_clean(scenario: Names) -> Names:
-    """Return the scenarios asked about and clean speech, which all are compared with."""
-    return None if scenario is None else (CLEAN, *(name for name in _names(scenario) if name != CLEAN))
-
-
 # The findings
 
 
@@ -231,10 +227,21 @@ def _who(row: Mapping[str, Any]) -> str:
     return f"{row['recognizer']} ({', '.join(places)})" if places else str(row["recognizer"])
 
 
-def _finding(row: Mapping[str, Any], *parts: str, measure: str, sentence: str, **facts: Any) -> Finding:
-    """Return a finding about a row of a table: what the row says of itself, and `facts` beside it or in its place."""
+def _finding(
+    row: Mapping[str, Any],
+    *parts: str,
+    measure: str,
+    sentence: str,
+    numbers: Sequence[float | None] = (),
+    **facts: Any,
+) -> Finding:
+    """Return a finding about a row of a table: what the row says of itself, and `facts` beside it or in its place.
+
+    `numbers` are the estimate and its limits.
+    """
     about: dict[str, Any] = {name: row[name] for name in ABOUT if name in row}
     about |= {"measure": measure, "verdict": "measured", "sentence": sentence, **facts}
+    about |= dict(zip(("estimate", "low", "high"), numbers, strict=False))
     return Finding(id=finding_id(AUDIT, *(row.get(name) for name in LABELS), *parts, measure), **about)
 
 
@@ -243,8 +250,8 @@ def _measured(row: Mapping[str, Any], measure: str, sentence: str, **facts: Any)
     level = "overall" if row["level"] == "overall" else row["name"]
     if row["level"] == "category":
         facts["category"] = level
-    ends = {"estimate": row[measure], "low": row[f"{measure}_low"], "high": row[f"{measure}_high"]}
-    return _finding(row, level, measure=measure, sentence=sentence, scenario=level, **ends, **facts)
+    ends = row[measure], row[f"{measure}_low"], row[f"{measure}_high"]
+    return _finding(row, level, measure=measure, sentence=sentence, scenario=level, numbers=ends, **facts)
 
 
 def _points(row: Mapping[str, Any], measure: str) -> str:
@@ -375,9 +382,8 @@ def _ranking(found: Robustness) -> Iterator[Finding]:
                 lose = "loses" if len(worse) == 1 else "lose"
                 sentence += f"; {listed(worse)} {lose} more than {'both' if two else 'each of them'}"
             sentence += "."
-        facts |= dict(zip(("estimate", "low", "high"), numbers, strict=True))
         about = {"language": language, "speakers": rows[0]["speakers"]}
-        facts |= {"family": FAMILY, "headline": True}
+        facts |= {"family": FAMILY, "headline": True, "numbers": numbers}
         yield _finding(about, "ranking", measure=measure, sentence=sentence, **facts)
 
 
@@ -401,8 +407,9 @@ def _trends(found: Robustness) -> Iterator[Finding]:
             ("it falls from", reversals),
         ):
             sentence += f"; {says} {listed(some, 8)}" if some else ""
-        facts = {"estimate": float(grows), "unit": "perturbations"}
-        yield _finding(row, measure="growing", sentence=f"{sentence}.", **facts)
+        yield _finding(
+            row, measure="growing", sentence=f"{sentence}.", numbers=[float(grows)], unit="perturbations"
+        )
 
 
 def _silence(found: Robustness) -> Iterator[Finding]:
@@ -417,9 +424,7 @@ def _silence(found: Robustness) -> Iterator[Finding]:
             row["scenario"],
             measure="words_per_minute",
             sentence=f"{_who(row)} hears {heard} under {row['scenario']}, where nobody speaks.",
-            estimate=row["words_per_minute"],
-            low=row["low"],
-            high=row["high"],
+            numbers=(row["words_per_minute"], row["low"], row["high"]),
             unit="words per minute",
             scenario=row["scenario"],
             headline=True,
@@ -470,9 +475,7 @@ def _groups(found: Robustness) -> Iterator[Finding]:
             measure="wer_ratio",
             verdict=shown,
             sentence=f"Over all disturbances, {sentence}",
-            estimate=ratio,
-            low=low,
-            high=high,
+            numbers=(ratio, low, high),
             **ends,
             **facts,
         )
@@ -508,9 +511,7 @@ def _groups(found: Robustness) -> Iterator[Finding]:
             measure="wer_ratio_change",
             verdict=row["change_verdict"],
             sentence=f"{sentence}.",
-            estimate=ratio,
-            low=low,
-            high=high,
+            numbers=(ratio, low, high),
             p=row["change_p"],
             p_adjusted=row["change_p_adjusted"],
             **ends,
@@ -561,9 +562,7 @@ def _slopes(found: Robustness) -> Iterator[Finding]:
             verdict=row["verdict"],
             sentence=f"{says} over {over}: {value} per {row['scale']}{left}.",
             excludes=excludes,
-            estimate=row["slope"],
-            low=row["low"],
-            high=row["high"],
+            numbers=(row["slope"], row["low"], row["high"]),
             family="facts about recognizers",
             attribute=fact,
         )

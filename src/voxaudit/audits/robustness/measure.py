@@ -37,7 +37,7 @@ from voxaudit.stats.mean_rates import as_one_rate
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.stats.sign_flips import fallback, sign_flips
-from voxaudit.stats.theil_sen import Slope, pareto_front, theil_sen
+from voxaudit.stats.theil_sen import pareto_front, theil_sen
 from voxaudit.wording import counted, listed
 
 GROWS, FALLS, FLAT, FEW = "grows", "falls", "no trend shown", "too few speakers"
@@ -917,13 +917,6 @@ def _log2(ratio: float | None) -> float | None:
     return math.log2(ratio) if ratio is not None and 0.0 < ratio < math.inf else None
 
 
-def _adjust(rows: Rows) -> None:
-    """Add Holm's p-values over all of these rows, and the verdicts they give."""
-    for row, adjusted in zip(rows, holm([row["p"] for row in rows]), strict=True):
-        row["p_adjusted"] = adjusted
-        row["verdict"] = "shown" if adjusted is not None and adjusted < 0.05 else "not_shown"
-
-
 def group_rates(trials: Trials, *, confidence: float) -> pl.DataFrame:
     """Return the error rate of every group of every attribute, by recognizer (and place) and scenario.
 
@@ -990,8 +983,10 @@ def correlate(
         elif numeric:
             line = theil_sen(x, y)
             names_ = ("slope", "intercept", "low", "high", "tau", "p")
-            row = {name: number_or_none(getattr(line, name)) for name in names_}
-            found["correlates"].append({**about, "recognizers": len(x), "scale": _scale(line), **row})
+            row: dict[str, Any] = {name: number_or_none(getattr(line, name)) for name in names_}
+            found["correlates"].append(
+                {**about, "recognizers": len(x), "scale": DECADE if line.by_decade else UNIT, **row}
+            )
         else:
             values = some[fact].cast(pl.String).to_list()
             for level in sorted(set(values)):
@@ -1002,7 +997,10 @@ def correlate(
                     "worst": float(mine.max()),
                 }
                 found["families"].append({**about, "level": level, "recognizers": len(mine), **row})
-    _adjust(found["correlates"])
+    rows = found["correlates"]
+    for row, adjusted in zip(rows, holm([row["p"] for row in rows]), strict=True):
+        row["p_adjusted"] = adjusted
+        row["verdict"] = "shown" if adjusted is not None and adjusted < 0.05 else "not_shown"
     return found, refusals
 
 
@@ -1023,7 +1021,3 @@ def _within(kinds: Sequence[str | None], x: FloatArray, y: FloatArray) -> Rows:
         row |= {"slope": number_or_none(line.slope)}
         rows.append({**row, "smallest": float(x[mine].min()), "largest": float(x[mine].max())})
     return rows
-
-
-def _scale(line: Slope) -> str:
-    return DECADE if line.by_decade else UNIT

@@ -128,7 +128,8 @@ def read_trials(
     baseline = baseline or {}
     places = _places(scores, PLACES if baseline else by, needed=("corpus",) if baseline else by)
     draw = next((name for name in DRAWS if name in frame.columns and frame[name].n_unique() > 1), None)
-    frame = _with_durations(scores)
+    speech = all(setting.speech for setting in describe_all(scores.scenarios).values())
+    frame = scores.frame if speech else scores.with_durations().frame
     numbers = {"errors": scores.errors(), "words": scores.counts("words")}
     numbers |= {name: scores.counts(name) for name in COUNTS[2:] if name in frame.columns}
     if "duration" in frame.columns:
@@ -341,12 +342,6 @@ def _unfit(scenario: str, rows: pl.DataFrame) -> Refusal | None:
         text = "words per minute need a column 'duration' (seconds of audio) without gaps"
         return Refusal("no_duration", scenario, text)
     return None
-
-
-def _with_durations(scores: Scores) -> pl.DataFrame:
-    """Return the frame with the length of utterances, from the corpora of runs, where a scenario is without speech."""
-    speech = all(setting.speech for setting in describe_all(scores.scenarios).values())
-    return scores.frame if speech else scores.with_durations().frame
 
 
 def with_attacks(scores: Scores) -> Scores:

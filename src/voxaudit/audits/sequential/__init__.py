@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
-
-from voxaudit.audits.audit import OPTIONS, Audit, Option
-from voxaudit.registry import lazy_attributes
-
-if TYPE_CHECKING:
-    from voxaudit.audits.scores import Scores
+from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 RECORD = "sequential.json"
 """What an audit that stopped early leaves in its run's folder."""
-
-
-def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return what a report asks of a run: what was found when it stopped early, if it did."""
-    return [{}] if scores.folder is not None and (scores.folder / RECORD).is_file() else []
 
 
 AUDIT = Audit(
@@ -46,11 +34,5 @@ AUDIT = Audit(
         "patient": Option("do not give up on gaps that look out of reach", "flag"),
         "per_speaker": OPTIONS["per_speaker"].noting("at most; default: all"),
     },
-    questions=questions,
-    asks_run=False,
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {"Goal": "voxaudit.stats.sequential", "sequential": "voxaudit.audits.sequential.audit"},
+    questions=where_kept("", RECORD),
 )

@@ -35,10 +35,11 @@ from voxaudit.answer import (
 )
 from voxaudit.answer import Cell as Drawn
 from voxaudit.audits.audit import asks
-from voxaudit.audits.hearing import corpus_to_hear, reading, require_attribute, write_found
+from voxaudit.audits.hearing import corpus_to_hear, reading, write_found
 from voxaudit.audits.scores import MOST_GROUPS, Names, Scores
 from voxaudit.audits.sequential import RECORD
 from voxaudit.corpus import Corpus
+from voxaudit.corpus.select import require_attributes
 from voxaudit.errors import VoxauditError
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
@@ -391,7 +392,7 @@ def _hear(
     """Hear a corpus until every cell is settled, leave a run's folder that says so, and return what was heard now."""
     rule, attribute = find_normalizer(normalizer), question["attribute"]
     _check(plan)
-    require_attribute(corpus, attribute)
+    require_attributes(corpus, [attribute] if attribute else [], "attribute")
     spoken = corpus.table.filter(pl.col("text").is_not_null())
     group = [] if attribute is None else [pl.col(attribute).alias("group")]
     words = score_columns(spoken["text"], spoken["text"], rule)["words"]
@@ -639,15 +640,10 @@ def _gap_table(found: Sequential) -> Table:
         | {"why": STOPPED.get(gap.stopped, gap.stopped)}
         for gap in found.gaps
     ]
-    columns = [
-        *("recognizer", "scenario", "group", ("gap", "gap", "points", "low", "high")),
-        *(
-            ("e_value", "e-value", "number"),
-            ("pairs", "pairs of speakers", "count"),
-            ("why", "stopped"),
-            "verdict",
-        ),
-    ]
+    columns = (
+        "recognizer; scenario; group; gap[low,high]: gap, points; e_value: e-value, number;"
+        " pairs: pairs of speakers, count; why: stopped; verdict"
+    )
     title = f"Gaps against {next(iter(found.groups))}, in percentage points ({_level(found)})"
     return tabulate("gaps", title, rows, columns)
 

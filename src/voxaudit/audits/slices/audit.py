@@ -136,12 +136,18 @@ def slices(
     notes += _not_measured(scores)
     text = f"{counted(searched, 'slice')} searched in half of the speakers; the other half decides"
     notes.append(Note("searched", text, {"slices": searched}))
+    # What to record more of: kinds of speech that look worse in both halves and are not confirmed.
+    open_ = [one for one in found if not one.shown and one.ratio >= MORE and one.searched >= MORE]
+    if open_:
+        said = listed(f"{one.slice.name} ({one.speakers} speakers)" for one in open_)
+        text = f"worth recording more of, as they look worse in both halves without being confirmed: {said}"
+        notes.append(Note("record_more", text, {"slices": [one.slice.name for one in open_]}))
     return Answer(
         audit="slices",
         title="Who is failed without a label",
         findings=tuple(_findings(found, searched)),
         tables=[one for one in (_table(found), _listen(scores, found)) if one.frame.height],  # type: ignore[arg-type]
-        notes=(*notes, *_record(found)),
+        notes=tuple(notes),
         lead=LEAD,
         detail=tuple(found),
     )
@@ -181,7 +187,12 @@ def _search(
     searching = usable & half[labels.codes]
     deciding = usable & ~half[labels.codes]
     singles = _singles(scores, names, searching)
-    candidates = [*singles, *_crossed(singles)]
+    crossed = (
+        Slice(f"{one.name}, {other.name}", (*one.columns, *other.columns), one.rows & other.rows)
+        for one, other in combinations(singles, 2)
+        if one.columns != other.columns
+    )
+    candidates = [*singles, *crossed]
     first = _Half(errors, words, labels.codes, searching, people)
     second = _Half(errors, words, labels.codes, deciding, people)
     ranked = []
@@ -198,7 +209,8 @@ def _search(
     for t, ratio, one in ranked:
         if t <= 0.0 or len(picked) == most:
             break
-        if not any(_overlap(one.rows & usable, other.rows & usable) > ALIKE for _, other in picked):
+        here = [(one.rows & usable, other.rows & usable) for _, other in picked]
+        if not any((rows & others).sum() / max((rows | others).sum(), 1) > ALIKE for rows, others in here):
             picked.append((ratio, one))
     shuffles = Shuffles(people, min(PERMUTATIONS, max(999, _DRAWN // people)), seed)
     comparisons = [second.rates(one.rows, shuffles) for _, one in picked]
@@ -235,16 +247,6 @@ def _singles(scores: Scores, names: Sequence[str], searching: np.ndarray[Any, An
             for code, group in enumerate(labels.names)
         ]
     return found
-
-
-def _crossed(singles: Sequence[Slice]) -> Iterator[Slice]:
-    for one, other in combinations(singles, 2):
-        if one.columns != other.columns:
-            yield Slice(f"{one.name}, {other.name}", (*one.columns, *other.columns), one.rows & other.rows)
-
-
-def _overlap(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> float:
-    return float((one & other).sum() / max((one | other).sum(), 1))
 
 
 @dataclass(frozen=True)
@@ -428,12 +430,3 @@ def _listen(scores: Scores, found: Sequence[Found]) -> Table:
     split = list(found[0].by) if found else []
     columns = [*split, "slice", "utterance", "speaker", ("wer", "WER", "percent")]
     return tabulate("listen", "What to listen to", rows, columns)
-
-
-def _record(found: Sequence[Found]) -> Iterator[Note]:
-    """Say what to record more of: kinds of speech that look worse in both halves and are not confirmed."""
-    open_ = [one for one in found if not one.shown and one.ratio >= MORE and one.searched >= MORE]
-    if open_:
-        said = [f"{one.slice.name} ({one.speakers} speakers)" for one in open_]
-        text = f"worth recording more of, as they look worse in both halves without being confirmed: {listed(said)}"
-        yield Note("record_more", text, {"slices": [one.slice.name for one in open_]})

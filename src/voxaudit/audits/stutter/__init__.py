@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits.audit import OPTIONS, Audit, Option
-from voxaudit.registry import lazy_attributes
+from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
-if TYPE_CHECKING:
-    from voxaudit.audits.scores import Scores
-
-
-def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Return what a report asks of a run: what the audit in its folder found, where one was made."""
-    from voxaudit.audits.hearing import finished
-    from voxaudit.audits.stutter.folder import KEPT
-
-    folder = finished(scores, "stutter")
-    return [{}] if folder is not None and any((folder / file).is_file() for file in KEPT) else []
-
+FOUND, REFUSED = "stutter.json", "refused.txt"
+KEPT = (FOUND, REFUSED)
+"""A folder with one of these holds a stutter audit, or why there is none."""
 
 AUDIT = Audit(
     name="stutter",
@@ -102,16 +90,5 @@ AUDIT = Audit(
         "only_agreed": Option("only recordings that all recognizers hear as their text", "flag"),
         "labels": Option("a labeled suspicious.jsonl (default: the one in the folder)", "file", "FILE"),
     },
-    questions=questions,
-    asks_run=False,
-)
-
-__getattr__ = lazy_attributes(
-    __name__,
-    {
-        "Settings": "voxaudit.audits.stutter.search",
-        "Stutter": "voxaudit.audits.stutter.folder",
-        "find_faults": "voxaudit.score.faults",
-        "stutter": "voxaudit.audits.stutter.audit",
-    },
+    questions=where_kept("stutter", *KEPT),
 )

@@ -35,12 +35,11 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.hearing import as_written, corpus_to_hear, finished, left_out, reading
+from voxaudit.audits.hearing import as_written, corpus_to_hear, finished, left_out, listening, reading
 from voxaudit.audits.scores import Scores, is_run
+from voxaudit.audits.stutter import FOUND, KEPT
 from voxaudit.audits.stutter.folder import (
     CASES,
-    FOUND,
-    KEPT,
     QUEUE,
     Stutter,
     false_positive_rate,
@@ -69,10 +68,10 @@ from voxaudit.perturb.stutter.checks import CHECKS, PlaceCheck, describe_chain
 from voxaudit.perturb.stutter.measured import PROFILES, STYLES
 from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
-from voxaudit.recognize import AnswersById, Recognizer
+from voxaudit.recognize import Recognizer
 from voxaudit.run import Run
 from voxaudit.run.progress import Progress
-from voxaudit.run.runner import RecognizerLike, named_recognizers
+from voxaudit.run.runner import RecognizerLike
 from voxaudit.run.session import Session
 from voxaudit.score.meaning import MINILM, NGRAMS, Meaning, best_model, encoder
 from voxaudit.score.normalize import normalizer
@@ -176,13 +175,12 @@ def stutter(
     options.require_on_demand()
     settings = replace(settings, seeds=seed_numbers(seeds) or (options.seed,))
     rates = _rates(profiles, dose)
-    if mixture not in MIXTURE_NAMES:
-        raise VoxauditError(f"unknown mixture '{mixture}'. Choose {listed(MIXTURE_NAMES)}", see=("mixture",))
-    if style not in STYLES:
-        raise VoxauditError(f"unknown style '{style}'. Choose {listed(STYLES)}", see=("style",))
+    for name, value, known in (("mixture", mixture, MIXTURE_NAMES), ("style", style, STYLES)):
+        if value not in known:
+            raise VoxauditError(f"unknown {name} '{value}'. Choose {listed(known)}", see=(name,))
     if out is None:
         raise VoxauditError("name a folder for what is found", see=("out",))
-    engines = _listening(recognizers)
+    engines = listening(recognizers, "a search")
     if folder is not None:
         _replay(folder, engines, Path(out), options)
         return as_written(_answer(Path(out), labels, ()), Path(out), f"{CASES}, {QUEUE}, {FOUND}")
@@ -246,16 +244,6 @@ def _rates(profiles: Sequence[str], dose: Sequence[float]) -> tuple[float, ...]:
         raise VoxauditError("a dose is from 0 to 500 stuttered moments per 100 words", see=("dose",))
     first = [0.0] if profiles and not dose else []
     return tuple(dict.fromkeys([*first, *(PROFILES[name].rate for name in profiles), *dose]))
-
-
-def _listening(recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike]) -> dict[str, Recognizer]:
-    engines = named_recognizers(recognizers)
-    for name, recognizer in engines.items():
-        if isinstance(recognizer, AnswersById):
-            raise VoxauditError(
-                f"recognizer '{name}' only looks up transcripts; a search needs one that listens"
-            )
-    return engines
 
 
 def _hear(
@@ -508,17 +496,8 @@ def _cost_table(rows: list[dict[str, Any]]) -> Table:
         "costs",
         "What stuttering costs: all cases together, then cases with one event of one kind",
         rows,
-        [
-            "recognizer",
-            "kind",
-            ("wer_original", "WER before", "percent"),
-            ("wer", "WER after", "percent"),
-            ("werd", "change", "points", "low", "high"),
-            ("p_adjusted", "p", "p"),
-            ("verdict", "cost"),
-            ("cases", "cases", "count"),
-            "speakers",
-        ],
+        "recognizer; kind; wer_original: WER before, percent; wer: WER after, percent;"
+        " werd[low,high]: change, points; p_adjusted: p, p; verdict: cost; cases: cases, count; speakers",
         note="p is adjusted (Holm) for the recognizers together, and for all rows with one kind of stuttering together."
         f" With fewer than {FEWEST_SPEAKERS} speakers there is no interval.",
     )
@@ -546,15 +525,11 @@ def _cost_figure(rows: list[dict[str, Any]]) -> Figure:
 def _dose_table(points: Sequence[DosePoint]) -> list[Table]:
     if not points:
         return []
-    columns = [
-        "recognizer",
-        ("severity", "severity"),
-        ("rate", "asked, per 100 words", "number"),
-        ("events", "put in, per 100 words", "number"),
-        *["wer[low,high]", "mer", "wil", "words", "speakers"],
-    ]
-    if any(point.group for point in points):
-        columns[1:1] = ["attribute", "group"]
+    columns = (
+        f"recognizer; {'attribute; group; ' if any(point.group for point in points) else ''}severity;"
+        " rate: asked, per 100 words, number; events: put in, per 100 words, number;"
+        " wer[low,high]; mer; wil; words; speakers"
+    )
     title = f"Errors by amount of stuttering ({points[0].mixture} mixture)"
     names = list(dict.fromkeys(point.recognizer for point in points))
     rows = sorted(
@@ -613,18 +588,9 @@ def _comparison_table(found: Stutter) -> list[Table]:
             "comparisons",
             "Kinds, recognizers and selections compared on the same recordings",
             rows,
-            [
-                ("family", "what is compared"),
-                "recognizer",
-                ("one", "first"),
-                ("other", "second"),
-                ("wer_one", "WER of the first", "percent"),
-                ("wer_other", "WER of the second", "percent"),
-                ("difference", "difference", "points", "low", "high"),
-                ("p_adjusted", "p", "p"),
-                ("verdict", "difference shown"),
-                "speakers",
-            ],
+            "family: what is compared; recognizer; one: first; other: second; wer_one: WER of the first, percent;"
+            " wer_other: WER of the second, percent; difference[low,high]; p_adjusted: p, p;"
+            " verdict: difference shown; speakers",
             note="Kinds: cases with one event each. Selections: the cases kept against as many drawn at random from all"
             " cases and the original. p is adjusted (Holm) for all rows of one family and recognizer; p_runs in the"
             " JSON is the paper's test over the runs, for comparison with it.",
@@ -642,12 +608,8 @@ def _real_tables(found: Stutter) -> list[Table]:
                 "real",
                 "How far lengths, gaps and repetitions lie from those of people who stutter",
                 [dict(row) for row in found.real],
-                [
-                    ("measure", "measure"),
-                    ("events", "events", "count"),
-                    ("distance", "Kolmogorov distance", "number"),
-                    ("by_chance", "95 % of samples of this size", "number"),
-                ],
+                "measure; events: events, count; distance: Kolmogorov distance, number;"
+                " by_chance: 95 % of samples of this size, number",
                 note="The largest difference between the shares of generated and of real ones up to any length.",
                 folded=True,
             )
@@ -658,17 +620,9 @@ def _real_tables(found: Stutter) -> list[Table]:
                 "searched",
                 "What the search kept and dropped",
                 [{**row, "kept": "kept" if row["kept"] else "dropped"} for row in found.searched],
-                [
-                    ("kept", "cases"),
-                    ("cases", "number", "count"),
-                    ("non_dominated", "not dominated", "count"),
-                    ("non_dominated_strict", "not strictly dominated", "count"),
-                    ("m1", "M1, median", "number"),
-                    ("m2", "M2, median", "number"),
-                    ("r_50", "R (0: usual), median", "number"),
-                    ("r_25", "R, 25 %", "number"),
-                    ("r_75", "R, 75 %", "number"),
-                ],
+                "kept: cases; cases: number, count; non_dominated: not dominated, count;"
+                " non_dominated_strict: not strictly dominated, count; m1: M1, median, number; m2: M2, median, number;"
+                " r_50: R (0: usual), median, number; r_25: R, 25 %, number; r_75: R, 75 %, number",
                 note="M1: how alike the transcripts are; M2: how alike what is said and meant; R: how unlike real"
                 " stuttering.",
                 folded=True,
@@ -686,7 +640,7 @@ def _real_tables(found: Stutter) -> list[Table]:
                 "checks",
                 f"Events that failed a check and were drawn anew, of {drawn:,}",
                 rows,
-                [("check", "check"), ("rejected", "rejected", "count"), ("share", "share", "percent")],
+                "check; rejected: rejected, count; share: share, percent",
                 folded=True,
             )
         )
@@ -724,30 +678,22 @@ def _case_tables(found: Stutter) -> list[Table]:
             "faults",
             f"Suspicious answers (similarity below {below}) by kind of fault",
             faults,
-            [("recognizer",), ("fault", "kind of fault"), ("cases", "suspicious cases", "count")],
+            "recognizer; fault: kind of fault; cases: suspicious cases, count",
         ),
         tabulate(
             "scoring",
             "Stuttered cases scored in other ways",
             scored,
-            ["recognizer", ("against", "against the text"), *["fillers", "wer", "mer", "wil", "words"]],
+            "recognizer; against: against the text; fillers; wer; mer; wil; words",
             folded=True,
         ),
         tabulate(
             "suspicious",
             "Suspicious cases, the least similar first",
             cases,
-            [
-                "recognizer",
-                ("intended", "meant"),
-                ("surface", "said"),
-                ("put_in", "what was put in"),
-                ("original", "heard in the original"),
-                ("transcript", "heard stuttered"),
-                ("similarity", "similarity (1: the same)", "number"),
-                ("fault", "kind of fault"),
-                ("severity", "how bad"),
-            ],
+            "recognizer; intended: meant; surface: said; put_in: what was put in; original: heard in the original;"
+            " transcript: heard stuttered; similarity: similarity (1: the same), number; fault: kind of fault;"
+            " severity: how bad",
             folded=True,
         ),
     ]

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from voxaudit.audits.stutter import FOUND, REFUSED
 from voxaudit.audits.stutter.scoring import (
     Comparison,
     Cost,
@@ -30,7 +31,6 @@ from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
 from voxaudit.tables import read_table, require_columns, write_atomically
 
-FOUND = "stutter.json"
 CASES = "cases.parquet"
 QUEUE = "suspicious.jsonl"
 LABELS = ("real_fault", "malformed", "fine")
@@ -109,14 +109,8 @@ def fault_counts(found: Iterable[Suspicious]) -> dict[str, int]:
 _CASE = ("utterance", "recognizer", "chain", "intended", "surface")
 _JUDGED = ("similarity", "similarity_intended", "fault", "severity", "span")
 _QUEUED = (
-    *_CASE,
-    "original",
-    "transcript",
-    "similarity",
-    "similarity_intended",
-    "fault",
-    "faults",
-    "severity",
+    *(*_CASE, "original", "transcript", "similarity", "similarity_intended"),
+    *("fault", "faults", "severity"),
 )
 
 
@@ -128,7 +122,8 @@ def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
     path = folder / QUEUE
     before = read_labels(path) if path.exists() else {}
     ids = {one.id for one in found}
-    judged = [line for line in _lines(path) if (id_ := json.loads(line)["id"]) in before and id_ not in ids]
+    kept = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    judged = [line for line in kept if (id_ := json.loads(line)["id"]) in before and id_ not in ids]
     lines = [
         json.dumps(
             {"id": one.id, **{name: getattr(one, name) for name in _QUEUED}}
@@ -140,10 +135,6 @@ def write_queue(folder: Path, found: Sequence[Suspicious]) -> Path:
     text = "".join(f"{line}\n" for line in (*lines, *judged))
     write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
     return path
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 def read_labels(path: str | Path) -> dict[str, str]:
@@ -393,11 +384,6 @@ def read_cases(folder: Path) -> pl.DataFrame:
     columns = ("utterance", "chain", "kind", "kept", "surface", "seed", "m2", "r")
     require_columns(table, columns, path)
     return table.filter(pl.col("chain") != "").select(columns).unique(maintain_order=True)
-
-
-REFUSED = "refused.txt"
-KEPT = (FOUND, REFUSED)
-"""A folder with one of these holds a stutter audit, or why there is none."""
 
 
 def write_refusal(folder: Path, error: VoxauditError) -> None:

@@ -19,8 +19,6 @@ from voxaudit.answer import (
     ForestRow,
     Note,
     Points,
-    Refusal,
-    RefusedError,
     Table,
     Tables,
     finding_id,
@@ -29,7 +27,16 @@ from voxaudit.answer import (
 )
 from voxaudit.audits.accuracy.audit import error_rates
 from voxaudit.audits.audit import asks
-from voxaudit.audits.compare.audit import not_excluded, points, scored_trials
+from voxaudit.audits.compare.audit import (
+    check_levels,
+    comparable_columns,
+    not_excluded,
+    points,
+    scored_trials,
+    signed_points,
+    slice_finding,
+    too_few,
+)
 from voxaudit.audits.heard import ASKED, is_table, join_tables, score_texts
 from voxaudit.audits.keywords.audit import weighed, weights_of
 from voxaudit.audits.scores import Filters, Names, Scores, Source, Transcripts, is_run
@@ -38,7 +45,6 @@ from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import describe
 from voxaudit.registry import suggest
 from voxaudit.stats.paired_trials import Slice, Way, by_group, judge_slices
-from voxaudit.stats.sign_flips import least_p
 from voxaudit.stats.theil_sen import pareto_front
 from voxaudit.wording import (
     counted,
@@ -47,8 +53,6 @@ from voxaudit.wording import (
     p_value,
     percent,
     percent_interval,
-    signed,
-    signed_limits,
 )
 
 BEST = "versus/best"
@@ -131,12 +135,7 @@ def versus(
     >>> answer.finding("versus/ours/theirs/clean/wer_difference").estimate
     -0.5
     """
-    if not 0.0 < alpha < 1.0:
-        raise VoxauditError(f"alpha must lie between 0 and 1, not {alpha:g}", see=("alpha",))
-    if not 0.0 <= margin < 1.0:
-        raise VoxauditError(
-            f"margin is a fraction of the words from 0 to below 1, not {margin:g}", see=("margin",)
-        )
+    check_levels(alpha, margin)
     source, first, second = _named(source, first, second)
     scores, notes = _read(source, filters.pop("columns", None), normalizer)
     scores = Scores.of(scores, **filters)
@@ -159,7 +158,7 @@ def _answer(
     margin: float,
     seed: int,
 ) -> Answer:
-    groups, refusals = _groups(scores, attributes)
+    groups, refusals = comparable_columns(scores, attributes)
     scores, repeats = _once(scores, names)
     trials, left_out = _common(scores, names, groups)
     worst = _worst(trials)
@@ -195,7 +194,7 @@ def _answer(
         tables=Tables([_ranking(found), *([beside] if beside else []), _differences(found)]),
         figures=(*_figures(found), *(_fronts(beside.frame) if beside else ())),
         notes=(_shared_note(found, names), *notes, *_more_notes(scores, found, names)),
-        refusals=(*_too_few(found), *refusals),
+        refusals=(*too_few(found.slices, alpha, "difference"), *refusals),
         lead=_method(found),
         detail=found,
     )
@@ -317,18 +316,6 @@ def _chosen(scores: Scores, first: str | None, second: str | None) -> list[str]:
                 f" There: {', '.join(there)}"
             )
     return [first, second]
-
-
-def _groups(scores: Scores, attributes: Sequence[str]) -> tuple[dict[str, str], list[Refusal]]:
-    """Return the columns of attributes whose groups can be compared; the others are refused, and the rest answered."""
-    groups, refusals = {}, []
-    for name, column in {name: scores.column(name) for name in dict.fromkeys(attributes)}.items():
-        try:
-            scores.comparable(name)
-            groups[name] = column
-        except RefusedError as error:
-            refusals.append(error.refusal)
-    return groups, refusals
 
 
 def _common(
@@ -525,30 +512,9 @@ def _where(one: Slice, found: Versus) -> str:
 
 
 def _finding(one: Slice, found: Versus) -> Finding:
-    about: dict[str, Any] = {
-        "recognizer": one.recognizer,
-        "against": one.against,
-        "scenario": _scenario(one, found),
-        "attribute": one.attribute,
-        "group": named(one.group) if one.attribute is not None else None,
-    }
-    same: dict[str, Any] = {
-        name: getattr(one, name)
-        for name in ("verdict", "low", "high", "p", "p_adjusted", "speakers", "words")
-    }
-    return Finding(
-        id=finding_id("versus", *about.values(), "wer_difference"),
-        measure="wer_difference",
-        code="too_few_speakers" if one.verdict == "refused" else None,
-        sentence=_sentence(one, found),
-        estimate=one.difference,
-        level=1.0 - found.alpha,
-        family=None if one.p is None else FAMILY,
-        utterances=one.trials,
-        excludes=one.excludes if one.verdict == "not_shown" else None,
-        **about,
-        **same,
-    )
+    against, scenario = str(one.against), _scenario(one, found)
+    finding = slice_finding(one, "versus", FAMILY, found.alpha, _sentence(one, found), scenario, against)
+    return replace(finding, against=against)
 
 
 def _sentence(one: Slice, found: Versus) -> str:
@@ -562,23 +528,20 @@ def _sentence(one: Slice, found: Versus) -> str:
     rates = f"WER {percent(one.wer_after)} and {percent(one.wer_before)}"
     if one.verdict == "alike":
         size = f"{100 * found.margin:g} percentage points"
-        return f"{both} are alike {where} within {size}: {rates}, {_signed(one)}."
+        return f"{both} are alike {where} within {size}: {rates}, {signed_points(one)}."
     if one.low == one.high == 0.0:
         return (
             f"{both} tie {where}: both make as many errors, for every speaker (WER {percent(one.wer_after)})."
         )
     largest = not_excluded([one], "difference")
-    return f"{both} cannot be told apart {where}: {rates}, {_signed(one)}, {_sure(one, found)}; {largest}."
+    return (
+        f"{both} cannot be told apart {where}: {rates}, {signed_points(one)}, {_sure(one, found)}; {largest}."
+    )
 
 
 def _sure(one: Slice, found: Versus) -> str:
     several = f", {counted(found.judged, 'comparison')} taken together" if found.judged > 1 else ""
     return f"{p_value(one.p_adjusted)}{several}"
-
-
-def _signed(one: Slice) -> str:
-    """Return the difference with its sign, the first recognizer's rate less the second one's."""
-    return f"{signed(one.difference or 0.0)} percentage points{signed_limits(one.low, one.high)}"
 
 
 def _how_much(one: Slice) -> str:
@@ -716,11 +679,10 @@ def _parts(found: Versus, best: str) -> str:
         elif one.verdict == "not_shown":
             largest = not_excluded([one], "difference")
             sentences.setdefault("No difference is shown", []).append(f"{part}; {largest})")
-    return "".join(f" {claim} {_joined(parts)}." for claim, parts in sentences.items())
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return "".join(
+        f" {claim} {' and '.join(filter(None, (', '.join(parts[:-1]), parts[-1])))}."
+        for claim, parts in sentences.items()
+    )
 
 
 def _wers(found: Versus) -> Iterator[Finding]:
@@ -870,12 +832,11 @@ def _differences(found: Versus) -> Table:
         | {"slice": one.label, "outcome": _outcome(one), "family": None if one.p is None else FAMILY}
         for one in _in_order(found)
     ]
-    columns = [
-        *(("recognizer",), ("against",), ("slice",), ("wer", "WER", "percent")),
-        *(("wer_against", "against", "percent"), ("difference", "", "points", "low", "high")),
-        *(("ratio", "", "ratio", "ratio_low", "ratio_high"), ("visible", "visible from", "percent")),
-        *(("p_adjusted", "p adj.", "p"), ("outcome", "verdict"), ("speakers", "", "count")),
-    ]
+    columns = (
+        "recognizer; against; slice; wer; wer_against: against, percent; difference[low,high];"
+        " ratio[ratio_low,ratio_high]; visible: visible from, percent; p_adjusted: p adj., p;"
+        " outcome: verdict; speakers"
+    )
     note = (
         "Difference and ratio: the first recognizer's error rate less, and over, the other's. Visible from: the"
         " smallest difference that would have been shown four times in five, in percent of the words."
@@ -937,21 +898,6 @@ def _more_notes(scores: Scores, found: Versus, names: Sequence[str]) -> Iterator
         )
         yield Note("robustness", text)
     yield from (Note("filter", text) for text in scores.notes)
-
-
-def _too_few(found: Versus) -> list[Refusal]:
-    few = [one for one in found.slices if one.verdict == "refused"]
-    if not few:
-        return []
-    needed = next(count for count in range(1, 64) if least_p(count) <= found.alpha)
-    most = max(one.speakers for one in few)
-    text = (
-        f"{'at most ' if len(few) > 1 else ''}{counted(most, 'speaker')}, and {needed} are needed to ever show a"
-        f" difference at the level {found.alpha:g}"
-    )
-    facts = {"slices": len(few), "of": len(found.slices), "speakers": most, "needed": needed}
-    about = listed(dict.fromkeys(one.label for one in few))
-    return [Refusal("too_few_speakers", about, text, facts, f"{needed} speakers or more")]
 
 
 def _method(found: Versus) -> str:

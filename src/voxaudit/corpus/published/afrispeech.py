@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.delimited import delimited_header, read_delimited
 from voxaudit.corpus.recordings import audio_by_name
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
@@ -18,16 +17,8 @@ _COLUMNS = {"transcript", "accent", "domain", "age_group"}
 _AUDIO, _SPEAKER = ("audio_paths", "path"), ("user_ids", "speaker_id", "user_id")
 
 
-def detect(path: Path) -> bool:
-    """Say whether there is such a table: here, or where the dataset's repository has them."""
-    return bool(_tables(path))
-
-
-def rows(path: Path) -> Rows:
+def _read(path: Path, tables: list[Path]) -> Rows:
     """Read all tables: speaker, text, accent, age group, gender, country and domain."""
-    tables = _tables(path)
-    if not tables:
-        raise CorpusError(f"{path}: no CSV with {', '.join(sorted(_COLUMNS))} and audio_paths or path")
     root = path if path.is_dir() else path.parent
     found = audio_by_name(root)
     records = (record for table in tables for record in _records(table, root, found))
@@ -35,6 +26,7 @@ def rows(path: Path) -> Rows:
 
 
 def _tables(path: Path) -> list[Path]:
+    """Return such tables: here, or where the dataset's repository has them."""
     files = [path] if path.is_file() else [*path.glob("*.csv"), *path.glob("transcripts/*/*.csv")]
     csvs = (file for file in files if file.suffix.lower() == ".csv")
     return sorted(
@@ -67,10 +59,11 @@ def _records(table: Path, root: Path, found: dict[str, str]) -> Iterator[dict[st
         }
 
 
-READER = Reader(
+READER = Reader.where(
+    _tables,
+    _read,
     name="afrispeech",
     description="AfriSpeech-200: CSV tables with transcript, accent, domain, age_group and the recordings beside them",
     example="afrispeech-200, or afrispeech-200/test.csv",
-    detect=detect,
-    rows=rows,
+    missing=f"no CSV with {', '.join(sorted(_COLUMNS))} and audio_paths or path",
 )

@@ -15,19 +15,11 @@ from voxaudit.corpus.text_files import read_keyed
 TRANSCRIPT = Path("transcript") / "aishell_transcript_v0.8.txt"
 
 
-def detect(path: Path) -> bool:
-    """Say whether the transcript is there."""
-    return _home(path) is not None
-
-
-def rows(path: Path) -> Rows:
+def _read(_: Path, home: Path) -> Rows:
     """Read every recording of the splits; `gender` where resource_aishell/speaker.info is beside.
 
     Words are set apart in the transcript, as Mandarin is not written: the text is what a reader would see.
     """
-    home = _home(path)
-    if home is None:
-        raise CorpusError(f"{path}: no data_aishell/{TRANSCRIPT.as_posix()} here; give AISHELL's folder")
     if not next(home.glob("wav/*/*/*.wav"), None):
         raise CorpusError(f"{home}: no wav/SPLIT/SPEAKER/*.wav; unpack the speakers' archives in wav/ first")
     return rows_of(_records(home), home, harmonize={"gender": "gender"})
@@ -57,10 +49,11 @@ def _records(home: Path) -> Iterator[dict[str, object]]:
         }
 
 
-READER = Reader(
+READER = Reader.where(
+    _home,
+    _read,
     name="aishell",
     description="AISHELL-1: data_aishell with transcript/ and wav/SPLIT/SPEAKER/*.wav; gender from resource_aishell",
     example="aishell, or aishell/data_aishell",
-    detect=detect,
-    rows=rows,
+    missing=f"no data_aishell/{TRANSCRIPT.as_posix()} here; give AISHELL's folder",
 )

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
 from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.recordings import audio_by_name, with_overlap
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
-from voxaudit.corpus.xml_files import read_xml
+from voxaudit.errors import one_line
 
 _PLACES = ("", "annotations", "manual", "ami_public_manual_1.6.2", "ami_public_manual_1.6.1")
 _IDS = re.compile(r"id\(([^)]*)\)")
@@ -23,19 +24,11 @@ def detect(path: Path) -> bool:
     return path.is_dir() and _annotations(path) is not None
 
 
-def near_rows(path: Path) -> Rows:
-    """Read every segment as the speaker's own headset heard it."""
-    rows = _rows(path, None)
-    note = Problem("near_field", "the headsets are read; for the first array name the format ami_far", False)
-    return replace(rows, problems=(*rows.problems, note))
-
-
-def far_rows(path: Path) -> Rows:
-    """Read every segment as the first microphone of the first array heard it."""
-    return _rows(path, "Array1-01")
+NEAR = Problem("near_field", "the headsets are read; for the first array name the format ami_far", False)
 
 
 def _rows(path: Path, microphone: str | None) -> Rows:
+    """Read every segment as a microphone heard it; None: the speaker's own headset."""
     folder = _annotations(path) if path.is_dir() else None
     if folder is None:
         raise CorpusError(f"{path}: no segments/*.segments.xml with words/ here or in annotations/")
@@ -129,12 +122,40 @@ def _text(segment: Element, said: list[Element], place: dict[str | None, int]) -
     ).strip()
 
 
+def read_xml(path: Path) -> Element:
+    """Return the root of an XML file. Names keep their prefix as written (`nite:id`); a DOCTYPE is refused."""
+
+    def refuse(*_: object) -> None:
+        raise CorpusError(
+            f"{path}: has a DOCTYPE, which is not read (entities could grow without end); remove it"
+        )
+
+    builder = TreeBuilder()
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler = lambda tag, attributes: builder.start(tag, attributes)
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    # Entities are declared in a document type only: without one, nothing can expand or name another file.
+    parser.StartDoctypeDeclHandler = refuse
+    if path.exists() and not path.is_file():  # a device or a pipe would be read for ever
+        raise CorpusError(f"{path}: is not a file")
+    try:
+        with path.open("rb") as file:
+            parser.ParseFile(file)
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot read this file ({error.strerror or error})") from error
+    except (expat.ExpatError, LookupError) as error:
+        raise CorpusError(f"{path}: not valid XML ({one_line(error, 100)})") from None
+    return builder.close()
+
+
 READER = Reader(
     name="ami",
     description="AMI, near field: words/, segments/ (NXT) and the headsets ES2002a/audio/ES2002a.Headset-0.wav",
     example="amicorpus with annotations/ and ES2002a/audio/",
     detect=detect,
-    rows=near_rows,
+    rows=lambda path: _rows(path, None).noting((NEAR,)),
 )
 FAR_READER = replace(
     READER,
@@ -142,5 +163,5 @@ FAR_READER = replace(
     description="AMI, far field: the same segments in ES2002a/audio/ES2002a.Array1-01.wav",
     example="amicorpus, with the format ami_far named",
     detect=lambda _: False,
-    rows=far_rows,
+    rows=lambda path: _rows(path, "Array1-01"),
 )

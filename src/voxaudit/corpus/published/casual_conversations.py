@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from voxaudit.corpus.base import CorpusError, Problem
-from voxaudit.corpus.json_lines import read_json
+from voxaudit.corpus.json_lines import as_object, read_json
 from voxaudit.corpus.recordings import audio_by_name
 from voxaudit.corpus.rows import Reader, Rows, rows_of
 
@@ -38,7 +38,10 @@ def rows(path: Path) -> Rows:
     audio = audio_by_name(path)
     texts = _texts(path / TEXTS)
     there = [video for video in videos if _stem(video[0]) in audio]
-    records = ({**values, **_place(name, audio, texts)} for name, values in there or videos)
+    records = (
+        {**values, "id": stem, "audio": audio.get(stem, f"{stem}.wav"), "text": texts.get(stem)}
+        for stem, values in ((_stem(name), values) for name, values in there or videos)
+    )
     rows = rows_of(records, path, harmonize={"gender": "gender", "age": "age"})
     absent = len(videos) - len(there) if there else 0
     message = (
@@ -48,39 +51,30 @@ def rows(path: Path) -> Rows:
 
 
 def _first(document: Any) -> Iterator[tuple[str, dict[str, object]]]:
-    for subject, entry in _object(document).items():
-        label, files = _object(_object(entry).get("label")), _object(entry).get("files")
+    for subject, entry in as_object(document).items():
+        label, files = as_object(as_object(entry).get("label")), as_object(entry).get("files")
         for name in files if isinstance(files, list) else ():
             values = {key.replace("-", "_"): label.get(key) for key in ("age", "gender", "skin-type")}
             yield str(name), {"speaker": subject, **values}
 
 
 def _second(document: Any) -> Iterator[tuple[str, dict[str, object]]]:
-    for entry in map(_object, document if isinstance(document, list) else ()):
+    for entry in map(as_object, document if isinstance(document, list) else ()):
         if entry.get("video_name"):
-            inner = {key: _object(entry.get(key)).get(part) for key, part in _INNER.items()}
+            inner = {key: as_object(entry.get(key)).get(part) for key, part in _INNER.items()}
             plain = {key: entry.get(key) for key in ("age", "gender", "native_language")}
             yield str(entry["video_name"]), {"speaker": entry.get("subject_id"), **plain, **inner}
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _texts(file: Path) -> dict[str, str]:
     document = read_json(file) if file.is_file() else []
-    entries = [_object(entry) for entry in document] if isinstance(document, list) else []
+    entries = [as_object(entry) for entry in document] if isinstance(document, list) else []
     return {
         _stem(str(entry.get("video_path"))): " ".join(
             _MARKS.sub(" ", str(entry.get("transcription") or "")).split()
         )
         for entry in entries
     }
-
-
-def _place(name: str, audio: dict[str, str], texts: dict[str, str]) -> dict[str, object]:
-    stem = _stem(name)
-    return {"id": stem, "audio": audio.get(stem, f"{stem}.wav"), "text": texts.get(stem)}
 
 
 def _stem(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,29 +23,21 @@ def detect(path: Path) -> bool:
     return file is not None and {"words", "start_time", "session_id"} <= set(json_keys(file))
 
 
-def near_rows(path: Path) -> Rows:
-    """Read every utterance as the speaker's own microphone heard it."""
-    rows = _rows(path, lambda session, speaker: f"{session}_{speaker}")
-    note = Problem(
-        "near_field", "the worn microphones are read; for the first array name the format chime6_far", False
-    )
-    return replace(rows, problems=(*rows.problems, note))
+NEAR = Problem(
+    "near_field", "the worn microphones are read; for the first array name the format chime6_far", False
+)
 
 
-def far_rows(path: Path) -> Rows:
-    """Read every utterance as channel 1 of the first array heard it."""
-    return _rows(path, lambda session, _: f"{session}_{FAR}")
-
-
-def _rows(path: Path, recording: Callable[[str, str], str]) -> Rows:
+def _rows(path: Path, microphone: str | None) -> Rows:
+    """Read every utterance as a microphone heard it; None: that which the speaker wears."""
     files = sorted(path.glob("transcriptions/*/S*.json")) if path.is_dir() else []
     if not files:
         raise CorpusError(f"{path}: no transcriptions/*/S*.json in this folder; give CHiME-6's")
-    rows = rows_of((record for file in files for record in _records(file, recording)), path, unit="segment")
+    rows = rows_of((record for file in files for record in _records(file, microphone)), path, unit="segment")
     return replace(rows, table=with_overlap(rows.table, "session")) if rows.table.width else rows
 
 
-def _records(file: Path, recording: Callable[[str, str], str]) -> Iterator[dict[str, object]]:
+def _records(file: Path, microphone: str | None) -> Iterator[dict[str, object]]:
     split = file.parent.name
     for number, segment in read_segments(file):
         words = str(segment.get("words") or "")
@@ -55,7 +47,7 @@ def _records(file: Path, recording: Callable[[str, str], str]) -> Iterator[dict[
         session, speaker = str(segment.get("session_id") or file.stem), str(segment.get("speaker"))
         yield {
             "id": f"{session}-{speaker}-{number}",
-            "audio": f"audio/{split}/{recording(session, speaker)}.wav",
+            "audio": f"audio/{split}/{session}_{microphone or speaker}.wav",
             "speaker": speaker,
             "text": text,
             "start": seconds(segment.get("start_time")),
@@ -73,7 +65,7 @@ READER = Reader(
     description="CHiME-6, near field: transcriptions/SPLIT/S02.json and audio/SPLIT/S02_P05.wav",
     example="CHiME6",
     detect=detect,
-    rows=near_rows,
+    rows=lambda path: _rows(path, None).noting((NEAR,)),
 )
 FAR_READER = replace(
     READER,
@@ -81,5 +73,5 @@ FAR_READER = replace(
     description=f"CHiME-6, far field: the same utterances in audio/SPLIT/S02_{FAR}.wav",
     example="CHiME6, with the format chime6_far named",
     detect=lambda _: False,
-    rows=far_rows,
+    rows=lambda path: _rows(path, FAR),
 )

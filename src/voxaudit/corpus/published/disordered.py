@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.delimited import delimited_header, read_delimited
-from voxaudit.corpus.json_lines import read_json
+from voxaudit.corpus.json_lines import as_object, read_json
 from voxaudit.corpus.rows import Reader, Rows, rows_of
 from voxaudit.corpus.text_files import read_lines
 
@@ -23,23 +23,17 @@ _TORGO_SPEAKER = re.compile(r"([FM])(C?)(\d\d)")
 _NO_TEXT = re.compile(r"[\[/]|\bxxx\b|\.jpg")
 
 
-def _detect_torgo(path: Path) -> bool:
-    return any(
-        _TORGO_SPEAKER.fullmatch(folder.name) and any(folder.glob("Session*/prompts"))
-        for folder in _folders(path)
-    )
+def _torgo_speakers(path: Path) -> list[Path]:
+    """Return the speakers' folders, if any of them has prompts."""
+    folders = sorted(folder for folder in path.iterdir() if folder.is_dir()) if path.is_dir() else []
+    speakers = [folder for folder in folders if _TORGO_SPEAKER.fullmatch(folder.name)]
+    return speakers if any(any(folder.glob("Session*/prompts")) for folder in speakers) else []
 
 
-def _folders(path: Path) -> list[Path]:
-    return sorted(folder for folder in path.iterdir() if folder.is_dir()) if path.is_dir() else []
-
-
-def _torgo(path: Path) -> Rows:
+def _torgo(path: Path, speakers: list[Path]) -> Rows:
     """Read every prompt that is a text: speaker, gender, group (dysarthria, control), severity and microphone."""
-    if not _detect_torgo(path):
-        raise CorpusError(f"{path}: no speaker with prompts (F01/Session1/prompts) in this folder")
     without: list[str] = []
-    records = list(_torgo_records(path, without))
+    records = list(_torgo_records(path, speakers, without))
     rows = rows_of(records, path, harmonize={"gender": "gender"})
     if not without:
         return rows
@@ -47,11 +41,9 @@ def _torgo(path: Path) -> Rows:
     return rows.noting((Problem("unclear_text", text, False, len(without)),))
 
 
-def _torgo_records(path: Path, without: list[str]) -> Iterator[dict[str, object]]:
-    for folder in _folders(path):
-        match = _TORGO_SPEAKER.fullmatch(folder.name)
-        if match is None:
-            continue
+def _torgo_records(path: Path, speakers: list[Path], without: list[str]) -> Iterator[dict[str, object]]:
+    for folder in speakers:
+        gender, control, _ = _TORGO_SPEAKER.fullmatch(folder.name).groups()  # type: ignore[union-attr]
         for wav in sorted(folder.glob("Session*/wav_*Mic/*.wav")):
             prompt = wav.parent.parent / "prompts" / f"{wav.stem}.txt"
             text = " ".join(" ".join(read_lines(prompt)).split()) if prompt.is_file() else ""
@@ -64,9 +56,9 @@ def _torgo_records(path: Path, without: list[str]) -> Iterator[dict[str, object]
                 "audio": place,
                 "speaker": folder.name,
                 "text": text,
-                "gender": match[1],
-                "group": "control" if match[2] else "dysarthria",
-                "severity": "none" if match[2] else TORGO_SEVERITY.get(folder.name),
+                "gender": gender,
+                "group": "control" if control else "dysarthria",
+                "severity": "none" if control else TORGO_SEVERITY.get(folder.name),
                 "microphone": wav.parent.name.removeprefix("wav_").removesuffix("Mic"),
             }
 
@@ -86,17 +78,8 @@ def _detect_uaspeech(path: Path) -> bool:
     return path.is_dir() and any(
         _UASPEECH_FILE.fullmatch(wav.stem)
         for deep in ("*/*", "*/*/*", "*/*/*/*")
-        for wav in _some(path, f"{deep}.wav")
+        for wav in islice(path.glob(f"{deep}.wav"), 20)
     )
-
-
-def _some(path: Path, pattern: str, count: int = 20) -> list[Path]:
-    found = []
-    for file in path.glob(pattern):
-        found.append(file)
-        if len(found) >= count:
-            break
-    return found
 
 
 def _uaspeech(path: Path) -> Rows:
@@ -147,10 +130,6 @@ def _words(path: Path) -> dict[str, str]:
     return {str(key).strip(): str(word).strip() for key, word in pairs if key and word}
 
 
-def _detect_sap(path: Path) -> bool:
-    return bool(_sap_files(path))
-
-
 def _sap_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
@@ -158,20 +137,16 @@ def _sap_files(path: Path) -> list[Path]:
     return sorted(file for file in found if file.stem == file.parent.name)
 
 
-def _sap(path: Path) -> Rows:
+def _sap(path: Path, files: list[Path]) -> Rows:
     """Read every file that a speaker's JSON names: transcript, etiology and category of the prompt."""
-    files = _sap_files(path)
-    if not files:
-        raise CorpusError(f"{path}: no SPEAKER/SPEAKER.json in this folder")
     return rows_of((record for file in files for record in _sap_records(file, path)), path)
 
 
 def _sap_records(file: Path, root: Path) -> Iterator[dict[str, object]]:
-    document = read_json(file)
-    about = document if isinstance(document, dict) else {}
+    about = as_object(read_json(file))
     entries = about.get("Files")
-    for entry in map(_object, entries if isinstance(entries, list) else ()):
-        name, prompt = entry.get("Filename"), _object(entry.get("Prompt"))
+    for entry in map(as_object, entries if isinstance(entries, list) else ()):
+        name, prompt = entry.get("Filename"), as_object(entry.get("Prompt"))
         if not isinstance(name, str) or not name or set(name) & set("/\\"):
             continue
         yield {
@@ -181,20 +156,17 @@ def _sap_records(file: Path, root: Path) -> Iterator[dict[str, object]]:
             "text": prompt.get("Transcript") or prompt.get("Prompt Text"),
             "etiology": about.get("Etiology"),
             "category": prompt.get("Category Description"),
-            "severity": _object(about.get("Ratings")).get("Severity"),
+            "severity": as_object(about.get("Ratings")).get("Severity"),
         }
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-TORGO = Reader(
+TORGO = Reader.where(
+    _torgo_speakers,
+    _torgo,
     name="torgo",
     description="TORGO: F01/Session1 with prompts/ and wav_headMic/, wav_arrayMic/; dysarthria, its severity, controls",
     example="TORGO with F01, FC01, M01 ...",
-    detect=_detect_torgo,
-    rows=_torgo,
+    missing="no speaker with prompts (F01/Session1/prompts) in this folder",
 )
 UASPEECH = Reader(
     name="uaspeech",
@@ -203,10 +175,11 @@ UASPEECH = Reader(
     detect=_detect_uaspeech,
     rows=_uaspeech,
 )
-SAP = Reader(
+SAP = Reader.where(
+    _sap_files,
+    _sap,
     name="speech_accessibility",
     description="Speech Accessibility Project: SPEAKER/SPEAKER.json with etiology, files and transcripts",
     example="SpeechAccessibility_2025-07-31/Dev",
-    detect=_detect_sap,
-    rows=_sap,
+    missing="no SPEAKER/SPEAKER.json in this folder",
 )

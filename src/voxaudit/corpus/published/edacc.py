@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import read_keyed
@@ -28,21 +27,11 @@ _MARKS = re.compile(r"<[^>]{0,100}>")
 _IGNORED = "IGNORE_TIME_SEGMENT_IN_SCORING"
 
 
-def detect(path: Path) -> bool:
-    """Say whether the speakers' table is there, with a split beside."""
-    return _home(path) is not None
-
-
-def rows(path: Path) -> Rows:
+def _read(_: Path, home: Path) -> Rows:
     """Read both splits: segments of conversations, with what speakers say of themselves.
 
     Marks of noises and overlap (<laugh>) are taken out; segments that are not to be scored are left out.
     """
-    home = _home(path)
-    if home is None:
-        raise CorpusError(
-            f"{path}: no linguistic_background.csv with dev/segments or test/segments; give edacc_v1.0"
-        )
     without: list[str] = []
     speakers = _speakers(home / "linguistic_background.csv")
     records = (record for split in ("dev", "test") for record in _records(home, split, speakers, without))
@@ -51,6 +40,7 @@ def rows(path: Path) -> Rows:
 
 
 def _home(path: Path) -> Path | None:
+    """Return the folder with the speakers' table and a split beside it."""
     for home in (path, path / "edacc_v1.0"):
         splits = any((home / split / "segments").is_file() for split in ("dev", "test"))
         if splits and (home / "linguistic_background.csv").is_file():
@@ -104,10 +94,11 @@ def _records(
         }
 
 
-READER = Reader(
+READER = Reader.where(
+    _home,
+    _read,
     name="edacc",
     description="EdAcc 1.0: data/, dev/ and test/ with segments, and linguistic_background.csv about the speakers",
     example="edacc_v1.0",
-    detect=detect,
-    rows=rows,
+    missing="no linguistic_background.csv with dev/segments or test/segments; give edacc_v1.0",
 )

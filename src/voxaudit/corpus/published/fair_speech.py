@@ -6,7 +6,6 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.delimited import delimited_header, read_delimited
 from voxaudit.corpus.rows import Reader, Rows
 
@@ -14,16 +13,8 @@ _NAMES = {"socioeconomic_bkgd": "socioeconomic_background"}
 _FIXED = {"id": "hash_name", "text": "transcription"}
 
 
-def detect(path: Path) -> bool:
-    """Say whether there is such a list, or a folder with one."""
-    return _list(path) is not None
-
-
-def rows(path: Path) -> Rows:
+def _read(_: Path, file: Path) -> Rows:
     """Read the list. Fair-Speech does not publish who speaks: there is no speaker."""
-    file = _list(path)
-    if file is None:
-        raise CorpusError(f"{path}: no table with hash_name and transcription; give Fair-Speech's folder")
     read = read_delimited(file, "\t", quoted=False)
     table = read.table.rename(_NAMES, strict=False)
     return Rows(
@@ -45,10 +36,11 @@ def _list(path: Path) -> Path | None:
     return next((f for f in files if f.suffix == ".tsv" and known <= set(delimited_header(f))), None)
 
 
-READER = Reader(
+READER = Reader.where(
+    _list,
+    _read,
     name="fair_speech",
     description="Fair-Speech: downloaded_file.tsv (hash_name, transcription, age ...) and asr_fairness_audio/",
     example="fair_speech with downloaded_file.tsv and asr_fairness_audio/",
-    detect=detect,
-    rows=rows,
+    missing="no table with hash_name and transcription; give Fair-Speech's folder",
 )

@@ -28,15 +28,9 @@ def rows(path: Path) -> Rows:
             f"{path}: no train.tsv, dev.tsv or test.tsv in this folder; give a language's (en_us)"
         )
     misfits = Misfits()
-    return rows_of(
-        (record for file in lists for record in _records(file, misfits)),
-        lists[0].parent,
-        harmonize={"gender": "gender"},
-    ).noting(
-        misfits.problem(
-            "bad_line", f"line has not {FIELDS} fields", f"lines have not {FIELDS} fields", "line"
-        )
-    )
+    records = (record for file in lists for record in _records(file, misfits))
+    rows = rows_of(records, lists[0].parent, harmonize={"gender": "gender"})
+    return rows.noting(misfits.problem("bad_line", f"[line has|lines have] not {FIELDS} fields"))
 
 
 def _lists(path: Path) -> list[Path]:

@@ -9,7 +9,7 @@ import polars as pl
 
 from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.folder import glimpse
-from voxaudit.corpus.rows import Reader, Rows
+from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_in
 from voxaudit.corpus.text_files import read_keyed, read_lines
 
 _PATTERNS = ("[0-9]*/[0-9]*/*.trans.txt", "*/[0-9]*/[0-9]*/*.trans.txt")
@@ -31,15 +31,7 @@ def rows(path: Path) -> Rows:
         )
     table = pl.concat([_chapter(file, path) for file in files])
     table, problems = _with_speakers(table, path)
-    return Rows(
-        table.drop("number", "file"),
-        path,
-        guess=False,
-        numbers=table["number"],
-        files=table["file"],
-        harmonize={"gender": "sex"},
-        problems=problems,
-    )
+    return rows_in(table, path, harmonize={"gender": "sex"}, problems=problems)
 
 
 def _chapter(file: Path, root: Path) -> pl.DataFrame:
@@ -53,8 +45,8 @@ def _chapter(file: Path, root: Path) -> pl.DataFrame:
         pl.col("value").alias("text"),
         pl.lit(folder.parent.absolute().parent.name).alias("subset"),
         pl.lit(folder.name).alias("chapter"),
-        pl.col("number"),
-        pl.lit(f"{place}/{file.name}").alias("file"),
+        pl.col("number").alias(LINE),
+        pl.lit(f"{place}/{file.name}").alias(FILE),
     )
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.languages import language_code
-from voxaudit.corpus.rows import Reader, Rows
+from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_in
 from voxaudit.corpus.text_files import read_keyed, read_lines
 
 
@@ -30,15 +30,7 @@ def rows(path: Path) -> Rows:
     table = table.join(_genders(above / "metainfo.txt"), on="speaker", how="left", maintain_order="left")
     language = language_code(above.absolute().name.removeprefix("mls_").removesuffix("_opus"))
     table = table.with_columns(pl.lit(language, pl.String).alias("language"))
-    numbers, files = table["number"], table["file"]
-    return Rows(
-        table.drop("number", "file"),
-        path,
-        guess=False,
-        numbers=numbers,
-        files=files,
-        harmonize={"gender": "gender"},
-    )
+    return rows_in(table, path, harmonize={"gender": "gender"})
 
 
 def _splits(path: Path) -> list[Path]:
@@ -63,8 +55,8 @@ def _split(folder: Path, root: Path) -> pl.DataFrame:
         pl.col("value").alias("text"),
         pl.lit(folder.absolute().name).alias("split"),
         part.list.get(1, null_on_oob=True).alias("book"),
-        "number",
-        pl.lit(f"{place}transcripts.txt").alias("file"),
+        pl.col("number").alias(LINE),
+        pl.lit(f"{place}transcripts.txt").alias(FILE),
     )
 
 

@@ -27,20 +27,13 @@ _SEP_EVENTS = {
 }
 
 
-def _detect_sep28k(path: Path) -> bool:
-    return _sep_file(path) is not None
-
-
 def _sep_file(path: Path) -> Path | None:
     files = [path] if path.is_file() else [path / name for name in SEP_LABELS]
     return next((file for file in files if {"EpId", "SoundRep"} <= set(delimited_header(file))), None)
 
 
-def _sep28k(path: Path) -> Rows:
+def _sep28k(_: Path, file: Path) -> Rows:
     """Read the clips: `events` that two of three listeners heard, and all their votes; there is no text."""
-    file = _sep_file(path)
-    if file is None:
-        raise CorpusError(f"{path}: none of {', '.join(SEP_LABELS)} in this folder")
     found = read_delimited(file)
     audio = audio_by_name(file.parent)
 
@@ -63,19 +56,16 @@ def _sep28k(path: Path) -> Rows:
                 FILE: file.name,
             }
 
-    rows = rows_of(records(), file.parent)
-    return rows.noting(found.problems)
+    return rows_of(records(), file.parent).noting(found.problems)
 
 
-def _detect_timestamped(path: Path) -> bool:
-    return {"segid", "verbatim", "intended"} <= set(delimited_header(path / "metadata.csv"))
-
-
-def _timestamped(path: Path) -> Rows:
-    """Read the segments: what is meant, what can be heard, and the events that words are marked with."""
+def _metadata(path: Path) -> Path | None:
     file = path / "metadata.csv"
-    if not _detect_timestamped(path):
-        raise CorpusError(f"{path}: no metadata.csv with segid, verbatim and intended in this folder")
+    return file if {"segid", "verbatim", "intended"} <= set(delimited_header(file)) else None
+
+
+def _timestamped(path: Path, file: Path) -> Rows:
+    """Read the segments: what is meant, what can be heard, and the events that words are marked with."""
     found = read_delimited(file)
     audio = audio_by_name(path)
 
@@ -105,7 +95,8 @@ def _marked(file: Path) -> list[Event]:
     events: list[Event] = []
     before = ""
     for row in read_delimited(file).table.iter_rows(named=True):
-        mark = next((kinds[key] for key in kinds if _true(row.get(key))), "")
+        marked = {key for key in kinds if (row.get(key) or "").strip().lower() in ("1", "1.0", "true", "yes")}
+        mark = next((kind for key, kind in kinds.items() if key in marked), "")
         if mark and mark == before and mark in ("sound_repetition", "word_repetition", "revision"):
             more = events[-1].iterations + (mark != "revision")
             events[-1] = Event(mark, more)
@@ -113,10 +104,6 @@ def _marked(file: Path) -> list[Event]:
             events.append(Event(mark))
         before = mark
     return events
-
-
-def _true(value: str | None) -> bool:
-    return (value or "").strip().lower() in ("1", "1.0", "true", "yes")
 
 
 _UCLASS = re.compile(r"([MF])_(\d+)_(\d+)y(\d+)m_(\d+)")
@@ -166,19 +153,21 @@ def _uclass_text(file: Path) -> Mapping[str, object]:
     }
 
 
-SEP28K = Reader(
+SEP28K = Reader.where(
+    _sep_file,
+    _sep28k,
     name="sep28k",
     description="SEP-28k: 3 s clips of people who stutter, with the events that two of three listeners heard; no text",
     example="SEP-28k with SEP-28k_labels.csv and clips/*.wav",
-    detect=_detect_sep28k,
-    rows=_sep28k,
+    missing=f"none of {', '.join(SEP_LABELS)} in this folder",
 )
-TIMESTAMPED = Reader(
+TIMESTAMPED = Reader.where(
+    _metadata,
+    _timestamped,
     name="fluencybank_timestamped",
     description="FluencyBank Timestamped: metadata.csv (verbatim, intended), csvs/ with marks of words, wavs/",
     example="fluencybank-timestamped",
-    detect=_detect_timestamped,
-    rows=_timestamped,
+    missing="no metadata.csv with segid, verbatim and intended in this folder",
 )
 UCLASS = Reader(
     name="uclass",

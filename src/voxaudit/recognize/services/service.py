@@ -127,7 +127,12 @@ class Service:
 
     def order(self, **own: Any) -> dict[str, Any]:
         """Return what goes into JSON: the service's own keys, then `options`, read as JSON where that is valid."""
-        return {**own, **{name: _value(text) for name, text in self.pairs()}}
+        for name, text in self.pairs():
+            try:
+                own[name] = json.loads(text)
+            except ValueError:
+                own[name] = text
+        return own
 
     @property
     def remote(self) -> bool:
@@ -206,13 +211,6 @@ class Service:
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Ask the service about one utterance."""
         raise NotImplementedError
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 @dataclass(frozen=True)

@@ -70,15 +70,17 @@ def exchange(request: Request, seconds: float, most: int = LARGEST_ANSWER) -> Re
     late = WireError(f"no answer within {seconds:.3g} s", "late")
     cut = threading.Event()
     watch: threading.Timer | None = None
-    connection = _connection(urlsplit(request.url), seconds)
+    parts = urlsplit(request.url)
+    connection = _connection(parts, seconds)
     try:
         connection.connect()
         watch = threading.Timer(max(0.0, end - time.monotonic()), _cut, (connection.sock, cut))
         watch.daemon = True
         watch.start()
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         # A service that refuses may close before it has read all; what it said is still there to be read.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            connection.request(request.method, _target(request.url), request.body, dict(request.headers))
+            connection.request(request.method, target, request.body, dict(request.headers))
         with connection.getresponse() as response:
             reply = _read(response, most)
         if cut.is_set():  # the end that was read is the one that we made
@@ -126,11 +128,6 @@ def _cut(sock: socket.socket, cut: threading.Event) -> None:
     with contextlib.suppress(OSError):
         # The plain socket's own: that of an encrypted one would change the object while it is in use.
         socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-
-def _target(url: str) -> str:
-    parts = urlsplit(url)
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def _connection(parts: SplitResult, seconds: float) -> http.client.HTTPConnection:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from voxaudit.answer import Bars, Cell, Figure, Kind
-from voxaudit.render.escape import Ids, attribute, visible
+from voxaudit.answer import Bars, Cell, Kind
+from voxaudit.render.escape import attribute, visible
 from voxaudit.render.figures.svg import (
+    Drawn,
     Picture,
     bar,
     cell_values,
     fit,
     keys_of,
     label,
-    legend,
     nice_ticks,
     number,
-    on_page,
     picture,
     tag,
     tick_text,
     width_of,
-    with_legend,
 )
 from voxaudit.render.numbers import NONE, finite, shown, with_interval
 
@@ -31,18 +29,12 @@ NARROW = (326.0, 106.0, 58.0, 4)
 """Width of the drawing, most of it for labels, what is left for values, and ticks: on a desktop, on a phone."""
 
 
-def bars_html(figure: Figure, bars: Bars, ids: Ids) -> str:
-    """Return bars, drawn for a desktop and for a phone."""
+def draw_bars(bars: Bars) -> Drawn | None:
+    """Return bars, drawn for a desktop and for a phone; None where there are none."""
     if not bars.labels or not bars.series:
-        return '<p class="muted">Nothing to draw.</p>'
-    key = legend([one.label for one in bars.series], "bar")
-    return key + on_page(figure, bars_picture(bars, WIDE), bars_picture(bars, NARROW), ids)
-
-
-def bars_alone(bars: Bars) -> Picture:
-    """Return bars as a picture that stands alone."""
+        return None
     keys = keys_of([one.label for one in bars.series], "bar")
-    return with_legend(keys, bars_picture(bars, WIDE))
+    return Drawn(keys, bars_picture(bars, WIDE), bars_picture(bars, NARROW))
 
 
 def bars_picture(bars: Bars, size: tuple[float, float, float, int]) -> Picture:

@@ -61,7 +61,8 @@ def curves_html(figure: Figure, curves: Curves, ids: Ids) -> str:
     axes = " ".join(
         (f"Up: {text(curves.y_title, 80)}. Across: {text(curves.x_title, 80)}.", *_cut(curves, ticks))
     )
-    return f'{legend(list(order), "line")}<div class="smalls {size}">{"".join(drawn)}</div><p class="note">{axes}</p>'
+    key = legend(keys_of(list(order), "line"))
+    return f'{key}<div class="smalls {size}">{"".join(drawn)}</div><p class="note">{axes}</p>'
 
 
 def curves_alone(curves: Curves) -> Picture:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from voxaudit.answer import Figure, Forest, ForestRow, Kind
-from voxaudit.render.escape import Ids, attribute, visible
+from voxaudit.answer import Forest, ForestRow, Kind
+from voxaudit.render.escape import attribute, visible
 from voxaudit.render.figures.svg import (
+    Drawn,
     Picture,
     fit,
     label,
     log_ticks,
     nice_ticks,
     number,
-    on_page,
     picture,
     tag,
     tick_text,
     width_of,
-    with_legend,
 )
 from voxaudit.render.numbers import finite, real, with_interval
 
@@ -38,22 +37,11 @@ KEYS = (
     ),
     ('<path class="ci" d="M0 6h18"/><circle class="est" cx="9" cy="6" r="4"/>', "not shown"),
 )
-LEGEND = "".join(
-    f'<li><svg width="18" height="12" aria-hidden="true">{shape}</svg>{words}</li>' for shape, words in KEYS
-)
 
 
-def forest_html(figure: Figure, forest: Forest, ids: Ids) -> str:
-    """Return a forest plot, drawn for a desktop and for a phone."""
-    if not forest.rows:
-        return '<p class="muted">Nothing to draw.</p>'
-    wide, narrow = forest_picture(forest), forest_picture(forest, narrow=True)
-    return f'<ul class="legend">{LEGEND}</ul>{on_page(figure, wide, narrow, ids)}'
-
-
-def forest_alone(forest: Forest) -> Picture:
-    """Return a forest plot as a picture that stands alone."""
-    return with_legend(KEYS, forest_picture(forest))
+def draw_forest(forest: Forest) -> Drawn | None:
+    """Return a forest plot, drawn for a desktop and for a phone; None where it has no row."""
+    return Drawn(KEYS, forest_picture(forest), forest_picture(forest, narrow=True)) if forest.rows else None
 
 
 def forest_picture(forest: Forest, *, narrow: bool = False) -> Picture:

@@ -42,12 +42,9 @@ def heat_limits(figures: Iterable[Figure]) -> dict[str, float]:
                     value for row in rows for cell in row if cell if (value := finite(cell.value)) is not None
                 ]
                 limits[measure] = max(limits.get(measure, 0.0), *found, 0.0)
-    return {measure: _end(limit) for measure, limit in limits.items()}
-
-
-def _end(limit: float) -> float:
-    """Return a round end of the ramp; what lies a little beyond it shares its last color."""
-    return next((end for end in (0.1, 0.2, 0.3, 0.5, 1.0, 2.0) if limit <= 1.3 * end), 5.0)
+    # A round end of the ramp; what lies a little beyond it shares its last color.
+    ends = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+    return {name: next((end for end in ends if limit <= 1.3 * end), 5.0) for name, limit in limits.items()}
 
 
 def heatmap_html(figure: Figure, heat: HeatMap, ids: Ids, limits: Mapping[str, float]) -> str:

@@ -11,12 +11,21 @@ from pathlib import Path
 from voxaudit.answer import Answer, Bars, Curves, Figure, Forest, HeatMap, Points
 from voxaudit.errors import VoxauditError, missing_extra
 from voxaudit.render.escape import asset, visible
-from voxaudit.render.figures.bars import bars_alone
+from voxaudit.render.figures.bars import draw_bars
 from voxaudit.render.figures.curves import curves_alone
-from voxaudit.render.figures.forest import forest_alone
+from voxaudit.render.figures.forest import draw_forest
 from voxaudit.render.figures.heatmap import heat_limits, heatmap_alone
-from voxaudit.render.figures.points import points_alone
-from voxaudit.render.figures.svg import TEXTURES, Picture, below, fit, label, number, picture
+from voxaudit.render.figures.points import draw_points
+from voxaudit.render.figures.svg import (
+    TEXTURES,
+    Picture,
+    below,
+    fit,
+    label,
+    number,
+    picture,
+    with_legend,
+)
 from voxaudit.tables import write_atomically
 
 MARGIN = 18.0
@@ -98,12 +107,12 @@ def _picture(figure: Figure) -> Picture:
             return heatmap_alone(heat, heat_limits([figure]))
         case Curves(panels=panels) as curves if panels:
             return curves_alone(curves)
-        case Forest(rows=rows) as forest if rows:
-            return forest_alone(forest)
-        case Bars(labels=labels, series=series) as bars if labels and series:
-            return bars_alone(bars)
-        case Points() as points if len(points.x):
-            return points_alone(points)
+        case Forest() as forest if drawn := draw_forest(forest):
+            return with_legend(drawn.keys, drawn.wide)
+        case Bars() as bars if drawn := draw_bars(bars):
+            return with_legend(drawn.keys, drawn.wide)
+        case Points() as points if drawn := draw_points(points):
+            return with_legend(drawn.keys, drawn.wide)
     return picture(320, 20, [label(["Nothing to draw."], 0, 10, "axis")])
 
 

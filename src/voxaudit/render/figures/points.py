@@ -6,25 +6,23 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from voxaudit.answer import Figure, Points
-from voxaudit.render.escape import Ids, attribute, visible
+from voxaudit.answer import Points
+from voxaudit.render.escape import attribute, visible
 from voxaudit.render.figures.svg import (
     SERIES,
+    Drawn,
     Picture,
     fit,
     keys_of,
     label,
-    legend,
     log_ticks,
     marker,
     nice_ticks,
     number,
-    on_page,
     picture,
     tag,
     tick_text,
     width_of,
-    with_legend,
 )
 from voxaudit.render.numbers import MINUS, finite
 
@@ -35,17 +33,12 @@ MOST_TIPS = 2000
 """Points that say what they are when a pointer rests on them; of more, a page would be large for little."""
 
 
-def points_html(figure: Figure, points: Points, ids: Ids) -> str:
-    """Return a scatter plot, drawn for a desktop and for a phone."""
+def draw_points(points: Points) -> Drawn | None:
+    """Return a scatter plot, drawn for a desktop and for a phone; None where no point can be drawn."""
     if not _known(points):
-        return '<p class="muted">Nothing to draw.</p>'
-    wide, narrow = points_picture(points, WIDE), points_picture(points, NARROW)
-    return legend(_groups(points), "mark") + on_page(figure, wide, narrow, ids)
-
-
-def points_alone(points: Points) -> Picture:
-    """Return a scatter plot as a picture that stands alone."""
-    return with_legend(keys_of(_groups(points), "mark"), points_picture(points, WIDE))
+        return None
+    keys = keys_of(_groups(points), "mark")
+    return Drawn(keys, points_picture(points, WIDE), points_picture(points, NARROW))
 
 
 def points_picture(points: Points, size: tuple[float, float, int]) -> Picture:

@@ -45,6 +45,15 @@ class Picture:
         return f'<g transform="translate({number(x)} {number(y)})">{self.body}</g>'
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """A figure, drawn for a desktop and for a phone, with the (shape, words) of its legend."""
+
+    keys: Sequence[tuple[str, str]]
+    wide: Picture
+    narrow: Picture
+
+
 def picture(width: float, height: float, body: Iterable[str]) -> Picture:
     """Return a picture of elements."""
     return Picture(width, height, "".join(body))
@@ -86,12 +95,14 @@ def scrolling(id_: str, picture: str) -> str:
     return f'<div class="scroll wide" tabindex="0" role="region" aria-labelledby="{id_}--t">{picture}</div>'
 
 
-def on_page(figure: Figure, wide: Picture, narrow: Picture, ids: Ids) -> str:
-    """Return a drawing for a desktop and one for a phone, of which the window's width shows one."""
+def on_page(figure: Figure, drawn: Drawn | None, ids: Ids) -> str:
+    """Return a legend, and a drawing for a desktop and one for a phone, of which the window's width shows one."""
+    if drawn is None:
+        return '<p class="muted">Nothing to draw.</p>'
     id_ = ids.new("g", figure.id)
-    desktop = scrolling(id_, drawing(wide, id_, figure.title, figure.alt))
-    phone = drawing(narrow, ids.new("g", figure.id), figure.title, figure.alt)
-    return f'<div class="on-wide">{desktop}</div><div class="on-narrow">{phone}</div>'
+    desktop = scrolling(id_, drawing(drawn.wide, id_, figure.title, figure.alt))
+    phone = drawing(drawn.narrow, ids.new("g", figure.id), figure.title, figure.alt)
+    return f'{legend(drawn.keys)}<div class="on-wide">{desktop}</div><div class="on-narrow">{phone}</div>'
 
 
 def tag(name: str, cls: str, **numbers: float) -> str:
@@ -211,16 +222,14 @@ def key_shape(series: int, kind: Sample) -> str:
     return line + marker(series, 9, 6)
 
 
-def legend(labels: Sequence[str], kind: Sample) -> str:
-    """Return the series with their shapes or textures, as a list above a figure; nothing where there is one."""
-    if len(labels) < 2:
-        return ""
-    items = (
-        f'<li><svg width="18" height="12" aria-hidden="true">{key_shape(place, kind)}</svg>'
-        f"<bdi>{html.escape(' '.join(fit(name, 320, 1)))}</bdi></li>"
-        for place, name in enumerate(labels)
+def legend(keys: Sequence[tuple[str, str]]) -> str:
+    """Return (shape, words) pairs as a list above a figure; nothing where there are none."""
+    items = "".join(
+        f'<li><svg width="18" height="12" aria-hidden="true">{shape}</svg>'
+        f"<bdi>{html.escape(' '.join(fit(words, 320, 1)))}</bdi></li>"
+        for shape, words in keys
     )
-    return f'<ul class="legend">{"".join(items)}</ul>'
+    return f'<ul class="legend">{items}</ul>' if items else ""
 
 
 def keys_of(labels: Sequence[str], kind: Sample) -> list[tuple[str, str]]:

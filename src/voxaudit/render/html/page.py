@@ -57,11 +57,11 @@ def _case_card(case: Case, does: str) -> str:
         for name, value in [("heard by", case.recognizer), *who, *case.attributes.items()]
     )
     heard = diff_html(case.diff) if case.diff else _said(case.heard, "nothing was heard")
-    title = "; ".join(what for _, _, what in case.marks) or case.scenario
+    title = "; ".join(case.events) or case.scenario
     surface = f"<dt>Said</dt><dd>{prose(case.surface)}</dd>" if case.surface else ""
     return (
         f'<article class="case"><header><h3>{text(title, 200 if case.marks else 80)}</h3>{wer}'
-        f'<p class="muted utterance">{text(case.utterance, 90)}{_case_does(does)}</p></header>'
+        f'<p class="muted utterance">{text(case.utterance, 90)}{does and f"<br>{text(does, 200)}"}</p></header>'
         f'<ul class="chips">{chips}</ul>'
         f"<dl><dt>{'Meant' if case.marks else 'Reference'}</dt><dd>{_said(case.reference, 'no reference')}</dd>"
         f"{surface}<dt>Heard clean</dt><dd>{_said(case.clean, 'nothing was heard')}</dd>"
@@ -72,10 +72,6 @@ def _case_card(case: Case, does: str) -> str:
 
 def _changed(case: Case) -> str:
     return "Stuttered" if case.marks else "Disturbed"
-
-
-def _case_does(words: str) -> str:
-    return f"<br>{text(words, 200)}" if words else ""
 
 
 def _said(words: str | None, otherwise: str) -> str:

@@ -7,11 +7,12 @@ from itertools import groupby
 
 from voxaudit.answer import Bars, Curves, Figure, Forest, HeatMap, Note, Points, Refusal, Table
 from voxaudit.render.escape import Ids, marked, text
-from voxaudit.render.figures.bars import bars_html
+from voxaudit.render.figures.bars import draw_bars
 from voxaudit.render.figures.curves import curves_html
-from voxaudit.render.figures.forest import forest_html
+from voxaudit.render.figures.forest import draw_forest
 from voxaudit.render.figures.heatmap import heat_limits, heatmap_html, is_narrow
-from voxaudit.render.figures.points import points_html
+from voxaudit.render.figures.points import draw_points
+from voxaudit.render.figures.svg import on_page
 from voxaudit.render.html.tables import FIRST_ROWS, OPEN_ROWS, folded_table, table_html
 from voxaudit.render.html.verdicts import refused_html
 from voxaudit.wording import counted
@@ -73,11 +74,11 @@ def _drawing(figure: Figure, ids: Ids, limits: Mapping[str, float]) -> str:
         case Curves():
             return curves_html(figure, figure.drawing, ids)
         case Forest():
-            return forest_html(figure, figure.drawing, ids)
+            return on_page(figure, draw_forest(figure.drawing), ids)
         case Bars():
-            return bars_html(figure, figure.drawing, ids)
+            return on_page(figure, draw_bars(figure.drawing), ids)
         case Points():
-            return points_html(figure, figure.drawing, ids)
+            return on_page(figure, draw_points(figure.drawing), ids)
 
 
 def table_list(

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.answer import Answer, Finding, Note, finding_id, tabulate
+from voxaudit.answer import Answer, Note, tabulate
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.ratings import RATINGS, Comprehensibility, analyze_ratings
-from voxaudit.review.study.study import CONFIDENCES, PRACTICE, Item, Study, is_answer
+from voxaudit.review.study.study import CONFIDENCES, PRACTICE, Item, Study, finding, is_answer
 from voxaudit.stats.proportions import wilson_of
 from voxaudit.stats.ttests import one_sample
 from voxaudit.stats.weighted_choices import confidence_kappa
@@ -85,10 +85,9 @@ class Realism:
         elif self.p < 0.05:
             verdict, means = "shown", f"people {told}"
         p = "" if self.p is None else f", {p_value(self.p)} against 50 %"
-        accuracy = Finding(
-            finding_id("study", "accuracy"),
+        accuracy = finding(
             "accuracy",
-            verdict,  # type: ignore[arg-type]
+            verdict,
             f"The real recording was found in {percent_interval(self.accuracy, self.low, self.high)} of the judgments"
             f" of {people}{p}: {means}.",
             self.accuracy,
@@ -96,7 +95,6 @@ class Realism:
             self.high,
             p=self.p,
             p_adjusted=self.p,
-            code="undefined" if self.p is None else None,
             excludes=farther if verdict == "not_shown" else None,
             headline=True,
         )
@@ -105,8 +103,7 @@ class Realism:
             if self.p_scores is None
             else f" (t-test over pairs: t = {self.t_scores:.3f}, {p_value(self.p_scores)})"
         )
-        scores = Finding(
-            finding_id("study", "taken_for_real"),
+        scores = finding(
             "taken_for_real",
             "measured",
             f"Taken for real: {percent(self.real_score)} of real and {percent(self.generated_score)} of generated"
@@ -116,21 +113,19 @@ class Realism:
             headline=True,
         )
         kappa = "not defined here" if self.kappa is None else f"{self.kappa:.3f}"
-        agreement = Finding(
-            finding_id("study", "kappa_confidence"),
+        agreement = finding(
             "kappa_confidence",
             "refused" if self.kappa is None else "measured",
             f"Agreement, Fleiss' kappa weighted by confidence: {kappa}; mean confidence {self.confidence:.2f} of 1.",
             self.kappa,
             unit="kappa",
-            code="undefined" if self.kappa is None else None,
             headline=True,
         )
         table = tabulate(
             "pairs",
             "Who found the real recording",
             [asdict(pair) for pair in self.pairs],
-            ["pair", ("correct", "correct", "percent", "low", "high"), ("judgments", "judgments", "count")],
+            "pair; correct[low,high]: correct, percent; judgments: judgments, count",
         )
         return Answer(
             "study",

@@ -53,33 +53,18 @@ def create_comprehensibility(
                 original = originals[utterance.id]
                 disturbed = scenario.apply(original, seed=seed, utterance=utterance.id)
                 files = (_save(folder, original), _save(folder, disturbed))
-                items.append(
-                    Item(
-                        _id(seed, scenario.id, utterance.id),
-                        files,
-                        utterance.id,
-                        scenario.id,
-                        perturbation,
-                        setting,
-                    )
-                )
+                about = (utterance.id, scenario.id, perturbation, setting)
+                items.append(Item(_id(seed, scenario.id, utterance.id), files, *about))
         for number in range(CHECKS):
             utterance = chosen[number % len(chosen)]
             original = originals[utterance.id]
             low = number % 2 == 1
             second = _drowned(original, seed + number) if low else original
             files = (_save(folder, original), _save(folder, second))
-            items.append(
-                Item(
-                    _id(seed, f"check {number}", utterance.id),
-                    files,
-                    utterance.id,
-                    check="low" if low else "high",
-                )
-            )
-        return _finish(
-            Study(folder, "comprehensibility", seed, _each(each, len(items) - CHECKS), tuple(items))
-        )
+            id_ = _id(seed, f"check {number}", utterance.id)
+            items.append(Item(id_, files, utterance.id, check="low" if low else "high"))
+        asked = _each(each, len(items) - CHECKS)
+        return write_study(Study(folder, "comprehensibility", seed, asked, tuple(items)))
 
 
 def create_realism(
@@ -113,8 +98,7 @@ def create_realism(
         places = generator.permutation([place % 2 for place in range(needed)])
         for place, (true, false) in enumerate(zip(truths, made, strict=True)):
             at = int(places[place])
-            files = [_save(folder, _speech(false)), _save(folder, _speech(true))]
-            pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
+            pair = _pair(folder, _speech(true), _speech(false), at)
             check = PRACTICE if place >= pairs else ""
             about = f"{true.id} / {false.id}"
             items.append(Item(_id(seed, f"pair {place}", true.id), pair, about, real=at, check=check))
@@ -123,23 +107,15 @@ def create_realism(
             speech = _speech(true)
             backwards = Audio(np.ascontiguousarray(speech.samples[::-1]), speech.rate)
             at = int(generator.integers(2))
-            files = [_save(folder, backwards), _save(folder, speech)]
-            pair = (files[1], files[0]) if at == 0 else (files[0], files[1])
-            items.append(
-                Item(
-                    _id(seed, f"check {number}", true.id),
-                    pair,
-                    true.id,
-                    real=at,
-                    check="real",
-                )
-            )
-        return _finish(Study(folder, "realism", seed, _each(each, pairs), tuple(items)))
+            pair, id_ = _pair(folder, speech, backwards, at), _id(seed, f"check {number}", true.id)
+            items.append(Item(id_, pair, true.id, real=at, check="real"))
+        return write_study(Study(folder, "realism", seed, _each(each, pairs), tuple(items)))
 
 
-def _finish(study: Study) -> Study:
-    write_study(study)
-    return study
+def _pair(folder: Path, real: Audio, other: Audio, at: int) -> tuple[str, str]:
+    """Write two recordings and return their files, that of the real one at the place `at`."""
+    second, first = _save(folder, other), _save(folder, real)
+    return (first, second) if at == 0 else (second, first)
 
 
 def _each(each: int | None, questions: int) -> int:

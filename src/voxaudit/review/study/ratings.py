@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voxaudit.answer import Answer, Finding, Note, finding_id, tabulate
+from voxaudit.answer import Answer, Finding, Note, tabulate
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.scenario_id import places_excluded
-from voxaudit.review.study.study import HIGHEST, LOWEST
+from voxaudit.review.study.study import HIGHEST, LOWEST, finding
 from voxaudit.stats.agreement import MISSING, Kappa, kappa_interval, rating_counts
 from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.ttests import one_sample
@@ -87,13 +87,8 @@ class Comprehensibility:
                 "ratings",
                 "How comprehensible people find it, from 1 to 10",
                 [asdict(cell) for cell in self.cells],
-                [
-                    "perturbation",
-                    "setting",
-                    ("mean", "mean rating", "ratio", "low", "high"),
-                    _LOST,
-                    ("participants", "", "count"),
-                ],
+                "perturbation; setting; mean[low,high]: mean rating, ratio; degradation: degradation, %, ratio;"
+                " participants: participants, count",
             )
         ]
         if drops:
@@ -102,13 +97,8 @@ class Comprehensibility:
                     "drops",
                     "Degradation from the mildest to the strongest setting (paired t-test)",
                     [asdict(drop) for drop in drops],
-                    [
-                        *("perturbation", "mildest", "strongest"),
-                        ("degradation_mildest", "%, mildest", "ratio"),
-                        ("degradation_strongest", "%, strongest", "ratio"),
-                        ("drop", "points lost", "ratio", "low", "high"),
-                        *(("t", "t", "ratio"), "p", "p_adjusted"),
-                    ],
+                    "perturbation; mildest; strongest; degradation_mildest: %, mildest, ratio; degradation_strongest:"
+                    " %, strongest, ratio; drop[low,high]: points lost, ratio; t: t, ratio; p; p_adjusted",
                 )
             )
         return Answer(
@@ -135,8 +125,7 @@ class Comprehensibility:
         low = self.lowest
         scenario = f"{low.perturbation} {low.setting}".strip()
         found = [
-            Finding(
-                finding_id("study", "lowest", "mean_rating"),
+            finding(
                 "mean_rating",
                 "measured",
                 f"The lowest mean rating is {low.mean:.2f} of {HIGHEST}, of {scenario}.",
@@ -145,10 +134,10 @@ class Comprehensibility:
                 low.high,
                 unit="rating",
                 scenario=scenario,
+                about=("lowest",),
                 headline=True,
             ),
-            Finding(
-                finding_id("study", "share_above_7"),
+            finding(
                 "share_above_7",
                 "measured",
                 f"{percent(self.above)} of the scenarios have a mean rating above {COMPREHENSIBLE:g}.",
@@ -159,8 +148,7 @@ class Comprehensibility:
         if dropped:
             lost = self.degradation_strongest - self.degradation_mildest
             found.append(
-                Finding(
-                    finding_id("study", "mean_drop"),
+                finding(
                     "mean_drop",
                     "measured",
                     f"Over perturbations, mean degradation is {self.degradation_mildest:.2f} % at the mildest setting"
@@ -178,8 +166,7 @@ class Comprehensibility:
             what = f"Agreement of participants, Fleiss' kappa with {weights} weights"
             limits = "" if kappa.low is None else f" ({kappa.low:.3f} to {kappa.high:.3f})"
             found.append(
-                Finding(
-                    finding_id("study", f"kappa_{weights}"),
+                finding(
                     f"kappa_{weights}",
                     "refused" if kappa.value is None else "measured",
                     f"{what}: {kappa.refusal}."
@@ -189,14 +176,10 @@ class Comprehensibility:
                     kappa.low,
                     kappa.high,
                     unit="kappa",
-                    code="undefined" if kappa.value is None else None,
                     headline=True,
                 )
             )
         return found
-
-
-_LOST = ("degradation", "degradation, %", "ratio")
 
 
 def _drop_finding(drop: Drop) -> Finding:
@@ -219,10 +202,9 @@ def _drop_finding(drop: Drop) -> Finding:
         chance = (
             f"; this is not shown to be more than chance, and {abs(excludes):.2f} points are not excluded"
         )
-    return Finding(
-        finding_id("study", drop.perturbation, "drop"),
+    return finding(
         "drop",
-        verdict,  # type: ignore[arg-type]
+        verdict,
         f"{said}{chance}.",
         drop.drop,
         drop.low,
@@ -232,7 +214,7 @@ def _drop_finding(drop: Drop) -> Finding:
         p_adjusted=drop.p_adjusted,
         family="perturbations",
         group=drop.perturbation,
-        code="undefined" if verdict == "refused" else None,
+        about=(drop.perturbation,),
         excludes=excludes,
     )
 

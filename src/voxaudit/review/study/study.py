@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from voxaudit.answer import Finding, finding_id
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.tables import read_json, write_atomically
 
@@ -103,6 +104,14 @@ class Study:
         return bool(np.random.Generator(np.random.PCG64([self.seed, 2, number, place])).integers(2))
 
 
+def finding(measure: str, verdict: str, sentence: str, *numbers: float | None, **more: Any) -> Finding:
+    """Return a finding of a study: its estimate and limits are `numbers`; one that is refused is not defined."""
+    more |= dict(zip(("estimate", "low", "high"), numbers, strict=False))
+    more["code"] = "undefined" if verdict == "refused" else None
+    id_ = finding_id("study", *more.pop("about", ()), measure)
+    return Finding(id_, measure, verdict, sentence, **more)  # type: ignore[arg-type]
+
+
 @dataclass(frozen=True)
 class Participant:
     """Somebody with a link; nothing is known about them but the name that we gave them."""
@@ -111,8 +120,8 @@ class Participant:
     token: str
 
 
-def write_study(study: Study) -> None:
-    """Write `study.json`."""
+def write_study(study: Study) -> Study:
+    """Write `study.json`, and return the study."""
     document = {
         "format": FORMAT,
         "kind": study.kind,
@@ -122,6 +131,7 @@ def write_study(study: Study) -> None:
     }
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     write_atomically(study.folder / "study.json", lambda path: path.write_text(text, encoding="utf-8"))
+    return study
 
 
 def read_study(folder: str | Path) -> Study:
