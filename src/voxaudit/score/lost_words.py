@@ -196,19 +196,21 @@ def word_drops(originals: pl.DataFrame, counts: pl.DataFrame, omega: float) -> p
     heard = grid.join(
         counts.lazy(), on=[*CELL, "setting", "word"], how="left", maintain_order="left"
     ).with_columns(pl.col("count").fill_null(0))
+    by_word = heard.group_by(*CELL, "word", maintain_order=True)
+    listed = by_word.agg(pl.col("original").first(), settings=pl.col("setting"), counts=pl.col("count"))
+    return drops_of(listed.collect(), omega)
+
+
+def drops_of(words: pl.DataFrame, omega: float) -> pl.DataFrame:
+    """Return what `word_drops` does of words with `original` and lists of `settings` and their `counts`."""
+    counts = pl.col("counts").list
     return (
-        heard.group_by(*CELL, "word", maintain_order=True)
-        .agg(
-            pl.col("original").first(),
-            pl.col("count").min().alias("minimum"),
-            pl.col("setting").gather(pl.col("count").arg_min()).first(),
-            pl.col("setting").alias("settings"),
-            pl.col("count").alias("counts"),
+        words.with_columns(
+            minimum=counts.min(), setting=pl.col("settings").list.get(counts.arg_min().cast(pl.Int64))
         )
         .with_columns((pl.col("original") - pl.col("minimum")).clip(lower_bound=0).alias("drop"))
         .with_columns((pl.col("drop") > omega).alias("non_robust"))
         .select(*CELL, "word", "original", "minimum", "drop", "setting", "non_robust", "settings", "counts")
-        .collect()
     )
 
 
