@@ -297,8 +297,7 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
-        for perturbation in heard.settings:
-            disturbed = self.trials.texts(heard, perturbation, self.rule)
+        for perturbation, disturbed in self.trials.disturbed(heard, self.rule):
             used = clean.texts.is_not_null().to_numpy().copy()
             for answers in disturbed.values():
                 used &= answers.is_not_null().to_numpy()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from voxaudit.answer import refuse
-from voxaudit.audits.scores import KEYS, Transcripts, require_comparable
+from voxaudit.audits.scores import KEYS, ROWS_AT_A_TIME, Transcripts, require_comparable
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.scenario_id import (
     ORIGINALS,
@@ -58,7 +58,7 @@ class Heard:
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """A checked table of transcripts, of which the texts of one perturbation at a time are in memory."""
+    """A checked table of transcripts, of which some perturbations at a time are in memory."""
 
     lazy: pl.LazyFrame
     where: str
@@ -74,17 +74,29 @@ class Trials:
         """The groups, sorted."""
         return self.people["group"].unique().sort()
 
-    def texts(self, heard: Heard, perturbation: str, rule: Normalizer) -> dict[str, pl.Series]:
-        """Return a perturbation's normalized texts by setting, in the order of the clean ones; null: no answer."""
-        ids = {heard.scenarios[perturbation, setting]: setting for setting in heard.settings[perturbation]}
-        own = (pl.col("recognizer") == heard.recognizer) & pl.col("scenario").is_in(list(ids))
-        answers = collect(self.lazy.filter(own).select("scenario", "utterance", heard="text"), self.where)
-        parts = answers.partition_by("scenario", as_dict=True, include_key=False)
+    def disturbed(self, heard: Heard, rule: Normalizer) -> Iterator[tuple[str, dict[str, pl.Series]]]:
+        """Yield perturbations with their normalized texts by setting, in the order of the clean ones; null: no answer.
+
+        Of a file as many are read at a time as are no more than `ROWS_AT_A_TIME`, one at least.
+        """
         clean = heard.utterances.select("utterance")
-        joined = {
-            id_: clean.join(parts[id_,], on="utterance", how="left", maintain_order="left") for id_ in ids
-        }
-        return {ids[id_]: normalize_column(table["heard"], rule) for id_, table in joined.items()}
+        at_a_time = max(1, ROWS_AT_A_TIME // max(1, clean.height))
+        waiting = list(heard.settings.items())
+        while waiting:
+            sizes = np.cumsum([len(settings) for _, settings in waiting])
+            count = max(1, int(np.searchsorted(sizes, at_a_time, side="right")))
+            some, waiting = waiting[:count], waiting[count:]
+            ids = [heard.scenarios[name, setting] for name, settings in some for setting in settings]
+            own = (pl.col("recognizer") == heard.recognizer) & pl.col("scenario").is_in(ids)
+            answers = collect(self.lazy.filter(own).select("scenario", "utterance", heard="text"), self.where)
+            parts = answers.partition_by("scenario", as_dict=True, include_key=False)
+            for name, settings in some:
+                texts = {}
+                for setting in settings:
+                    part = parts[heard.scenarios[name, setting],]
+                    joined = clean.join(part, on="utterance", how="left", maintain_order="left")
+                    texts[setting] = normalize_column(joined["heard"], rule)
+                yield name, texts
 
     def reference_words(self, rule: Normalizer) -> set[str]:
         """Return every word of the reference texts, normalized."""
