@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from voxaudit.score.align import align_words
+from voxaudit.score.align import changed_words
 from voxaudit.score.normalize import (
     NORMALIZERS,
     UNSPACED,
@@ -105,27 +105,19 @@ def frequent_edits(said: Iterable[str], heard: Iterable[str], most: int = 5) -> 
 
     Ties are broken by spelling, so the same pairs give the same list in any order.
     """
-    substitutions: Counter[tuple[str, str]] = Counter()
-    deletions: Counter[str] = Counter()
-    insertions: Counter[str] = Counter()
+    changed: Counter[tuple[str | None, str | None]] = Counter()
     utterances = 0
     for reference, hypothesis in zip(said, heard, strict=True):
-        if reference == hypothesis:
-            continue
-        utterances += 1
-        for edit in align_words(reference, hypothesis):
-            if edit.kind == "substitute":
-                substitutions.update(zip(edit.reference, edit.hypothesis, strict=True))
-            elif edit.kind == "delete":
-                deletions.update(edit.reference)
-            elif edit.kind == "insert":
-                insertions.update(edit.hypothesis)
-    return FrequentEdits(
-        tuple((*pair, count) for pair, count in _top(substitutions, most)),
-        tuple(_top(deletions, most)),
-        tuple(_top(insertions, most)),
-        utterances,
+        if reference != hypothesis:
+            utterances += 1
+            changed.update(changed_words(reference, hypothesis))
+    kinds: tuple[Counter[tuple[str, ...]], ...] = (Counter(), Counter(), Counter())
+    for (word, other), count in changed.items():
+        kinds[1 if other is None else 2 if word is None else 0][*filter(None, (word, other)),] = count
+    substitutions, deletions, insertions = (
+        tuple((*words, count) for words, count in _top(kind, most)) for kind in kinds
     )
+    return FrequentEdits(substitutions, deletions, insertions, utterances)  # type: ignore[arg-type]
 
 
 def _top(counter: Counter[Key], most: int) -> list[tuple[Key, int]]:

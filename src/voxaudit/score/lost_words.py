@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from voxaudit.align.pronounce import dictionary
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import align_words, word_counts
+from voxaudit.score.align import changed_words, word_counts
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -150,20 +150,15 @@ def _trace(part: Sample, texts: pl.Series, shared: IntArray, lost: IntArray) -> 
     changed = np.flatnonzero(part.used & (clean.texts != texts).fill_null(False).to_numpy())
     if not len(changed):
         return
-    said, heard = clean.texts.gather(changed), texts.gather(changed)
+    said, heard = clean.texts.gather(changed).to_list(), texts.gather(changed).to_list()
     hits = word_counts(said, heard)["hits"].to_numpy()
     overlap = np.bincount(part.row, shared, len(clean.texts))[changed]
     starts = np.searchsorted(part.row, np.arange(len(clean.texts) + 1))
-    numbers = clean.vocabulary
+    numbers = clean.vocabulary.to_list()
     for place in np.flatnonzero(hits < overlap).tolist():
-        gone = Counter(
-            word
-            for edit in align_words(said[place], heard[place])
-            if edit.kind in ("substitute", "delete")
-            for word in edit.reference
-        )
+        gone = Counter(word for word, _ in changed_words(said[place], heard[place]))
         for entry in range(starts[changed[place]], starts[changed[place] + 1]):
-            lost[entry] = gone[numbers[int(part.word[entry])]]
+            lost[entry] = gone[numbers[part.word[entry]]]
 
 
 def _words(texts: pl.Series) -> pl.DataFrame:
@@ -196,19 +191,21 @@ def word_drops(originals: pl.DataFrame, counts: pl.DataFrame, omega: float) -> p
     heard = grid.join(
         counts.lazy(), on=[*CELL, "setting", "word"], how="left", maintain_order="left"
     ).with_columns(pl.col("count").fill_null(0))
+    by_word = heard.group_by(*CELL, "word", maintain_order=True)
+    listed = by_word.agg(pl.col("original").first(), settings=pl.col("setting"), counts=pl.col("count"))
+    return drops_of(listed.collect(), omega)
+
+
+def drops_of(words: pl.DataFrame, omega: float) -> pl.DataFrame:
+    """Return what `word_drops` does of words with `original` and lists of `settings` and their `counts`."""
+    counts = pl.col("counts").list
     return (
-        heard.group_by(*CELL, "word", maintain_order=True)
-        .agg(
-            pl.col("original").first(),
-            pl.col("count").min().alias("minimum"),
-            pl.col("setting").gather(pl.col("count").arg_min()).first(),
-            pl.col("setting").alias("settings"),
-            pl.col("count").alias("counts"),
+        words.with_columns(
+            minimum=counts.min(), setting=pl.col("settings").list.get(counts.arg_min().cast(pl.Int64))
         )
         .with_columns((pl.col("original") - pl.col("minimum")).clip(lower_bound=0).alias("drop"))
         .with_columns((pl.col("drop") > omega).alias("non_robust"))
         .select(*CELL, "word", "original", "minimum", "drop", "setting", "non_robust", "settings", "counts")
-        .collect()
     )
 
 

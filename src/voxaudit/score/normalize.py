@@ -29,6 +29,8 @@ class Normalizer:
     version: int
     description: str
     function: Callable[[str], str]
+    by_line: bool = False
+    """Lines of ASCII come out as each by itself would: many texts are one call."""
 
     @property
     def id(self) -> str:
@@ -72,9 +74,30 @@ def language_of(rule: Normalizer) -> str | None:
 def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
     """Return a column of texts normalized; every distinct text is normalized once, and null stays null."""
     rule = normalizer(chosen)
+    if rule.by_line and len(texts) > 1:
+        plain = (texts.str.len_bytes() == texts.str.len_chars()) & ~texts.str.contains("\n", literal=True)
+        plain = plain.fill_null(False)
+        if plain.any():
+            together = [_lines(part, rule) for part in texts.filter(plain).to_frame().iter_slices(_LINES)]
+            rest = _one_by_one(texts.filter(~plain), rule)
+            order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
+            return pl.concat([*together, rest]).gather(order) if len(rest) else pl.concat(together)
+    return _one_by_one(texts, rule)
+
+
+_LINES = 100_000
+"""Texts that are normalized in one call: bounds memory."""
+
+
+def _lines(texts: pl.DataFrame, rule: Normalizer) -> pl.Series:
+    column = texts.to_series()
+    lines = _SPACES.sub(" ", rule.function(column.str.join("\n").item()))
+    lines = lines.replace(" \n", "\n").replace("\n ", "\n").strip(" ")
+    return pl.Series([lines]).str.split("\n").explode().alias(column.name)
+
+
+def _one_by_one(texts: pl.Series, rule: Normalizer) -> pl.Series:
     distinct = texts.drop_nulls().unique(maintain_order=True)
-    if len(distinct) == len(texts):
-        return pl.Series(texts.name, [rule(text) for text in distinct.to_list()], dtype=pl.String)
     table = pl.DataFrame(
         {"text": distinct, "normalized": pl.Series(map(rule, distinct.to_list()), dtype=pl.String)}
     )
@@ -85,6 +108,7 @@ def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
 _APOSTROPHES = frozenset("'`\u00b4\u2018\u2019\u201b\u02bc\u02bb\u2032\uff07")
 _SEPARATORS = frozenset("/\\…‥•।॥፡་༌")
 _ELLIPSIS = re.compile(r"\.{2,}")
+_SPACES = re.compile("  +")
 
 
 class _Marks(dict[int, str]):
@@ -108,7 +132,7 @@ def _replacement(character: str) -> str:
     return "" if invisible or "VARIATION SELECTOR" in unicodedata.name(character, "") else character
 
 
-_MARKS = _Marks()
+_MARKS = _Marks({ord("\n"): "\n"})  # white space like any other in the end, and lines stay apart
 
 
 def _basic(text: str) -> str:
@@ -221,7 +245,11 @@ NORMALIZERS: dict[str, Normalizer] = {
     rule.name: rule
     for rule in (
         Normalizer(
-            "basic", 1, "lower case, no punctuation or symbols (as Speech Robust Bench); any script", _basic
+            "basic",
+            1,
+            "lower case, no punctuation or symbols (as Speech Robust Bench); any script",
+            _basic,
+            by_line=True,
         ),
         Normalizer(
             "whisper-en",
@@ -234,12 +262,14 @@ NORMALIZERS: dict[str, Normalizer] = {
             1,
             "as basic; um, uh, er, repetitions and cut-off words stay, drawn-out fillers are spelled one way",
             _keep_fillers,
+            by_line=True,
         ),
         Normalizer(
             UNSPACED,
             1,
             "as basic; in Chinese, Japanese, Thai, Lao, Khmer, Burmese every character counts as a word",
             _unspaced,
+            by_line=True,
         ),
         *(
             Normalizer(

@@ -10,7 +10,8 @@ several. With a group against another they are Welch's for equal variances.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import combinations, product
 from typing import Any
 
@@ -61,6 +62,14 @@ class CellDesign:
     single: NDArray[np.bool_]
     df: FloatArray
     """Degrees of freedom of each coefficient; nan where a single speaker decides."""
+    joint: dict[tuple[int, ...], float] = field(default_factory=dict, compare=False)
+    """Those of several at once, kept for the next recognizer: rates have no part in them."""
+
+    @cached_property
+    def shared(self) -> FloatArray:
+        """The square of how much a speaker of each cell moves the fit of a speaker of each other one."""
+        rows = self.basis / np.sqrt(self.n)[:, None]
+        return np.asarray(rows @ rows.T) ** 2
 
 
 def prepare_cells(design: FloatArray, n: FloatArray) -> CellDesign:
@@ -73,9 +82,8 @@ def prepare_cells(design: FloatArray, n: FloatArray) -> CellDesign:
     pull = back @ (basis / np.sqrt(n)[:, None]).T
     scale = np.abs(pull).max(axis=1, initial=1e-300)
     single = (np.abs(pull[:, free < _FULL_LEVERAGE]) > 1e-9 * scale[:, None]).any(axis=1)
-    pieces = (design, n, basis, back, free, pull, single)
-    whole = CellDesign(*pieces, df=np.full(len(pull), np.nan))
-    return CellDesign(*pieces, df=_each_df(whole))
+    whole = CellDesign(design, n, basis, back, free, pull, single, df=np.full(len(pull), np.nan))
+    return replace(whole, df=_each_df(whole))
 
 
 def _each_df(cells: CellDesign) -> FloatArray:
@@ -93,10 +101,9 @@ def _each_df(cells: CellDesign) -> FloatArray:
         # w_i w_j is at most (w_i^2 + w_j^2) / 2, and a row of (I - H)^2 sums to 1 - h_i.
         spread = (weight**2 * free) @ cells.n
     else:
-        shared = _hat(cells) ** 2
         # The table has h^2 for a speaker with himself, where (1 - h)^2 belongs: 1 - 2 h more.
         own = (weight**2 * (2.0 * free - 1.0)) @ cells.n
-        spread = own + ((weight * cells.n) @ shared * weight) @ cells.n
+        spread = own + ((weight * cells.n) @ cells.shared * weight) @ cells.n
     with np.errstate(divide="ignore", invalid="ignore"):
         df = (square @ cells.n) ** 2 / spread
     return np.where(cells.single, np.nan, df)
@@ -110,6 +117,8 @@ def joint_df(cells: CellDesign, columns: Sequence[int]) -> float:
     `k (k + 1) / (2 sum_ij P_ij^2 (I - H)_ij^2 / ((1 - h_i) (1 - h_j)))`. One column gives Bell and McCaffrey's.
     """
     places = list(columns)
+    if (known := cells.joint.get(tuple(places))) is not None:
+        return known
     decided = cells.free < _FULL_LEVERAGE
     free = np.where(decided, 1.0, cells.free)
     pull = np.where(decided, 0.0, cells.pull[places])
@@ -120,16 +129,13 @@ def joint_df(cells: CellDesign, columns: Sequence[int]) -> float:
         spread = float((own**2 / free) @ cells.n)  # the same bound; P_ij^2 is at most P_ii P_jj
     else:
         scaled = cells.n / free
-        pairs = (whitened.T @ whitened) ** 2 * _hat(cells) ** 2
+        pairs = whitened.T @ whitened
+        pairs *= pairs
+        pairs *= cells.shared
         spread = float((own**2 * (2.0 * free - 1.0) / free**2) @ cells.n + scaled @ pairs @ scaled)
     size = len(places)
-    return size * (size + 1) / (2.0 * spread) if spread > 0.0 else float("nan")
-
-
-def _hat(cells: CellDesign) -> FloatArray:
-    """Return how much a speaker of each cell moves the fit of a speaker of each other one."""
-    rows = cells.basis / np.sqrt(cells.n)[:, None]
-    return np.asarray(rows @ rows.T)
+    cells.joint[tuple(places)] = size * (size + 1) / (2.0 * spread) if spread > 0.0 else float("nan")
+    return cells.joint[tuple(places)]
 
 
 @dataclass(frozen=True)

@@ -446,15 +446,14 @@ class Means:
         return found
 
     def sums(self) -> FloatArray:
-        """Return sums over each group's places: group, column, shuffles (the first leaves all in place), cells."""
+        """Return sums over each group's places: group, column, cells, shuffles (the first leaves all in place)."""
         (first, second), cells = self._columns, self.rates.shape[1]
-        wide = np.hstack([*first, *second])
-        sums = np.empty((2, len(first), self.shuffles.permutations + 1, cells))
+        wide = np.hstack([*first, *second]).T
+        sums = np.empty((2, len(first), cells, self.shuffles.permutations + 1))
         for rows, block in self.shuffles.blocks():
-            kept = self._first_after(block) @ wide
-            kept = kept.reshape(len(kept), 2, len(first), cells)
-            sums[0, :, rows] = kept[:, 0].swapaxes(0, 1)
-            sums[1, :, rows] = (second.sum(axis=1) - kept[:, 1]).swapaxes(0, 1)
+            kept = (wide @ self._first_after(block).T).reshape(2, len(first), cells, -1)
+            sums[0, ..., rows] = kept[0]
+            sums[1, ..., rows] = second.sum(axis=1)[..., None] - kept[1]
         return sums
 
     def _first_after(self, block: NDArray[np.int32]) -> FloatArray:
@@ -464,15 +463,14 @@ class Means:
         is as likely, and the one that leaves everybody in place is what was observed. It costs what the members do.
         """
         order = np.lexsort((~self.first, self.strata))
-        place = np.arange(self.shuffles.speakers, dtype=np.int32) + len(order)
+        place = np.arange(self.shuffles.speakers) + len(order)
         place[self.members[order]] = np.arange(len(order))
-        came = place[block[:, self.members]]
-        found = np.empty(came.shape)
-        for stratum in range(int(self.strata.max()) + 1):
-            own = np.flatnonzero(self.strata == stratum)
-            last = int(self.first[own].sum()) - 1
-            found[:, own] = came[:, own] <= np.partition(came[:, own], last, axis=1)[:, last, None]
-        return found
+        came = place.take(block.take(self.members, axis=1, mode="clip"), mode="clip")
+        # All strata in one sort, each behind the one before: where it begins, and how many of it are in the first.
+        came += self.strata * (place.max() + 1)
+        begins = np.searchsorted(self.strata[order], np.arange(int(self.strata.max()) + 1))
+        last = np.sort(came, axis=1)[:, begins + np.bincount(self.strata, self.first).astype(np.int64) - 1]
+        return (came <= last[:, self.strata]).astype(np.float64)
 
     @cached_property
     def counts(self) -> FloatArray:
@@ -508,7 +506,7 @@ class Several:
     """Comparisons tested at once: one `Comparison` (`stats.group_ratios`) with the cells of all of them."""
 
     def __init__(self, parts: Sequence[Means]) -> None:
-        self._sums = np.concatenate([part.sums() for part in parts], axis=-1)
+        self._sums = np.concatenate([part.sums() for part in parts], axis=2)
         self._counts, self._freedoms, self._means, self._filled, self._spread = (
             np.hstack(values)
             for values in zip(
@@ -541,12 +539,15 @@ class Several:
 
     def statistics(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
         """Return studentized log ratios, shuffles x cells; infinite where one side has no errors."""
-        some = slice(None) if cells is None or len(cells) == self._means.shape[1] else cells
-        total, spread = _totals(self._sums[..., some], 1.0 / ratio, self._counts[:, None, some])
+        # A cell's shuffles lie side by side: to take some cells is to copy whole stretches.
+        some, counts = self._sums, self._counts
+        if cells is not None and len(cells) < self._means.shape[1]:
+            some, counts = some.take(cells, axis=2), counts[:, cells]
+        total, spread = _totals(some, (1.0 / ratio)[:, None], counts[..., None])
         with np.errstate(divide="ignore", invalid="ignore"):
             log = np.log(np.maximum(total[0], 0.0) / np.maximum(total[1], 0.0))
             found = log / np.sqrt(np.maximum(spread.sum(axis=0), _TINY**2))
-            return np.asarray(np.where(np.isinf(log), log, found))
+            return np.asarray(np.where(np.isinf(log), log, found)).T
 
     def tests(self, level: float, limits: bool = True) -> dict[str, Any]:
         """Return the columns of tests for every cell, and their margins (`stats.permutations.margins`)."""

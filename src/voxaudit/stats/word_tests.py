@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,12 @@ def between_groups(
     return Between(gap, error, df, p, scaled, observed)
 
 
+@lru_cache(maxsize=1)
+def _shuffles(speakers: int, permutations: int) -> Shuffles:
+    """Return the shuffles that all recognizers and perturbations of an audit share, drawn once."""
+    return Shuffles(speakers, permutations)
+
+
 def together(parts: Sequence[Between]) -> FloatArray:
     """Return all comparisons as one family: gap, its limits, p alone and p in the family, a row each.
 
@@ -366,7 +373,7 @@ class Tally:
         lost, said = np.zeros((2, len(part.clean.group_of), len(chosen)))
         at = part.pair_speaker[own], column[part.pair_word[own]]
         lost[at], said[at] = self._pairs_lost[own], part.said[own] * len(self._settings)
-        shuffles = Shuffles(len(part.clean.group_of), permutations)
+        shuffles = _shuffles(len(part.clean.group_of), permutations)
         cell = np.arange(groups)[:, np.newaxis] * self._size + chosen
         row = np.minimum(np.searchsorted(self._cells, cell), len(self._cells) - 1)
         row = np.where(self._cells[row] == cell, row, -1)
@@ -399,17 +406,15 @@ class Tally:
             pl.lit(value).alias(key) for key, value in self.labels.items()
         )
 
-    def counts(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Return (originals, counts) as `word_drops` takes them."""
+    def counts(self) -> pl.DataFrame:
+        """Return words, how often each was said and, by setting, heard, as `drops_of` takes them."""
         group, word = np.divmod(self._cells, self._size)
         names = {"group": self.groups.gather(group), "word": self.part.clean.vocabulary.gather(word)}
-        base = self._labeled(names)
-        heard = [
-            base.with_columns(pl.lit(setting).alias("setting"), pl.Series("count", counts))
-            for setting, counts in zip(self._settings, self._counts, strict=True)
-        ]
-        original = pl.Series("original", self._by_cell(self.part.said).astype(np.int64))
-        return base.with_columns(original), pl.concat(heard)
+        return self._labeled(names).with_columns(
+            pl.Series("original", self._by_cell(self.part.said).astype(np.int64)),
+            pl.Series("settings", [self._settings]).new_from_index(0, len(word)),
+            pl.Series("counts", np.column_stack(self._counts)).arr.to_list(),
+        )
 
     def losses(self) -> pl.DataFrame:
         """Return, for each (group, word), how many said it, how often it was lost at the worst setting, the test."""

@@ -34,7 +34,6 @@ from voxaudit.audits.localize.trials import (
     arrange,
     is_counted,
     read_counts,
-    reference_words_of,
     speakers_of,
 )
 from voxaudit.audits.scores import Filters, Source, Transcripts
@@ -46,6 +45,7 @@ from voxaudit.score.lost_words import (
     Sounds,
     average_drops,
     clean_words,
+    drops_of,
     hear,
     mean_over,
     sample,
@@ -197,7 +197,7 @@ def _allowed(
 ) -> set[str] | None:
     allowed = None if vocabulary is None else {part for word in vocabulary for part in rule(word).split()}
     if reference_words:
-        spoken = reference_words_of(trials.table, rule)
+        spoken = trials.reference_words(rule)
         if not spoken:
             text = "no reference text there: words cannot be limited to those of the references"
             raise refuse("no_references", text, about=where, see=("reference_words",))
@@ -297,10 +297,9 @@ class _Work:
             self.notes.append(f"{name}: every clean transcript is empty: nothing can be lost")
             return
         sounds = self._sounds(name, clean)
-        for perturbation, settings in heard.settings.items():
-            disturbed = [self.trials.texts(heard, perturbation, setting, self.rule) for setting in settings]
+        for perturbation, disturbed in self.trials.disturbed(heard, self.rule):
             used = clean.texts.is_not_null().to_numpy().copy()
-            for answers in disturbed:
+            for answers in disturbed.values():
                 used &= answers.is_not_null().to_numpy()
             labels = {"recognizer": name, "perturbation": perturbation}
             if not used.all():
@@ -316,13 +315,13 @@ class _Work:
                 self.most_examples,
                 labels,
             )
-            for setting, answers in zip(settings, disturbed, strict=True):
+            for setting, answers in disturbed.items():
                 tally.add(setting, hear(part, answers))
             if tally.is_empty:
                 self.notes.append(f"{name}, {perturbation}: no clean word is left to count")
                 continue
             self.between.append((sum(table.height for table in self.words), tally.between()))
-            self.words.append(word_drops(*tally.counts(), self.omega).hstack(tally.losses()))
+            self.words.append(drops_of(tally.counts(), self.omega).hstack(tally.losses()))
             lost = tally.examples(utterances["utterance"])
             self.examples.append(lost.join(heard.ids, on=["perturbation", "setting"], maintain_order="left"))
             if sounds is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from voxaudit.answer import refuse
-from voxaudit.audits.scores import KEYS, Transcripts, require_comparable
+from voxaudit.audits.scores import KEYS, ROWS_AT_A_TIME, Transcripts, require_comparable
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.scenario_id import (
     ORIGINALS,
@@ -21,7 +21,7 @@ from voxaudit.perturb.scenario_id import (
 )
 from voxaudit.score.lost_words import CELL, IntArray
 from voxaudit.score.normalize import Normalizer, normalize_column
-from voxaudit.tables import require_columns
+from voxaudit.tables import collect, require_columns
 
 EVERYBODY = "all"
 """The group of all utterances where no column of groups is named."""
@@ -34,11 +34,11 @@ Disturbance = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Heard:
-    """One recognizer: its utterances with clean transcripts, and the scenario and rows of every disturbance."""
+    """One recognizer: its utterances with clean transcripts, and the scenario of every disturbance."""
 
     recognizer: str
     utterances: pl.DataFrame
-    scenarios: dict[Disturbance, tuple[str, IntArray]]
+    scenarios: dict[Disturbance, str]
 
     @property
     def settings(self) -> dict[str, list[str]]:
@@ -51,16 +51,17 @@ class Heard:
     @property
     def ids(self) -> pl.DataFrame:
         """The id of the scenario of every perturbation and setting."""
-        rows = [(*cell, scenario) for cell, (scenario, _) in self.scenarios.items()]
+        rows = [(*cell, scenario) for cell, scenario in self.scenarios.items()]
         names = ("perturbation", "setting", "scenario")
         return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """A checked table of transcripts."""
+    """A checked table of transcripts, of which some perturbations at a time are in memory."""
 
-    table: pl.DataFrame
+    lazy: pl.LazyFrame
+    where: str
     recognizers: tuple[Heard, ...]
     people: pl.DataFrame
     """Every speaker with the group, once: `number`, `group`, `speaker` (empty where unknown)."""
@@ -73,14 +74,35 @@ class Trials:
         """The groups, sorted."""
         return self.people["group"].unique().sort()
 
-    def texts(self, heard: Heard, perturbation: str, setting: str, rule: Normalizer) -> pl.Series:
-        """Return a scenario's normalized texts in the order of the clean ones; null without an answer."""
-        _, rows = heard.scenarios[perturbation, setting]
-        answers = self.table[rows].select("utterance", pl.col("text").alias("heard"))
-        joined = heard.utterances.select("utterance").join(
-            answers, on="utterance", how="left", maintain_order="left"
-        )
-        return normalize_column(joined["heard"], rule)
+    def disturbed(self, heard: Heard, rule: Normalizer) -> Iterator[tuple[str, dict[str, pl.Series]]]:
+        """Yield perturbations with their normalized texts by setting, in the order of the clean ones; null: no answer.
+
+        Of a file as many are read at a time as are no more than `ROWS_AT_A_TIME`, one at least.
+        """
+        clean = heard.utterances.select("utterance")
+        at_a_time = max(1, ROWS_AT_A_TIME // max(1, clean.height))
+        waiting = list(heard.settings.items())
+        while waiting:
+            sizes = np.cumsum([len(settings) for _, settings in waiting])
+            count = max(1, int(np.searchsorted(sizes, at_a_time, side="right")))
+            some, waiting = waiting[:count], waiting[count:]
+            ids = [heard.scenarios[name, setting] for name, settings in some for setting in settings]
+            own = (pl.col("recognizer") == heard.recognizer) & pl.col("scenario").is_in(ids)
+            answers = collect(self.lazy.filter(own).select("scenario", "utterance", heard="text"), self.where)
+            parts = answers.partition_by("scenario", as_dict=True, include_key=False)
+            for name, settings in some:
+                texts = {}
+                for setting in settings:
+                    part = parts[heard.scenarios[name, setting],]
+                    joined = clean.join(part, on="utterance", how="left", maintain_order="left")
+                    texts[setting] = normalize_column(joined["heard"], rule)
+                yield name, texts
+
+    def reference_words(self, rule: Normalizer) -> set[str]:
+        """Return every word of the reference texts, normalized."""
+        distinct = collect(self.lazy.select(pl.col(REFERENCE).drop_nulls().unique()), self.where)
+        texts = normalize_column(distinct[REFERENCE], rule).to_list()
+        return {word for text in texts for word in text.split()}
 
 
 def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str]) -> Trials:
@@ -97,7 +119,7 @@ def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str])
             see=("attribute",),
         )
     missing = pl.lit(None, pl.String)
-    table = read.collect(
+    lazy = read.lazy.select(
         *KEYS,
         group=pl.lit(EVERYBODY) if column is None else pl.col(column).cast(pl.String).str.strip_chars(),
         **{
@@ -106,15 +128,29 @@ def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str])
         },
     )
     grouped = pl.col("group").is_not_null() & (pl.col("group") != "")
-    ungrouped = table.filter(~grouped)["utterance"].n_unique()
-    table = table.filter(grouped)
+    ungrouped = collect(lazy.filter(~grouped).select(pl.col("utterance").n_unique()), where).item()
+    lazy = lazy.filter(grouped)
     if attribute is not None:
-        require_comparable(table["group"].unique().sort().to_list(), attribute)
-    if table.is_empty():
+        groups = collect(lazy.select(pl.col("group").unique().sort()), where)
+        require_comparable(groups["group"].to_list(), attribute)
+    utterance = pl.col("utterance")
+    kinds = collect(
+        lazy.group_by("recognizer", "scenario", maintain_order=True).agg(
+            twice=utterance.filter(utterance.is_duplicated()).first()
+        ),
+        where,
+    )
+    if kinds.is_empty():
         raise VoxauditError(f"{where}: no transcripts")
-    places = table.with_row_index("row").group_by("recognizer", "scenario", maintain_order=True).agg("row")
-    names = places["recognizer"].unique(maintain_order=True).to_list()
-    found = [_heard(name, places.filter(recognizer=name), table, where) for name in names]
+    for recognizer, scenario, twice in kinds.filter(pl.col("twice").is_not_null()).iter_rows():
+        raise VoxauditError(
+            f"{where}: utterance '{one_line(twice, 60)}' is there twice for {one_line(recognizer, 40)} and"
+            f" {one_line(scenario, 40)}. Leave one row for each trial"
+        )
+    found = [
+        _heard(name, own["scenario"].to_list(), lazy, where)
+        for (name,), own in kinds.group_by("recognizer", maintain_order=True)
+    ]
     heard = [one for one in found if one.scenarios]
     if not heard:
         text = "only clean speech there: what gets lost is measured between clean and disturbed speech"
@@ -125,9 +161,10 @@ def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str])
     people = pl.concat([one.utterances.select("speaker", "group") for one in heard]).unique()
     known = people["speaker"].null_count() == 0
     return Trials(
-        table,
+        lazy,
+        where,
         tuple(
-            replace(one, scenarios={cell: rows for cell, rows in one.scenarios.items() if cell in kept})
+            replace(one, scenarios={cell: id_ for cell, id_ in one.scenarios.items() if cell in kept})
             for one in heard
         ),
         people.sort("group", "speaker")
@@ -139,19 +176,10 @@ def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str])
     )
 
 
-def _heard(name: str, own: pl.DataFrame, table: pl.DataFrame, where: str) -> Heard:
-    """Return what one recognizer heard; clean speech must be there once, every trial once, every disturbance once."""
-    rows = {scenario: np.array(row) for scenario, row in own.select("scenario", "row").iter_rows()}
+def _heard(name: str, scenarios: Sequence[str], lazy: pl.LazyFrame, where: str) -> Heard:
+    """Return what one recognizer heard; clean speech must be there once, and every disturbance once."""
     who = one_line(name, 60)
-    for scenario, some in rows.items():
-        utterances = table["utterance"].gather(some)
-        if utterances.n_unique() < len(some):
-            twice = utterances.filter(utterances.is_duplicated())[0]
-            raise VoxauditError(
-                f"{where}: utterance '{one_line(str(twice), 60)}' is there twice for {one_line(name, 40)} and"
-                f" {one_line(scenario, 40)}. Leave one row for each trial"
-            )
-    originals = [scenario for scenario in rows if is_original(scenario)]
+    originals = [scenario for scenario in scenarios if is_original(scenario)]
     if len(originals) > 1:
         raise VoxauditError(
             f"{where}: recognizer '{who}' has several scenarios ({', '.join(originals)}) of clean speech; leave one of"
@@ -163,9 +191,9 @@ def _heard(name: str, own: pl.DataFrame, table: pl.DataFrame, where: str) -> Hea
             " measured from it"
         )
         raise refuse("no_clean_speech", text, about="words")
-    clean = table[rows.pop(originals[0])]
+    clean = collect(lazy.filter(recognizer=name, scenario=originals[0]), where)
     meant: dict[Disturbance, list[str]] = {}
-    for scenario in rows:
+    for scenario in (one for one in scenarios if one not in originals):
         meant.setdefault(read_scenario_id(scenario).cell, []).append(scenario)
     same = next((", ".join(ids) for ids in meant.values() if len(ids) > 1), None)
     if same is not None:
@@ -173,7 +201,7 @@ def _heard(name: str, own: pl.DataFrame, table: pl.DataFrame, where: str) -> Hea
             f"{where}: several scenarios of recognizer '{who}' are the same perturbation and setting"
             f" ({one_line(same, 120)}). Leave one of them"
         )
-    return Heard(name, clean, {cell: (ids[0], rows[ids[0]]) for cell, ids in meant.items()})
+    return Heard(name, clean, {cell: ids[0] for cell, ids in meant.items()})
 
 
 def speakers_of(utterances: pl.DataFrame, trials: Trials) -> tuple[IntArray, IntArray]:
@@ -185,12 +213,6 @@ def speakers_of(utterances: pl.DataFrame, trials: Trials) -> tuple[IntArray, Int
     number = coded.join(trials.people, on=["group", "speaker"], maintain_order="left")["number"]
     group = trials.people["group"].cast(pl.Enum(trials.groups)).to_physical()
     return number.to_numpy().astype(np.int64), group.to_numpy().astype(np.int64)
-
-
-def reference_words_of(table: pl.DataFrame, rule: Normalizer) -> set[str]:
-    """Return every word of the reference texts, normalized."""
-    texts = normalize_column(table[REFERENCE].drop_nulls().unique(), rule).to_list()
-    return {word for text in texts for word in text.split()}
 
 
 def remaining(cells: Sequence[Disturbance], exclude: Iterable[str]) -> list[Disturbance]:

@@ -132,7 +132,9 @@ def _write(table: pl.DataFrame, path: Path) -> None:
 
 def _unspaced(pairs: Pairs, chosen: str) -> list[Note]:
     """Say where sentences count as words: nearly every rate would be a rate of sentences."""
-    count = sum(without_spaces(text) for text in pairs.references.drop_nulls())
+    texts = pairs.references.drop_nulls()
+    # No script without spaces is ASCII.
+    count = sum(map(without_spaces, texts.filter(texts.str.len_bytes() != texts.str.len_chars())))
     if not count or chosen.startswith(f"{UNSPACED}@"):
         return []
     text = (
