@@ -350,56 +350,39 @@ def _share_table(
 def _findings(
     read: Scores, shares: pl.DataFrame, rates: pl.DataFrame, confidence: float
 ) -> Iterator[Finding]:
+    """Return how many utterances have an error that matters, then the error rate of every class."""
     for name in read.recognizers:
-        for row in shares.filter(pl.col("recognizer") == name).iter_rows(named=True):
-            rate = percent_interval(row["share"], row["low"], row["high"])
-            yield Finding(
-                finding_id(NAME, name, "serious_error_rate"),
-                "serious_error_rate",
-                "measured",
-                f"{name} makes an error that matters in {rate} of the utterances: {row['serious']:,} of"
-                f" {row['trials']:,}.",
-                estimate=row["share"],
-                low=number_or_none(row["low"]),
-                high=number_or_none(row["high"]),
-                level=confidence,
-                recognizer=name,
-                speakers=row["speakers"],
-                utterances=row["trials"],
-                words=row["words"],
-                headline=True,
-            )
-        for row in rates.filter(pl.col("recognizer") == name).iter_rows(named=True):
-            if row["rate"] is None:
+        tables = (table.filter(pl.col("recognizer") == name) for table in (shares, rates))
+        for row in (row for table in tables for row in table.iter_rows(named=True)):
+            kind = row.get("kind", "serious")
+            rate = row["share" if kind == "serious" else "rate"]
+            if rate is None:
                 continue
-            kind = row["kind"]
-            what = {
-                "keyword": "keywords",
-                "terms": "terms",
-                "function": "function words",
-                "content": "other content words",
-            }
-            rate = percent_interval(row["rate"], row["low"], row["high"])
-            shares_ = ", ".join(
-                f"{side} {percent_interval(row[side], None, None)}"
-                for side in ("recall", "precision")
-                if row[side] is not None
-            )
+            shown = percent_interval(rate, row["low"], row["high"])
+            sides = [side for side in ("recall", "precision") if row.get(side) is not None]
+            heard = ", ".join(f"{side} {percent_interval(row[side], None, None)}" for side in sides)
             yield Finding(
                 finding_id(NAME, name, f"{kind}_error_rate"),
                 f"{kind}_error_rate",
                 "measured",
-                f"{name} gets {rate} of the {what.get(kind, kind)} wrong: {counted(row['errors'], 'error')} on"
-                f" {row['said']:,} ({shares_}).",
-                estimate=row["rate"],
+                f"{name} makes an error that matters in {shown} of the utterances: {row['serious']:,} of"
+                f" {row['trials']:,}."
+                if kind == "serious"
+                else f"{name} gets {shown} of the {_WORDS_OF.get(kind, kind)} wrong:"
+                f" {counted(row['errors'], 'error')} on {row['said']:,} ({heard}).",
+                estimate=rate,
                 low=number_or_none(row["low"]),
                 high=number_or_none(row["high"]),
                 level=confidence,
                 recognizer=name,
                 speakers=row["speakers"],
-                words=row["said"],
-                headline=kind == "keyword",
+                utterances=row.get("trials"),
+                words=row["words" if kind == "serious" else "said"],
+                headline=kind in ("serious", "keyword"),
             )
+
+
+_WORDS_OF = {"keyword": "keywords", "function": "function words", "content": "other content words"}
 
 
 def _compared(one: Compared) -> Finding:
