@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.stutter.measured import FUNCTION_WORDS
 from voxaudit.score.align import align_words
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
