@@ -284,7 +284,10 @@ def weigh(said: str, heard: str, weights: Weights) -> Weighed:
     """
     words, answer = said.split(), heard.split()
     own = weights.classes(words)
-    theirs = own if said == heard else weights.classes(answer)
+    if said == heard:
+        counts = Counter(own)
+        return Weighed(counts, counts, counts, Counter(), ())
+    theirs = weights.classes(answer)
     errors: Counter[str] = Counter()
     kept = Counter(own)
     found = stretches(said, heard)

@@ -239,9 +239,13 @@ def weighed(
             about = {"recognizer": name, "scenario": scenario, "utterance": utterance}
             cases.append({**about, "errors": sum(found.errors.values()), "said > heard": differ})
     columns = [pl.Series("serious", matters).cast(pl.Int64), pl.Series("trials", [1] * frame.height)]
-    for what in ("said", "heard", "kept", "errors"):
-        counts = [getattr(known[row], what) for row in rows]
-        columns += [pl.Series(f"{kind}_{what}", [one[kind] for one in counts]) for kind in CLASSES]
+    number = {row: place for place, row in enumerate(known)}
+    counts = {
+        f"{kind}_{what}": [getattr(one, what).get(kind, 0) for one in known.values()]
+        for what in _COUNTED
+        for kind in CLASSES
+    }
+    columns += pl.DataFrame(counts)[[number[row] for row in rows]].get_columns()
     trials = frame.with_columns(columns).with_columns(
         **{f"keyword_{what}": pl.sum_horizontal(f"{kind}_{what}" for kind in HEAVY) for what in _COUNTED}
     )
