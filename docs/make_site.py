@@ -169,7 +169,7 @@ def gallery_page(folder: Path) -> str:
         if row["family"] != family:
             family = row["family"]
             title = str(family).replace("_", " and ").capitalize()
-            lines += ["", f"## {title}", "", "| scenario | listen | setting | what it does |", "|---|---|---|---|"]
+            lines += ["", f"## {title}", "", "| scenario | | setting | what it does |", "|---|---|---|---|"]
         play = f'<audio controls preload="none" src="gallery/audio/{name}.mp3"></audio>'
         what = str(row["what"]).replace("|", "\\|")
         lines.append(f"| `{id_}` | {play} | {row['setting']} | {what} |")
