@@ -45,7 +45,7 @@ NAME = "keywords"
 MOST_CASES = 200
 """Cases that are listed."""
 RATIOS = (
-    Ratio("serious_error_ratio", "serious", "trials", "serious"),
+    Ratio("serious_error_ratio", "serious", "trials", "serious", share=True),
     Ratio("keyword_error_ratio", "keyword_errors", "keyword_said", "keyword_errors"),
 )
 SAID = {
