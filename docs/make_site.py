@@ -78,12 +78,12 @@ pymdownx.inlinehilite = {{}}
 def navigation(index: str) -> list[dict[str, object]]:
     """Return the sections of the first page, which lists every other page, with their links.
 
-    >>> navigation("Questions\\\\n- [Parity](parity.md): a\\\\n\\\\nLook-up\\\\n- [All](all.md): b")
+    >>> navigation("## Questions\\n\\n- [Parity](parity.md): a\\n\\n## Look-up\\n\\n- [All](all.md): b")
     [{'Questions': [{'Parity': 'parity.md'}]}, {'Look-up': [{'All': 'all.md'}]}]
     """
     found: list[dict[str, object]] = []
-    for part in index.split("\n\n"):
-        title, *lines = part.strip().split("\n")
+    for part in index.split("\n## "):
+        title, *lines = part.removeprefix("## ").strip().replace("\n\n", "\n").split("\n")
         links = [re.match(r"- \[(.+?)\]\(([\w/-]+\.md)\)", line) for line in lines]
         if links and all(links):
             found.append({title: [{link[1]: link[2]} for link in links if link]})
@@ -169,10 +169,10 @@ def gallery_page(folder: Path) -> str:
         if row["family"] != family:
             family = row["family"]
             title = str(family).replace("_", " and ").capitalize()
-            lines += ["", f"## {title}", "", "| scenario | setting | what it does | |", "|---|---|---|---|"]
+            lines += ["", f"## {title}", "", "| scenario | | setting | what it does |", "|---|---|---|---|"]
         play = f'<audio controls preload="none" src="gallery/audio/{name}.mp3"></audio>'
         what = str(row["what"]).replace("|", "\\|")
-        lines.append(f"| `{id_}` | {row['setting']} | {what} | {play} |")
+        lines.append(f"| `{id_}` | {play} | {row['setting']} | {what} |")
     return "\n".join(lines) + "\n"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from benchmarks.verdicts.worlds import Array
 
-from voxaudit.stats.group_ratios import RATE, Rates
+from voxaudit.stats.group_ratios import RATE, Rates, Shares
 from voxaudit.stats.permutations import LEVEL, Shuffles, equal_tailed, margins, step_down
 
 SHUFFLES = 1_999
@@ -43,12 +43,13 @@ def judge_ratios(
     *,
     coefficients: tuple[float, ...] = RATE,
     known: Array | None = None,
+    near: Array | None = None,
 ) -> tuple[Array, Array]:
     """Judge the ratios of two groups in several audits: p-values by themselves and in each audit's family.
 
     `sums` are columns of `coefficients` x speakers x audits x cells. The first group is compared with the second
     (`second` marks speakers of it), the second with the first where an audit is `turned`. Results are audits x cells;
-    nan where a cell is not `known`, which is then in no family.
+    nan where a cell is not `known`, which is then in no family. Cells that are `near` a ceiling are shares.
     """
     _, speakers, audits, cells = sums.shape
     alone, together = np.full((audits, cells), np.nan), np.full((audits, cells), np.nan)
@@ -61,14 +62,18 @@ def judge_ratios(
             flat = sums[:, :, some].reshape(len(coefficients), speakers, -1)
             ours, theirs = (flat * mark, flat * ~mark) if side else (flat * ~mark, flat * mark)
             asked = np.ones(len(some) * cells, dtype=bool) if known is None else known[some].ravel()
-            found = _judged(Rates(ours, theirs, shuffles, coefficients), cells, asked)
+            rates = Rates(ours, theirs, shuffles, coefficients)
+            guard = rates.guard(np.ones(len(asked)))
+            if near is not None:
+                shares = Shares(ours, theirs).guard(np.ones(len(asked)))
+                guard = np.where(near[some].ravel(), shares, guard)
+            found = _judged(rates, guard, cells, asked)
             alone[some], together[some] = (one.reshape(-1, cells) for one in found)
     return alone, together
 
 
-def _judged(rates: Rates, cells: int, asked: Array) -> tuple[Array, Array]:
-    one = np.ones(len(asked))
-    statistics, guard = rates.statistics(one), rates.guard(one)
+def _judged(rates: Rates, guard: Array, cells: int, asked: Array) -> tuple[Array, Array]:
+    statistics = rates.statistics(np.ones(len(asked)))
     scaled, observed = margins(statistics, guard, LEVEL)
     observed[~asked] = np.nan
     shuffled = equal_tailed(statistics)

@@ -48,6 +48,10 @@ MEANING: dict[str, str] = {
         "A recognizer makes more errors that matter, or more errors on keywords, for one group than for another; both"
         " questions are one family."
     ),
+    "keywords.most": (
+        "The same of the share of utterances alone, where seven in eight have an error that matters and groups have the"
+        " same share. What is planted multiplies the share of the others."
+    ),
     "hallucination.group": (
         "A recognizer invents more words per minute for one group. Invented words come in stretches, in few utterances:"
         " it sees only large differences."

@@ -61,6 +61,10 @@ def test_what_is_no_probability_is_left_out_and_none_is_refused():
     with pytest.raises(RefusedError, match="there are no confidences"):
         voxaudit.confidence(pl.DataFrame(rows))
     with pytest.raises(RefusedError, match="no answer has a confidence"):
+        voxaudit.confidence(
+            pl.DataFrame(rows | {"confidence": [None]}, schema_overrides={"confidence": pl.Float64})
+        )
+    with pytest.raises(RefusedError, match=r"must lie between 0 and 1, not -3\.5 \(utterance 'a'\)"):
         voxaudit.confidence(pl.DataFrame(rows | {"confidence": [-3.5]}))
 
 

@@ -49,6 +49,8 @@ def matters(said: str, heard: str, weights: Weights = ENGLISH, others: Any = ())
         ("I do not want the card", "I do want the card", True),
         ("I want the card", "I do not want the card", True),
         ("Check the card", "Check a card", False),
+        ("Check my card", "Check your card", True),  # somebody else's
+        ("Yes, check the card now", "Is check the card now", True),
         ("Check the card", "Check the car", True),
         ("Yes.", "Yeah.", False),
         ("No.", "Yeah.", True),

@@ -375,6 +375,8 @@ def test_names(tmp_path, monkeypatch):
     monkeypatch.setenv("VOXAUDIT_MODELS", str(tmp_path))
     with pytest.raises(RecognizerError, match="Names: hf:ORG/NAME"):
         model_source("toy", "x")
+    with pytest.raises(RecognizerError, match="'small-en-us' is not on this machine"):
+        model_source("vosk_streaming", "small-en-us")
     monkeypatch.delenv("VOXAUDIT_MODELS")
     monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "cache"))
     assert models_folder() == tmp_path / "cache" / "models"

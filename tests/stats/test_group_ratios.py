@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from voxaudit.stats.group_ratios import CHANGE, Adjusted, Rates, guard_p, interval, judge
+from voxaudit.stats.group_ratios import CHANGE, Adjusted, Rates, Shares, guard_p, interval, judge
 from voxaudit.stats.permutations import Shuffles, among, critical, equal_tailed, margins, step_down
 
 
@@ -91,6 +91,30 @@ def test_the_guard_is_welch_where_nothing_is_seen() -> None:
     a, b = 0.04 / skew, 0.09 * skew
     df = (a + b) ** 2 / (a**2 / 7 + b**2 / 20)
     assert low == pytest.approx(2 * stats.t.sf(0.4 / np.sqrt(a + b), df))
+
+
+def test_shares_near_their_ceiling_are_compared_as_they_are() -> None:
+    generator = np.random.default_rng(7)
+    asked, group = np.full((40, 1), 20.0), np.arange(40) >= 28
+    cases = generator.binomial(20, np.where(group, 0.75, 0.93))[:, None].astype(float)
+    sums = np.stack([cases, asked])
+    mark = group[None, :, None]
+    one = Shares(sums * mark, sums * ~mark, Shuffles(40))
+    # Everybody was asked as often: Welch's test of speakers' shares, the spread of those nearer to 100 % enlarged.
+    shares = [cases[own, 0] / 20.0 for own in (group, ~group)]
+    a, b = (own.var(ddof=1) / len(own) for own in shares)
+    skew = (1.0 - shares[1].mean()) / (1.0 - shares[0].mean())
+    assert 0.25 < skew < 1.0
+    a, b = a * skew, b / skew
+    df = (a + b) ** 2 / (a**2 / 11 + b**2 / 27)
+    by_hand = 2 * stats.t.sf(abs(shares[0].mean() - shares[1].mean()) / np.sqrt(a + b), df)
+    assert one.guard(np.ones(1))[0] == pytest.approx(by_hand)
+    [[found]] = judge([one])
+    assert (found.low or 0) < found.ratio < (found.high or 0) < 1.0
+    sums[0] = sums[1]
+    [[full]] = judge([Shares(sums * mark, sums * ~mark, Shuffles(40))])
+    assert full.ratio == 1.0
+    assert (full.p or 1.0) == 1.0
 
 
 def test_a_group_without_errors_has_a_limit() -> None:

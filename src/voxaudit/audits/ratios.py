@@ -17,7 +17,7 @@ from voxaudit.answer import Finding, Refusal, finding_id, number_or_none
 from voxaudit.audits.scores import Scores
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
-from voxaudit.stats.group_ratios import Judged, Rates, judge
+from voxaudit.stats.group_ratios import Judged, Rates, Shares, judge
 from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.wording import named, p_value
 
@@ -34,6 +34,7 @@ class Ratio:
     even the best served speaker has is taken off before groups are compared: times have a part that nobody escapes,
     which hides how much speakers differ, and the test claims too much with it (9.5 % of simulated audits without a
     difference where six speakers differ widely; 3.8 % without it). The ratio and its limits are those of the whole.
+    With `share`, top is a part of below, and cannot be more.
     """
 
     measure: str
@@ -41,6 +42,7 @@ class Ratio:
     below: str
     cases: str | None = None
     above_least: bool = False
+    share: bool = False
 
 
 Compared = tuple[Ratio, dict[str, Any], Judged]
@@ -91,12 +93,18 @@ def compare_groups(
                     }
                     about |= {"speakers": sizes[other], "speakers_against": sizes[groups[0]]}
                     share = take_least(sides) if ratio.above_least else 0.0
-                    questions.append((ratio, about, share, Rates(sides[0], sides[1], shuffles)))
+                    rates = Shares if ratio.share and mostly(sides[0] + sides[1]) else Rates
+                    questions.append((ratio, about, share, rates(sides[0], sides[1], shuffles)))
     judged = judge([rates for *_, rates in questions])
     return [
         (ratio, about, _of_the_whole(one, share))
         for (ratio, about, share, _), (one,) in zip(questions, judged, strict=True)
     ], refusals
+
+
+def mostly(sums: FloatArray) -> Any:
+    """Say whether more than half of what was asked are cases: sums x speakers x ..."""
+    return 2.0 * sums[0].sum(axis=0) > sums[1].sum(axis=0)
 
 
 def take_least(sides: Sequence[FloatArray]) -> float:

@@ -119,9 +119,6 @@ def _silence() -> None:
 
 def _unforeseen(error: BaseException) -> int:
     """Say that something broke which nobody foresaw, and how to report it; the traceback on request."""
-    if isinstance(error, FileNotFoundError) and not _folder_exists():
-        _complain("the working folder no longer exists; change into another and run the command again")
-        return BAD_INPUT
     if os.environ.get("VOXAUDIT_TRACEBACK"):
         import traceback
 
@@ -146,14 +143,6 @@ def _place_of(error: BaseException) -> str:
     return found
 
 
-def _folder_exists() -> bool:
-    try:
-        os.getcwd()  # noqa: PTH109 (Path.cwd is the same call)
-    except OSError:
-        return False
-    return True
-
-
 def _terminated(number: int, _: object) -> None:
     # A polite kill ends the workers and closes the store, as Ctrl-C does.
     raise SystemExit(128 + number)
@@ -162,11 +151,17 @@ def _terminated(number: int, _: object) -> None:
 def _dispatch(arguments: list[str]) -> int:
     # Only the command that was asked for is imported: `voxaudit --help` stays instant.
     chosen = next((argument for argument in arguments if not argument.startswith("-")), None)
-    known = [*COMMANDS, *AUDITS.names()]
-    if chosen is not None and chosen not in known:
-        raise VoxauditError(
-            f"no command '{one_line(chosen, 60)}'.{suggest(chosen, known)} `voxaudit --help` lists all of them"
-        )
+    if chosen is not None:
+        known = [*COMMANDS, *AUDITS.names()]
+        if chosen not in known:
+            raise VoxauditError(
+                f"no command '{one_line(chosen, 60)}'.{suggest(chosen, known)} `voxaudit --help` lists all of them"
+            )
+        try:  # Python 3.13.0 cannot even load libraries there
+            os.getcwd()  # noqa: PTH109 (Path.cwd is the same call)
+        except OSError as error:
+            text = "the working folder no longer exists; change into another and run the command again"
+            raise VoxauditError(text) from error
     parser = _parser(chosen)
     parsed = parser.parse_args(arguments)
     if parsed.command is None:

@@ -70,10 +70,12 @@ _ADDRESS = re.compile(
     r"|\b[a-z]{2,64}[._][a-z]{2,64}\b",
     re.IGNORECASE,
 )
+_MARKED = re.compile(r"[._@]\w|www\.")  # nothing else can be an address, or hold dots
 _CODE = re.compile(r"\b([A-Za-z]{1,3})-?(?=\d{2})|\b([A-Z]{2,3})[ -](?=\d)")  # CN734, CN 734
 _ACRONYM = re.compile(r"\b[A-Z]{2,5}\b(?!')")
 _PLURAL = re.compile(r"\b([A-Z]{2,5})s\b")
 _CONSONANTS = re.compile(r"\b[bcdfghjklmnpqrstvwxz]{2,4}\b")
+_DIGIT = re.compile(r"\d")
 _CLOCK = re.compile(r"\b(\d{1,2}):([0-5]\d)\b")
 _MONEY = re.compile(r"([$€£])\s?(\d+(?:\.\d+)?)(?:\s(thousand|million|billion|trillion|mil|millones))?")
 _DECIMAL = re.compile(r"(?<=\d)[.](?=\d)")
@@ -92,11 +94,15 @@ def spoken_form(text: str, speech: Speech) -> str:
     '1 2 0 5 dollars 5 0 cents at 3 3 0 p m on the 2 1th'
     """
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    text = _DOTTED.sub(lambda found: found[0].replace(".", " "), text)
+    marked = _MARKED.search(text)
+    if marked:
+        text = _DOTTED.sub(lambda found: found[0].replace(".", " "), text)
     text = _OKAY.sub("okay", _EMAIL.sub("email", text))
-    text = _ADDRESS.sub(lambda found: _address(found[0], speech), text)
+    if marked:
+        text = _ADDRESS.sub(lambda found: _address(found[0], speech), text)
     text = _spelled(text, speech).lower().replace("i\u0307", "i")
-    text = _amounts(text, speech)
+    if _DIGIT.search(text):
+        text = _amounts(text, speech)
     for pattern, kept in speech.rules:
         text = pattern.sub(kept, text)
     text = _CONSONANTS.sub(lambda found: found[0] if found[0] in speech.words else " ".join(found[0]), text)

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.stutter.measured import FUNCTION_WORDS
 from voxaudit.score.align import align_words
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
@@ -57,8 +57,11 @@ class Lexicon:
     """True where a capital inside a sentence marks a name."""
     characters: bool = False
     """True where every character is a word: recognizers then share their choice among those that sound alike."""
+    persons: Mapping[str, str] = field(default_factory=dict)
+    """Whom pronouns mean: another one in their place is somebody else."""
 
 
+_PERSONS = "i me my mine|we us our ours|you your yours|he him his|she her hers|they them"
 LEXICONS: Mapping[str, Lexicon] = {
     "en": Lexicon(
         FUNCTION_WORDS,
@@ -68,6 +71,7 @@ LEXICONS: Mapping[str, Lexicon] = {
         ),
         _words("a i o"),
         plain=True,
+        persons={word: own for own in _PERSONS.split("|") for word in own.split()},
     ),
     "es": Lexicon(
         _words(
@@ -284,7 +288,10 @@ def weigh(said: str, heard: str, weights: Weights) -> Weighed:
     """
     words, answer = said.split(), heard.split()
     own = weights.classes(words)
-    theirs = own if said == heard else weights.classes(answer)
+    if said == heard:
+        counts = Counter(own)
+        return Weighed(counts, counts, counts, Counter(), ())
+    theirs = weights.classes(answer)
     errors: Counter[str] = Counter()
     kept = Counter(own)
     found = stretches(said, heard)
@@ -314,8 +321,9 @@ def serious(
     """Say whether a transcript has an error that matters, `others` being how those of other recognizers differ.
 
     It matters that a word with meaning was lost, added or became another, and that a third of what was said is gone.
-    Not: other writing (spaces, accents where they tell few words apart), words said again, closed words, one greeting
-    for another, and added words that most of the others heard, too: those are missing in the reference (`agreed`).
+    Not: other writing (spaces, accents where they tell few words apart), words said again, closed words (but for who
+    is meant, and an answer that is none any more), one greeting for another, and added words that most of the others
+    heard, too: those are missing in the reference (`agreed`).
 
     >>> weights = Weights(LEXICONS["en"])
     >>> [
@@ -355,6 +363,10 @@ def _matters(one: Stretch, words: Sequence[str], answer: Sequence[str], weights:
     if set(one.lost) <= lexicon.answers and set(one.new) <= lexicon.answers:
         # "Yeah" for "yes" says the same; "no" does not.
         return bool(set(one.lost) & lexicon.negations) != bool(set(one.new) & lexicon.negations)
+    was, became = ([lexicon.persons.get(word, "") for word in side] for side in (one.lost, one.new))
+    another = set(was) - {""} != set(became) - {""}  # "your" for "the"
+    if one.new and (another or (lexicon.answers.issuperset(one.lost) and not lexicon.answers & set(one.new))):
+        return True  # or "is" for "yes"
     weighty = any(kind != "function" for kind in (*lost, *new))
     return weighty and bool(one.new or _EXACT & set(lost) or not _again(one, words))
 

@@ -15,7 +15,7 @@ ratio of rates, errors and words of two scenarios (`CHANGE`) for how much more o
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -40,6 +40,7 @@ RATE = (1.0, -1.0)
 CHANGE = (1.0, -1.0, -1.0, 1.0)
 """Errors over words in one scenario, over errors over words in another."""
 _CAP = np.log(2.0)  # the ratio seen enlarges a variance no more than this
+_SHARE_CAP = 4.0  # nor one of shares more than this
 _NONE = 0.5  # errors counted where there were none, in the guard
 _NONE_VARIANCE = 2.0  # and their variance on the log scale
 _NO_SPREAD = 1e-20
@@ -103,7 +104,7 @@ class Rates:
 
     def cells(self, chosen: slice) -> Rates:
         """Return the comparison in some of the cells."""
-        return Rates(self.ours[:, :, chosen], self.theirs[:, :, chosen], self.shuffles, self.coefficients)
+        return replace(self, ours=self.ours[:, :, chosen], theirs=self.theirs[:, :, chosen])
 
     def ratio(self) -> FloatArray:
         """Return the ratios: infinite where only the second group has no errors, nan where nobody has any."""
@@ -323,6 +324,33 @@ def _stays(
             fresh = slice(1 if rows.start == 0 else 0, None)
             stays[fresh, len(members) :] = swaps.integers(0, 2, (len(block), len(both)))[fresh]
         yield rows, stays
+
+
+class Shares(Rates):
+    """Two groups' shares (cases among all that was asked) where most are cases.
+
+    What has a ceiling is skewed towards it: the guard is a Welch test of the difference of shares in which the group
+    with fewer exceptions is the one whose spread was underrated, by as much as theirs differ (at most 4 times).
+    """
+
+    def guard(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
+        """Return the p-values of that test, the first group's cases divided by the ratio."""
+        from scipy.special import stdtr
+
+        found = []
+        for side, by in ((self.ours, ratio), (self.theirs, 1.0)):
+            top, below = side if cells is None else side[:, :, cells]
+            total, spoke = below.sum(axis=0), (below > 0.0).sum(axis=0)
+            share = top.sum(axis=0) / by / total
+            squares = ((top / by - share * below) ** 2).sum(axis=0) / total**2
+            freedom = kish_freedom(total, (below**2).sum(axis=0))
+            found.append((share, squares * spoke / np.maximum(spoke - 1, 1), freedom))
+        (one, first, first_df), (other, second, second_df) = found
+        skew = np.clip((1.0 - other) / np.maximum(1.0 - one, 1e-9), 1.0 / _SHARE_CAP, _SHARE_CAP)
+        a, b = first * skew, second / skew
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df = np.where(a + b > 0.0, satterthwaite(a, first_df, b, second_df), 1.0)
+        return np.asarray(2.0 * stdtr(df, -np.abs(one - other) / np.sqrt(np.maximum(a + b, _NO_SPREAD))))
 
 
 @dataclass(frozen=True)

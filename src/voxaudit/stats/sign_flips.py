@@ -307,19 +307,25 @@ class _Flipped:
     def statistics(self, value: float | FloatArray) -> FloatArray:
         """Return a matrix draws x slices; the first row is what was observed."""
         whole, part, whole_crossed, part_crossed = self._sums
-        top = whole - value * part if np.any(value) else whole.copy()
+        top = whole - value * part
         # Changes that cancel leave rounding, which a spread of nearly 0 would make look large.
         top[np.abs(top) < 1e-9] = 0.0
         own = self._squares[0] - 2.0 * value * self._squares[1] + value**2 * self._squares[2]
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(self._total > 0, top / self._total, 0.0)
-            # The square of s c - ratio w written out: s^2 is 1.
-            crossed = whole_crossed - value * part_crossed
-            spread = _exact_zero(own - 2.0 * ratio * crossed + ratio**2 * self._words_square, own)
-            se = np.sqrt(self._scale * spread) / self._total
+            ratio = top / np.where(self._total > 0, self._total, np.inf)
+            # The square of s c - ratio w written out (s^2 is 1); in place, for this is most of what limits cost.
+            spread = part_crossed * (2.0 * value)
+            spread -= 2.0 * whole_crossed
+            spread += ratio * self._words_square
+            spread *= ratio
+            spread += own
+            flat = ~(spread > 1e-12 * own)  # what is left of rounding is 0
+            spread[flat] = 1.0
+            found = ratio * (self._total / np.sqrt(self._scale)) / np.sqrt(spread)
             # Without any spread a change is beyond doubt, and no change is 0.
-            certain = np.where(ratio == 0.0, 0.0, np.copysign(np.inf, ratio))
-            return np.asarray(np.where(se > 0.0, ratio / se, certain))
+            flat |= ~(self._scale * self._total > 0.0)
+            found[flat] = np.where(ratio[flat] == 0.0, 0.0, np.copysign(np.inf, ratio[flat]))
+            return np.asarray(found)
 
     def tail(self, value: FloatArray, sign: float) -> FloatArray:
         """Return the share of flips that are as far above (`sign` 1) or below (-1) as what was observed."""

@@ -361,17 +361,22 @@ def judged_words(
     rows = rows.filter(pl.col("right") + pl.col("wrong") > 0.0)
     heard_of = set(rows["recognizer"].unique())
     silent_ones = [name for name in read.recognizers if name not in heard_of]
-    odd = rows.filter((pl.col("sure") < 0.0) | (pl.col("sure") > 1.0))["recognizer"].unique().to_list()
-    for names, code, text in (
-        (silent_ones, "no_confidence", "without confidences"),
-        (odd, "no_probabilities", "left out: its confidences do not lie between 0 and 1"),
-    ):
-        notes += [Note(code, f"{name}: {text}", {"recognizer": name}) for name in names]
-    rows = rows.filter(~pl.col("recognizer").is_in(odd))
-    if rows.is_empty():
-        raise refuse(
-            "not_measured", "no answer has a confidence", about=read.where, remedy="use engines that tell it"
+    odd = rows.filter((pl.col("sure") < 0.0) | (pl.col("sure") > 1.0)).unique(
+        "recognizer", maintain_order=True
+    )
+    notes += [
+        Note("no_confidence", f"{name}: without confidences", {"recognizer": name}) for name in silent_ones
+    ]
+    why, remedy = "no answer has a confidence", "use engines that tell it"
+    for name, utterance, sure in odd.select("recognizer", "utterance", "sure").reverse().iter_rows():
+        why, remedy = (
+            f"confidences must lie between 0 and 1, not {sure:g} (utterance '{utterance}')",
+            "rescale them",
         )
+        notes.append(Note("no_probabilities", f"{name}: left out; its {why}", {"recognizer": name}))
+    rows = rows.join(odd, on="recognizer", how="anti", maintain_order="left")
+    if rows.is_empty():
+        raise refuse("not_measured", why, about=read.where, remedy=remedy)
     return rows, notes
 
 

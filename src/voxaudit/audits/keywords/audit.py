@@ -45,7 +45,7 @@ NAME = "keywords"
 MOST_CASES = 200
 """Cases that are listed."""
 RATIOS = (
-    Ratio("serious_error_ratio", "serious", "trials", "serious"),
+    Ratio("serious_error_ratio", "serious", "trials", "serious", share=True),
     Ratio("keyword_error_ratio", "keyword_errors", "keyword_said", "keyword_errors"),
 )
 SAID = {
@@ -239,9 +239,13 @@ def weighed(
             about = {"recognizer": name, "scenario": scenario, "utterance": utterance}
             cases.append({**about, "errors": sum(found.errors.values()), "said > heard": differ})
     columns = [pl.Series("serious", matters).cast(pl.Int64), pl.Series("trials", [1] * frame.height)]
-    for what in ("said", "heard", "kept", "errors"):
-        counts = [getattr(known[row], what) for row in rows]
-        columns += [pl.Series(f"{kind}_{what}", [one[kind] for one in counts]) for kind in CLASSES]
+    number = {row: place for place, row in enumerate(known)}
+    counts = {
+        f"{kind}_{what}": [getattr(one, what).get(kind, 0) for one in known.values()]
+        for what in _COUNTED
+        for kind in CLASSES
+    }
+    columns += pl.DataFrame(counts)[[number[row] for row in rows]].get_columns()
     trials = frame.with_columns(columns).with_columns(
         **{f"keyword_{what}": pl.sum_horizontal(f"{kind}_{what}" for kind in HEAVY) for what in _COUNTED}
     )
@@ -350,56 +354,39 @@ def _share_table(
 def _findings(
     read: Scores, shares: pl.DataFrame, rates: pl.DataFrame, confidence: float
 ) -> Iterator[Finding]:
+    """Return how many utterances have an error that matters, then the error rate of every class."""
     for name in read.recognizers:
-        for row in shares.filter(pl.col("recognizer") == name).iter_rows(named=True):
-            rate = percent_interval(row["share"], row["low"], row["high"])
-            yield Finding(
-                finding_id(NAME, name, "serious_error_rate"),
-                "serious_error_rate",
-                "measured",
-                f"{name} makes an error that matters in {rate} of the utterances: {row['serious']:,} of"
-                f" {row['trials']:,}.",
-                estimate=row["share"],
-                low=number_or_none(row["low"]),
-                high=number_or_none(row["high"]),
-                level=confidence,
-                recognizer=name,
-                speakers=row["speakers"],
-                utterances=row["trials"],
-                words=row["words"],
-                headline=True,
-            )
-        for row in rates.filter(pl.col("recognizer") == name).iter_rows(named=True):
-            if row["rate"] is None:
+        tables = (table.filter(pl.col("recognizer") == name) for table in (shares, rates))
+        for row in (row for table in tables for row in table.iter_rows(named=True)):
+            kind = row.get("kind", "serious")
+            rate = row["share" if kind == "serious" else "rate"]
+            if rate is None:
                 continue
-            kind = row["kind"]
-            what = {
-                "keyword": "keywords",
-                "terms": "terms",
-                "function": "function words",
-                "content": "other content words",
-            }
-            rate = percent_interval(row["rate"], row["low"], row["high"])
-            shares_ = ", ".join(
-                f"{side} {percent_interval(row[side], None, None)}"
-                for side in ("recall", "precision")
-                if row[side] is not None
-            )
+            shown = percent_interval(rate, row["low"], row["high"])
+            sides = [side for side in ("recall", "precision") if row.get(side) is not None]
+            heard = ", ".join(f"{side} {percent_interval(row[side], None, None)}" for side in sides)
             yield Finding(
                 finding_id(NAME, name, f"{kind}_error_rate"),
                 f"{kind}_error_rate",
                 "measured",
-                f"{name} gets {rate} of the {what.get(kind, kind)} wrong: {counted(row['errors'], 'error')} on"
-                f" {row['said']:,} ({shares_}).",
-                estimate=row["rate"],
+                f"{name} makes an error that matters in {shown} of the utterances: {row['serious']:,} of"
+                f" {row['trials']:,}."
+                if kind == "serious"
+                else f"{name} gets {shown} of the {_WORDS_OF.get(kind, kind)} wrong:"
+                f" {counted(row['errors'], 'error')} on {row['said']:,} ({heard}).",
+                estimate=rate,
                 low=number_or_none(row["low"]),
                 high=number_or_none(row["high"]),
                 level=confidence,
                 recognizer=name,
                 speakers=row["speakers"],
-                words=row["said"],
-                headline=kind == "keyword",
+                utterances=row.get("trials"),
+                words=row["words" if kind == "serious" else "said"],
+                headline=kind in ("serious", "keyword"),
             )
+
+
+_WORDS_OF = {"keyword": "keywords", "function": "function words", "content": "other content words"}
 
 
 def _compared(one: Compared) -> Finding:

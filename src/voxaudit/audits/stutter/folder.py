@@ -22,9 +22,10 @@ from voxaudit.audits.stutter.scoring import (
     trial_table,
 )
 from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Settings, aims, front
+from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.stutter import Chain, Clip, StutterError
-from voxaudit.perturb.stutter.measured import FUNCTION_WORDS, MEASURES, kolmogorov
+from voxaudit.perturb.stutter.measured import MEASURES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.score import normalizer
 from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind

@@ -372,7 +372,8 @@ def model_source(
     whose files never change. Raises `MissingModelError` with the command that fetches it. With `one_file`, a pattern,
     the path is that of the one file in the folder.
     """
-    own = {known.setting: known for known in KNOWN.values() if known.engine == engine}
+    weights_of = engine.removesuffix("_streaming")  # the same files, heard as they come
+    own = {known.setting: known for known in KNOWN.values() if known.engine == weights_of}
     if model in own and (folder := fetched(own[model])) is not None:
         return _one_file(folder, one_file), sha256(_one_file(folder, one_file))
     if model and Path(model).exists():
