@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
+import os
 import sys
 from collections.abc import Callable, Mapping
-from functools import cache
+from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from voxaudit.errors import VoxauditError, one_line
@@ -14,6 +16,8 @@ from voxaudit.errors import VoxauditError, one_line
 
 def suggest(name: str, known: list[str]) -> str:
     """Return " Did you mean: x?" where a known name is close to `name`, else an empty string."""
+    import difflib
+
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
     return f" Did you mean: {' or '.join(close)}?" if close else ""
 
@@ -48,12 +52,28 @@ class Registry:
         return _declared(self.group, tuple(sys.path))
 
 
-@cache
+@lru_cache(maxsize=64)
 def _declared(group: str, path: tuple[str, ...]) -> dict[str, str]:
     """Return what installed packages add to a group; looking through all of them takes 0.1 s, so once per path."""
+    if not _is_named(group, path):
+        return {}
     from importlib.metadata import entry_points
 
     return {entry.name: entry.value for entry in entry_points(group=group)}
+
+
+def _is_named(group: str, path: tuple[str, ...]) -> bool:
+    """Say whether an installed package may add to a group: to import `importlib.metadata` is half of a start."""
+    for folder in path:
+        if Path(folder).is_file():  # an archive, into which it can look
+            return True
+        with suppress(OSError), os.scandir(folder or ".") as found:
+            for entry in found:
+                if entry.name.endswith((".dist-info", ".egg-info")):
+                    with suppress(OSError):
+                        if group.encode() in Path(entry.path, "entry_points.txt").read_bytes():
+                            return True
+    return False
 
 
 def lazy_attributes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:

@@ -25,6 +25,8 @@ from voxaudit.run.worker import Heard, Job, Ready, Unusable
 DEATHS_WHILE_LOADING = 3
 LOAD_TIMEOUT = 600.0
 """Seconds that a recognizer may take to load its model."""
+TOGETHER = 0.2
+"""Seconds for which answers are handed over together: to keep each by itself costs more than many take to make."""
 
 
 @dataclass(eq=False)
@@ -48,6 +50,7 @@ class Pool:
         self._job = job
         self._batch = max(1, job.recognizer.batch_size)
         self._backlog = Backlog(self._batch, single=is_remote(job.recognizer))
+        self._together = 0.0 if is_remote(job.recognizer) else TOGETHER  # what is paid for is kept at once
         self._options = options
         self._log = log
         self._events: queue.Queue[tuple[_Worker, Any]] = queue.Queue()
@@ -67,14 +70,19 @@ class Pool:
         Workers are started as far as there is work for them.
         """
         self._backlog.draw_from(trials)
+        outcomes: list[Outcome] = []
+        due = 0.0
         while True:
             self._feed()
-            if self._idle:
-                return
-            if outcomes := self._collect():
+            over = self._idle or self._hopeless is not None
+            if outcomes and (over or time.monotonic() >= due):
                 yield outcomes
+                outcomes, due = [], time.monotonic() + self._together
             if self._hopeless is not None:
                 raise self._hopeless
+            if self._idle:
+                return
+            outcomes += self._collect(due if outcomes else None)
 
     def load(self) -> None:
         """Start a worker and wait until its recognizer is loaded; `RecognizerError` if it cannot be."""
@@ -103,11 +111,12 @@ class Pool:
                 return
             self._start()
 
-    def _collect(self) -> list[Outcome]:
-        """Wait for something to happen, then handle all that has."""
+    def _collect(self, due: float | None = None) -> list[Outcome]:
+        """Wait for something to happen, until `due` at most, then handle all that has."""
         outcomes: list[Outcome] = []
         now = time.monotonic()
         nearest = min((worker.deadline for worker in self._workers if self._busy(worker)), default=now + 1.0)
+        nearest = nearest if due is None else min(nearest, due)
         with contextlib.suppress(queue.Empty):
             self._handle(*self._events.get(timeout=max(0.0, min(nearest - now, 3600.0))), outcomes)
             while True:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from voxaudit import audio, files
@@ -93,10 +93,16 @@ def _fetched(url: str, most: int) -> bytes:
     return files.read_bytes(url, most)
 
 
+@lru_cache(maxsize=1)
+def _decoded(path: str, start: float | None, duration: float | None, limits: Limits) -> audio.Audio:
+    """Return a recording, decoded once for all its scenarios: an MP3 costs more than most of them."""
+    return audio.read(path, start=start, duration=duration, fetch=_fetched, limits=limits)
+
+
 def _prepare(job: Job, trial: Trial) -> audio.Audio:
-    clip = audio.read(
-        trial.audio, start=trial.start, duration=trial.duration, fetch=_fetched, limits=job.limits
-    )
+    clip = _decoded(trial.audio, trial.start, trial.duration, job.limits)
+    # Whoever writes into what it is given, a recognizer of the user's for one, does not change the next trial's.
+    clip = replace(clip, samples=clip.samples.copy())
     clip = job.scenarios[trial.scenario].apply(clip, seed=job.seed, utterance=trial.utterance)
     return clip if job.recognizer.rate is None else audio.resample(clip, job.recognizer.rate)
 

@@ -20,7 +20,7 @@ from voxaudit.score.normalize import (
 )
 from voxaudit.score.table import score_columns, total
 
-Key = TypeVar("Key", str, tuple[str, str])
+Key = TypeVar("Key", bound=tuple[str, ...])
 
 LARGE_CHANGE = 0.20
 """Normalizers that disagree by more than this share of the word error rate decide more than a recognizer does."""

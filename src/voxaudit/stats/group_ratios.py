@@ -170,7 +170,7 @@ class Rates:
 
     @cached_property
     def _sums(self) -> FloatArray:
-        """What every claimed ratio needs of the shuffles: parts x shuffles x cells.
+        """What every claimed ratio needs of the shuffles: parts x cells x shuffles, to be taken cell by cell.
 
         Only the first column is divided by the ratio; of the others only what they come to together is kept. For each
         side: sums of the first column, of its square, and of its products with the others over their sums, of what the
@@ -178,12 +178,12 @@ class Rates:
         by. Then the product of the other columns' sums, and `_shared` where there are speakers on both sides.
         """
         parts = np.empty(
-            (23 if len(self._members[2]) else 17, self.shuffles.permutations + 1, self.ours.shape[2])
+            (23 if len(self._members[2]) else 17, self.ours.shape[2], self.shuffles.permutations + 1)
         )
         for rows, totals, crossed in self._totals():
             with np.errstate(divide="ignore", invalid="ignore"):
                 for part, values in enumerate(self._reduced(totals, crossed)):
-                    parts[part, rows] = values
+                    parts[part, :, rows] = values.T
         return parts
 
     def _reduced(self, totals: FloatArray, crossed: FloatArray) -> list[FloatArray]:
@@ -233,12 +233,12 @@ class Rates:
         """Return studentized log ratios, shuffles x cells; infinite where one side has no errors."""
         sums = self._sums
         # What the first group said is divided by the ratio in the first column, in its square twice.
-        tilt = 1.0 / ratio
-        found = np.empty((sums.shape[1], len(ratio)))
-        step = max(1, _IN_CACHE // max(len(ratio), 1))
+        tilts = 1.0 / ratio[:, None]
+        found = np.empty((len(ratio), sums.shape[2]))
+        step = max(1, _IN_CACHE // sums.shape[2])
         for start in range(0, len(found), step):
             rows = slice(start, start + step)
-            parts = sums[:, rows] if cells is None else sums[:, rows, cells]
+            parts, tilt = sums[:, rows] if cells is None else sums[:, cells[rows]], tilts[rows]
             variance: FloatArray | float = 0.0
             wholes, inverses = [], []
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -259,7 +259,7 @@ class Rates:
                 log = np.log(wholes[0] * inverses[1] * parts[16])
                 studentized = log / np.sqrt(np.maximum(variance, _NO_SPREAD))
                 found[rows] = np.where(np.isinf(log), log, studentized)
-        return found
+        return found.T
 
     def _pulls(self) -> list[FloatArray]:
         """Return how each speaker pulls the log of each side, speakers x cells."""
