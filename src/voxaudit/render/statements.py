@@ -59,7 +59,7 @@ METHODS = {
     " [@aster]",
     "attack": "Recognizers were attacked within a bound on the signal-to-noise ratio [@srb]",
 }
-"""By audit (and measure, where it is about one): a sentence of a methods paragraph, with the key of the work that it cites."""
+"""By audit (and measure, where it is about one): a sentence of a methods paragraph, and the key of what it cites."""
 
 
 def statements(report: Report) -> dict[str, str]:
