@@ -182,7 +182,9 @@ FORMATS = Registry(
         "shar": "voxaudit.corpus.shards:SHAR",
         "nemo_tarred": "voxaudit.corpus.shards:NEMO",
         "webdataset": "voxaudit.corpus.shards:WEBDATASET",
-        **_at("", "kaldi chat stm ctm trn seglst lhotse audiofolder hugging_face nemo manifest folder"),
+        **_at("", "kaldi chat stm ctm trn seglst"),
+        "lhotse": "voxaudit.corpus.lhotse:READER",
+        **_at("", "audiofolder hugging_face nemo manifest folder"),
     },
     group="voxaudit.corpora",
 )

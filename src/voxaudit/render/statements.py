@@ -44,49 +44,22 @@ WORKS = {
 }
 """The works that audits follow."""
 
-METHODS = (
-    ("versus", None, "Recognizers were compared on the same utterances, pair by pair.", ""),
-    (
-        "robustness",
-        None,
-        "Disturbed speech is reported as the word error rate it adds to that of clean speech, also normalized by the"
-        " difficulty of each scenario",
-        "srb",
-    ),
-    ("disparity", None, "Gaps between groups on clean speech are ratios of their word error rates.", ""),
-    (
-        "disparity",
-        "typical_speaker_ratio",
-        "Beside them stands the ratio for a typical speaker, from a mixed-effects Poisson regression",
-        "liu",
-    ),
-    (
-        "parity",
-        None,
-        "Speaker-level, conditional and intersectional comparisons of groups follow Herron et al.",
-        "herron",
-    ),
-    (
-        "differential",
-        None,
-        "Groups under disturbance were also compared without reference texts, by how far recognizers move apart",
-        "aequevox",
-    ),
-    (
-        "localize",
-        None,
-        "Words that get lost were found from the recognizers' own transcripts",
-        "aequevox",
-    ),
-    (
-        "stutter",
-        None,
-        "Stuttered speech was made from the recordings and compared with the same speech without stuttering",
-        "aster",
-    ),
-    ("attack", None, "Recognizers were attacked within a bound on the signal-to-noise ratio", "srb"),
-)
-"""(Audit, measure or None for any, sentence, work) in the order of a methods paragraph."""
+METHODS = {
+    "versus": "Recognizers were compared on the same utterances, pair by pair.",
+    "robustness": "Disturbed speech is reported as the word error rate it adds to that of clean speech, also normalized"
+    " by the difficulty of each scenario [@srb]",
+    "disparity": "Gaps between groups on clean speech are ratios of their word error rates.",
+    "disparity typical_speaker_ratio": "Beside them stands the ratio for a typical speaker, from a mixed-effects"
+    " Poisson regression [@liu]",
+    "parity": "Speaker-level, conditional and intersectional comparisons of groups follow Herron et al. [@herron]",
+    "differential": "Groups under disturbance were also compared without reference texts, by how far recognizers move"
+    " apart [@aequevox]",
+    "localize": "Words that get lost were found from the recognizers' own transcripts [@aequevox]",
+    "stutter": "Stuttered speech was made from the recordings and compared with the same speech without stuttering"
+    " [@aster]",
+    "attack": "Recognizers were attacked within a bound on the signal-to-noise ratio [@srb]",
+}
+"""By audit (and measure, where it is about one): a sentence of a methods paragraph, and the key of what it cites."""
 
 
 def statements(report: Report) -> dict[str, str]:
@@ -171,9 +144,11 @@ def methods(report: Report) -> str:
     ]
     if sizes := _sizes(report):
         sentences.append(f"Groups were compared by {listed(sizes)}.")
-    for audit, measure, said, work in METHODS:
+    for about, said in METHODS.items():
+        audit, _, measure = about.partition(" ")
         own = [one for one in report.findings if one.audit == audit and one.verdict != "refused"]
-        if any(measure is None or one.measure == measure for one in own):
+        if any(one.measure == (measure or one.measure) for one in own):
+            said, _, work = said.removesuffix("]").partition(" [@")
             cited += [work] if work and work not in cited else []
             sentences.append(f"{said} ({cited.index(work) + 1})." if work else said)
     sentences.append(

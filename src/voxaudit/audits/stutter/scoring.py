@@ -246,12 +246,7 @@ def _compared(
             other[0],
             float(first.select(rate).item()),
             float(second.select(rate).item()),
-            moved.werd,
-            moved.low,
-            moved.high,
-            moved.p,
-            moved.speakers,
-            moved.utterances,
+            *(moved.werd, moved.low, moved.high, moved.p, moved.speakers, moved.utterances),
             count,
             mann_whitney(*runs) if count >= 3 else None,
         )

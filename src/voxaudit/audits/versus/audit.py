@@ -773,29 +773,20 @@ def _beside(
         .join(frame.group_by("recognizer").agg(asked), on="recognizer", maintain_order="left")
         .with_columns(pl.col("cer", "keyword").fill_nan(None))
     )
-    columns: list[Any] = [
-        *(
-            ("rank", "", "count"),
-            ("recognizer",),
-            ("wer", "WER", "percent", "low", "high"),
-            ("cer", "CER", "percent"),
-        ),
-        *(("serious", "errors that matter", "percent"), ("keyword", "keywords", "percent")),
-        *(("empty", "", "percent"), ("failures", "", "percent")),
-        *((name, f"{name}, s", "ratio") for name in ("p50", "p95") if name in table.columns),
-        *([("cost", "$ per 1,000", "ratio")] if "cost" in table.columns else []),
-    ]
+    columns = (
+        "rank: rank, count; recognizer; wer[low,high]; cer; serious: errors that matter, percent; keyword: keywords,"
+        " percent; empty: empty, percent; failures: failures, percent"
+    )
+    columns += "; p50: p50, s, ratio; p95: p95, s, ratio" if seconds else ""
+    columns += "; cost: $ per 1,000, ratio" if "cost" in table.columns else ""
     note = "Errors that matter: of the utterances. Empty answers, failures, waiting, cost: of all that it was asked."
     if repeats is not None:
         # Speakers: the standard error that belongs to the interval.
         table = table.join(repeats, on="recognizer", how="left", maintain_order="left").with_columns(
             speakers_se=(pl.col("high") - pl.col("low")) / 3.92
         )
-        columns += [("repeats", "", "count"), ("repeat_sd", "s.d. of repeats", "percent")]
-        columns += [
-            ("speakers_se", "s.e. of speakers", "percent"),
-            ("changed", "answers that changed", "percent"),
-        ]
+        columns += "; repeats: repeats, count; repeat_sd: s.d. of repeats, percent"
+        columns += "; speakers_se: s.e. of speakers, percent; changed: answers that changed, percent"
         note += " Only the first of repeated answers is compared."
     return tabulate("services", "What else they differ in", table, columns, note=note)
 

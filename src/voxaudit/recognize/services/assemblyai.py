@@ -23,7 +23,6 @@ class AssemblyAI(JobService):
     """
 
     description: ClassVar[str] = "AssemblyAI's pre-recorded audio, `/v2/upload` and `/v2/transcript`."
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "assemblyai"
     shortest: ClassVar[float] = 0.2
     rules: ClassVar[Rules] = Rules(stops=("Invalid API key", "account balance"))

@@ -22,7 +22,6 @@ class Deepgram(Service):
     """
 
     description: ClassVar[str] = "Deepgram's pre-recorded audio, `POST /v1/listen`."
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "deepgram"
     signed: ClassVar[tuple[str, str]] = ("Authorization", "Token {}")
     rules: ClassVar[Rules] = Rules(stops=("INVALID_AUTH", "ASR_PAYMENT_REQUIRED", "INSUFFICIENT_PERMISSIONS"))

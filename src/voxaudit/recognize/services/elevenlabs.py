@@ -23,7 +23,6 @@ class ElevenLabs(Service):
     """
 
     description: ClassVar[str] = "ElevenLabs Scribe, `POST /v1/speech-to-text`."
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "elevenlabs"
     signed: ClassVar[tuple[str, str]] = ("xi-api-key", "{}")
     rules: ClassVar[Rules] = Rules(stops=("invalid_api_key", "quota_exceeded"), passes=("system_busy",))

@@ -32,7 +32,6 @@ class Google(Service):
     description: ClassVar[str] = (
         "Google Cloud Speech-to-Text: `speech:recognize` of v1, or of v2 where a recognizer is named."
     )
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "google"
     longest: ClassVar[float | None] = 60.0
     aside: ClassVar[frozenset[str]] = frozenset({"auth"})

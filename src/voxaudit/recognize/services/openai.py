@@ -27,7 +27,6 @@ class OpenAI(Service):
     description: ClassVar[str] = (
         "A service with OpenAI's /v1/audio/transcriptions: in the cloud or on your own machine."
     )
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "openai"
     takes_query: ClassVar[bool] = True
     rules: ClassVar[Rules] = Rules(stops=("insufficient_quota", "invalid_api_key"))

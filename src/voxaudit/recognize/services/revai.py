@@ -24,7 +24,6 @@ class RevAI(JobService):
     """
 
     description: ClassVar[str] = "Rev AI's asynchronous jobs, `/speechtotext/v1/jobs`."
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "revai"
     shortest: ClassVar[float] = 2.0
     jobs: ClassVar[str] = "/speechtotext/v1/jobs"

@@ -52,6 +52,8 @@ class Service:
     """A recognizer behind HTTP. A vendor's own adds its settings, `hear`, and how a request is signed."""
 
     engine: ClassVar[str] = ""
+    main: ClassVar[str] = "model"
+    """The setting that is meant by a value without a name."""
     shortest: ClassVar[float] = 0.1
     """Seconds: services refuse less; silence is added."""
     longest: ClassVar[float | None] = None

@@ -26,7 +26,6 @@ class Watson(Service):
     """
 
     description: ClassVar[str] = "IBM Watson Speech to Text, `POST /v1/recognize`."
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "watson"
 
     url: str = setting("", help="URL of your instance, from its credentials; /v1/recognize is added")

@@ -48,7 +48,7 @@ def study_app(study: Study, people: Sequence[Participant], answers: Answers) -> 
             if request.path in _ASSETS:
                 return asset("voxaudit.review.study", _ASSETS[request.path])
             if request.path == "/api/state":
-                return json_response(_state(study, numbers, order_of(request.who), answers, request.who))
+                return json_response(_state(study, order_of(request.who), answers, request.who))
             if request.path.startswith("/audio/"):
                 return _sound(study, numbers, order_of(request.who), request)
         elif request.path == "/api/answer":
@@ -58,9 +58,7 @@ def study_app(study: Study, people: Sequence[Participant], answers: Answers) -> 
     return handle
 
 
-def _state(
-    study: Study, numbers: dict[str, int], order: list[Item], answers: Answers, who: str
-) -> dict[str, Any]:
+def _state(study: Study, order: list[Item], answers: Answers, who: str) -> dict[str, Any]:
     done = answers.items_of(who)
     following = next((item for item in order if item.id not in done), None)
     return {
@@ -108,7 +106,7 @@ def _answer(
         choice = heard ^ study.swapped(numbers[request.who], item)
         answer = {"choice": choice, "confidence": _whole(document, "confidence", 0, len(CONFIDENCES) - 1)}
     answers.add(request.who, item.id, answer, plays)
-    return json_response(_state(study, numbers, order, answers, request.who))
+    return json_response(_state(study, order, answers, request.who))
 
 
 def _whole(document: dict[str, Any], name: str, least: int, most: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -303,22 +303,11 @@ def _drops(own: pl.DataFrame, cells: tuple[Cell, ...]) -> tuple[Drop, ...]:
         both = sides[0].join(sides[1], on="participant", suffix="_last")
         less = 10.0 * (both["rating"] - both["rating_last"]).to_numpy()
         low, high, t, p = _over_people(less) if len(settings) > 1 else (None, None, None, None)
-        found.append(
-            (
-                name,
-                first.setting,
-                last.setting,
-                first.degradation,
-                last.degradation,
-                last.degradation - first.degradation,
-                low,
-                high,
-                t,
-                p,
-            )
-        )
-    adjusted = holm([row[-1] for row in found])
-    return tuple(Drop(*row, p) for row, p in zip(found, adjusted, strict=True))
+        before, after = first.degradation, last.degradation
+        ends = (name, first.setting, last.setting, before, after)
+        found.append(Drop(*ends, after - before, low, high, t, p, None))
+    adjusted = holm([one.p for one in found])
+    return tuple(replace(one, p_adjusted=p) for one, p in zip(found, adjusted, strict=True))
 
 
 DRAWS = 20_000
