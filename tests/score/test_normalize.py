@@ -252,3 +252,15 @@ def test_a_corpus_and_the_normalizer_agree_on_text_without_spaces(text: str, wit
     [check] = [one for one in ROW_CHECKS if one.kind == "unspaced_text"]
     seen = pl.DataFrame({"text": [text]}).select(check.bad).item()
     assert (seen, without_spaces(text)) == (without, without)
+
+
+def test_texts_of_a_column_come_out_as_each_by_itself():
+    marks = [chr(code) for code in range(128)]
+    texts = [f"A{mark}b {mark} Uhhm{mark}{mark}" for mark in marks]
+    texts += ["", " ", "...", None, "Σίσυφος", "⑴ ﬁn", "two\nlines", "l’été"]
+    for name in NORMALIZERS:
+        if NORMALIZERS[name].by_line:
+            expected = [None if text is None else normalizer(name)(text) for text in texts]
+            for column in (texts, texts[: len(marks)], texts[-2:], [None, None]):
+                found = normalize_column(pl.Series("text", column, dtype=pl.String), name)
+                assert found.to_list() == [expected[texts.index(text)] for text in column]

@@ -32,7 +32,7 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.ratios import Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import align_words, word_counts
+from voxaudit.score.align import word_counts, wrong_places
 from voxaudit.score.normalize import Normalizer, normalize_column
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.score.run import normalizer_of, silent_scenarios
@@ -411,7 +411,7 @@ def _by_word(
 
 def _right(reference: str, tokens: Sequence[str]) -> list[bool]:
     """Say of every word heard whether it was said, by the alignment of the whole."""
-    text = " ".join(tokens)
-    if text == reference:
-        return [True] * len(tokens)
-    return [edit.kind == "equal" for edit in align_words(reference, text) for _ in edit.hypothesis]
+    right = [True] * len(tokens)
+    for place in wrong_places(reference.split(), tokens):
+        right[place] = False
+    return right
