@@ -90,10 +90,9 @@ def changed_words(reference: str, hypothesis: str) -> list[tuple[str | None, str
     [('it', None), ('please', 'now')]
     """
     words, heard = reference.split(), hypothesis.split()
-    edits = Levenshtein.editops(*_as_integers(words, heard)).as_list()
     return [
         (None if kind == "insert" else words[at], None if kind == "delete" else heard[to])
-        for kind, at, to in edits
+        for kind, at, to in _edits(words, heard)
     ]
 
 
@@ -103,8 +102,7 @@ def wrong_places(words: Sequence[str], heard: Sequence[str]) -> list[int]:
     >>> wrong_places(["turn", "it", "off"], ["turn", "off", "now"])
     [1, 2]
     """
-    edits = Levenshtein.editops(*_as_integers(words, heard)).as_list()
-    return [to for kind, _, to in edits if kind != "delete"]
+    return [to for kind, _, to in _edits(words, heard) if kind != "delete"]
 
 
 def word_counts(references: Texts, hypotheses: Texts) -> pl.DataFrame:
@@ -184,6 +182,10 @@ def _count_pair(reference: str | Sequence[int], hypothesis: str | Sequence[int])
         else:
             insertions += 1
     return Counts(len(reference) - substitutions - deletions, substitutions, deletions, insertions)
+
+
+def _edits(words: Sequence[str], heard: Sequence[str]) -> list[tuple[str, int, int]]:
+    return Levenshtein.editops(*_as_integers(words, heard)).as_list()  # type: ignore[return-value]
 
 
 def _as_integers(words: Sequence[str], heard: Sequence[str]) -> tuple[list[int], list[int]]:
