@@ -94,7 +94,7 @@ def _fetched(url: str, most: int) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _decoded(path: str, start: float | None, duration: float | None, limits: Limits) -> audio.Audio:
+def _decoded(path: str, start: float, duration: float | None, limits: Limits) -> audio.Audio:
     """Return a recording, decoded once for all its scenarios: an MP3 costs more than most of them."""
     return audio.read(path, start=start, duration=duration, fetch=_fetched, limits=limits)
 
