@@ -8,7 +8,8 @@ ARG EXTRAS=demo
 ENV PIP_NO_CACHE_DIR=1 \
     PATH=/opt/voxaudit/bin:${PATH}
 
-# An image without Python (CUDA's) gets its own distribution's.
+# An image without Python (CUDA's) gets its own distribution's, in whatever version that has.
+# hadolint ignore=DL3008
 RUN if ! command -v python3 >/dev/null; then \
       apt-get update \
       && apt-get install -y --no-install-recommends python3 python3-venv \
@@ -21,7 +22,7 @@ COPY src /source/src
 RUN pip install "/source[${EXTRAS}]" && rm -rf /source \
     && useradd --create-home --uid 10001 auditor
 
-USER auditor
+USER 10001
 WORKDIR /audit
 ENTRYPOINT ["voxaudit"]
 CMD ["--help"]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+sys.path.append(str(Path(__file__).parents[1] / "recognize"))
+
 torch = pytest.importorskip("torch", reason="attacks need torch: pip install 'voxaudit[attack]'")
 transformers = pytest.importorskip("transformers", reason="the adapters need transformers")
+
+from tiny_models import save_ctc, save_whisper  # noqa: E402
 
 from voxaudit.audits.attack.result import mistakes  # noqa: E402
 from voxaudit.recognize.attack import gradient as by_gradient  # noqa: E402
@@ -38,81 +43,16 @@ def clips(count=3, seconds=0.3, seed=1):
     return [(0.1 * generator.standard_normal(size + 700 * k)).astype(np.float32) for k in range(count)]
 
 
-def save_ctc(folder, norm, family="Wav2Vec2"):
-    torch.manual_seed(0)
-    config = getattr(transformers, f"{family}Config")(
-        vocab_size=12,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=48,
-        conv_dim=(16, 16, 16),
-        conv_kernel=(10, 8, 4),
-        conv_stride=(5, 4, 4),
-        num_feat_extract_layers=3,
-        num_conv_pos_embeddings=8,
-        num_conv_pos_embedding_groups=4,
-        feat_extract_norm=norm,
-        do_stable_layer_norm=norm == "layer",
-        pad_token_id=0,
-    )
-    model = getattr(transformers, f"{family}ForCTC")(config)
-    torch.nn.init.normal_(model.lm_head.weight, std=1.0)
-    model.save_pretrained(folder)
-    tokens = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFG"]
-    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
-    tokenizer = transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json"))
-    extractor = transformers.Wav2Vec2FeatureExtractor(
-        sampling_rate=16000, do_normalize=True, return_attention_mask=norm == "layer"
-    )
-    transformers.Wav2Vec2Processor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
-    return folder
-
-
-def save_whisper(folder):
-    torch.manual_seed(0)
-    tokens = [*(chr(number) for number in range(33, 127)), "Ġ"]
-    vocabulary = {token: number for number, token in enumerate(tokens)}
-    tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
-    special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|translate|>"]
-    tokenizer.add_special_tokens({"additional_special_tokens": [*special, "<|notimestamps|>"]})
-    start, end = (tokenizer.convert_tokens_to_ids(special[k]) for k in (1, 0))
-    config = transformers.WhisperConfig(
-        vocab_size=len(tokenizer),
-        num_mel_bins=16,
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=48,
-        max_source_positions=50,
-        max_target_positions=32,
-        decoder_start_token_id=start,
-        pad_token_id=end,
-        bos_token_id=end,
-        eos_token_id=end,
-        suppress_tokens=None,
-        begin_suppress_tokens=None,
-    )
-    model = transformers.WhisperForConditionalGeneration(config)
-    model.generation_config.max_length = 12
-    model.save_pretrained(folder)
-    extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
-    transformers.WhisperProcessor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     for name in ("group", "layer", "whisper"):
         (folder / name).mkdir()
+    torch.manual_seed(0)
     return {
         "group": save_ctc(folder / "group", "group"),
         "layer": save_ctc(folder / "layer", "layer"),
-        "whisper": save_whisper(folder / "whisper"),
+        "whisper": save_whisper(folder / "whisper", 0.02),
     }
 
 

@@ -23,9 +23,9 @@ CHAT = (
 )
 
 
-def save_ctc(folder, norm):
-    """Save a Wav2Vec2 of either kind: normalized over time without a mask, or by layer with one."""
-    config = transformers.Wav2Vec2Config(
+def save_ctc(folder, norm, family="Wav2Vec2"):
+    """Save a Wav2Vec2, or one of its family, of either kind: normalized over time without a mask, by layer with one."""
+    config = getattr(transformers, f"{family}Config")(
         vocab_size=12,
         hidden_size=32,
         num_hidden_layers=2,
@@ -41,7 +41,7 @@ def save_ctc(folder, norm):
         do_stable_layer_norm=norm == "layer",
         pad_token_id=0,
     )
-    model = transformers.Wav2Vec2ForCTC(config)
+    model = getattr(transformers, f"{family}ForCTC")(config)
     torch.nn.init.normal_(model.lm_head.weight, std=1.0)
     model.save_pretrained(folder)
     tokens = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ABCDEFG"]
@@ -49,9 +49,11 @@ def save_ctc(folder, norm):
     tokenizer = transformers.Wav2Vec2CTCTokenizer(str(folder / "vocab.json"))
     extractor = transformers.Wav2Vec2FeatureExtractor(return_attention_mask=norm == "layer")
     transformers.Wav2Vec2Processor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+    return folder
 
 
-def save_whisper(folder):
+def save_whisper(folder, spread=0.6):
+    """Save a Whisper; where weights are as wide as they are by default, what is heard decides what is said."""
     vocabulary = {token: number for number, token in enumerate([*(chr(n) for n in range(33, 127)), "Ġ"])}
     tokenizer = transformers.WhisperTokenizer(vocab=vocabulary, merges=[])
     special = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|translate|>"]
@@ -74,7 +76,7 @@ def save_whisper(folder):
         eos_token_id=end,
         suppress_tokens=None,
         begin_suppress_tokens=None,
-        init_std=0.6,  # large enough that what is heard decides what is said
+        init_std=spread,
         **sizes,
     )
     model = transformers.WhisperForConditionalGeneration(config)
@@ -82,6 +84,7 @@ def save_whisper(folder):
     model.save_pretrained(folder)
     extractor = transformers.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
     transformers.WhisperProcessor(feature_extractor=extractor, tokenizer=tokenizer).save_pretrained(folder)
+    return folder
 
 
 LETTERS = "▁abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ<>_ ?.,"
