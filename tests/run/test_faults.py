@@ -91,16 +91,18 @@ def test_a_recognizer_that_cannot_be_loaded_stops_the_run_with_one_line(
 
 def test_a_recognizer_that_gives_up_for_good_stops_the_run_and_keeps_what_it_heard(make_corpus, tmp_path):
     corpus = make_corpus(6)
-    toy = Toy("refused", bad=(104,))
+    toy = Toy("refused", bad=(104,), journal=str(tmp_path / "before"))
     with pytest.raises(VoxauditError, match="recognizer 'toy': the service refused the key"):
         run_trials(corpus, {"toy": toy}, [], out=tmp_path / "run", workers=1, cache=False, progress=False)
+    before = set((tmp_path / "before").read_text().split()) - {"104"}
     journal = tmp_path / "journal"
     repaired = Toy(journal=str(journal))
     run = run_trials(
         corpus, {"toy": repaired}, [], out=tmp_path / "run", workers=1, cache=False, progress=False
     )
     assert run.failures.is_empty()
-    assert len(journal.read_text().splitlines()) == 3
+    assert before
+    assert sorted(journal.read_text().split()) == sorted({str(101 + n) for n in range(6)} - before)
 
 
 def test_what_a_recognizer_prints_goes_to_the_log(make_corpus, tmp_path, capfd):
