@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -21,8 +21,6 @@ from uuid import uuid4
 from voxaudit.errors import VoxauditError, one_line
 
 CONNECT_SECONDS = 5.0
-SILENT_SECONDS, PATIENT_SECONDS = 10.0, 60.0
-"""How long a connection to a named cluster may take before that is said, and before it is given up."""
 
 _HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """How every gRPC connection begins, Ray's too."""
@@ -117,14 +115,11 @@ def _initialize(ray: Any, address: str | None) -> None:
         options |= {"log_to_driver": False, "logging_level": logging.CRITICAL}
     before = logging.root.manager.disable
     try:
-        with tempfile.TemporaryFile() as said, _standard_error_to(said) as screen, warnings.catch_warnings():
+        with tempfile.TemporaryFile() as said, _standard_error_to(said), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             logging.disable(logging.CRITICAL)
             try:
-                if wanted is None or wanted in _HERE:
-                    ray.init(**options)
-                else:
-                    _patiently(lambda: ray.init(**options), wanted, screen)
+                ray.init(**options)
             except Exception as error:
                 said.seek(0)
                 if b"AuthToken" in said.read():
@@ -139,42 +134,13 @@ def _initialize(ray: Any, address: str | None) -> None:
         logging.disable(before)
 
 
-def _patiently(start: Callable[[], object], address: str, screen: int) -> None:
-    """Call `start` in a thread, say on `screen` (a file descriptor) that it takes long, and give up in the end.
-
-    Where something listens that speaks Ray's protocol and is no head, such as a node's own port, Ray tries for minutes.
-    """
-    failed: list[Exception] = []
-
-    def started() -> None:
-        try:
-            start()
-        except Exception as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=started, daemon=True)
-    thread.start()
-    thread.join(SILENT_SECONDS)
-    if thread.is_alive():
-        limit = f"given up after {PATIENT_SECONDS:g} s"
-        os.write(screen, f"voxaudit: still connecting to the Ray cluster at {address} ({limit})\n".encode())
-        thread.join(PATIENT_SECONDS - SILENT_SECONDS)
-    if thread.is_alive():
-        raise ConnectionError(f"no answer in {PATIENT_SECONDS:g} s; is this the port of its head?")
-    if failed:
-        raise failed[0]
-
-
 @contextlib.contextmanager
-def _standard_error_to(file: IO[bytes]) -> Iterator[int]:
-    """Send file descriptor 2 elsewhere: Ray's native part writes there a line for every second it waits.
-
-    Yields a descriptor of where it went before.
-    """
+def _standard_error_to(file: IO[bytes]) -> Iterator[None]:
+    """Send file descriptor 2 elsewhere: Ray's native part writes there a line for every second it waits."""
     kept = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:
-        yield kept
+        yield
     finally:
         os.dup2(kept, 2)
         os.close(kept)
