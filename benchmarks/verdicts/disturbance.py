@@ -615,6 +615,12 @@ def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
     return claims
 
 
+FOUR = Known(
+    ("Koenecke, 2 + 2", "uneq, 2 + 2"),
+    0.42,
+    "With fewer than five speakers utterances are drawn, and the answer says so: it is about these people, each of whom"
+    " has many utterances here and bears noise in a way of his or her own, not about others.",
+)
 SIDE = "one side of a 95 % interval, speakers are the sample"
 SPARED = "Clean speech may have been spared the few utterances with a hundred made-up words, and nothing tells of them."
 EXPERIMENTS = (
@@ -821,7 +827,12 @@ EXPERIMENTS = (
         _attack,
         (
             Verdict(
-                "attack.cost", 'report: "noise chosen by an adversary costs", shown', ALONE, 0.05, "each"
+                "attack.cost",
+                'report: "noise chosen by an adversary costs", shown',
+                ALONE,
+                0.05,
+                "each",
+                known=(FOUR,),
             ),
             Verdict(
                 "attack.over_noise",
@@ -829,6 +840,7 @@ EXPERIMENTS = (
                 ALONE,
                 0.05,
                 "each",
+                known=(FOUR,),
             ),
         ),
         "error rate under attack, times",
