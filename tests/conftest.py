@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Tables here are small: threads would only get in each other's way. Nothing above imports polars or numpy.
-for _name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+# Arrays here are small: threads would only get in each other's way. Nothing above imports numpy.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 # A busy machine is no defect of what is tested.

@@ -164,7 +164,7 @@ def _unfinished(
 ) -> Iterator[Chunk]:
     digest = recognizer_digest(plan.recognizers[recognizer].fingerprint())
     by_id = isinstance(plan.recognizers[recognizer], AnswersById)
-    utterances = iter(balanced(corpus, plan.seed))
+    utterances = iter(corpus if by_id else balanced(corpus, plan.seed))
     while some := list(islice(utterances, CHUNK)):
         paths = sorted({str(utterance.audio) for utterance in some})
         hashes = {} if by_id else hash_recordings(store, paths, limits)
