@@ -10,6 +10,7 @@ import torch
 
 from voxaudit.audio import read
 from voxaudit.recognize.attack import CtcModule
+from voxaudit.recognize.attack.models import hear
 
 RATE = 8000
 TOKENS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -31,6 +32,7 @@ class DigitNet(torch.nn.Module):
         self.head = torch.nn.Linear(channels, 1 + len(TOKENS))
 
     def forward(self, waveforms: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return logits and how many frames belong to each recording."""
         spectrum = torch.stft(
             waveforms, 256, 80, window=self.window, center=True, pad_mode="constant", return_complex=True
         )
@@ -106,9 +108,43 @@ def train(
 
 
 def disturb(clip: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Return a recording at another level, shifted, with white noise."""
     before, after = generator.integers(0, 1200, 2)
     x = np.pad(clip * 10.0 ** generator.uniform(-0.4, 0.4), (before, after))
     noise = (
         generator.standard_normal(len(x)) * np.sqrt(np.mean(x**2)) * 10.0 ** (-generator.uniform(15, 40) / 20)
     )
     return (x + noise).astype(np.float32)
+
+
+HELD_OUT = 5
+"""The first recordings of every digit and speaker are for testing only."""
+
+WEIGHTS = Path(__file__).parent / "runs" / "digits.pt"
+
+
+def keep_weights(folder: Path) -> None:
+    """Train on the last three of eight recordings of each digit by every speaker, once, and keep the weights."""
+    if WEIGHTS.exists():
+        return
+    torch.set_num_threads(1)
+    training = [one for one in load_digits(folder) if one[3] >= HELD_OUT]
+    model = train([one[0] for one in training], [one[1] for one in training])
+    WEIGHTS.parent.mkdir(exist_ok=True)
+    torch.save(model.module.state_dict(), WEIGHTS)
+
+
+class Digits:
+    """The study's recognizer `digits`, with the weights that were kept."""
+
+    def __init__(self) -> None:
+        torch.set_num_threads(1)
+        net = DigitNet()
+        net.load_state_dict(torch.load(WEIGHTS, weights_only=True))
+        net.eval()
+        net.requires_grad_(False)
+        self.model = CtcModule(net, TOKENS, RATE, words=True)
+
+    def __call__(self, samples: list[np.ndarray], rates: list[int]) -> list[str]:
+        """Return the digit heard in each recording."""
+        return hear(self.model, samples)

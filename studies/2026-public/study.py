@@ -1,0 +1,236 @@
+"""The public audit: hear the recordings, keep the scores, ask the questions, write the pages.
+
+python studies/2026-public/study.py                    all of it; what is done is not done again
+python studies/2026-public/study.py hear accents       one part (the recordings in `data/`, an hour or so each)
+python studies/2026-public/study.py ask pages          from the scores in the repository, in minutes
+
+`README.md` beside this file says what lies where and where the recordings come from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import gzip
+import json
+import re
+import resource
+import shlex
+import subprocess
+import sys
+import time
+import tomllib
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+HERE = Path(__file__).parent
+DATA, RUNS, SCORES, ANSWERS = (HERE / name for name in ("data", "runs", "scores", "answers"))
+PAGES = HERE.parent.parent / "docs" / "study-2026"
+PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "actors", "spanish")
+SPANISH_PROMPTS = 40
+PROMPTS = Path("/usr/share/asterisk/sounds/es_MX_f_Allison")
+PROMPT_TEXTS = "/usr/share/doc/asterisk-core-sounds-es/core-sounds-es.txt.gz"
+PACKAGES = (
+    *("voxaudit", "numpy", "polars", "scipy", "torch", "onnxruntime", "moonshine-voice", "openai-whisper"),
+    *("faster-whisper", "ctranslate2", "vosk", "pocketsphinx"),
+)
+
+
+def main() -> None:
+    """Do what the command line asks."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "what", nargs="*", help="hear, ask, pages (default: all three); parts, questions by name"
+    )
+    names = parser.parse_args().what
+    steps = [name for name in ("hear", "ask", "pages") if name in names] or ["hear", "ask", "pages"]
+    chosen = [name for name in names if name not in steps]
+    if "hear" in steps:
+        prepare()
+        for part in chosen or PARTS:
+            hear(part)
+    if "ask" in steps:
+        ask(chosen)
+    if "pages" in steps:
+        fill_pages()
+
+
+def prepare() -> None:
+    """Write the manifests of parts that hear only some recordings, and train the recognizer of digits."""
+    sys.path.insert(0, str(HERE))
+    from digit_recognizer import HELD_OUT, keep_weights
+
+    folder = RUNS / "manifests"
+    folder.mkdir(parents=True, exist_ok=True)
+    digits = pl.read_csv(DATA / "fsdd" / "manifest.csv")
+    take = pl.col("path").str.extract(r"_(\d+)\.flac$").cast(pl.Int64)
+    _from_here(digits.filter(take < HELD_OUT), "fsdd").write_csv(folder / "digits.csv")
+    actors = pl.read_csv(DATA / "ravdess" / "manifest.csv").filter(pl.col("emotion") == "neutral")
+    one_each = actors.unique("speaker", keep="first", maintain_order=True)
+    _from_here(one_each, "ravdess").write_csv(folder / "ravdess16.csv")
+    with gzip.open(PROMPT_TEXTS, "rt", encoding="utf-8") as file:
+        lines = [line.strip().partition(": ") for line in file]
+    prompts = [
+        {"path": str(PROMPTS / f"{name}.wav"), "text": text, "speaker": "allison", "language": "es"}
+        for name, _, text in lines
+        if len(text.split()) >= 8 and "[" not in text and (PROMPTS / f"{name}.wav").exists()
+    ]
+    pl.DataFrame(prompts[:SPANISH_PROMPTS]).write_csv(folder / "spanish.csv")
+    keep_weights(DATA / "fsdd")
+
+
+def _from_here(manifest: pl.DataFrame, corpus: str) -> pl.DataFrame:
+    folder = pl.lit(str((DATA / corpus).absolute()))
+    return manifest.with_columns(pl.format("{}/{}", folder, "path").alias("path"))
+
+
+def hear(part: str) -> None:
+    """Hear a part, note what it cost, and keep its scores: counts and attributes, no text and no audio."""
+    began = time.time()
+    code = subprocess.run(["voxaudit", "run", f"{part}.toml"], cwd=HERE).returncode
+    if code not in (0, 1):
+        sys.exit(f"voxaudit run {part}.toml ended with {code}; run the same again to go on")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    note(part, time.time() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    keep_scores(part)
+
+
+def note(part: str, wall: float, cpu: float, megabytes: float) -> None:
+    """Add what hearing a part cost to `lock.json`, with the versions of all that heard."""
+    file = HERE / "lock.json"
+    lock: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"parts": {}}
+    trials = pl.read_parquet(RUNS / part / "transcripts.parquet")
+    config = json.loads((RUNS / part / "run.json").read_text())
+    earlier = lock["parts"].get(part, {"sittings": []})
+    sitting = {"wall_s": round(wall), "cpu_s": round(cpu), "peak_mb": round(megabytes)}
+    lock["parts"][part] = {
+        "trials": trials.height,
+        "failures": trials.filter(pl.col("failure") != "").height,
+        "recognizers": {name: one["fingerprint"] for name, one in config["recognizers"].items()},
+        "sittings": [*earlier["sittings"], sitting],
+    }
+    lock["packages"] = {name: _version(name) for name in PACKAGES}
+    file.write_text(json.dumps(lock, indent=1) + "\n")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def keep_scores(part: str) -> None:
+    """Copy the scores of a part into the repository: counts and attributes, no text."""
+    source = RUNS / part / "scores.parquet"
+    if source.exists():  # there are no scores without references
+        SCORES.mkdir(exist_ok=True)
+        pl.read_parquet(source).write_parquet(
+            SCORES / f"{part}.parquet", compression="zstd", compression_level=19
+        )
+
+
+def questions() -> list[dict[str, Any]]:
+    """Return the questions of the study: name, command, and what a page shows of the answer."""
+    asked: list[dict[str, Any]] = tomllib.loads((HERE / "questions.toml").read_text())["questions"]
+    return asked
+
+
+def ask(chosen: list[str]) -> None:
+    """Ask the questions, and keep what is said: findings, and the table that the page shows.
+
+    Where a question is about transcripts or audio and these are not here, the answer on file stays.
+    """
+    ANSWERS.mkdir(exist_ok=True)
+    for question in questions():
+        name = question["name"]
+        if chosen and name not in chosen:
+            continue
+        source = shlex.split(question["ask"])[1]
+        if not (HERE / source).exists():
+            print(f"{name}: {source} is not here; the answer on file stays")
+            continue
+        plots = ["--plot", f"{question['plot']}={PAGES / name}.png"] if "plot" in question else []
+        command = ["voxaudit", *shlex.split(question["ask"]), *plots, "--json"]
+        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            sys.exit(f"{name}: {done.stderr.strip()}")
+        answer = json.loads(done.stdout)
+        kept = {key: answer[key] for key in ("audit", "question", "findings", "refusals")}
+        kept["tables"] = [one for one in answer["tables"] if one["id"] == question.get("table")]
+        (ANSWERS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+        print(f"{name}: {len(kept['findings'])} findings")
+
+
+def fill_pages() -> None:
+    """Write every answer into the pages, between its marks: the command, the table, the sentences."""
+    blocks = {question["name"]: block(question) for question in questions()}
+    blocks["cost"] = cost()
+    for page in sorted(PAGES.glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        filled = re.sub(
+            r"(<!-- study ([\w-]+) -->\n).*?(<!-- /study -->)",
+            lambda found: f"{found[1]}{blocks[found[2]]}{found[3]}",
+            text,
+            flags=re.DOTALL,
+        )
+        page.write_text(filled, encoding="utf-8")
+
+
+def block(question: dict[str, Any]) -> str:
+    """Return what a page shows of an answer, in Markdown."""
+    from voxaudit.render.markdown import escape
+
+    answer = json.loads((ANSWERS / f"{question['name']}.json").read_text(encoding="utf-8"))
+    lines = [f"    voxaudit {question['ask']}", ""]
+    if answer["tables"]:
+        lines += [*table_lines(answer["tables"][0], question), ""]
+    said = [
+        one["sentence"]
+        for pattern in question.get("say", ())
+        for one in answer["findings"]
+        if fnmatch.fnmatchcase(one["id"], pattern)
+    ]
+    lines += [f"- {escape(sentence)}" for sentence in said]
+    return "\n".join([*lines, *([""] if said else [])])
+
+
+def table_lines(table: dict[str, Any], question: dict[str, Any]) -> list[str]:
+    """Return a table as Markdown: the rows and columns that the question is about."""
+    from voxaudit.answer import Column, Table
+    from voxaudit.render.markdown import table_lines as lines
+
+    frame = pl.DataFrame(table["rows"], schema=table["names"], orient="row", infer_schema_length=None)
+    for name, wanted in question.get("where", {}).items():
+        frame = frame.filter(pl.col(name).is_in(wanted if isinstance(wanted, list) else [wanted]))
+    if "sort" in question:
+        frame = frame.sort(question["sort"], maintain_order=True)
+    shown = question.get("columns") or [one["name"] for one in table["columns"]]
+    known = {one["name"]: Column(**one) for one in table["columns"]}
+    return lines(Table(table["id"], table["title"], frame, tuple(known[name] for name in shown)))
+
+
+def cost() -> str:
+    """Return what hearing cost, as a table."""
+    lock = json.loads((HERE / "lock.json").read_text())
+    rows = [
+        "| part | recognizers | trials | failures | CPU minutes | sittings |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, part in lock["parts"].items():
+        minutes = sum(one["cpu_s"] for one in part["sittings"]) / 60
+        rows.append(
+            f"| `{name}.toml` | {len(part['recognizers'])} | {part['trials']:,} | {part['failures']} |"
+            f" {minutes:,.0f} | {len(part['sittings'])} |"
+        )
+    total = sum(part["trials"] for part in lock["parts"].values())
+    return "\n".join([*rows, "", f"{total:,} trials in all.", ""])
+
+
+if __name__ == "__main__":
+    main()
