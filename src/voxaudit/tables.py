@@ -151,6 +151,16 @@ def own_names(table: Frame) -> Frame:
     return table.rename({old: new for old, new in OTHER_NAMES.items() if old in there and new not in there})
 
 
+def own_name(name: str, there: Iterable[str]) -> str:
+    """Return what a column is called here that a user calls by its name in a published table.
+
+    >>> own_name("locale", ["language", "words"]), own_name("locale", ["locale"])
+    ('language', 'locale')
+    """
+    names = set(there)
+    return OTHER_NAMES[name] if name not in names and OTHER_NAMES.get(name) in names else name
+
+
 def as_frame(table: Any) -> pl.DataFrame:
     """Return a polars, pandas or Arrow table as a polars frame.
 
@@ -180,6 +190,7 @@ def as_frame(table: Any) -> pl.DataFrame:
 def renamed(frame: Frame, columns: Mapping[str, str], where: str) -> Frame:
     """Return the frame with the columns of a user's table under our names; what stood there before is dropped."""
     there = frame.collect_schema().names()
+    columns = {ours: own_name(theirs, there) for ours, theirs in columns.items()}
     require_columns(pl.DataFrame(schema=dict.fromkeys(there, pl.Null)), list(columns.values()), where)
     moved = {theirs: ours for ours, theirs in columns.items() if theirs != ours}
     return frame.drop([ours for ours in moved.values() if ours in there]).rename(moved)

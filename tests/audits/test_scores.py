@@ -67,6 +67,14 @@ def test_columns_are_renamed_before_anything_is_asked_of_them() -> None:
     assert Scores.of(theirs, texts=True, columns={"text": "heard"}).frame["text"].null_count() == 0
 
 
+def test_a_published_table_may_be_asked_by_its_own_names() -> None:
+    theirs = TABLE.rename({"recognizer": "asr"}).with_columns(locale=pl.lit("en-US"))
+    assert Scores.of(theirs, texts=True).column("locale") == "language"
+    assert Scores.of(theirs, texts=True, columns={"language": "locale"}).frame[
+        "language"
+    ].unique().to_list() == ["en-US"]
+
+
 def test_scenarios_come_in_pieces_and_add_up(monkeypatch) -> None:
     read = Transcripts.of(TABLE)
     counts = dict(

@@ -28,6 +28,7 @@ from voxaudit.tables import (
     Frame,
     as_frame,
     collect,
+    own_name,
     own_names,
     read_table,
     renamed,
@@ -635,6 +636,7 @@ def _require_names(names: Sequence[str], known: list[str], column: str, where: s
 def _column(name: str, names: Sequence[str], attributes: Sequence[str], where: str) -> str:
     if name in (*SCORE_COLUMNS, "reference") and ATTRIBUTE_PREFIX + name in names:
         return ATTRIBUTE_PREFIX + name
+    name = own_name(name, names)
     if name not in names:
         known = list(attributes or names)
         raise VoxauditError(
