@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -328,21 +328,27 @@ _WHOLE_GRID = ("executor", "max_cost", "max_minutes", "retry_failed", "publish")
 """Options that only a run of the whole grid can keep."""
 
 
-def takes_options(*names: str) -> Callable[[F], F]:
-    """Have the signature of a function with `**given` name the options of a run, or some of them.
+def with_keywords(signature: inspect.Signature, named: Iterable[inspect.Parameter]) -> inspect.Signature:
+    """Name parameters in the place of `**given`: `help`, notebooks and `inspect` then show them."""
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    new = [one for one in named if one.name not in signature.parameters]
+    return signature.replace(parameters=[*own, *new])
 
-    `help`, notebooks and `inspect` then show them. For a type checker they are typed in `options=RunOptions(...)`.
+
+def takes_options(*names: str, more: Iterable[inspect.Parameter] = ()) -> Callable[[F], F]:
+    """Have the signature of a function with `**given` name the options of a run, or some of them, and `more`.
+
+    For a type checker they are typed in `options=RunOptions(...)`.
     """
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.kind)
+        for name, one in options_of(RunOptions).items()
+        if name in names or not names
+    ]
 
     def named(function: F) -> F:
-        signature = inspect.signature(function)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        options = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.kind)
-            for name, one in options_of(RunOptions).items()
-            if name not in signature.parameters and (name in names or not names)
-        ]
-        function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        signature = with_keywords(inspect.signature(function), [*more, *options])
+        function.__signature__ = signature  # type: ignore[attr-defined]
         return function
 
     return named

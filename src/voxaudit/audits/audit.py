@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from voxaudit.options import Option as Option
-from voxaudit.options import RunOptions, options_of
+from voxaudit.options import RunOptions, options_of, with_keywords
 from voxaudit.registry import Registry
 
 if TYPE_CHECKING:
@@ -81,12 +81,17 @@ OPTIONS: dict[str, Option] = {
 }
 """The options that several audits share. An audit's own are declared beside it, under names that are not here."""
 
-FILTERS = {
-    **dict.fromkeys(("recognizer", "scenario", "corpus", "language"), "Names"),
-    "where": "Sequence[str]",
-    "columns": "Mapping[str, str] | None",
-}
-"""The options that choose rows, with their types: every audit of scores takes them and passes them to `Scores.of`."""
+FILTERS = tuple(
+    inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=() if name == "where" else None, annotation=kind
+    )
+    for name, kind in {
+        **dict.fromkeys(("recognizer", "scenario", "corpus", "language"), "Names"),
+        "where": "Sequence[str]",
+        "columns": "Mapping[str, str] | None",
+    }.items()
+)
+"""The parameters that choose rows (`scores.Filters`): every audit of scores takes them and passes them on."""
 
 
 @dataclass(frozen=True)
@@ -210,9 +215,10 @@ def asks(
     """
 
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
-        plain = inspect.signature(function)
-        signature = _with_filters(plain)
-        filtered = signature is not plain
+        signature = inspect.signature(function)
+        filtered = "filters" in signature.parameters
+        if filtered:  # they are then shown, checked, and flags of the command
+            signature = with_keywords(signature, FILTERS)
         # How fast and how patiently it is heard changes no answer.
         unasked = {*_run_options(signature), "options"} - {"seed"}
 
@@ -249,20 +255,6 @@ def asks(
         return asked
 
     return decorate
-
-
-def _with_filters(signature: inspect.Signature) -> inspect.Signature:
-    """Name the filters in the place of `**filters`: they are then shown, checked, and flags of the command."""
-    own = [one for one in signature.parameters.values() if one.name != "filters"]
-    if len(own) == len(signature.parameters):
-        return signature
-    filters = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=() if name == "where" else None, annotation=kind
-        )
-        for name, kind in FILTERS.items()
-    ]
-    return signature.replace(parameters=[*own, *filters])
 
 
 def _run_options(signature: inspect.Signature) -> tuple[str, ...]:
