@@ -47,13 +47,13 @@ OPTIONS: dict[str, Option] = {
     "by": Option("answer for every combination of these columns", "names", "COLUMN,..."),
     "exclude": Option("leave these scenarios out, or whole perturbations: scale:0.6,hp", "specs", "ID,..."),
     "fdr": Option(
-        "false-discovery rate: the share of false claims among those made that is put up with",
+        "false-discovery rate: the accepted share of false claims among those made",
         "number",
         "RATE",
         at_least=0.0001,
         at_most=0.5,
     ),
-    "alpha": Option("the chance of a false claim that is put up with", "number", "A"),
+    "alpha": Option("the accepted chance of a false claim", "number", "A"),
     "margin": Option("differences up to this share of the words do not count", "number", "X"),
     "budget": Option("how much is tried", "count", "N", at_least=1),
     "utterances": Option(
@@ -69,13 +69,13 @@ OPTIONS: dict[str, Option] = {
     "workers": Option(
         "processes that work at the same time (default: one per core)", "count", "N", at_least=1
     ),
-    "out": Option("the folder to write to (the same again goes on where it stopped)", "file", "FOLDER"),
+    "out": Option("the folder to write to (give the same one again to resume)", "file", "FOLDER"),
     "format": Option(
-        "the format of the corpus (see `voxaudit list corpora`; default: found out)", metavar="NAME"
+        "the format of the corpus (see `voxaudit list corpora`; default: detected)", metavar="NAME"
     ),
     "skip_bad_rows": Option("leave bad rows of the corpus out instead of stopping at them", "flag"),
     "scenarios": Option("scenarios, and suites of them", "specs", "ID,..."),
-    "normalizer": Option("how texts are made alike (`voxaudit list normalizers`)", metavar="NAME"),
+    "normalizer": Option("how texts are normalized (`voxaudit list normalizers`)", metavar="NAME"),
     "vad": Option("listen where people speak, by a voice activity detector (a run only)", "flag"),
     "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
 }
