@@ -245,7 +245,7 @@ def _settings() -> dict[str, str]:
         if section in NAMED:
             found[section] = NAMED[section]
         for name, one in SECTIONS.get(section, {}).items():
-            kind = ", ".join(part for part in (one.types, one.range) if part)
+            kind = ", ".join(part for part in (one.types, str(one.range)) if part)
             kind = " or ".join(f"`{choice}`" for choice in one.choices) or kind
             default = f"; default: {one.default_said}" if one.default_said else ""
             found[f"{section}.{name}"] = f"{one.meaning} ({kind}{default})"

@@ -26,10 +26,9 @@ from tiny_models import FAMILIES  # noqa: E402
 from voxaudit.corpus import FORMATS, examine_corpus  # noqa: E402
 from voxaudit.errors import VoxauditError, one_line  # noqa: E402
 from voxaudit.recognize import ENGINES, make_recognizer, require  # noqa: E402
-from voxaudit.recognize.check import check_recognizer  # noqa: E402
+from voxaudit.recognize.check import check_clips, check_recognizer  # noqa: E402
 from voxaudit.recognize.files import installed, package_version  # noqa: E402
 from voxaudit.recognize.services.service import Service  # noqa: E402
-from voxaudit.recognize.signals import check_clips  # noqa: E402
 
 REAL = {
     "moonshine": "moonshine",

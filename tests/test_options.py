@@ -345,4 +345,4 @@ def test_init_writes_no_schema_unless_asked_and_needs_a_corpus(tmp_path, monkeyp
     assert not Path("audit.schema.json").exists()
     assert not Path("audit.toml").read_text().startswith("#:schema")
     assert main(["init"]) == 2
-    assert "name the corpus that shall be audited: voxaudit init manifest.csv" in capsys.readouterr().err
+    assert "name the corpus to audit: voxaudit init manifest.csv" in capsys.readouterr().err

@@ -36,16 +36,6 @@ Kind = Literal["text", "count", "percent", "points", "ratio", "number", "p"]
 
 
 @dataclass(frozen=True)
-class Interval:
-    """Where a quantity plausibly lies: an estimate with its limits, in the quantity's own unit."""
-
-    estimate: float | None
-    low: float | None = None
-    high: float | None = None
-    level: float = 0.95
-
-
-@dataclass(frozen=True)
 class Finding:
     """One answer: an estimate, its uncertainty and a verdict, with a sentence that can be quoted alone.
 
@@ -98,11 +88,6 @@ class Finding:
     def audit(self) -> str:
         """The audit that found it: the first part of `id`."""
         return self.id.partition("/")[0]
-
-    @property
-    def interval(self) -> Interval:
-        """The estimate with its limits."""
-        return Interval(self.estimate, self.low, self.high, self.level)
 
 
 def finding_id(*parts: object) -> str:

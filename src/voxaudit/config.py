@@ -24,7 +24,7 @@ class CorpusConfig:
     """
 
     path: Path | None = option(None, "manifest or folder, relative to this file")
-    name: str | None = option(None, "what it is called", unset="found out")
+    name: str | None = option(None, "what it is called", unset="detected")
     language: str | None = option(
         None, "what is spoken, such as en or es-MX; recognizers are told", unset="what the corpus says"
     )
@@ -38,7 +38,7 @@ class CorpusConfig:
         "in a role only: the name of the clean corpus it is compared with",
         unset="the first of its language",
     )
-    format: str | None = option(None, "its format (`voxaudit list corpora`)", unset="found out")
+    format: str | None = option(None, "its format (`voxaudit list corpora`)", unset="detected")
     columns: dict[str, str] = option({}, "which column is which: ours = the corpus's name")
     attributes: tuple[str, ...] = option((), "the groups to compare")
     where: tuple[str, ...] = option((), "clauses that choose utterances, such as accent!=american")
@@ -152,7 +152,7 @@ class AuditConfig:
     )
     out: Path = option(meaning="the run's folder", unset="runs/ and the name of this file")
     options: RunOptions = RunOptions()
-    normalizer: str = option("basic", "how texts are made alike (`voxaudit list normalizers`)")
+    normalizer: str = option("basic", "how texts are normalized (`voxaudit list normalizers`)")
     keywords: Path | None = option(
         None, "a file of your own words and phrases that matter, one per line", unset="none"
     )
@@ -526,7 +526,7 @@ def corpus_toml(
 ) -> str:
     """Return the section of a corpus: of `[[corpora]]` where it has a name. `found_out` formats are a comment."""
     groups = ", ".join(map(_toml, attributes))
-    form = f"# format = {_toml(format)}  # what was found out" if found_out else f"format = {_toml(format)}"
+    form = f"# format = {_toml(format)}  # detected" if found_out else f"format = {_toml(format)}"
     several = (
         f"""
 name = {_toml(name)}
@@ -539,7 +539,7 @@ name = {_toml(name)}
 {"[corpus]" if name is None else "[[corpora]]"}
 path = {_toml(path)}{several}
 {form}
-# columns = {{ text = "sentence", speaker = "client_id" }}  # ours = the corpus's name, where it is not found out
+# columns = {{ text = "sentence", speaker = "client_id" }}  # ours = the corpus's name, where it is not detected
 attributes = [{groups}]  # the groups to compare
 skip_bad_rows = {_value(skip_bad_rows)}  # true: leave out rows with missing audio or duplicate ids instead of stopping
 """

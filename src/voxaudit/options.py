@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -33,6 +33,36 @@ READ_AS: dict[str, Any] = {
 """How the command line reads an option of an audit, and what it is then: names, specs (names that may have settings)
 and numbers are lists with commas, clauses can be given repeatedly, columns are NAME=COLUMN pairs and pairs other
 NAME=VALUE ones, pairs+ also with blanks between them."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The numbers that something may be.
+
+    >>> 0.0 in Range(above=0, at_most=5000), str(Range(above=0, at_most=5000)), str(Range(at_least=1, at_most=4))
+    (False, 'above 0 and at most 5,000', 'from 1 to 4')
+    """
+
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+
+    def __contains__(self, number: float) -> bool:
+        return not (
+            math.isnan(number)
+            or (self.at_least is not None and number < self.at_least)
+            or (self.above is not None and number <= self.above)
+            or (self.at_most is not None and number > self.at_most)
+            or (self.below is not None and number >= self.below)
+        )
+
+    def __str__(self) -> str:
+        if self.at_least is not None and self.at_most is not None:
+            return f"from {self.at_least:g} to {self.at_most:,}"
+        ends = ("at_least", "above", "at_most", "below")
+        known = {name: end for name in ends if (end := getattr(self, name)) is not None}
+        return " and ".join(f"{name.replace('_', ' ')} {end:,}" for name, end in known.items())
 
 
 @dataclass(frozen=True)
@@ -86,17 +116,9 @@ class Option:
                 return f"must be {' or '.join(self.choices)}, not {one_line(repr(item), 60)}.{close}".rstrip(
                     "."
                 )
-            if isinstance(item, Real) and not isinstance(item, bool) and not self._within(float(item)):
+            if isinstance(item, Real) and not isinstance(item, bool) and float(item) not in self.range:
                 return f"must be {self.range}, not {float(item):.12g}"
         return None
-
-    def _within(self, number: float) -> bool:
-        return not (
-            math.isnan(number)
-            or (self.at_least is not None and number < self.at_least)
-            or (self.above is not None and number <= self.above)
-            or (self.at_most is not None and number > self.at_most)
-        )
 
     @property
     def types(self) -> str:
@@ -108,15 +130,9 @@ class Option:
         return said if len(kinds) == 1 else said.replace("true or false", "true, false")
 
     @property
-    def range(self) -> str:
-        """The numbers it may be, in words; empty where any will do."""
-        if self.at_least is not None and self.at_most is not None:
-            return f"from {self.at_least:g} to {self.at_most:,}"
-        if self.above is not None:
-            return f"above {self.above:g}"
-        if self.at_most is not None:
-            return f"at most {self.at_most:,}"
-        return f"at least {self.at_least:g}" if self.at_least is not None else ""
+    def range(self) -> Range:
+        """The numbers it may be; its text is empty where any will do."""
+        return Range(self.at_least, self.above, self.at_most)
 
     @property
     def default_said(self) -> str:
@@ -328,21 +344,27 @@ _WHOLE_GRID = ("executor", "max_cost", "max_minutes", "retry_failed", "publish")
 """Options that only a run of the whole grid can keep."""
 
 
-def takes_options(*names: str) -> Callable[[F], F]:
-    """Have the signature of a function with `**given` name the options of a run, or some of them.
+def with_keywords(signature: inspect.Signature, named: Iterable[inspect.Parameter]) -> inspect.Signature:
+    """Name parameters in the place of `**given`: `help`, notebooks and `inspect` then show them."""
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    new = [one for one in named if one.name not in signature.parameters]
+    return signature.replace(parameters=[*own, *new])
 
-    `help`, notebooks and `inspect` then show them. For a type checker they are typed in `options=RunOptions(...)`.
+
+def takes_options(*names: str, more: Iterable[inspect.Parameter] = ()) -> Callable[[F], F]:
+    """Have the signature of a function with `**given` name the options of a run, or some of them, and `more`.
+
+    For a type checker they are typed in `options=RunOptions(...)`.
     """
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.kind)
+        for name, one in options_of(RunOptions).items()
+        if name in names or not names
+    ]
 
     def named(function: F) -> F:
-        signature = inspect.signature(function)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        options = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.kind)
-            for name, one in options_of(RunOptions).items()
-            if name not in signature.parameters and (name in names or not names)
-        ]
-        function.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        signature = with_keywords(inspect.signature(function), [*more, *options])
+        function.__signature__ = signature  # type: ignore[attr-defined]
         return function
 
     return named

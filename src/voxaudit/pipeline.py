@@ -225,7 +225,7 @@ def _baseline(clean: list[Corpus], parts: list[tuple[CorpusConfig, Corpus]]) -> 
     for name, baseline in named.items():
         if baseline not in names:
             raise VoxauditError(
-                f"corpora: the baseline of '{name}' is no clean corpus: '{baseline}'.{suggest(baseline, names)}"
+                f"corpora: the baseline of '{name}' is not a clean corpus: '{baseline}'.{suggest(baseline, names)}"
                 f" There: {', '.join(names)}"
             )
     if len(clean) == 1:

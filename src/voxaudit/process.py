@@ -16,7 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -188,3 +189,88 @@ def _end_with_parent(parent: int) -> None:
         with contextlib.suppress(OSError):
             os.killpg(os.getpgid(0), signal.SIGKILL)
     os._exit(1)
+
+
+# Processes that are asked one thing after another, and replaced when they die.
+
+
+class DiedError(Exception):
+    """A process that ended before it answered."""
+
+
+class Helper:
+    """A process that answers one question at a time; a new one takes its place should it die.
+
+    `start` starts one, whose function calls `answering`; `setup` is sent to it first.
+    """
+
+    def __init__(self, start: Callable[[], Child], setup: object) -> None:
+        self._start, self._setup = start, setup
+        self._child: Child | None = None
+        self._asked = 0
+        self._over = False
+
+    def ask(self, question: object) -> Any:
+        """Return the answer to a question; `DiedError` where the process died over it."""
+        if self._over:
+            raise DiedError
+        if self._child is None:
+            self._child = self._start()
+            self._child.send(self._setup)
+        self._asked += 1
+        self._child.send((self._asked, question))
+        try:
+            number, answer = self._child.receive()
+        except Exception:  # end of file, half a message, or somebody else's
+            number = answer = None
+        if number != self._asked:
+            self._end()
+            raise DiedError
+        return answer
+
+    def stop(self) -> None:
+        """End the process; nothing is answered any more."""
+        self._over = True
+        self._end()
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+
+@contextlib.contextmanager
+def helpers(count: int, start: Callable[[], Child], setup: object) -> Iterator[Callable[..., Future[Any]]]:
+    """Give a function that has work done by threads with a `Helper` each: `work(helper, *arguments)`.
+
+    The processes end with the block, whatever they are at.
+    """
+    own, made = threading.local(), list[Helper]()
+
+    def done(work: Callable[..., Any], *arguments: Any) -> Any:
+        if not hasattr(own, "helper"):
+            own.helper = Helper(start, setup)
+            made.append(own.helper)
+        return work(own.helper, *arguments)
+
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield lambda work, *arguments: pool.submit(done, work, *arguments)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for _ in range(2):  # once more when no thread can start another
+            for helper in made:
+                helper.stop()
+            pool.shutdown()
+
+
+def answering(make: Callable[[Any], Callable[[Any], Any]]) -> NoReturn:
+    """Serve a `Helper`: `make` turns what it sends first into the function that answers."""
+
+    def answer(driver: Channel) -> None:
+        respond = make(driver.receive())
+        while True:
+            number, question = driver.receive()
+            driver.send((number, respond(question)))
+
+    serve(answer)

@@ -78,7 +78,7 @@ def test_noises_keep_the_bound_and_come_out_the_same_again():
     assert len(prints) == 3
     for samples in (np.zeros(30, np.float32), np.array([0.3], np.float32)):
         assert len(SearchNoise(10.0, (0, 1))(samples, 8000, generator)) == len(samples)
-    with pytest.raises(VoxauditError, match="is no noise of a black-box search"):
+    with pytest.raises(VoxauditError, match="is not a noise of a black-box search"):
         SearchScenarios(0)["blackbox:snr=12"]
 
 

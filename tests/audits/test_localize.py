@@ -257,7 +257,7 @@ def test_words_that_were_not_counted():
         (trials(TEXTS), {"omega": -1}, "omega must be 0 or more"),
         (trials(TEXTS), {"fdr": 1.5}, "between 0 and 1"),
         (trials(TEXTS).with_columns(text=pl.lit("")), {}, "all clean transcripts are empty"),
-        (pl.concat([trials(TEXTS)] * 2), {}, "'a' is there twice"),
+        (pl.concat([trials(TEXTS)] * 2), {}, "'a' occurs twice"),
         (trials(TEXTS), {"examples": -1}, "examples must be 0 or more"),
         (trials(TEXTS), {"attribute": "recognizer"}, "says nothing about a speaker"),
         (

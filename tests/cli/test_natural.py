@@ -95,7 +95,7 @@ def test_the_same_run_again_hears_nothing_more(home):
         ),
         (
             '[[corpora]]\nrole = "accented"\npath = "far/manifest.csv"\nbaseline = "cleen"',
-            "the baseline of 'far' is no clean corpus: 'cleen'. Did you mean: clean? There: clean",
+            "the baseline of 'far' is not a clean corpus: 'cleen'. Did you mean: clean? There: clean",
         ),
         ('[[corpora]]\nname = "clean"\npath = "far/manifest.csv"', "two corpora are called 'clean'"),
         ('[[corpora]]\nname = "a/b"\npath = "far/manifest.csv"', "corpora.1.name takes letters, digits"),

@@ -80,7 +80,7 @@ def test_folding_keeps_all_but_spaces_and_the_width(texts, room):
         ),
         (["list", "suites", "--jsno=1"], "`voxaudit list` has no option --jsno. Did you mean: --json? See"),
         (["study", "analyze", "x", "--zz"], "`voxaudit study analyze` has no option --zz. See"),
-        (["list", "suites", "more"], "`voxaudit list` has no place for 'more'. See `voxaudit list --help`"),
+        (["list", "suites", "more"], "`voxaudit list` has no argument 'more'. See `voxaudit list --help`"),
         (["--verbose"], "`voxaudit` has no option --verbose. "),
     ],
 )

@@ -64,7 +64,7 @@ def test_init_writes_what_run_can_read(home, capsys):
     assert config.corpus.attributes == ("accent", "age")
     assert set(config.recognizers) == {"moonshine", "pocketsphinx"}
     assert main(["init", "manifest.csv"]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main(["init", "manifest.csv", "--force"]) == 0
 
 

@@ -64,7 +64,7 @@ def test_a_broken_installed_format_does_not_keep_others_from_being_read(wavs, tm
     root = wavs("a.wav")
     (root / "m.csv").write_text("path,speaker,text\na.wav,s,x\n")
     (problem,) = read_corpus(root / "m.csv").problems
-    assert problem.message == "format 'broken' could not be asked: No module named 'no_such_module'"
+    assert problem.message == "format 'broken' could not be tried: No module named 'no_such_module'"
     assert not problem.fatal
 
 

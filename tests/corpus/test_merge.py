@@ -64,7 +64,7 @@ def test_init_writes_a_section_for_each_of_several_corpora(two, capsys):
     assert (config.corpus.name, [one.name for one in config.corpora]) == ("one", ["two"])
     assert config.attributes == ("gender",)
     assert main(["init", "one", "two", "sub/mine.toml"]) == 2
-    assert "mine.toml: exists already" in capsys.readouterr().err
+    assert "mine.toml: already exists" in capsys.readouterr().err
 
 
 def test_problems_of_several_corpora_are_said_with_their_names(two, capsys):

@@ -6,8 +6,7 @@ import pytest
 from tiny_models import FAMILIES
 
 from voxaudit.recognize import make_recognizer
-from voxaudit.recognize.check import check_recognizer
-from voxaudit.recognize.signals import check_clips
+from voxaudit.recognize.check import check_clips, check_recognizer
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the libraries' own
 

@@ -178,9 +178,9 @@ def test_audio_too_short_for_services_is_filled_up(service):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((200, b""), "answered with no JSON: nothing"),
-        ((200, b"\xff\xfe"), "answered with no JSON"),
-        ((200, b'{"text": "half an ans'), 'answered with no JSON: {"text": "half an ans'),
+        ((200, b""), "did not answer with JSON: nothing"),
+        ((200, b"\xff\xfe"), "did not answer with JSON"),
+        ((200, b'{"text": "half an ans'), 'did not answer with JSON: {"text": "half an ans'),
         ((200, ["hello"]), "answered with a JSON list, not an object"),
         ((200, {"error": {"message": "model overloaded", "code": "busy"}}), "model overloaded busy"),
         ((200, {"error": "out of memory"}), "out of memory"),

@@ -149,7 +149,7 @@ def test_a_module_in_the_current_folder(tmp_path):
     ("source", "reference", "message"),
     [
         ("def hear(s, r): pass", "asr.py:haer", "no 'haer' in .*asr.py. Did you mean: hear"),
-        ("hear = 3", "asr.py:hear", "is no function but int"),
+        ("hear = 3", "asr.py:hear", "is not a function but int"),
         ("import no_such_thing", "asr.py:hear", "cannot be imported .ModuleNotFoundError: No module named"),
         ("raise SystemExit(1)", "asr.py:hear", "cannot be imported .SystemExit: 1"),
         ("def (", "asr.py:hear", "cannot be imported .SyntaxError"),

@@ -11,8 +11,7 @@ from voxaudit.audio import Audio, write
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize import Transcript
-from voxaudit.recognize.check import check_recognizer
-from voxaudit.recognize.signals import check_clips
+from voxaudit.recognize.check import check_clips, check_recognizer
 
 CLIPS = {
     name: Audio(np.full(n, 0.1, np.float32), 16000)
@@ -203,7 +202,7 @@ def test_one_recording_is_enough_for_the_command(functions, tmp_path, asked):
         (["no-such"], "Unknown recognizer 'no-such'"),
         (["command:no-such-program-here {audio}"], "no program"),
         (["moonshine", "--limit", "1"], "--limit: must be at least 2, not 1"),
-        (["moonshine", "--long", "0"], "--long: must be above 0, not 0"),
+        (["moonshine", "--long", "0"], "--long: must be above 0 and at most 3,600, not 0"),
         (["moonshine", "--audio", "/no/such/file.wav"], "no such audio file"),
     ],
 )

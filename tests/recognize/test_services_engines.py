@@ -483,10 +483,10 @@ def test_what_could_not_be_deleted_is_a_line_in_the_log(fakes, hear, capfd):
         ("deepgram:options=api_key=abc", "options holds a key"),
         ("deepgram:url=http://api.deepgram.com", "must be https:// outside your own network"),
         ("deepgram:url=https://api.deepgram.com?x=1", "url must have no"),
-        ("deepgram:concurrency=0", "concurrency must be at least 1"),
-        ("deepgram:concurrency=1000", "concurrency must be at most 64"),
+        ("deepgram:concurrency=0", "concurrency must be from 1 to 64"),
+        ("deepgram:concurrency=1000", "concurrency must be from 1 to 64"),
         ("deepgram:patience=0", "patience must be above 0"),
-        ("deepgram:price_per_minute=-1", "price_per_minute must not be below 0"),
+        ("deepgram:price_per_minute=-1", "price_per_minute must be at least 0"),
     ],
 )
 def test_mistakes_in_settings(spec, message):

@@ -267,11 +267,11 @@ def test_drops_of_headers_do_not_outlast_the_time(fakes):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b"SSH-2.0-OpenSSH\r\n", "no HTTP"),
+        (b"SSH-2.0-OpenSSH\r\n", "not HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", "the answer broke off"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "the answer broke off"),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n", "no HTTP"),
-        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n", "no HTTP"),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n", "not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000 + b"\r\n\r\n", "not HTTP"),
         (b"", "closed without an answer"),
     ],
 )
@@ -448,9 +448,9 @@ def reply(body, kind="application/json"):
 
 def test_json_is_judged_by_itself_not_by_its_label():
     assert document(reply(b'{"a": 1}', "text/html"), str) == {"a": 1}
-    with pytest.raises(NotJson, match=r"no JSON .audio/wav.: RIFF"):
+    with pytest.raises(NotJson, match=r"not answer with JSON .audio/wav.: RIFF"):
         document(reply(b"RIFF\xff", "audio/wav"), str)
-    with pytest.raises(NotJson, match="no JSON"):
+    with pytest.raises(NotJson, match="not answer with JSON"):
         document(reply(b"[" * 200_000), str)
 
 
@@ -541,7 +541,7 @@ def raw_answer(data: bytes) -> str:
 @pytest.mark.parametrize("line", ["HTTP/9.9 200 OK", "HTTP/1.1 99999 X", "HTTP/1.1 abc", "\xff" * 100])
 def test_what_is_no_http_is_said_in_one_line(line):
     said = raw_answer(f"{line}\r\nContent-Length: 2\r\n\r\n{{}}".encode("latin-1"))
-    assert said.startswith("the answer is no HTTP")
+    assert said.startswith("the answer is not HTTP")
     assert "\n" not in said
 
 

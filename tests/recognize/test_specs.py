@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, fields
 import pytest
 
 from voxaudit.errors import VoxauditError
+from voxaudit.options import Range
 from voxaudit.recognize import (
     ENGINES,
     Recognizer,
@@ -252,8 +253,11 @@ LIMITED = [
     (name, field.name, wrong)
     for name in ENGINES.names()
     for field in fields(ENGINES.load(name))
+    for known in [field.metadata.get("range", Range())]
     for wrong in (
-        *([field.metadata["least"] - 1] if field.metadata.get("least") is not None else []),
+        *([known.at_least - 1] if known.at_least is not None else []),
+        *([known.above] if known.above is not None else []),
+        *([known.at_most + 1] if known.at_most is not None else []),
         *(["nonsense"] if field.metadata.get("choices") else []),
     )
 ]

@@ -11,8 +11,7 @@ from torchaudio_shim import import_torchaudio
 
 from voxaudit.audio import Audio
 from voxaudit.recognize import RecognizerError, make_recognizer
-from voxaudit.recognize.check import check_recognizer
-from voxaudit.recognize.signals import check_clips
+from voxaudit.recognize.check import check_clips, check_recognizer
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the toolkits' own
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from voxaudit.align.pocketsphinx import PocketSphinxAligner
 from voxaudit.align.timings import Aligner, AlignmentError, Timings
 from voxaudit.audio import read
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.process import Channel, Child, serve
+from voxaudit.process import Child, DiedError, Helper, answering, helpers
 
 if TYPE_CHECKING:  # tables take half a second to import, and processes that only align need none
     from voxaudit.corpus import Utterance
@@ -42,63 +42,28 @@ def align_corpus(
         for utterance, job in jobs:
             yield utterance, align_one(chosen, job)
         return
-    own = threading.local()
-    processes: list[_Worker] = []
-
-    def run(job: Job) -> Timings | str:
-        if not hasattr(own, "worker"):
-            own.worker = _Worker(chosen)
-            processes.append(own.worker)
-        worker: _Worker = own.worker
-        return worker(job)
-
     waiting: deque[tuple[Utterance, Future[Timings | str]]] = deque()
-    pool = ThreadPoolExecutor(workers)
-    try:
+    with helpers(workers, partial(Child, "voxaudit.align.corpus:main"), chosen) as submit:
         for utterance, job in jobs:
-            waiting.append((utterance, pool.submit(run, job)))
+            waiting.append((utterance, submit(_asked, job)))
             if len(waiting) >= AHEAD * workers:
                 first, answer = waiting.popleft()
                 yield first, answer.result()
-        while waiting:
-            first, answer = waiting.popleft()
+        for first, answer in waiting:
             yield first, answer.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        for process in processes:
-            process.stop()
 
 
-class _Worker:
-    """A process that aligns one utterance after another; a new one takes its place should it die."""
-
-    def __init__(self, aligner: Aligner) -> None:
-        self._aligner = aligner
-        self._child: Child | None = None
-
-    def __call__(self, job: Job) -> Timings | str:
-        if self._child is None:
-            self._child = Child("voxaudit.align.corpus:main")
-            self._child.send(self._aligner)
-        self._child.send(job)
-        try:
-            asked, answer = self._child.receive()
-        except Exception:  # end of file, half a message, or somebody else's
-            asked = answer = None
-        if asked != job:
-            self.stop()
-            return f"{job.audio}: the aligner died on this recording"
-        if not isinstance(answer, Timings | str):
-            raise AlignmentError(f"the aligner returned {type(answer).__name__} instead of timings")
-        return answer
-
-    def stop(self) -> None:
-        if self._child is not None:
-            self._child.end()
-            self._child = None
+def _asked(helper: Helper, job: Job) -> Timings | str:
+    try:
+        answer = helper.ask(job)
+    except DiedError:
+        return f"{job.audio}: the aligner died on this recording"
+    if not isinstance(answer, Timings | str):
+        raise AlignmentError(f"the aligner returned {type(answer).__name__} instead of timings")
+    return answer
 
 
-# A process that aligns: jobs in, answers out, each with the job that it belongs to.
+# A process that aligns: jobs in, answers out.
 
 
 @dataclass(frozen=True)
@@ -123,11 +88,4 @@ def align_one(aligner: Aligner, job: Job) -> Timings | str:
 
 def main() -> None:
     """Answer jobs until there are no more; the first thing sent is the aligner."""
-    serve(_serve)
-
-
-def _serve(driver: Channel) -> None:
-    aligner: Aligner = driver.receive()
-    while True:
-        job = driver.receive()
-        driver.send((job, align_one(aligner, job)))
+    answering(lambda aligner: partial(align_one, aligner))

@@ -164,9 +164,7 @@ class Timings:
             )
             return cls(words, float(data["duration"]))
         except (ValueError, TypeError, LookupError, RecursionError) as error:
-            raise AlignmentError(
-                f"these are no timings as voxaudit writes them ({one_line(error, 100)})"
-            ) from error
+            raise AlignmentError(f"not timings that voxaudit wrote ({one_line(error, 100)})") from error
 
 
 _CLOSE = 1e-9

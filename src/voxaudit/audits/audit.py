@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from voxaudit.options import Option as Option
-from voxaudit.options import RunOptions, options_of
+from voxaudit.options import RunOptions, options_of, with_keywords
 from voxaudit.registry import Registry
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ OPTIONS: dict[str, Option] = {
     "by": Option("answer for every combination of these columns", "names", "COLUMN,..."),
     "exclude": Option("leave these scenarios out, or whole perturbations: scale:0.6,hp", "specs", "ID,..."),
     "fdr": Option(
-        "false-discovery rate: the share of false claims among those made that is put up with",
+        "false-discovery rate: the accepted share of false claims among those made",
         "number",
         "RATE",
         at_least=0.0001,
         at_most=0.5,
     ),
-    "alpha": Option("the chance of a false claim that is put up with", "number", "A"),
+    "alpha": Option("the accepted chance of a false claim", "number", "A"),
     "margin": Option("differences up to this share of the words do not count", "number", "X"),
     "budget": Option("how much is tried", "count", "N", at_least=1),
     "utterances": Option(
@@ -69,24 +69,29 @@ OPTIONS: dict[str, Option] = {
     "workers": Option(
         "processes that work at the same time (default: one per core)", "count", "N", at_least=1
     ),
-    "out": Option("the folder to write to (the same again goes on where it stopped)", "file", "FOLDER"),
+    "out": Option("the folder to write to (give the same one again to resume)", "file", "FOLDER"),
     "format": Option(
-        "the format of the corpus (see `voxaudit list corpora`; default: found out)", metavar="NAME"
+        "the format of the corpus (see `voxaudit list corpora`; default: detected)", metavar="NAME"
     ),
     "skip_bad_rows": Option("leave bad rows of the corpus out instead of stopping at them", "flag"),
     "scenarios": Option("scenarios, and suites of them", "specs", "ID,..."),
-    "normalizer": Option("how texts are made alike (`voxaudit list normalizers`)", metavar="NAME"),
+    "normalizer": Option("how texts are normalized (`voxaudit list normalizers`)", metavar="NAME"),
     "vad": Option("listen where people speak, by a voice activity detector (a run only)", "flag"),
     "difficulty": Option("difficulties of scenarios: published, measured, none, or a file", metavar="CHOICE"),
 }
 """The options that several audits share. An audit's own are declared beside it, under names that are not here."""
 
-FILTERS = {
-    **dict.fromkeys(("recognizer", "scenario", "corpus", "language"), "Names"),
-    "where": "Sequence[str]",
-    "columns": "Mapping[str, str] | None",
-}
-"""The options that choose rows, with their types: every audit of scores takes them and passes them to `Scores.of`."""
+FILTERS = tuple(
+    inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=() if name == "where" else None, annotation=kind
+    )
+    for name, kind in {
+        **dict.fromkeys(("recognizer", "scenario", "corpus", "language"), "Names"),
+        "where": "Sequence[str]",
+        "columns": "Mapping[str, str] | None",
+    }.items()
+)
+"""The parameters that choose rows (`scores.Filters`): every audit of scores takes them and passes them on."""
 
 
 @dataclass(frozen=True)
@@ -210,9 +215,10 @@ def asks(
     """
 
     def decorate(function: Callable[P, Answer]) -> Callable[P, Answer]:
-        plain = inspect.signature(function)
-        signature = _with_filters(plain)
-        filtered = signature is not plain
+        signature = inspect.signature(function)
+        filtered = "filters" in signature.parameters
+        if filtered:  # they are then shown, checked, and flags of the command
+            signature = with_keywords(signature, FILTERS)
         # How fast and how patiently it is heard changes no answer.
         unasked = {*_run_options(signature), "options"} - {"seed"}
 
@@ -249,20 +255,6 @@ def asks(
         return asked
 
     return decorate
-
-
-def _with_filters(signature: inspect.Signature) -> inspect.Signature:
-    """Name the filters in the place of `**filters`: they are then shown, checked, and flags of the command."""
-    own = [one for one in signature.parameters.values() if one.name != "filters"]
-    if len(own) == len(signature.parameters):
-        return signature
-    filters = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=() if name == "where" else None, annotation=kind
-        )
-        for name, kind in FILTERS.items()
-    ]
-    return signature.replace(parameters=[*own, *filters])
 
 
 def _run_options(signature: inspect.Signature) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ def join_tables(
     first.require("reference")
     twice = said.filter(pl.col("utterance").is_duplicated())
     if twice.height:
-        raise VoxauditError(f"{first.where}: utterance '{twice['utterance'][0]}' is there twice")
+        raise VoxauditError(f"{first.where}: utterance '{twice['utterance'][0]}' occurs twice")
     parts = []
     for number, one in enumerate(others, start=1):
         frame = one.require("text").frame.with_columns(pl.col("utterance").cast(pl.String))

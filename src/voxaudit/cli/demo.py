@@ -36,7 +36,7 @@ _OWN = {
         "synthetic ones that come along, or recordings of people fetched with pip under their own terms",
         choices=("synthetic", "human"),
     ),
-    "out": SHARED["out"].noting("default: voxaudit-demo; the same again goes on where it stopped"),
+    "out": SHARED["out"].noting("default: voxaudit-demo; give the same one again to resume"),
 }
 
 

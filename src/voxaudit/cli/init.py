@@ -51,11 +51,11 @@ def run(args: argparse.Namespace) -> int:
         file = Path(paths.pop())
     if not paths:
         if not args.schema:
-            raise VoxauditError(f"name the corpus that shall be audited: {EXAMPLE}")
+            raise VoxauditError(f"name the corpus to audit: {EXAMPLE}")
         print_json(config_schema())
         return 0
     if file.exists() and not args.force:
-        raise VoxauditError(f"{file}: exists already. Use --force to overwrite it, or name another file")
+        raise VoxauditError(f"{file}: already exists. Use --force to overwrite it, or name another file")
     corpora = [examine_corpus(path, format=args.format) for path in paths]
     names = names_of(corpora) if len(corpora) > 1 else [None]
     sections = [

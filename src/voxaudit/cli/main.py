@@ -227,9 +227,7 @@ class _Parser(argparse.ArgumentParser):
     def _has_no(self, word: str) -> VoxauditError:
         flag = one_line(word.partition("=")[0], 80)
         what = (
-            f"option {flag}.{suggest(flag, self._flags())}"
-            if word.startswith("-")
-            else f"place for '{flag}'."
+            f"option {flag}.{suggest(flag, self._flags())}" if word.startswith("-") else f"argument '{flag}'."
         )
         return VoxauditError(f"`{self.prog}` has no {what} See `{self.prog} --help`")
 

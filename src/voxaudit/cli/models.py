@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         note(f"{model.what}; license: {model.license}; from {model.origin}")
         folder = fetch(model, source=None if source is None else Path(source), report=progress())
     elif args.action == "fetch":
-        note(f"{model.name} is there already")
+        note(f"{model.name} is already there")
     return _print(args, {"model": model.name, "path": str(folder)}, str(folder))
 
 

@@ -40,8 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     from voxaudit.answer import Answer, Note, Tables, tabulate
     from voxaudit.recognize import make_recognizer, require
-    from voxaudit.recognize.check import check_recognizer
-    from voxaudit.recognize.signals import clips_of
+    from voxaudit.recognize.check import check_recognizer, clips_of
 
     recognizer = make_recognizer(args.name)
     if args.download:

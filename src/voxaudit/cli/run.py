@@ -25,7 +25,7 @@ _OWN = {
     **SEQUENTIAL.options,
     "out": SHARED["out"].noting("default: as in audit.toml"),
     "dry_run": Option(
-        "print how many trials, minutes of audio, minutes of waiting and dollars it would take; begin no run",
+        "print how many trials, minutes of audio, minutes of waiting and dollars it would take; start no run",
         "flag",
     ),
     "download": Option("fetch models that are not on this machine", "flag"),
@@ -113,7 +113,7 @@ def _dry_run(config: AuditConfig, args: argparse.Namespace) -> int:
     if config.stutter is not None:
         asked = config.stutter
         most = asked.utterances * (1 + asked.budget + len(asked.dose))
-        text = f"besides, [stutter] lets every recognizer hear at most {most:,} trials; services are billed"
+        text = f"in addition, [stutter] lets every recognizer hear at most {most:,} trials; services bill for them"
         notes.append(Note("stutter", text, {"trials_at_most": most}))
     if any(one.remote and one.left.cost is None for one in found):
         notes.append(
@@ -138,7 +138,7 @@ def _dry_run(config: AuditConfig, args: argparse.Namespace) -> int:
     table = tabulate("estimate", "", rows, ["recognizer", "trials", *counts, *numbers])
     answer = Answer(
         "run",
-        "What this run would hear (it was not begun)",
+        "What this run would hear (it was not started)",
         {"out": str(config.out)},
         tables=Tables([table]),
         notes=(Note("waiting", _waiting(found)), *notes),

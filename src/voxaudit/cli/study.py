@@ -124,7 +124,7 @@ def _serve(args: argparse.Namespace) -> int:
         for one in people:
             print(f"{one.name}\t{base}?token={one.token}", flush=True)
         note(
-            "One link for each participant; answers are kept as they come. Ctrl-C ends the server, not the study."
+            "One link for each participant; answers are saved as they come. Ctrl-C ends the server, not the study."
         )
         until_interrupted()
     return 0

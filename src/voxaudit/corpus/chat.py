@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, Said, written_events
 from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.recordings import audio_by_name
@@ -43,17 +43,9 @@ def rows(path: Path) -> Rows:
     left_out: dict[str, list[str]] = {"no times": [], "words not understood (xxx)": []}
     records = (record for file in files for record in _records(file, root, audio, left_out))
     rows = rows_of(records, root, unit="line", harmonize={"gender": "sex", "age": "age"})
-    problems = (
-        Problem(
-            "unclear_text",
-            f"{len(places):,} utterances left out: {why} (first: {places[0]})",
-            False,
-            len(places),
-        )
-        for why, places in left_out.items()
-        if places
-    )
-    return rows.noting(tuple(problems))
+    for why, places in left_out.items():
+        rows = rows.leaving_out(places, why, "utterances")
+    return rows
 
 
 def _files(path: Path) -> list[Path]:

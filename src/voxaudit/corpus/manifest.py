@@ -1,7 +1,8 @@
-"""Manifests: one table with a row per utterance, as CSV, TSV, JSON lines or Parquet."""
+"""Manifests: one table with a row per utterance, as CSV, TSV, JSON lines or Parquet; and those of NeMo."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,7 @@ import polars as pl
 from voxaudit.corpus.base import CorpusError, Problem
 from voxaudit.corpus.columns import USUAL_NAMES
 from voxaudit.corpus.delimited import read_delimited
-from voxaudit.corpus.json_lines import read_json_lines
+from voxaudit.corpus.json_lines import json_keys, read_json_lines
 from voxaudit.corpus.rows import Reader, Rows
 from voxaudit.errors import VoxauditError
 from voxaudit.tables import ENDINGS, read_table
@@ -85,4 +86,21 @@ READER = Reader(
     example="manifest.csv with columns path,text,speaker,gender",
     detect=detect,
     rows=rows,
+)
+
+
+# NeMo's: JSON lines with `audio_filepath`, `duration`, `text` and, for segments, `offset`.
+
+_NEMO = {"audio": "audio_filepath", "duration": "duration", "text": "text", "start": "offset"}
+_NEMO_ENDINGS = (".json", ".jsonl", ".ndjson")
+
+
+NEMO = Reader(
+    name="nemo",
+    description="a NeMo manifest: JSON lines with audio_filepath, duration, text, offset",
+    example='train.json with lines {"audio_filepath": "a.wav", "duration": 2.1, "text": "yes"}',
+    detect=lambda path: (
+        path.suffix.lower() in _NEMO_ENDINGS and path.is_file() and "audio_filepath" in json_keys(path)
+    ),
+    rows=lambda path: replace(table_rows(path), columns=_NEMO),
 )

@@ -14,7 +14,7 @@ from voxaudit.corpus.harmonize import harmonize
 from voxaudit.corpus.hub import address
 from voxaudit.corpus.problems import KEPT, NO_ROWS, quote, refusal, row_problem
 from voxaudit.corpus.recordings import default_ids, locate
-from voxaudit.corpus.rows import FORMATS, Reader, Rows, detect_format
+from voxaudit.corpus.rows import FORMATS, Rows, detect_format
 from voxaudit.errors import VoxauditError
 from voxaudit.files import fetched, url_of
 from voxaudit.registry import suggest
@@ -73,11 +73,13 @@ def examine_corpus(
     path = Path(path)
     if streamed is None:
         _require(path)
-    if format is None:
-        reader, notes = detect_format(path)
-    else:
-        reader, notes = FORMATS.load(format), []
-    corpus = _examine(reader, path, columns, name, check_audio)
+    reader, notes = detect_format(path) if format is None else (FORMATS.load(format), [])
+    rows = reader.rows(path)
+    # Full paths: a run is resumed from other folders, and workers may have another.
+    rows = replace(rows, root=rows.root.absolute())
+    corpus = build(
+        rows, str(path), name=name or _name(path), format=reader.name, given=columns, check_audio=check_audio
+    )
     return replace(
         corpus,
         problems=(*corpus.problems, *notes),
@@ -90,7 +92,9 @@ def _examine_url(
 ) -> Corpus:
     """Examine a manifest on another filesystem; its relative paths start at its own place."""
     if Path(url).suffix.lower() not in ENDINGS:
-        raise CorpusError(f"{url}: elsewhere only manifests are read: name the file ({', '.join(ENDINGS)})")
+        raise CorpusError(
+            f"{url}: on remote storage only manifests are read: name the file ({', '.join(ENDINGS)})"
+        )
     with fetched(url) as copy:
         try:
             reader, notes = detect_format(copy) if format is None else (FORMATS.load(format), [])
@@ -101,22 +105,6 @@ def _examine_url(
         rows, url, name=name or _name(Path(url)), format=reader.name, given=columns, check_audio=check_audio
     )
     return replace(corpus, problems=(*corpus.problems, *notes), source=url)
-
-
-def _examine(
-    reader: Reader, path: Path, columns: Mapping[str, str] | None, name: str | None, check_audio: bool
-) -> Corpus:
-    rows = reader.rows(path)
-    # Full paths: a run is resumed from other folders, and workers may have another.
-    rows = replace(rows, root=rows.root.absolute())
-    return build(
-        rows,
-        str(path),
-        name=name or _name(path),
-        format=reader.name,
-        given=columns,
-        check_audio=check_audio,
-    )
 
 
 def _name(path: Path) -> str:
@@ -356,7 +344,7 @@ def _duplicates(repeated: pl.DataFrame, rows: Rows) -> Problem:
         shown.append("...")
     message = f"{groups.height:,} duplicate id{'s' if groups.height > 1 else ''} ({'; '.join(shown)})"
     if not repeated["has_ids"][0]:
-        message += ": ids come from the audio paths, and these are there twice; add a column `id`, or `start`"
+        message += ": ids come from the audio paths, and these occur twice; add a column `id`, or `start`"
     return Problem("duplicate_id", message, True, groups.height, tuple(labels(repeated.head(KEPT))))
 
 

@@ -52,10 +52,12 @@ class Rows:
         lost = sum(problem.count for problem in problems if problem.fatal)
         return replace(self, problems=(*self.problems, *problems), lost=self.lost + lost)
 
-    def leaving_out(self, segments: Sequence[str], why: str) -> Rows:
-        """Return the rows with a note of the segments, by id, that were left out on purpose."""
-        text = f"{len(segments):,} segments left out: {why} (first: {(*segments, '')[0]})"
-        return self.noting((Problem("unclear_text", text, False, len(segments)),)) if segments else self
+    def leaving_out(self, places: Sequence[str], why: str, what: str = "segments") -> Rows:
+        """Return the rows with a note of the segments, by id or place, that were left out on purpose."""
+        if not places:
+            return self
+        text = f"{len(places):,} {what} left out: {why} (first: {places[0]})"
+        return self.noting((Problem("unclear_text", text, False, len(places)),))
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,13 @@ FORMATS = Registry(
         "shar": "voxaudit.corpus.shards:SHAR",
         "nemo_tarred": "voxaudit.corpus.shards:NEMO",
         "webdataset": "voxaudit.corpus.shards:WEBDATASET",
-        **_at("", "kaldi chat stm ctm trn seglst"),
+        **_at("", "kaldi chat"),
+        **{name: f"voxaudit.corpus.nist:{name.upper()}" for name in ("stm", "ctm", "trn")},
+        "seglst": "voxaudit.corpus.seglst:READER",
         "lhotse": "voxaudit.corpus.lhotse:READER",
-        **_at("", "audiofolder hugging_face nemo manifest folder"),
+        **_at("", "audiofolder hugging_face"),
+        "nemo": "voxaudit.corpus.manifest:NEMO",
+        **_at("", "manifest folder"),
     },
     group="voxaudit.corpora",
 )
@@ -209,7 +215,7 @@ def detect_format(path: Path) -> tuple[Reader, list[Problem]]:
                 return reader, notes
         except Exception as error:  # an installed format that is broken must not keep others from being read
             notes.append(
-                Problem("broken_format", f"format {name!r} could not be asked: {one_line(error)}", False)
+                Problem("broken_format", f"format {name!r} could not be tried: {one_line(error)}", False)
             )
     what = "folder" if path.is_dir() else "file"
     raise CorpusError(

@@ -9,14 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 
 
 @dataclass(frozen=True)
 class Silence(Perturbation):
     """Digital silence as long as the recording."""
 
-    name: ClassVar[str] = "silence"
     family: ClassVar[str] = "absence"
     does: ClassVar[str] = "Digital silence as long as the recording: a muted microphone"
     speech: ClassVar[bool] = False
@@ -33,7 +32,6 @@ class NoiseOnly(Perturbation):
     The level is the noise's own root mean square over the clip, against a full-scale amplitude of 1.
     """
 
-    name: ClassVar[str] = "noise_only"
     family: ClassVar[str] = "absence"
     does: ClassVar[str] = (
         "White Gaussian noise at {level:g} dBFS, as long as the recording: "
@@ -44,13 +42,9 @@ class NoiseOnly(Perturbation):
     random: ClassVar[bool] = True
     speech: ClassVar[bool] = False
 
-    level: float
-
-    def __post_init__(self) -> None:
-        if not -150.0 <= self.level <= -14.0:
-            raise ValueError(
-                "level must be from -150 to -14 (dB of full scale; louder noise would be clipped)"
-            )
+    level: float = parameter(
+        at_least=-150, at_most=-14, note="dB of full scale; louder noise would be clipped"
+    )
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return noise within full scale."""

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
 from voxaudit.audio import Samples
+from voxaudit.options import Range
+
+
+def parameter(default: Any = MISSING, *, note: str = "", **limits: float) -> Any:
+    """Return the field of a parameter that may have certain values only: `limits` are the fields of `Range`.
+
+    `note` says what they are, where the parameter's unit does not.
+    """
+    return field(default=default, metadata={"range": Range(**limits), "note": note})
 
 
 @dataclass(frozen=True)
 class Perturbation(ABC):
     """A pure function on (samples, rate, generator).
 
-    A subclass is a frozen dataclass with numeric fields, and perhaps a `source` of noise or rooms. `does` says in one
+    A subclass is a frozen dataclass with numeric fields (`parameter` bounds them), and perhaps a `source` of noise or
+    rooms. `name` is that of the class, `PacketLoss` being packet_loss, unless it says otherwise. `does` says in one
     sentence, without a full stop, what it does, with the values of its fields filled in (`{snr:g}`; `{theta.inverse:g}`
     is 1 / theta); `units` gives the fields' units and `paper` says where it comes from. `severities`
     gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings give
@@ -34,6 +45,17 @@ class Perturbation(ABC):
     random: ClassVar[bool] = False
     version: ClassVar[int] = 1
     speech: ClassVar[bool] = True
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in vars(cls):
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            allowed = one.metadata.get("range")
+            if allowed is not None and getattr(self, one.name) not in allowed:
+                note = one.metadata["note"] or self.units.get(one.name, "")
+                raise ValueError(f"{one.name} must be {allowed}{f' ({note})' if note else ''}")
 
     @abstractmethod
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio, Samples, resample
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 
 NARROWBAND = 8000
 """Rate of the telephone codecs, in Hz."""
@@ -33,7 +33,6 @@ MP3_DELAY = 1105
 class Telephone(Perturbation):
     """Only `low` to `high` Hz, at a rate of 8 kHz."""
 
-    name: ClassVar[str] = "telephone"
     family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "Only {low:g} to {high:g} Hz, at a rate of 8 kHz: a telephone line's band, without a codec"
@@ -64,7 +63,6 @@ class Telephone(Perturbation):
 class Mulaw(Perturbation):
     """G.711 mu-law at 8 kHz."""
 
-    name: ClassVar[str] = "mulaw"
     family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "G.711 mu-law at 8 kHz: a landline or a simple internet telephone in America and Japan"
@@ -79,7 +77,6 @@ class Mulaw(Perturbation):
 class Alaw(Perturbation):
     """G.711 A-law at 8 kHz."""
 
-    name: ClassVar[str] = "alaw"
     family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "G.711 A-law at 8 kHz: a landline or a simple internet telephone in most of the world"
@@ -97,7 +94,6 @@ class Gsm(Perturbation):
     One pass is a mobile to a landline, two are mobile to mobile, more are calls handed on by further networks.
     """
 
-    name: ClassVar[str] = "gsm"
     family: ClassVar[str] = "codec"
     does: ClassVar[str] = "GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded {passes:g}x: a mobile call"
     severities = ({"passes": 1.0}, {"passes": 2.0}, {"passes": 3.0}, {"passes": 4.0})
@@ -120,17 +116,12 @@ class Opus(Perturbation):
     The rate varies with what is said; `kbps` is what the coder aims at, and speech at 16 kHz often needs less.
     """
 
-    name: ClassVar[str] = "opus"
     family: ClassVar[str] = "codec"
     does: ClassVar[str] = "Opus at {kbps:g} kbit/s: calls and voice messages on the internet"
     units: ClassVar[Mapping[str, str]] = {"kbps": "kbit/s"}
     severities = ({"kbps": 24.0}, {"kbps": 16.0}, {"kbps": 10.0}, {"kbps": 6.0})
 
-    kbps: float
-
-    def __post_init__(self) -> None:
-        if not 6.0 <= self.kbps <= 256.0:
-            raise ValueError("kbps must be from 6 to 256 (kbit/s)")
+    kbps: float = parameter(at_least=6, at_most=256)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples as the decoder gives them."""
@@ -146,7 +137,6 @@ class Opus(Perturbation):
 class Mp3(Perturbation):
     """MP3 at a constant `kbps` kbit/s, the nearest of 16, 24, ... 160."""
 
-    name: ClassVar[str] = "mp3"
     family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "MP3 at a constant {kbps:g} kbit/s, the nearest of 16, 24, ... 160: "
@@ -155,11 +145,7 @@ class Mp3(Perturbation):
     units: ClassVar[Mapping[str, str]] = {"kbps": "kbit/s"}
     severities = ({"kbps": 64.0}, {"kbps": 32.0}, {"kbps": 24.0}, {"kbps": 16.0})
 
-    kbps: float
-
-    def __post_init__(self) -> None:
-        if not 16.0 <= self.kbps <= 160.0:
-            raise ValueError("kbps must be from 16 to 160 (kbit/s)")
+    kbps: float = parameter(at_least=16, at_most=160)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples as the decoder gives them."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 
 FRAME_SHARE = 0.10
 """Share of all chunks that Frame silences."""
@@ -23,23 +23,16 @@ PACKET = 0.020
 class Drop(Perturbation):
     """Silence `theta` % of all chunks of `chunk` ms (20), never two neighbors (AequeVox, Eq. 8)."""
 
-    name: ClassVar[str] = "drop"
     family: ClassVar[str] = "dropout"
     does: ClassVar[str] = "Silence {theta:g} % of all {chunk:g} ms chunks, never two neighbors: lost packets"
     paper: ClassVar[str] = "AequeVox"
     units: ClassVar[Mapping[str, str]] = {"theta": "%", "chunk": "ms"}
     random: ClassVar[bool] = True
 
-    theta: float
-    chunk: float = 20.0
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.theta <= 50.0:
-            raise ValueError(
-                "theta must be from 0 to 50 (percent of all chunks, of which every second may go)"
-            )
-        if self.chunk <= 0.0:
-            raise ValueError("chunk must be above 0 (its length in ms)")
+    theta: float = parameter(
+        at_least=0, at_most=50, note="percent of all chunks, of which every second may go"
+    )
+    chunk: float = parameter(20.0, above=0, note="its length in ms")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with some chunks set to zero."""
@@ -50,7 +43,6 @@ class Drop(Perturbation):
 class Frame(Perturbation):
     """Silence 10 % of all chunks of `theta` ms, never two neighbors (AequeVox)."""
 
-    name: ClassVar[str] = "frame"
     family: ClassVar[str] = "dropout"
     does: ClassVar[str] = (
         "Silence 10 % of all chunks of {theta:g} ms, never two neighbors: a stuttering connection"
@@ -59,11 +51,7 @@ class Frame(Perturbation):
     units: ClassVar[Mapping[str, str]] = {"theta": "ms"}
     random: ClassVar[bool] = True
 
-    theta: float
-
-    def __post_init__(self) -> None:
-        if self.theta <= 0.0:
-            raise ValueError("theta must be above 0 (the length of a chunk in ms)")
+    theta: float = parameter(above=0, note="the length of a chunk in ms")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with some chunks set to zero."""
@@ -79,7 +67,6 @@ class PacketLoss(Perturbation):
     `loss` is its share in the long run; a short recording may lose more or less. A lost packet is heard as silence.
     """
 
-    name: ClassVar[str] = "packet_loss"
     family: ClassVar[str] = "dropout"
     does: ClassVar[str] = (
         "Lose {loss:g} % of the 20 ms packets, in bursts of {burst:g} packets on average: "
@@ -89,12 +76,11 @@ class PacketLoss(Perturbation):
     severities = ({"loss": 1.0}, {"loss": 3.0}, {"loss": 10.0}, {"loss": 20.0})
     random: ClassVar[bool] = True
 
-    loss: float
+    loss: float = parameter(at_least=0, below=100, note="percent of all packets")
     burst: float = 3.0
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.loss < 100.0:
-            raise ValueError("loss must be at least 0 and under 100 (percent of all packets)")
+        super().__post_init__()
         if self.burst < max(1.0, self.loss / (100.0 - self.loss)):
             raise ValueError("burst must be at least 1 (packets), and at least loss / (100 - loss)")
 

@@ -10,13 +10,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 
 _Number = TypeVar("_Number", np.int64, np.float64)
 
@@ -24,28 +24,24 @@ BITS_24 = float(2**23)
 """Full scale in 24 bits."""
 
 
+def _factor(usual: float) -> Any:
+    return parameter(usual, at_least=0, at_most=1, note="a factor")
+
+
 @dataclass(frozen=True)
 class Echo(Perturbation):
     """Add one echo after `delay` ms (SRB Table 2). The audio is longer by the delay."""
 
-    name: ClassVar[str] = "echo"
     family: ClassVar[str] = "effect"
     does: ClassVar[str] = "Add one echo after {delay:g} ms: a large hall"
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"delay": "ms"}
     severities = ({"delay": 125.0}, {"delay": 250.0}, {"delay": 500.0}, {"delay": 1000.0})
 
-    delay: float
-    decay: float = 0.3
-    gain_in: float = 0.8
-    gain_out: float = 0.9
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.delay <= 10_000.0:
-            raise ValueError("delay must be above 0 and at most 10000 (ms)")
-        _check_share("decay", self.decay)
-        _check_share("gain_in", self.gain_in)
-        _check_share("gain_out", self.gain_out)
+    delay: float = parameter(above=0, at_most=10_000)
+    decay: float = _factor(0.3)
+    gain_in: float = _factor(0.8)
+    gain_out: float = _factor(0.9)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `gain_out * (gain_in * x[n] + decay * x[n - delay])`."""
@@ -72,7 +68,6 @@ class Chorus(Perturbation):
     The first voice (at 0.4) wavers in a triangle at 0.25 Hz, the second (at 0.3) in a sine at 0.4 Hz.
     """
 
-    name: ClassVar[str] = "chorus"
     family: ClassVar[str] = "effect"
     does: ClassVar[str] = (
         "Add two voices, {delay:g} ms late and 10 ms later, wavering by 2 ms: several speak at once"
@@ -81,15 +76,9 @@ class Chorus(Perturbation):
     units: ClassVar[Mapping[str, str]] = {"delay": "ms"}
     severities = ({"delay": 30.0}, {"delay": 50.0}, {"delay": 70.0}, {"delay": 90.0})
 
-    delay: float
-    gain_in: float = 0.9
-    gain_out: float = 0.9
-
-    def __post_init__(self) -> None:
-        if not 20.0 <= self.delay <= 90.0:
-            raise ValueError("delay must be from 20 to 90 (ms)")
-        _check_share("gain_in", self.gain_in)
-        _check_share("gain_out", self.gain_out)
+    delay: float = parameter(at_least=20, at_most=90)
+    gain_in: float = _factor(0.9)
+    gain_out: float = _factor(0.9)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with both voices, in single precision as SoX computes it."""
@@ -127,7 +116,6 @@ class Phaser(Perturbation):
     The delay runs in a triangle from one sample to `delay` ms and back, `speed` times a second.
     """
 
-    name: ClassVar[str] = "phaser"
     family: ClassVar[str] = "effect"
     does: ClassVar[str] = (
         "Feed the sound back after a short wavering delay, at {decay:g}: a swirling, hollow voice"
@@ -136,21 +124,11 @@ class Phaser(Perturbation):
     units: ClassVar[Mapping[str, str]] = {"delay": "ms", "speed": "Hz"}
     severities = ({"decay": 0.3}, {"decay": 0.5}, {"decay": 0.7}, {"decay": 0.9})
 
-    decay: float
-    delay: float = 3.0
-    speed: float = 2.0
-    gain_in: float = 0.6
-    gain_out: float = 0.8
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.decay <= 0.99:
-            raise ValueError("decay must be from 0 to 0.99 (a share of the sound)")
-        if not 0.0 < self.delay <= 5.0:
-            raise ValueError("delay must be above 0 and at most 5 (ms)")
-        if not 0.1 <= self.speed <= 2.0:
-            raise ValueError("speed must be from 0.1 to 2 (Hz)")
-        _check_share("gain_in", self.gain_in)
-        _check_share("gain_out", self.gain_out)
+    decay: float = parameter(at_least=0, at_most=0.99, note="a share of the sound")
+    delay: float = parameter(3.0, above=0, at_most=5)
+    speed: float = parameter(2.0, at_least=0.1, at_most=2)
+    gain_in: float = _factor(0.6)
+    gain_out: float = _factor(0.8)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `gain_out * y`, where `y[n] = gain_in * x[n] + decay * y[n - d[n]]` and `d` wavers."""
@@ -183,7 +161,6 @@ def feedback(signal: NDArray[np.float64], delays: NDArray[np.int64], decay: floa
 class Tremolo(Perturbation):
     """Let the loudness waver `speed` times a second, `depth` % of it at most (SRB Table 2)."""
 
-    name: ClassVar[str] = "tremolo"
     family: ClassVar[str] = "effect"
     does: ClassVar[str] = (
         "Let the loudness waver {speed:g} times a second, {depth:g} % of it at most: a trembling voice"
@@ -192,14 +169,8 @@ class Tremolo(Perturbation):
     units: ClassVar[Mapping[str, str]] = {"depth": "%", "speed": "Hz"}
     severities = ({"depth": 50.0}, {"depth": 66.0}, {"depth": 83.0}, {"depth": 100.0})
 
-    depth: float
-    speed: float = 20.0
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.depth <= 100.0:
-            raise ValueError("depth must be from 0 to 100 (percent)")
-        if not 0.0 < self.speed <= 1000.0:
-            raise ValueError("speed must be above 0 and at most 1000 (Hz)")
+    depth: float = parameter(at_least=0, at_most=100)
+    speed: float = parameter(20.0, above=0, at_most=1000)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples times `1 - depth / 100 * (1 - cos(2 pi speed t)) / 2`."""
@@ -215,11 +186,6 @@ class Tremolo(Perturbation):
         np.multiply(samples[:even].reshape(shape), wave, out=out[:even].reshape(shape), casting="unsafe")
         np.multiply(samples[even:], wave[: count - even], out=out[even:], casting="unsafe")
         return np.clip(out, np.float32(-1.0), np.float32(1.0), out=out)
-
-
-def _check_share(name: str, value: float) -> None:
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"{name} must be from 0 to 1 (a factor)")
 
 
 def _cut_to_24_bits(scaled: NDArray[np.floating]) -> Samples:

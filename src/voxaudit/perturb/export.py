@@ -138,7 +138,7 @@ def export_corpus(
     """
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise VoxauditError(f"{folder}: is there already and not empty; name a new folder")
+        raise VoxauditError(f"{folder}: already exists and is not empty; name a new folder")
     rows: list[dict[str, Any]] = []
     failures: dict[str, str] = {}
     digits = len(str(len(corpus)))

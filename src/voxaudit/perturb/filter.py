@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 from voxaudit.perturb.level import amplify
 
 Spectrum = NDArray[np.complex128]
@@ -37,19 +37,15 @@ WINDOW_SHAPES_FROM = 0.78125
 class Bass(Perturbation):
     """Boost what lies below `frequency` Hz by `gain` dB (SRB Table 2)."""
 
-    name: ClassVar[str] = "bass"
     family: ClassVar[str] = "filter"
     does: ClassVar[str] = "Boost what lies below {frequency:g} Hz by {gain:g} dB: a boomy loudspeaker"
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"gain": "dB", "frequency": "Hz"}
     severities = ({"gain": 20.0}, {"gain": 30.0}, {"gain": 40.0}, {"gain": 50.0})
 
-    gain: float
-    frequency: float = 100.0
-    slope: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check_shelf(self.gain, self.frequency, self.slope)
+    gain: float = parameter(at_least=-100, at_most=100)
+    frequency: float = parameter(100.0, above=0)
+    slope: float = parameter(0.5, above=0, at_most=1)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with more bass: all of them louder where half the rate is below `frequency`."""
@@ -62,19 +58,15 @@ class Bass(Perturbation):
 class Treble(Perturbation):
     """Boost what lies above `frequency` Hz by `gain` dB (SRB Table 2)."""
 
-    name: ClassVar[str] = "treble"
     family: ClassVar[str] = "filter"
     does: ClassVar[str] = "Boost what lies above {frequency:g} Hz by {gain:g} dB: a shrill loudspeaker"
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"gain": "dB", "frequency": "Hz"}
     severities = ({"gain": 10.0}, {"gain": 23.0}, {"gain": 36.0}, {"gain": 50.0})
 
-    gain: float
-    frequency: float = 3000.0
-    slope: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check_shelf(self.gain, self.frequency, self.slope)
+    gain: float = parameter(at_least=-100, at_most=100)
+    frequency: float = parameter(3000.0, above=0)
+    slope: float = parameter(0.5, above=0, at_most=1)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with more treble: unchanged where half the rate is below `frequency`."""
@@ -87,17 +79,13 @@ class Treble(Perturbation):
 class Lowpass(Perturbation):
     """Keep what lies below `frequency` Hz, with a steep edge (SRB Table 2)."""
 
-    name: ClassVar[str] = "lowpass"
     family: ClassVar[str] = "filter"
     does: ClassVar[str] = "Keep what lies below {frequency:g} Hz, with a steep edge: a muffled line"
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"frequency": "Hz"}
     severities = ({"frequency": 4000.0}, {"frequency": 2833.0}, {"frequency": 1666.0}, {"frequency": 500.0})
 
-    frequency: float
-
-    def __post_init__(self) -> None:
-        _check_frequency(self.frequency)
+    frequency: float = parameter(above=0)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies below `frequency` Hz: everything where that is beyond half the rate."""
@@ -110,36 +98,19 @@ class Lowpass(Perturbation):
 class Highpass(Perturbation):
     """Keep what lies above `frequency` Hz, with a steep edge (SRB Table 2)."""
 
-    name: ClassVar[str] = "highpass"
     family: ClassVar[str] = "filter"
     does: ClassVar[str] = "Keep what lies above {frequency:g} Hz, with a steep edge: a tinny line"
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"frequency": "Hz"}
     severities = ({"frequency": 500.0}, {"frequency": 1333.0}, {"frequency": 2166.0}, {"frequency": 3000.0})
 
-    frequency: float
-
-    def __post_init__(self) -> None:
-        _check_frequency(self.frequency)
+    frequency: float = parameter(above=0)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies above `frequency` Hz: nothing where that is beyond half the rate."""
         if self.frequency >= rate / 2:
             return np.zeros_like(samples)
         return _convolve(samples, 2.0 * self.frequency / rate, low=False)
-
-
-def _check_shelf(gain: float, frequency: float, slope: float) -> None:
-    if not -100.0 <= gain <= 100.0:
-        raise ValueError("gain must be from -100 to 100 (dB)")
-    _check_frequency(frequency)
-    if not 0.0 < slope <= 1.0:
-        raise ValueError("slope must be above 0 and at most 1")
-
-
-def _check_frequency(frequency: float) -> None:
-    if not frequency > 0.0:
-        raise ValueError("frequency must be above 0 (Hz)")
 
 
 def _shelf(samples: Samples, rate: int, gain: float, frequency: float, slope: float, *, low: bool) -> Samples:
@@ -227,12 +198,11 @@ class _Butterworth(Perturbation):
 
     family: ClassVar[str] = "filter"
 
-    theta: float
+    theta: float = parameter(above=0, note="a frequency in Hz")
     zero_phase: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.theta <= 0.0:
-            raise ValueError("theta must be above 0 (a frequency in Hz)")
+        super().__post_init__()
         if self.zero_phase not in (0.0, 1.0):
             raise ValueError("zero_phase is 0 (filtered once) or 1 (forward and backward)")
 
@@ -241,7 +211,6 @@ class _Butterworth(Perturbation):
 class Hp(_Butterworth):
     """Butterworth high-pass of order 2 at `theta` Hz (AequeVox)."""
 
-    name: ClassVar[str] = "hp"
     does: ClassVar[str] = "Butterworth high-pass of order 2 at {theta:g} Hz: a small loudspeaker"
     paper: ClassVar[str] = "AequeVox"
     units: ClassVar[Mapping[str, str]] = {"theta": "Hz"}
@@ -257,7 +226,6 @@ class Hp(_Butterworth):
 class Lp(_Butterworth):
     """Butterworth low-pass of order 2 at `theta` Hz (AequeVox)."""
 
-    name: ClassVar[str] = "lp"
     does: ClassVar[str] = "Butterworth low-pass of order 2 at {theta:g} Hz: speech through a wall"
     paper: ClassVar[str] = "AequeVox"
     units: ClassVar[Mapping[str, str]] = {"theta": "Hz"}

@@ -51,7 +51,6 @@ class GivenAudio(Source):
 class Given(Perturbation):
     """The recording that was given for an utterance."""
 
-    name: ClassVar[str] = "given"
     family: ClassVar[str] = "given"
     does: ClassVar[str] = "Audio made elsewhere"
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 
 SPEECH_LEVEL = -26.0
 """Level of speech from 1 m, in dB of full scale (dBFS: root mean square against a full-scale amplitude of 1)."""
@@ -23,16 +23,12 @@ NOISE_FLOOR = -50.0
 class Gain(Perturbation):
     """Amplify by `factor` and saturate at full scale (SRB Table 2)."""
 
-    name: ClassVar[str] = "gain"
     family: ClassVar[str] = "level"
     does: ClassVar[str] = "Amplify by {factor:g} and saturate at full scale: a microphone turned up too far"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 10.0}, {"factor": 20.0}, {"factor": 30.0}, {"factor": 40.0})
 
-    factor: float
-
-    def __post_init__(self) -> None:
-        _check_factor("factor", self.factor)
+    factor: float = parameter(at_least=0, at_most=1_000_000, note="a factor")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `factor * samples` limited to [-1, 1]."""
@@ -43,17 +39,13 @@ class Gain(Perturbation):
 class Amp(Perturbation):
     """Multiply the amplitude by `theta`, saturating at full scale (AequeVox)."""
 
-    name: ClassVar[str] = "amp"
     family: ClassVar[str] = "level"
     does: ClassVar[str] = (
         "Multiply the amplitude by {theta:g}, saturating at full scale: far from or near to the microphone"
     )
     paper: ClassVar[str] = "AequeVox"
 
-    theta: float
-
-    def __post_init__(self) -> None:
-        _check_factor("theta", self.theta)
+    theta: float = parameter(at_least=0, at_most=1_000_000, note="a factor")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return `theta * samples` limited to [-1, 1]."""
@@ -64,16 +56,11 @@ class Amp(Perturbation):
 class Clipping(Perturbation):
     """Limit samples to [-theta, theta] of full scale (AequeVox Table 2)."""
 
-    name: ClassVar[str] = "clipping"
     family: ClassVar[str] = "level"
     does: ClassVar[str] = "Limit samples to [-{theta:g}, {theta:g}] of full scale: an overdriven input"
     paper: ClassVar[str] = "AequeVox Table 2"
 
-    theta: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.theta <= 1.0:
-            raise ValueError("theta must be above 0 and at most 1 (a share of full scale)")
+    theta: float = parameter(above=0, at_most=1, note="a share of full scale")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples limited to [-theta, theta]."""
@@ -89,17 +76,12 @@ class Clipping(Perturbation):
 class ClippingPeak(Perturbation):
     """Limit samples to [-theta, theta] of the recording's own peak: quiet ones are clipped as much as loud ones."""
 
-    name: ClassVar[str] = "clipping_peak"
     family: ClassVar[str] = "level"
     does: ClassVar[str] = (
         "Limit samples to [-{theta:g}, {theta:g}] of the recording's peak: an overdriven input, however quiet the file"
     )
 
-    theta: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.theta <= 1.0:
-            raise ValueError("theta must be above 0 and at most 1 (a share of the peak)")
+    theta: float = parameter(above=0, at_most=1, note="a share of the peak")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples limited to [-theta, theta] of their peak."""
@@ -116,7 +98,6 @@ class FarField(Perturbation):
     conversation at 60 dB sound pressure over 36 dB of noise. No room, no automatic gain. Silence stays silence.
     """
 
-    name: ClassVar[str] = "far_field"
     family: ClassVar[str] = "level"
     does: ClassVar[str] = (
         "Speak from {distance:g} m away: "
@@ -126,11 +107,7 @@ class FarField(Perturbation):
     severities = ({"distance": 1.0}, {"distance": 2.0}, {"distance": 4.0}, {"distance": 8.0})
     random: ClassVar[bool] = True
 
-    distance: float
-
-    def __post_init__(self) -> None:
-        if not 0.1 <= self.distance <= 1000.0:
-            raise ValueError("distance must be from 0.1 to 1000 (meters)")
+    distance: float = parameter(at_least=0.1, at_most=1000)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the distant speech and the noise, limited to full scale."""
@@ -154,11 +131,6 @@ class FarField(Perturbation):
     def _factor(self, samples: Samples) -> float:
         rms = _rms(samples.astype(np.float64))
         return _amplitude(SPEECH_LEVEL) / (rms * self.distance) if rms > 0.0 else 0.0
-
-
-def _check_factor(name: str, factor: float) -> None:
-    if not 0.0 <= factor <= 1e6:
-        raise ValueError(f"{name} must be from 0 to 1e6 (a factor)")
 
 
 def _amplitude(level: float) -> float:

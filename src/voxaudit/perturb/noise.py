@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
+
+
+def in_decibels() -> Any:
+    """Return the parameter of a ratio that samples can hold."""
+    return parameter(at_least=-200, at_most=200)
 
 
 @dataclass(frozen=True)
@@ -20,17 +25,13 @@ class GaussianNoise(Perturbation):
     comes out (SRB appendix A; `10 log10(P_speech / P_noise)`). Silence has no SNR and stays silence.
     """
 
-    name: ClassVar[str] = "gaussian_noise"
     family: ClassVar[str] = "noise"
     does: ClassVar[str] = "White Gaussian noise at {snr:g} dB: a hissing line or a cheap microphone"
     units: ClassVar[Mapping[str, str]] = {"snr": "dB"}
     severities = ({"snr": 30.0}, {"snr": 20.0}, {"snr": 10.0}, {"snr": 0.0})
     random: ClassVar[bool] = True
 
-    snr: float
-
-    def __post_init__(self) -> None:
-        check_snr("snr", self.snr)
+    snr: float = in_decibels()
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return speech plus noise; what exceeds full scale is kept, as float audio allows it."""
@@ -45,17 +46,13 @@ class GaussianNoise(Perturbation):
 class Noise(Perturbation):
     """White Gaussian noise at `theta` dB SNR, power over the whole clip (AequeVox)."""
 
-    name: ClassVar[str] = "noise"
     family: ClassVar[str] = "noise"
     does: ClassVar[str] = "White Gaussian noise at {theta:g} dB SNR, power over the whole clip"
     paper: ClassVar[str] = "AequeVox"
     units: ClassVar[Mapping[str, str]] = {"theta": "dB"}
     random: ClassVar[bool] = True
 
-    theta: float
-
-    def __post_init__(self) -> None:
-        check_snr("theta", self.theta)
+    theta: float = in_decibels()
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return speech plus noise limited to full scale: what exceeds it saturates."""
@@ -65,12 +62,6 @@ class Noise(Perturbation):
     def achieved(self, before: Samples, after: Samples, rate: int) -> dict[str, float]:
         """Return the signal-to-noise ratio that came out, `snr_db`."""
         return measured_snr(before, after)
-
-
-def check_snr(name: str, snr: float) -> None:
-    """Raise one line unless `snr` is a ratio in dB that samples can hold."""
-    if not -200.0 <= snr <= 200.0:
-        raise ValueError(f"{name} must be from -200 to 200 (dB)")
 
 
 def add_at_snr(samples: Samples, noise: np.ndarray, snr: float) -> Samples:

@@ -10,7 +10,7 @@ import numpy as np
 
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import Perturbation
-from voxaudit.perturb.noise import add_at_snr, check_snr, measured_snr
+from voxaudit.perturb.noise import add_at_snr, in_decibels, measured_snr
 from voxaudit.perturb.sources import builtin
 from voxaudit.perturb.sources.base import IS_SOURCE, NoiseSource
 
@@ -28,11 +28,8 @@ class Recorded(Perturbation):
     severities = ({"snr": 30.0}, {"snr": 20.0}, {"snr": 10.0}, {"snr": 0.0})
     random: ClassVar[bool] = True
 
-    snr: float
+    snr: float = in_decibels()
     source: NoiseSource = field(default=builtin.OFFICE, metadata=IS_SOURCE)
-
-    def __post_init__(self) -> None:
-        check_snr("snr", self.snr)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return speech plus noise."""
@@ -52,7 +49,6 @@ class Recorded(Perturbation):
 class EnvironmentMsSnsd(Recorded):
     """Noise of offices and public places at `snr` dB (MS-SNSD in SRB)."""
 
-    name: ClassVar[str] = "environment_ms_snsd"
     does: ClassVar[str] = "Noise of offices and public places at {snr:g} dB"
     paper: ClassVar[str] = "MS-SNSD in SRB"
     source: NoiseSource = field(default=builtin.OFFICE, metadata=IS_SOURCE)
@@ -62,7 +58,6 @@ class EnvironmentMsSnsd(Recorded):
 class EnvironmentEsc50(Recorded):
     """Sounds of nature, households and towns at `snr` dB (ESC-50 in SRB)."""
 
-    name: ClassVar[str] = "environment_esc50"
     does: ClassVar[str] = "Sounds of nature, households and towns at {snr:g} dB"
     paper: ClassVar[str] = "ESC-50 in SRB"
     source: NoiseSource = field(default=builtin.NATURE, metadata=IS_SOURCE)
@@ -72,7 +67,6 @@ class EnvironmentEsc50(Recorded):
 class EnvironmentMusan(Recorded):
     """Technical noises and sounds from outside at `snr` dB (the noise part of MUSAN in SRB)."""
 
-    name: ClassVar[str] = "environment_musan"
     does: ClassVar[str] = "Technical noises and sounds from outside at {snr:g} dB"
     paper: ClassVar[str] = "the noise part of MUSAN in SRB"
     source: NoiseSource = field(default=builtin.TECHNICAL, metadata=IS_SOURCE)
@@ -82,7 +76,6 @@ class EnvironmentMusan(Recorded):
 class EnvironmentWham(Recorded):
     """Cafés, bars and streets at `snr` dB (WHAM! in SRB)."""
 
-    name: ClassVar[str] = "environment_wham"
     does: ClassVar[str] = "Cafés, bars and streets at {snr:g} dB"
     paper: ClassVar[str] = "WHAM! in SRB"
     source: NoiseSource = field(default=builtin.TOWN, metadata=IS_SOURCE)
@@ -92,7 +85,6 @@ class EnvironmentWham(Recorded):
 class Music(Recorded):
     """Music in the background at `snr` dB (the music part of MUSAN in SRB)."""
 
-    name: ClassVar[str] = "music"
     does: ClassVar[str] = "Music in the background at {snr:g} dB"
     paper: ClassVar[str] = "the music part of MUSAN in SRB"
     source: NoiseSource = field(default=builtin.MUSIC, metadata=IS_SOURCE)
@@ -102,7 +94,6 @@ class Music(Recorded):
 class Crosstalk(Recorded):
     """Somebody else talking at `snr` dB (MUSAN's speech in SRB)."""
 
-    name: ClassVar[str] = "crosstalk"
     does: ClassVar[str] = "Somebody else talking at {snr:g} dB: in a run, other speakers of the corpus"
     paper: ClassVar[str] = "MUSAN's speech in SRB"
     source: NoiseSource = field(default=builtin.TALKERS, metadata=IS_SOURCE)

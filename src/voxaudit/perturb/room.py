@@ -10,7 +10,7 @@ import numpy as np
 
 from voxaudit.audio import Samples
 from voxaudit.perturb.acoustics import measure_drr, measure_rt60, reverberate
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 from voxaudit.perturb.sources.base import IS_SOURCE, RoomSource, Signal
 from voxaudit.perturb.sources.responses import SimulatedHalls, SimulatedRooms
 from voxaudit.perturb.srmr import srmr
@@ -25,7 +25,6 @@ class Rir(Perturbation):
     Length, timing and RMS level of the speech stay as they are; a sound falls by 60 dB in `rt60`.
     """
 
-    name: ClassVar[str] = "rir"
     family: ClassVar[str] = "room"
     does: ClassVar[str] = "A room that rings for {rt60:g} seconds: a bare office, a stairwell"
     paper: ClassVar[str] = "SRB Table 2"
@@ -33,12 +32,8 @@ class Rir(Perturbation):
     severities = ({"rt60": 0.27}, {"rt60": 0.58}, {"rt60": 0.99}, {"rt60": 1.33})
     random: ClassVar[bool] = True
 
-    rt60: float
+    rt60: float = parameter(at_least=0.1, at_most=10)
     source: RoomSource = field(default=ROOMS, metadata=IS_SOURCE)
-
-    def __post_init__(self) -> None:
-        if not 0.1 <= self.rt60 <= 10.0:
-            raise ValueError("rt60 must be from 0.1 to 10 (seconds)")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the speech in a room drawn at random."""
@@ -57,19 +52,14 @@ class RealRir(Perturbation):
     the room. Without recordings a built-in set of simulated responses stands in, and the report says so.
     """
 
-    name: ClassVar[str] = "real_rir"
     family: ClassVar[str] = "room"
     does: ClassVar[str] = "A recorded room with an SRMR of about {srmr:g}: the lower, the more reverberant"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"srmr": 9.1}, {"srmr": 7.1}, {"srmr": 4.1}, {"srmr": 1.8})
     random: ClassVar[bool] = True
 
-    srmr: float
+    srmr: float = parameter(at_least=0.1, at_most=100, note="a ratio")
     source: RoomSource = field(default=HALLS, metadata=IS_SOURCE)
-
-    def __post_init__(self) -> None:
-        if not 0.1 <= self.srmr <= 100.0:
-            raise ValueError("srmr must be from 0.1 to 100 (a ratio)")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the speech in one of the rooms with about this SRMR."""

@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from voxaudit.audio import Samples
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 
 SEGMENT = 30.0
 """Length of a segment in ms, as SRB sets it (appendix A)."""
@@ -48,28 +48,22 @@ class _Tempo(Perturbation):
 class TempoUp(_Tempo):
     """Speak `factor` times as fast at the same pitch (SRB Table 2)."""
 
-    name: ClassVar[str] = "tempo_up"
     does: ClassVar[str] = "Speak {factor:g} times as fast at the same pitch: a hurried speaker"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
 
-    def __post_init__(self) -> None:
-        if not 1.0 < self.factor <= 100.0:
-            raise ValueError("factor must be above 1 and at most 100 (the new tempo over the old)")
+    factor: float = parameter(above=1, at_most=100, note="the new tempo over the old")
 
 
 @dataclass(frozen=True)
 class TempoDown(_Tempo):
     """Speak at `factor` of the tempo, at the same pitch (SRB Table 2)."""
 
-    name: ClassVar[str] = "tempo_down"
     does: ClassVar[str] = "Speak at {factor:g} of the tempo, at the same pitch: a slow speaker"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
 
-    def __post_init__(self) -> None:
-        if not 0.1 <= self.factor < 1.0:
-            raise ValueError("factor must be at least 0.1 and below 1 (the new tempo over the old)")
+    factor: float = parameter(at_least=0.1, below=1, note="the new tempo over the old")
 
 
 def change_tempo(samples: Samples, rate: int, factor: float) -> Samples:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.base import Perturbation
+from voxaudit.perturb.base import Perturbation, parameter
 
 SEMITONES_PER_OCTAVE = 12
 
@@ -43,28 +43,22 @@ class _Speed(Perturbation):
 class SpeedUp(_Speed):
     """Play `factor` times as fast, higher in pitch (SRB Table 2)."""
 
-    name: ClassVar[str] = "speed_up"
     does: ClassVar[str] = "Play {factor:g} times as fast, higher in pitch: a hurried playback"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 1.25}, {"factor": 1.5}, {"factor": 1.75}, {"factor": 2.0})
 
-    def __post_init__(self) -> None:
-        if not 1.0 <= self.factor <= 10.0:
-            raise ValueError("factor must be from 1 to 10 (times as fast); for slower speech take speed_down")
+    factor: float = parameter(at_least=1, at_most=10, note="times as fast; for slower speech take speed_down")
 
 
 @dataclass(frozen=True)
 class SpeedDown(_Speed):
     """Play at `factor` of the speed, lower in pitch (SRB Table 2)."""
 
-    name: ClassVar[str] = "speed_down"
     does: ClassVar[str] = "Play at {factor:g} of the speed, lower in pitch: a tape that drags"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 0.875}, {"factor": 0.75}, {"factor": 0.625}, {"factor": 0.5})
 
-    def __post_init__(self) -> None:
-        if not 0.1 <= self.factor <= 1.0:
-            raise ValueError("factor must be from 0.1 to 1 (of the speed); for faster speech take speed_up")
+    factor: float = parameter(at_least=0.1, at_most=1, note="of the speed; for faster speech take speed_up")
 
 
 @dataclass(frozen=True)
@@ -73,18 +67,13 @@ class _Pitch(Perturbation):
     units: ClassVar[Mapping[str, str]] = {"semitones": "semitones"}
     severities = ({"semitones": 3.0}, {"semitones": 6.0}, {"semitones": 9.0}, {"semitones": 12.0})
 
-    semitones: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.semitones <= 24.0:
-            raise ValueError("semitones must be from 0 to 24 (12 are an octave)")
+    semitones: float = parameter(at_least=0, at_most=24, note="12 are an octave")
 
 
 @dataclass(frozen=True)
 class PitchUp(_Pitch):
     """Raise the pitch by `semitones`, at the same tempo (SRB Table 2)."""
 
-    name: ClassVar[str] = "pitch_up"
     does: ClassVar[str] = (
         "Raise the pitch by {semitones:g} semitones, at the same tempo: a higher voice, a disguised one"
     )
@@ -99,7 +88,6 @@ class PitchUp(_Pitch):
 class PitchDown(_Pitch):
     """Lower the pitch by `semitones`, at the same tempo (SRB Table 2)."""
 
-    name: ClassVar[str] = "pitch_down"
     does: ClassVar[str] = (
         "Lower the pitch by {semitones:g} semitones, at the same tempo: a deeper voice, a disguised one"
     )
@@ -117,7 +105,6 @@ class Resample(Perturbation):
     Down to `factor * rate` and back up, as SRB does it, so that the recognizer still hears its usual rate.
     """
 
-    name: ClassVar[str] = "resample"
     family: ClassVar[str] = "filter"
     does: ClassVar[str] = (
         "Keep only what fits into {factor:g} of the sampling rate: an old or thrifty recorder"
@@ -125,11 +112,7 @@ class Resample(Perturbation):
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 0.75}, {"factor": 0.5}, {"factor": 0.25}, {"factor": 0.125})
 
-    factor: float
-
-    def __post_init__(self) -> None:
-        if not 0.01 <= self.factor <= 1.0:
-            raise ValueError("factor must be from 0.01 to 1 (of the sampling rate)")
+    factor: float = parameter(at_least=0.01, at_most=1, note="of the sampling rate")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples after the lower rate, saturating at full scale; the length stays."""
@@ -163,7 +146,6 @@ def _saturate(samples: np.ndarray) -> Samples:
 class Scale(Perturbation):
     """Play the same samples at `theta` times the rate (AequeVox)."""
 
-    name: ClassVar[str] = "scale"
     family: ClassVar[str] = "time_pitch"
     does: ClassVar[str] = (
         "Play the same samples at {theta:g} times the rate: "
@@ -171,11 +153,7 @@ class Scale(Perturbation):
     )
     paper: ClassVar[str] = "AequeVox"
 
-    theta: float
-
-    def __post_init__(self) -> None:
-        if not 0.1 <= self.theta <= 10.0:
-            raise ValueError("theta must be from 0.1 to 10 (a factor of the rate)")
+    theta: float = parameter(at_least=0.1, at_most=10, note="a factor of the rate")
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples resampled from `theta * rate` to `rate`, saturating at full scale."""

@@ -77,7 +77,6 @@ class Universal(Perturbation):
     Power is taken over the whole clip, so the SNR asked for is the SNR that comes out. Silence stays silence.
     """
 
-    name: ClassVar[str] = "universal"
     family: ClassVar[str] = "attack"
     does: ClassVar[str] = "A universal perturbation at {snr:g} dB: the same noise for every utterance"
     paper: ClassVar[str] = "SRB, utterance-agnostic attack"

@@ -179,7 +179,7 @@ def _text(text: Any) -> str:
         raise UtteranceError(f"the recognizer returned {_kind(text)} instead of text")
     if len(text) > LONGEST_TEXT:
         raise UtteranceError(
-            f"the recognizer returned {len(text):,} characters; more than {LONGEST_TEXT:,} are no transcript"
+            f"the recognizer returned {len(text):,} characters; no transcript is longer than {LONGEST_TEXT:,}"
         )
     if "\0" in text:
         raise UtteranceError("the recognizer's text has a NUL character")

@@ -47,7 +47,7 @@ class Command:
     main: ClassVar[str] = "command"
 
     command: str = setting(help="what to run, such as: my-asr --model small {audio}")
-    rate: int = setting(16_000, help="sample rate of the WAV file in Hz")
+    rate: int = setting(16_000, help="sample rate of the WAV file in Hz", at_least=1_000, at_most=768_000)
     output: str = setting(
         "text",
         help="what it prints: text, or json with the key text and perhaps words",
@@ -60,8 +60,6 @@ class Command:
         problem = ""
         if AUDIO not in self.command:
             problem = f"the command has no {AUDIO}, which stands for the path of the recording"
-        elif not 1_000 <= self.rate <= 768_000:
-            problem = f"rate must be 1000 to 768000 Hz, not {self.rate}"
         else:
             try:
                 shlex.split(self.command)

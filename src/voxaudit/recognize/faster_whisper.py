@@ -34,7 +34,7 @@ class FasterWhisper(LocalModel):
     revision: str = revision()
     language: str = setting("", help="language of the speech, such as en; empty lets the model decide")
     task: str = setting("transcribe", help="transcribe, or translate into English", choices=TASKS)
-    beam_size: int = setting(5, help="hypotheses searched at a time; 1 is greedy", least=1)
+    beam_size: int = setting(5, help="hypotheses searched at a time; 1 is greedy", at_least=1)
     words: bool = setting(False, help="word times, too (slower)")
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     compute_type: str = setting("int8", help="int8, float32; on a GPU int8_float16, float16")

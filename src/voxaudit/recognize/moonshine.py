@@ -50,14 +50,12 @@ class Moonshine:
         path=True,
     )
     threads: int = threads()
-    tokens_per_second: float = setting(13.0, help="where a repeating answer is cut, per second of audio")
+    tokens_per_second: float = setting(
+        13.0, help="where a repeating answer is cut, per second of audio", above=0
+    )
 
     def __post_init__(self) -> None:
         check_settings(self, "moonshine")
-        if self.tokens_per_second <= 0:
-            raise RecognizerError(
-                f"recognizer 'moonshine': tokens_per_second must be above 0, not {self.tokens_per_second:g}"
-            )
 
     @property
     def languages(self) -> tuple[str, ...]:

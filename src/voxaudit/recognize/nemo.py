@@ -32,7 +32,7 @@ class Nemo(LocalModel):
     target_lang: str = setting("", help="Canary: language of the text; the same to transcribe")
     pnc: str = setting("", help="Canary: yes or no, punctuation and capitals")
     batch: int = setting(
-        1, help="utterances per call; more is faster on a GPU, and padding may change a text", least=1
+        1, help="utterances per call; more is faster on a GPU, and padding may change a text", at_least=1
     )
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     threads: int = threads()

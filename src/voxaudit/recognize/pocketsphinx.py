@@ -39,10 +39,10 @@ class PocketSphinx:
     lm: str = setting("", help="file of another language model", path=True)
     dictionary: str = setting("", help="file of another pronunciation dictionary", path=True)
     maxhmmpf: int = setting(
-        3000, help="most states searched in a frame; the package's own default is 30000", least=1
+        3000, help="most states searched in a frame; the package's own default is 30000", at_least=1
     )
     ds: int = setting(
-        2, help="acoustic scores are computed every ds-th frame; the package's own default is 1", least=1
+        2, help="acoustic scores are computed every ds-th frame; the package's own default is 1", at_least=1
     )
 
     def __post_init__(self) -> None:

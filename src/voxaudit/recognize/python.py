@@ -29,9 +29,11 @@ class PythonFunction:
     main: ClassVar[str] = "callable"
 
     callable: str = setting(help="package.module:function or path/to/file.py:function", path=True)
-    rate: int | None = setting(16_000, help="sample rate in Hz it wants; none for the recording's own")
+    rate: int | None = setting(
+        16_000, help="sample rate in Hz it wants; none for the recording's own", above=0
+    )
     batched: bool = setting(False, help="it gets lists of samples and of rates, and returns a list")
-    batch: int = setting(16, help="utterances per call where batched", least=1)
+    batch: int = setting(16, help="utterances per call where batched", at_least=1)
     version: str = setting(
         "", help="yours to raise when answers change in a way the source file does not show"
     )
@@ -44,8 +46,6 @@ class PythonFunction:
                 f" not '{one_line(self.callable, 80)}'"
             )
         check_settings(self, "python")
-        if self.rate is not None and self.rate < 1:
-            raise RecognizerError(f"recognizer 'python': rate must be above 0 Hz, not {self.rate}")
 
     @property
     def batch_size(self) -> int:
@@ -76,7 +76,7 @@ class PythonFunction:
             target = target()
         if not hasattr(target, "__call__"):  # noqa: B004 - `callable` is the name of a setting here
             raise RecognizerError(
-                f"recognizer 'python': {self.callable} is no function but {type(target).__name__}"
+                f"recognizer 'python': {self.callable} is not a function but {type(target).__name__}"
             )
         return _Caller(target, self.batched)
 

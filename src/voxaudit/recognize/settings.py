@@ -11,6 +11,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from voxaudit.errors import one_line
+from voxaudit.options import Range
 from voxaudit.recognize.base import RecognizerError
 from voxaudit.registry import suggest
 
@@ -18,23 +19,19 @@ T = TypeVar("T")
 
 
 def setting(
-    default: Any = MISSING,
-    *,
-    help: str,
-    path: bool = False,
-    least: float | None = None,
-    choices: Sequence[str] = (),
+    default: Any = MISSING, *, help: str, path: bool = False, choices: Sequence[str] = (), **limits: float
 ) -> Any:
     """Return a dataclass field for a setting with a line of help; `path` marks files and folders.
 
-    `least` and `choices` say which values it may have: `check_settings` looks after that.
+    `choices` and `limits` (the fields of `Range`) say which values it may have: `check_settings` looks after that.
     """
-    return field(default=default, metadata={"help": help, "path": path, "least": least, "choices": choices})
+    known = {"help": help, "path": path, "range": Range(**limits), "choices": choices}
+    return field(default=default, metadata=known)
 
 
 def threads() -> Any:
     """Return the setting of engines that compute on the CPU."""
-    return setting(1, help="CPU threads per worker; more workers are faster than more threads", least=1)
+    return setting(1, help="CPU threads per worker; more workers are faster than more threads", at_least=1)
 
 
 def revision() -> Any:
@@ -44,24 +41,21 @@ def revision() -> Any:
 
 def longest() -> Any:
     """Return the setting of engines whose models hear only so much at a time."""
-    return setting(30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", least=1)
+    return setting(
+        30.0, help="longer audio is cut at pauses into pieces of at most so many seconds", at_least=1
+    )
 
 
 def check_settings(recognizer: Any, engine: str) -> None:
     """Raise one line for the first setting with a value that it cannot have: call it in `__post_init__`."""
     for f in fields(recognizer):
-        value, least, choices = (
-            getattr(recognizer, f.name),
-            f.metadata.get("least"),
-            f.metadata.get("choices"),
-        )
-        if least is not None and not value >= least:
+        value, known = getattr(recognizer, f.name), f.metadata
+        if isinstance(value, int | float) and "range" in known and value not in known["range"]:
+            raise RecognizerError(f"recognizer '{engine}': {f.name} must be {known['range']}, not {value:g}")
+        if known.get("choices") and value not in known["choices"]:
             raise RecognizerError(
-                f"recognizer '{engine}': {f.name} must be at least {least:g}, not {value:g}"
-            )
-        if choices and value not in choices:
-            raise RecognizerError(
-                f"recognizer '{engine}': {f.name} must be one of {', '.join(choices)}, not '{one_line(value, 40)}'"
+                f"recognizer '{engine}': {f.name} must be one of {', '.join(known['choices'])},"
+                f" not '{one_line(value, 40)}'"
             )
 
 

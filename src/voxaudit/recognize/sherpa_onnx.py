@@ -131,6 +131,6 @@ def _one(folder: Path, files: Sequence[Path], pattern: str) -> Path:
     if len(files) != 1:
         raise RecognizerError(
             f"{folder}: {len(files)} files {pattern} there; recognizer 'sherpa_onnx' needs one"
-            " (is `kind` right? keep one model a folder)"
+            " (is `kind` right? keep one model per folder)"
         )
     return files[0]

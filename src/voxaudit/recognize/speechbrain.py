@@ -36,7 +36,7 @@ class SpeechBrain(LocalModel):
     def open(self, path: Path) -> Transcriber:
         """Load the model as the kind that was chosen."""
         if not (path / "hyperparams.yaml").is_file():
-            raise RecognizerError(f"{path}: no hyperparams.yaml there; that is no SpeechBrain model")
+            raise RecognizerError(f"{path}: no hyperparams.yaml there; not a SpeechBrain model")
         import torch
         from speechbrain.inference import ASR
 

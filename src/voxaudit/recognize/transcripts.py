@@ -132,8 +132,8 @@ def read_transcripts(path: str | Path, *, id: str = "", text: str = "") -> dict[
     An empty cell of a CSV is an empty transcript; a JSON null is no transcript. An id that comes twice is an error.
     """
     path = Path(path)
+    from voxaudit.corpus.nist import read_trn
     from voxaudit.corpus.read import is_timed, read_timed
-    from voxaudit.corpus.trn import read_trn
 
     if path.suffix.lower() == ".trn":
         rows = read_trn(path).rows()

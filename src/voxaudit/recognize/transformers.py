@@ -43,13 +43,13 @@ class Transformers(LocalModel):
     language: str = setting("", help="language of the speech, such as en; empty: the model decides")
     task: str = setting("", help="Whisper: transcribe or translate")
     prompt: str = setting("", help="models asked in words: the question, if it is not to be the model's own")
-    beams: int = setting(1, help="all but CTC: hypotheses searched at a time; 1 is greedy", least=1)
+    beams: int = setting(1, help="all but CTC: hypotheses searched at a time; 1 is greedy", at_least=1)
     max_new_tokens: int = setting(
-        0, help="all but CTC: tokens of the longest answer; 0: the model's own limit", least=0
+        0, help="all but CTC: tokens of the longest answer; 0: the model's own limit", at_least=0
     )
     longest: float = longest()
     batch: int = setting(
-        1, help="utterances per call; more is faster on a GPU, and rounding may change a text", least=1
+        1, help="utterances per call; more is faster on a GPU, and rounding may change a text", at_least=1
     )
     device: str = setting("cpu", help="cpu, cuda, cuda:1, mps; or auto: spread over what is there")
     dtype: str = setting("float32", help=", ".join(DTYPES), choices=DTYPES)
@@ -246,7 +246,7 @@ def architecture(folder: Path) -> str:
     """Return the name of a saved model's class, such as `Wav2Vec2ForCTC`, from its `config.json`."""
     names = _document(folder / "config.json").get("architectures")
     if not (folder / "config.json").is_file():
-        raise RecognizerError(f"{folder}: no config.json; that is no transformers model")
+        raise RecognizerError(f"{folder}: no config.json; not a transformers model")
     if not isinstance(names, list) or not names:
         raise RecognizerError(f"{folder}: config.json names no architecture; not a saved recognizer")
     return str(names[0])

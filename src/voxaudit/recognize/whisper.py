@@ -29,7 +29,7 @@ class Whisper(LocalModel):
     model: str = setting("tiny.en", help="fetched model, a .pt file, or hf:ORG/NAME with one", path=True)
     language: str = setting("", help="language of the speech, such as en; empty lets the model decide")
     task: str = setting("transcribe", help="transcribe, or translate into English", choices=TASKS)
-    beam_size: int = setting(1, help="hypotheses searched at a time; 1 is greedy", least=1)
+    beam_size: int = setting(1, help="hypotheses searched at a time; 1 is greedy", at_least=1)
     words: bool = setting(False, help="word times, too (slower)")
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     threads: int = threads()

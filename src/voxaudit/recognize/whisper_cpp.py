@@ -10,8 +10,8 @@ from voxaudit.audio import Audio
 from voxaudit.errors import one_line
 from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
 from voxaudit.recognize.services.caller import Call
-from voxaudit.recognize.services.forms import post_form
-from voxaudit.recognize.services.service import Service
+from voxaudit.recognize.services.service import Service, concurrency_of
+from voxaudit.recognize.services.wire import post_form
 from voxaudit.recognize.settings import setting
 
 
@@ -31,7 +31,7 @@ class WhisperCpp(Service):
     """Seconds: the program skips what is shorter than about a second; silence is added."""
 
     url: str = setting("http://127.0.0.1:8080", help="where the server listens; /inference is added")
-    concurrency: int = setting(1, help="requests at a time per worker; the server hears one at a time")
+    concurrency: int = concurrency_of(1, "requests at a time per worker; the server hears one at a time")
     model: str = setting(
         "", help="the model the server was started with: it does not tell, the cache must know"
     )

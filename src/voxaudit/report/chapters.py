@@ -88,8 +88,6 @@ class Remaker:
             return CaseAudio()
 
     def _utterance(self, id_: str) -> Utterance | None:
-        import polars as pl
-
         rows = self._run.corpus.filter(pl.col("id") == id_).head(1)
         return next(iter(Corpus("", "run", rows)), None)
 
@@ -182,13 +180,6 @@ def worst_trials(scores: Scores, most: int = MOST_CASES, each: int = EACH) -> pl
             family=pl.col("scenario").replace_strict(families, default="other", return_dtype=pl.String),
         )
         .filter(pl.col("excess") > 0)
-        .sort(
-            "excess",
-            "clean_words",
-            "scenario",
-            "utterance",
-            descending=[True, True, False, False],
-        )
     )
     taken: list[tuple[int, dict[str, Any]]] = []
     for name in scores.recognizers:

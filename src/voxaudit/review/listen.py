@@ -39,7 +39,9 @@ def write_listen(folder: Path, target: Path) -> int:
     replay = read_recordings(folder)
     path = folder / CASES
     if replay is None or not path.is_file():
-        raise VoxauditError(f"{folder}: there are no recordings to make the audio of its cases again from")
+        raise VoxauditError(
+            f"{folder}: no recordings there from which the audio of its cases could be made again"
+        )
     table = read_table(path)
     require_columns(table, ("utterance", "chain", "kind", "kept", "intended", "surface"), path)
     cases = chosen(table.filter(pl.col("utterance").is_in(list(replay.recordings))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from contextlib import closing
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -93,16 +93,7 @@ class LabelStore:
     def add(self, given: Given) -> Given:
         """Keep a judgment and return it with its time."""
         time = given.time or datetime.now(UTC).isoformat(timespec="milliseconds")
-        kept = Given(
-            reviewer_name(given.reviewer),
-            given.source,
-            given.case,
-            given.label,
-            given.kind,
-            given.comment,
-            given.final,
-            time,
-        )
+        kept = replace(given, reviewer=reviewer_name(given.reviewer), time=time)
         row = tuple(
             value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
             for value in astuple(kept)

@@ -271,7 +271,7 @@ class Connection(BaseHTTPRequestHandler):
             size += len(key) + len(value)
             key = key.lower()
             if key in headers and key in ("host", "origin", "content-length", "content-type", "cookie"):
-                raise HttpError(400, f"the header {key} is there twice")
+                raise HttpError(400, f"the header {key} occurs twice")
             headers[key] = value
         if size > MAX_HEADERS:
             raise HttpError(431, "the headers are too long")
@@ -374,7 +374,7 @@ def query_of(text: str) -> dict[str, str]:
         raise HttpError(400, "the query is not understood") from error
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise HttpError(400, "a field of the query is there twice")
+        raise HttpError(400, "a field of the query occurs twice")
     return fields
 
 

@@ -151,7 +151,7 @@ def _knock(address: str) -> None:
     parts = re.fullmatch(r"(?:ray://)?(\[[^]]+\]|[^:/]+):(\d+)", address)
     if parts is None:
         raise VoxauditError(
-            f"'{one_line(address, 80)}' is no address of a Ray cluster: use auto, host:port or ray://host:port"
+            f"'{one_line(address, 80)}' is not the address of a Ray cluster: use auto, host:port or ray://host:port"
         )
     try:
         place = (parts[1].strip("[]"), int(parts[2]))

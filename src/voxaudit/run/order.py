@@ -74,7 +74,7 @@ class Order:
         return min(len(self.groups[0]), len(self.groups[group]))
 
     def mean_words(self) -> NDArray[np.float64]:
-        """Return the mean number of reference words a speaker, by group."""
+        """Return the mean number of reference words per speaker, by group."""
         return np.array([self.words[list(group)].mean() for group in self.groups])
 
 

@@ -215,7 +215,7 @@ def scored_trials(scores: Scores) -> pl.DataFrame:
     if twice := side.filter(pl.struct(KEYS).is_duplicated()).head(1).to_dicts():
         utterance, scenario = (one_line(str(twice[0][name]), 60) for name in KEYS[:2])
         raise VoxauditError(
-            f"{scores.where}: utterance '{utterance}' is there twice for one recognizer in scenario '{scenario}'"
+            f"{scores.where}: utterance '{utterance}' occurs twice for one recognizer in scenario '{scenario}'"
         )
     return side.with_columns(pl.col("words", "errors").cast(pl.Int64))
 

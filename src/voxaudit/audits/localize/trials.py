@@ -108,7 +108,7 @@ class Trials:
 def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str]) -> Trials:
     """Check a table of transcripts and arrange it by recognizer and scenario.
 
-    A recognizer without any clean transcript, a column of groups that is not there, or a trial that is there twice
+    A recognizer without any clean transcript, a column of groups that is not there, or a trial that occurs twice
     raises one line. Utterances without a group are left out.
     """
     where = read.require(*KEYS).where
@@ -144,7 +144,7 @@ def arrange(read: Transcripts, *, attribute: str | None, exclude: Iterable[str])
         raise VoxauditError(f"{where}: no transcripts")
     for recognizer, scenario, twice in kinds.filter(pl.col("twice").is_not_null()).iter_rows():
         raise VoxauditError(
-            f"{where}: utterance '{one_line(twice, 60)}' is there twice for {one_line(recognizer, 40)} and"
+            f"{where}: utterance '{one_line(twice, 60)}' occurs twice for {one_line(recognizer, 40)} and"
             f" {one_line(scenario, 40)}. Leave one row for each trial"
         )
     found = [

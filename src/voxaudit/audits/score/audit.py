@@ -17,10 +17,9 @@ from voxaudit.audits.scores import Scores
 from voxaudit.errors import VoxauditError
 from voxaudit.score.align import COUNT_COLUMNS, align_words
 from voxaudit.score.compare import NormalizerRate, frequent_edits, normalizer_sensitivity
-from voxaudit.score.files import Missing, Pairs, read_pairs
+from voxaudit.score.files import Missing, Pairs, read_pairs, scores_of
 from voxaudit.score.normalize import UNSPACED, normalize_column, without_spaces
 from voxaudit.score.normalize import normalizer as find_normalizer
-from voxaudit.score.pairs import scores_of
 from voxaudit.score.show import alignment_block
 from voxaudit.score.table import total
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
@@ -76,7 +75,8 @@ def score_files(
     unknown = set(names) - {"reference", "hypothesis", "id", "speaker"}
     if unknown:
         raise VoxauditError(
-            f"'{min(unknown)}' is no column here; give reference, hypothesis, id or speaker", see=("columns",)
+            f"'{min(unknown)}' is not a column here; give reference, hypothesis, id or speaker",
+            see=("columns",),
         )
     pairs = read_pairs(
         references,

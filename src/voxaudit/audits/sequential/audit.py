@@ -34,9 +34,9 @@ from voxaudit.answer import (
     with_command,
 )
 from voxaudit.answer import Cell as Drawn
-from voxaudit.audits.audit import asks
+from voxaudit.audits.audit import FILTERS, asks
 from voxaudit.audits.hearing import corpus_to_hear, reading, write_found
-from voxaudit.audits.scores import MOST_GROUPS, Names, Scores
+from voxaudit.audits.scores import MOST_GROUPS, Filters, Scores
 from voxaudit.audits.sequential import RECORD
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.select import require_attributes
@@ -157,7 +157,7 @@ class Sequential:
 
 
 @asks(NAME)
-@takes_options("progress", *ON_DEMAND)
+@takes_options("progress", *ON_DEMAND, more=FILTERS)
 def sequential(
     source: Any,
     recognizers: Sequence[RecognizerLike] | Mapping[str, RecognizerLike] | None = None,
@@ -175,12 +175,6 @@ def sequential(
     out: str | Path | None = None,
     normalizer: str = "basic",
     sources: Mapping[str, NoiseSource | str | Path] | None = None,
-    recognizer: Names = None,
-    scenario: Names = None,
-    corpus: Names = None,
-    language: Names = None,
-    where: Sequence[str] = (),
-    columns: Mapping[str, str] | None = None,
     format: str | None = None,
     skip_bad_rows: bool = False,
     options: RunOptions | None = None,
@@ -210,6 +204,7 @@ def sequential(
     >>> gap.verdict, gap.speakers < 30
     ('shown', True)
     """
+    filters: Filters = {one.name: given.pop(one.name) for one in FILTERS if one.name in given}  # type: ignore[assignment]
     options = RunOptions.of(options, **given)
     options.require_on_demand()
     kept = _kept(source)
@@ -219,15 +214,7 @@ def sequential(
     asked: dict[str, Any] = {"attribute": attribute, "against": against, "per_speaker": per_speaker}
     if recognizers is None:
         _require_scores(source)
-        scores = Scores.of(
-            source,
-            recognizer=recognizer,
-            scenario=scenario,
-            corpus=corpus,
-            language=language,
-            where=where,
-            columns=columns,
-        )
+        scores = Scores.of(source, **filters)
         answer = _answer(_replay(scores, goal, seed=options.seed, **asked))
         early = "this run was stopped early itself: what it did not hear is missing here"
         notes = [Note("stopped_early", early)] if kept is not None else []
@@ -235,7 +222,7 @@ def sequential(
         return replace(answer, notes=(*answer.notes, *notes))
     if out is None:
         raise VoxauditError("name a folder for what is heard", see=("out",))
-    heard = corpus_to_hear(source, format=format, columns=columns, skip_bad_rows=skip_bad_rows)
+    heard = corpus_to_hear(source, format=format, columns=filters.get("columns"), skip_bad_rows=skip_bad_rows)
     plan, not_heard = make_plan(heard, recognizers, scenarios, sources=sources, seed=options.seed)
     question = {
         **asked,

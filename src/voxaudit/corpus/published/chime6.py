@@ -32,7 +32,7 @@ def _rows(path: Path, microphone: str | None) -> Rows:
     """Read every utterance as a microphone heard it; None: that which the speaker wears."""
     files = sorted(path.glob("transcriptions/*/S*.json")) if path.is_dir() else []
     if not files:
-        raise CorpusError(f"{path}: no transcriptions/*/S*.json in this folder; give CHiME-6's")
+        raise CorpusError(f"{path}: no transcriptions/*/S*.json in this folder; give CHiME-6's own")
     rows = rows_of((record for file in files for record in _records(file, microphone)), path, unit="segment")
     return replace(rows, table=with_overlap(rows.table, "session")) if rows.table.width else rows
 

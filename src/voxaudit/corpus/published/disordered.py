@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.delimited import delimited_header, read_delimited
 from voxaudit.corpus.json_lines import as_object, read_json
 from voxaudit.corpus.rows import Reader, Rows, rows_of
@@ -35,10 +35,7 @@ def _torgo(path: Path, speakers: list[Path]) -> Rows:
     without: list[str] = []
     records = list(_torgo_records(path, speakers, without))
     rows = rows_of(records, path, harmonize={"gender": "gender"})
-    if not without:
-        return rows
-    text = f"{len(without):,} recordings left out: their prompt is a picture or an instruction (first: {without[0]})"
-    return rows.noting((Problem("unclear_text", text, False, len(without)),))
+    return rows.leaving_out(without, "their prompt is a picture or an instruction", "recordings")
 
 
 def _torgo_records(path: Path, speakers: list[Path], without: list[str]) -> Iterator[dict[str, object]]:

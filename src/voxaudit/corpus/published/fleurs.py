@@ -25,12 +25,12 @@ def rows(path: Path) -> Rows:
     lists = _lists(path)
     if not lists:
         raise CorpusError(
-            f"{path}: no train.tsv, dev.tsv or test.tsv in this folder; give a language's (en_us)"
+            f"{path}: no train.tsv, dev.tsv or test.tsv in this folder; give a language's folder (en_us)"
         )
     misfits = Misfits()
     records = (record for file in lists for record in _records(file, misfits))
     rows = rows_of(records, lists[0].parent, harmonize={"gender": "gender"})
-    return rows.noting(misfits.problem("bad_line", f"[line has|lines have] not {FIELDS} fields"))
+    return rows.noting(misfits.problem("bad_line", f"[line does|lines do] not have {FIELDS} fields"))
 
 
 def _lists(path: Path) -> list[Path]:

@@ -33,7 +33,7 @@ def rows(path: Path) -> Rows:
     document = read_json(file)
     audios = document.get("audios") if isinstance(document, dict) else None
     if not isinstance(audios, list):
-        raise CorpusError(f"{file}: no list `audios` in it; that is no metadata of GigaSpeech")
+        raise CorpusError(f"{file}: no list `audios` in it; this is not GigaSpeech's metadata")
     without: list[str] = []
     found = rows_of(_records(audios, without), file.parent)
     return found.leaving_out(without, "they are marked as silence, music or noise")

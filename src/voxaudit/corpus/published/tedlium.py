@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from voxaudit.corpus.base import CorpusError
+from voxaudit.corpus.nist import bad_lines, segments
 from voxaudit.corpus.recordings import audio_by_name
 from voxaudit.corpus.rows import Reader, Rows, rows_of
-from voxaudit.corpus.stm import bad_lines, segments
 from voxaudit.corpus.text_files import Misfits
 
 _PATTERNS = ("stm/*.stm", "*/stm/*.stm", "legacy/*/stm/*.stm")

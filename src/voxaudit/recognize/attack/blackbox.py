@@ -236,7 +236,7 @@ class SearchScenarios(Mapping[str, Scenario]):
             chain = tuple(int(number) for number in values[kind].split("."))
             noise = SearchNoise(float(values["snr"]), chain, kind == "white", self.seed)
         except (KeyError, ValueError) as error:
-            raise VoxauditError(f"'{one_line(id_, 80)}' is no noise of a black-box search") from error
+            raise VoxauditError(f"'{one_line(id_, 80)}' is not a noise of a black-box search") from error
         return Scenario(id_, noise)
 
     def __iter__(self) -> Iterator[str]:

@@ -102,7 +102,7 @@ def gradient(
 ) -> tuple[Tensor, Tensor]:
     """Return the losses of a batch and the gradient of their sum with respect to `wanted`, from which `audio` is made.
 
-    A recognizer whose loss does not depend on the audio, or is not one number an utterance, raises one line.
+    A recognizer whose loss does not depend on the audio, or is not one number per utterance, raises one line.
     """
     torch = need_torch()
     losses = model.loss(audio, lengths, texts)

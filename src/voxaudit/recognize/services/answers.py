@@ -48,7 +48,7 @@ def document(reply: Reply, hide: Callable[[str], str]) -> dict[str, Any]:
             raise NotJson(f"answered with a web page: {shown}", page=True) from None
         kind = reply.headers.get_content_type() if "Content-Type" in reply.headers else ""
         claimed = f" ({kind})" if kind and "json" not in kind else ""
-        raise NotJson(f"answered with no JSON{claimed}: {shown}") from None
+        raise NotJson(f"did not answer with JSON{claimed}: {shown}") from None
     if not isinstance(value, dict):
         raise NotJson(f"answered with a JSON {type(value).__name__}, not an object", again=False)
     return value

@@ -9,8 +9,8 @@ from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
 from voxaudit.recognize.services.answers import heard, words_of
 from voxaudit.recognize.services.caller import Call, Rules
-from voxaudit.recognize.services.forms import post_json, post_wav
 from voxaudit.recognize.services.service import JobService, key_in
+from voxaudit.recognize.services.wire import post_json, post_wav
 from voxaudit.recognize.settings import setting
 
 

@@ -19,10 +19,9 @@ from voxaudit.recognize.pcm import wav_bytes
 from voxaudit.recognize.services.address import host_of, is_private, plain, problem_with_url
 from voxaudit.recognize.services.answers import confidence_of, heard
 from voxaudit.recognize.services.caller import Call, Rules
-from voxaudit.recognize.services.forms import post_json
 from voxaudit.recognize.services.secret import Secret, problem_with_variable, read_secret
 from voxaudit.recognize.services.service import JobService, key_in
-from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.services.wire import Request, post_json
 from voxaudit.recognize.settings import setting
 
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-\d{1,2}")
@@ -55,7 +54,7 @@ class AWS(JobService):
     done: ClassVar[str] = "COMPLETED"
 
     url: str = setting("", help="base URL of Amazon Transcribe, if it is not the region's")
-    billing_minimum: float = setting(15.0, help="least seconds that a request is billed as")
+    billing_minimum: float = setting(15.0, help="least seconds that a request is billed as", at_least=0)
     key_env: str = key_in(
         "AWS_SECRET_ACCESS_KEY", "environment variable of the secret key; never written anywhere"
     )
@@ -63,7 +62,7 @@ class AWS(JobService):
     region: str = setting("us-east-1", help="region of the bucket and of the service")
     language: str = setting("en-US", help="language of the speech")
     prefix: str = setting("voxaudit/", help="what the recordings' names in the bucket begin with")
-    poll: float = setting(3.0, help="seconds between two looks at a job that is not done")
+    poll: float = setting(3.0, help="seconds between two looks at a job that is not done", above=0)
     s3_url: str = setting("", help="base URL of S3, if it is not the region's")
     id_env: str = setting("AWS_ACCESS_KEY_ID", help="environment variable of the key's id")
     token_env: str = setting("AWS_SESSION_TOKEN", help="environment variable of the token, if there is one")

@@ -13,8 +13,8 @@ from voxaudit.errors import one_line
 from voxaudit.recognize.base import Transcript, UtteranceError
 from voxaudit.recognize.services.answers import WHOLE, confidence_of, heard
 from voxaudit.recognize.services.caller import Call, PassingError
-from voxaudit.recognize.services.forms import post_form, post_wav, with_query
 from voxaudit.recognize.services.service import Service, key_in
+from voxaudit.recognize.services.wire import post_form, post_wav, with_query
 from voxaudit.recognize.settings import setting
 
 _REGION = re.compile(r"[a-z0-9-]{2,40}")

@@ -10,8 +10,8 @@ from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
 from voxaudit.recognize.services.answers import confidence_of, heard, words_of
 from voxaudit.recognize.services.caller import Call, Rules
-from voxaudit.recognize.services.forms import post_form
 from voxaudit.recognize.services.service import Service, key_in
+from voxaudit.recognize.services.wire import post_form
 from voxaudit.recognize.settings import setting
 
 
@@ -31,7 +31,7 @@ class ElevenLabs(Service):
     key_env: str = key_in("ELEVENLABS_API_KEY")
     model: str = setting("scribe_v2", help="the model's name at the service")
     language: str = setting("", help="language of the speech, such as en; empty lets the service decide")
-    temperature: float = setting(0.0, help="0 for the most likely answer", least=0)
+    temperature: float = setting(0.0, help="0 for the most likely answer", at_least=0)
 
     def hear(self, call: Call, audio: Audio) -> Transcript:
         """Send a form; laughter and the like are not put into words."""

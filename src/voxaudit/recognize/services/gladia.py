@@ -9,8 +9,8 @@ from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
 from voxaudit.recognize.services.answers import confidence_of, heard, words_of
 from voxaudit.recognize.services.caller import Call
-from voxaudit.recognize.services.forms import post_form, post_json
 from voxaudit.recognize.services.service import JobService, key_in
+from voxaudit.recognize.services.wire import post_form, post_json
 from voxaudit.recognize.settings import setting
 
 

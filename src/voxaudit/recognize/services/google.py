@@ -12,9 +12,9 @@ from voxaudit.audio import Audio, pcm16
 from voxaudit.recognize.base import Transcript
 from voxaudit.recognize.services.answers import confidence_of, heard
 from voxaudit.recognize.services.caller import Call, Rules
-from voxaudit.recognize.services.forms import post_json
 from voxaudit.recognize.services.secret import Secret
 from voxaudit.recognize.services.service import Service, key_in
+from voxaudit.recognize.services.wire import post_json
 from voxaudit.recognize.settings import setting
 
 _RECOGNIZER = re.compile(r"projects/[\w.:-]+/locations/[\w-]+/recognizers/[\w-]+")
@@ -44,7 +44,9 @@ class Google(Service):
     )  # fmt: skip
 
     url: str = setting("https://speech.googleapis.com", help="base URL; v2 has others for its regions")
-    billing_step: float = setting(15.0, help="seconds that a request is rounded up to on the bill; 1 for v2")
+    billing_step: float = setting(
+        15.0, help="seconds that a request is rounded up to on the bill; 1 for v2", at_least=0
+    )
     key_env: str = key_in(
         "GOOGLE_API_KEY", "environment variable that holds the key or token; never written anywhere"
     )

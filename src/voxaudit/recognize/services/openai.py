@@ -12,8 +12,8 @@ from voxaudit.errors import one_line
 from voxaudit.recognize.base import Transcript, UtteranceError, as_transcript
 from voxaudit.recognize.services.answers import WHOLE
 from voxaudit.recognize.services.caller import Call, Rules
-from voxaudit.recognize.services.forms import post_form
 from voxaudit.recognize.services.service import Service, key_in
+from voxaudit.recognize.services.wire import post_form
 from voxaudit.recognize.settings import setting
 
 
@@ -36,7 +36,7 @@ class OpenAI(Service):
     model: str = setting("whisper-1", help="the model's name at the service")
     language: str = setting("", help="language of the speech, such as en; empty lets the service decide")
     prompt: str = setting("", help="text that sets style or vocabulary")
-    temperature: float = setting(0.0, help="0 for the most likely answer", least=0)
+    temperature: float = setting(0.0, help="0 for the most likely answer", at_least=0)
     response_format: str = setting(
         "json", help="json, or verbose_json for word times", choices=("json", "verbose_json")
     )

@@ -10,9 +10,8 @@ from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
 from voxaudit.recognize.services.answers import confidence_of, heard, words_of
 from voxaudit.recognize.services.caller import Call
-from voxaudit.recognize.services.forms import post_form
 from voxaudit.recognize.services.service import JobService, key_in
-from voxaudit.recognize.services.wire import Request
+from voxaudit.recognize.services.wire import Request, post_form
 from voxaudit.recognize.settings import setting
 
 

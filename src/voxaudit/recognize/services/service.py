@@ -36,7 +36,6 @@ _ASIDE = frozenset(
         "key_env",
     }
 )  # fmt: skip
-MOST_AT_ONCE = 64
 _ID = re.compile(r"[\w-]{1,100}", re.ASCII)
 
 
@@ -45,6 +44,11 @@ def key_in(
 ) -> Any:
     """Return the setting that names the variable of a service's key."""
     return setting(variable, help=help)
+
+
+def concurrency_of(usual: int, help: str) -> Any:
+    """Return the setting of how many requests a worker has under way at a time."""
+    return setting(usual, help=help, at_least=1, at_most=64)
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,22 @@ class Service:
     """The header that carries the key, and how."""
 
     url: str = setting("", help="base URL of the service")
-    rate: int = setting(16_000, help="sample rate of the audio sent, in Hz")
-    concurrency: int = setting(4, help="requests at a time per worker, at most; fewer while it is too much")
-    timeout: float = setting(60.0, help="seconds to wait for one answer, whole")
+    rate: int = setting(16_000, help="sample rate of the audio sent, in Hz", at_least=1000)
+    concurrency: int = concurrency_of(4, "requests at a time per worker, at most; fewer while it is too much")
+    timeout: float = setting(60.0, help="seconds to wait for one answer, whole", above=0)
     patience: float = setting(
-        100.0, help="seconds for an utterance with all its tries; keep below [run] timeout"
+        100.0, help="seconds for an utterance with all its tries; keep below [run] timeout", above=0
     )
-    retries: int = setting(3, help="further tries when the service is busy or unreachable")
-    price_per_minute: float = setting(0.0, help="what a minute of audio costs you, in USD; 0 for unknown")
+    retries: int = setting(
+        3, help="further tries when the service is busy or unreachable", at_least=0, at_most=20
+    )
+    price_per_minute: float = setting(
+        0.0, help="what a minute of audio costs you, in USD; 0 for unknown", at_least=0
+    )
     billing_step: float = setting(
-        1.0, help="seconds that a request is rounded up to on the bill; 0 for exact"
+        1.0, help="seconds that a request is rounded up to on the bill; 0 for exact", at_least=0
     )
-    billing_minimum: float = setting(0.0, help="least seconds that a request is billed as")
+    billing_minimum: float = setting(0.0, help="least seconds that a request is billed as", at_least=0)
     key_env: str = key_in("")
     options: str = setting("", help="further parameters in the service's own words, such as a=1&b=true")
     version: str = setting("", help="yours to raise when the service changes behind the same name")
@@ -96,20 +104,8 @@ class Service:
             yield "url must have no ? or # in it"
         if self.key_env or not is_private(self.base):
             yield problem_with_variable(self.key_env, "key_env")
-        for name, least in (("concurrency", 1), ("retries", 0), ("rate", 1000)):
-            if getattr(self, name) < least:
-                yield f"{name} must be at least {least}, not {getattr(self, name):g}"
-        for name, most in (("concurrency", MOST_AT_ONCE), ("retries", 20)):
-            if getattr(self, name) > most:
-                yield f"{name} must be at most {most}, not {getattr(self, name):g}"
         if holds_secret(self.options):
             yield "options holds a key; put it in the environment variable named by key_env"
-        for name in ("timeout", "patience", "poll"):
-            if not getattr(self, name, 1.0) > 0:
-                yield f"{name} must be above 0 seconds, not {getattr(self, name):g}"
-        for name in ("price_per_minute", "billing_step", "billing_minimum"):
-            if not getattr(self, name) >= 0:
-                yield f"{name} must not be below 0, not {getattr(self, name):g}"
 
     @property
     def base(self) -> str:
@@ -230,7 +226,7 @@ class JobService(Service):
     """Words of a failure that stand for: nobody spoke."""
     aside: ClassVar[frozenset[str]] = frozenset({"poll", "keep"})
 
-    poll: float = setting(1.0, help="seconds between two looks at a job that is not done")
+    poll: float = setting(1.0, help="seconds between two looks at a job that is not done", above=0)
     keep: bool = setting(False, help="leave the job and its transcript at the service")
 
     def hear(self, call: Call, audio: Audio) -> Transcript:

@@ -11,9 +11,9 @@ from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcript
 from voxaudit.recognize.services.answers import confidence_of, heard
 from voxaudit.recognize.services.caller import Call
-from voxaudit.recognize.services.forms import post_wav, with_query
 from voxaudit.recognize.services.secret import Secret
 from voxaudit.recognize.services.service import Service, key_in
+from voxaudit.recognize.services.wire import post_wav, with_query
 from voxaudit.recognize.settings import setting
 
 

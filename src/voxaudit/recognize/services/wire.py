@@ -6,18 +6,22 @@ import base64
 import contextlib
 import functools
 import http.client
+import json
+import secrets
 import socket
 import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.message import Message
-from typing import Literal
-from urllib.parse import SplitResult, unquote, urlsplit
+from typing import Any, Literal
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
+from voxaudit.audio import Audio
 from voxaudit.errors import one_line
+from voxaudit.recognize.pcm import wav_bytes
 from voxaudit.recognize.services.address import plain
 
 LARGEST_ANSWER = 20_000_000
@@ -108,7 +112,7 @@ def _wire_error(error: Exception) -> WireError:
     if isinstance(error, ConnectionResetError | BrokenPipeError):
         return WireError("the connection was reset", "cut")
     if isinstance(error, http.client.HTTPException | ValueError):
-        return WireError(f"the answer is no HTTP ({type(error).__name__})", "cut")
+        return WireError(f"the answer is not HTTP ({type(error).__name__})", "cut")
     text = getattr(error, "strerror", None) or one_line(error, 120)
     return WireError(f"cannot be reached ({text})", "unreachable")
 
@@ -152,3 +156,43 @@ def _connection(parts: SplitResult, seconds: float) -> http.client.HTTPConnectio
 @functools.lru_cache(maxsize=1)
 def _trust() -> ssl.SSLContext:
     return ssl.create_default_context()
+
+
+# Requests as services take them: the recording as it is, in a form, or JSON; and queries.
+
+
+def post_wav(url: str, audio: Audio, kind: str = "audio/wav", **headers: str) -> Request:
+    """Return the request with the WAV file as its body."""
+    return Request("POST", url, {"Content-Type": kind, **headers}, wav_bytes(audio))
+
+
+def post_form(url: str, fields: Sequence[tuple[str, str]], name: str, audio: Audio) -> Request:
+    """Return the request with a form: the fields, and the file `audio.wav` under `name`."""
+    body, content_type = multipart(fields, name, wav_bytes(audio))
+    return Request("POST", url, {"Content-Type": content_type}, body)
+
+
+def post_json(url: str, document: Mapping[str, Any], **headers: str) -> Request:
+    """Return the request with a JSON object."""
+    return Request(
+        "POST", url, {"Content-Type": "application/json", **headers}, json.dumps(document).encode()
+    )
+
+
+def multipart(fields: Sequence[tuple[str, str]], name: str, wav: bytes) -> tuple[bytes, str]:
+    """Return a multipart/form-data body with the fields and the file `audio.wav`, and its content type."""
+    boundary = f"voxaudit-{secrets.token_hex(16)}"
+    parts = [f'Content-Disposition: form-data; name="{key}"\r\n\r\n{value}'.encode() for key, value in fields]
+    head = (
+        f'Content-Disposition: form-data; name="{name}"; filename="audio.wav"\r\n'
+        "Content-Type: audio/wav\r\n\r\n"
+    )
+    parts.append(head.encode() + wav)
+    mark = f"--{boundary}\r\n".encode()
+    body = b"".join(mark + part + b"\r\n" for part in parts) + f"--{boundary}--\r\n".encode()
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def with_query(url: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return an address with a query."""
+    return f"{url}?{urlencode(pairs)}" if pairs else url

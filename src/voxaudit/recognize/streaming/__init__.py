@@ -62,7 +62,7 @@ class LocalSession:
 
 def chunk_setting() -> Any:
     """Return the setting of how much audio is handed over at a time."""
-    return setting(0.1, help="seconds of audio handed over at a time", least=0.01)
+    return setting(0.1, help="seconds of audio handed over at a time", at_least=0.01)
 
 
 def pace_setting(usual: str = FAST) -> Any:

@@ -476,7 +476,7 @@ def _member(archive: Path, name: str) -> Iterator[IO[bytes]]:
                 entry = sdist.getmember(name)
                 plain = sdist.extractfile(entry) if entry.isreg() else None
                 if plain is None:
-                    raise VoxauditError(f"{archive.name}: {name} is no plain file")
+                    raise VoxauditError(f"{archive.name}: {name} is not a plain file")
                 with plain:
                     yield plain
     except KeyError as error:

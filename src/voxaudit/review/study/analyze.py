@@ -263,7 +263,7 @@ def analyze_study(study: Study, *, keep_inattentive: bool = False, exclude: Iter
         if not is_answer(study.kind, answer):
             raise VoxauditError(
                 f"{study.folder}: answers.sqlite: the answer of {one_line(who, 40)} to item"
-                f" {one_line(item.id, 40)} is none that this study takes"
+                f" {one_line(item.id, 40)} is not one that this study takes"
             )
     answered: dict[str, int] = {}
     checked: dict[str, list[tuple[Item, dict[str, Any]]]] = {}

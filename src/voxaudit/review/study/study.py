@@ -148,7 +148,7 @@ def read_study(folder: str | Path) -> Study:
             raise VoxauditError(f"{path}: written by another version of voxaudit (format {FORMAT} expected)")
         items = tuple(_item(one) for one in document["items"])
         if len({item.id for item in items}) < len(items):
-            raise ValueError("an item is there twice")
+            raise ValueError("an item occurs twice")
         study = Study(folder, document["kind"], int(document["seed"]), int(document["each"]), items)
         if study.seed < 0:
             raise ValueError("the seed is negative")
