@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from benchmarks.verdicts.experiment import HOLM, Claims, Experiment, Known, Numbered, Verdict
+from benchmarks.verdicts.experiment import HOLM, Claims, Experiment, Numbered, Verdict
 from benchmarks.verdicts.simple import WELCH, below, log_rates, welch
 from benchmarks.verdicts.world import (
     AT_THREE,
-    HETERO,
     KIND,
     RATIOS,
     RECOGNIZERS,
     SECOND,
-    TURNED,
     Array,
     People,
     Setting,

@@ -243,9 +243,7 @@ def guarded(cells: CellDesign, mean: FloatArray, m2: FloatArray, columns: Sequen
         squares = (others[:, :-1] @ pull[places]) ** 2 * (m2 + (n * mean - expected) ** 2 / n)
         squares *= n.sum() / max(n.sum() - len(slopes) + len(places), 1.0)
         held = np.exp(np.delete(design, places, axis=1) @ np.delete(slopes, places))
-        parts = [
-            (squares * side).sum(axis=1) * (side @ n) / (side @ n - 1.0) for side in (inside, ~inside)
-        ]
+        parts = [(squares * side).sum(axis=1) * (side @ n) / (side @ n - 1.0) for side in (inside, ~inside)]
         freedom = [kish_freedom(side @ (n * held), side @ (n * held**2)) for side in (inside, ~inside)]
         p = guard_p(log, *parts, *freedom)
     known = (count > 1.0) & (count.sum() - count > 1.0)
