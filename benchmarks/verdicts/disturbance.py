@@ -17,7 +17,6 @@ from benchmarks.verdicts.world import (
     REACTION,
     RECOGNIZERS,
     SCENARIOS,
-    SIZES,
     Array,
     Heard,
     People,
@@ -586,23 +585,12 @@ def _attack(generator: np.random.Generator, where: Setting, ratio: float) -> Cla
     return claims
 
 
-FEWEST = 5
-"""With fewer speakers utterances are drawn."""
-
-
 def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
     claims: list[Claims] = []
     for number, generator in audits.items():
         people, spoken = _attacked(generator, where, ratio)
-        few = where.people < FEWEST
-        unit = np.arange(len(people.speaker)) if few else people.speaker
-        count = len(unit) if few else where.people
-        seed = number // TOGETHER
-        resample = (
-            Resample.within(["all"] * count, RESAMPLES, seed, 0.95)
-            if few
-            else _resample(count, RESAMPLES, seed)
-        )
+        unit, count = people.speaker, where.people
+        resample = _resample(count, RESAMPLES, number // TOGETHER)
         words = np.bincount(unit, people.words, count)
         own: dict[str, list[bool | None]] = {"attack.cost": [], "attack.over_noise": []}
         for _, heard in spoken:
@@ -615,12 +603,6 @@ def _attacks(audits: Numbered, where: Setting, ratio: float) -> list[Claims]:
     return claims
 
 
-FOUR = Known(
-    ("Koenecke, 2 + 2", "uneq, 2 + 2"),
-    0.42,
-    "With fewer than five speakers utterances are drawn, and the answer says so: it is about these people, each of whom"
-    " has many utterances here and bears noise in a way of his or her own, not about others.",
-)
 SIDE = "one side of a 95 % interval, speakers are the sample"
 SPARED = "Clean speech may have been spared the few utterances with a hundred made-up words, and nothing tells of them."
 EXPERIMENTS = (
@@ -832,7 +814,6 @@ EXPERIMENTS = (
                 ALONE,
                 0.05,
                 "each",
-                known=(FOUR,),
             ),
             Verdict(
                 "attack.over_noise",
@@ -840,12 +821,10 @@ EXPERIMENTS = (
                 ALONE,
                 0.05,
                 "each",
-                known=(FOUR,),
             ),
         ),
         "error rate under attack, times",
         COSTS,
         batch=_attacks,
-        sizes=("2 + 2", *SIZES),
     ),
 )

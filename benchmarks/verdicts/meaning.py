@@ -167,8 +167,8 @@ MEANING: dict[str, str] = {
         " The search looks for such cases: it says that it finds them."
     ),
     "attack.cost": (
-        "The chosen noise has another error rate than clean speech. With fewer than five speakers the interval draws"
-        " utterances instead, and says so."
+        "The chosen noise has another error rate than clean speech. With fewer than five speakers it is measured, and"
+        " not claimed."
     ),
     "attack.over_noise": (
         "It costs more than plain noise as loud: only this says that the choice matters. An attack has seen the"

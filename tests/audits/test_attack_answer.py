@@ -68,9 +68,14 @@ def test_the_verdict_follows_the_interval(folder):
     ).findings[0]
     assert (unsure.verdict, unsure.code, unsure.excludes) == ("refused", "too_few_utterances", None)
     assert "but how sure that is cannot be said with 4 utterances" in unsure.sentence
-    notes = change(folder, 1, interval_by="utterance", failures={"silent": 1}).notes
+    few = change(folder, 1, interval_by="utterance", failures={"silent": 1})
+    notes = few.notes
     assert [note.code for note in notes] == ["left_out", "not_attacked", "by_utterance"]
     assert notes[1].text == "one, pgd:2: 1 utterance not attacked (silent)"
+    row = few.tables["attacks"].row(1, named=True)
+    said = next(one for one in few.findings if one.scenario == "pgd:2")
+    assert (said.verdict, row["verdict"], said.excludes) == ("measured", "measured", None)
+    assert "(measured on " in said.sentence and "too few to say it of others)" in said.sentence
 
 
 def test_a_search_by_transcripts_is_compared_with_the_worst_noise(folder):

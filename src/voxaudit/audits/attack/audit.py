@@ -113,8 +113,9 @@ def attack(
     possible; `batch` are taken at a time. The options of `RunOptions` can be given together as `options`, and some by
     their names (`workers=2`).
 
-    The harm is the change of the pooled word error rate; its interval resamples speakers, or utterances where fewer
-    than five speakers are known, and it is shown where the interval leaves out 0.
+    The harm is the change of the pooled word error rate; its interval resamples speakers, and it is shown where that
+    leaves out 0. Where fewer than five speakers are known utterances are resampled, and the harm is only measured: how
+    others would bear the noise cannot be known from so few.
     """
     plan = Plan(method, tuple(dict.fromkeys(map(float, snr))), target, queries=queries)
     folder = finished(source, NAME, FOUND)
@@ -300,6 +301,8 @@ def _finding(row: Row, rows: Sequence[Row]) -> Finding:
 def _verdict(row: Row) -> Verdict:
     if row.werd_low is None or row.werd_high is None:
         return "refused"
+    if row.interval_by != "speaker":
+        return "measured"
     return "not_shown" if row.werd_low <= 0.0 <= row.werd_high else "shown"
 
 
@@ -313,12 +316,19 @@ def _sentence(row: Row, verdict: Verdict) -> str:
     sure = {
         "not_shown": f", so no harm is shown; {not_excluded(max(high or 0.0, 0.0), 'one')}",
         "refused": f", but how sure that is cannot be said with {counted(row.utterances, 'utterance')}",
+        "measured": f" (measured on {_whose(row)}: too few to say it of others)",
     }.get(verdict, "")
     return (
         f"Noise chosen by an adversary ({row.method}), {row.snr_asked:g} dB below the speech, {adds}"
         f" {in_points(abs(change), *ends)} {of} the word error rate of {row.recognizer}, from"
         f" {percent(row.wer_clean)} to {percent(row.wer_attacked)}{sure}{plain}."
     )
+
+
+def _whose(row: Row) -> str:
+    """Return whose speech was attacked where speakers are few or not known."""
+    said = counted(row.utterances, "utterance")
+    return f"{said} of {counted(row.speakers, 'speaker')}" if row.speakers else f"{said} of unknown speakers"
 
 
 def _table(rows: Sequence[Row]) -> Table:
@@ -392,7 +402,7 @@ def _notes(found: Attack) -> list[Note]:
     if any(row.interval_by == "utterance" for row in found.attacks):
         text = (
             "intervals are over utterances where fewer than five speakers are known: they say nothing about other"
-            " speakers"
+            " speakers, and no harm is claimed"
         )
         notes.append(Note("by_utterance", text))
     return notes

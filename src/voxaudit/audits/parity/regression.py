@@ -2,7 +2,8 @@
 
 One row per speaker, so that nobody counts more for having spoken more; robust standard errors with speakers as
 clusters. The model of the recognizers' mean equals the stacked model of all recognizers with an effect for each,
-clustered by speaker. Reference groups are the most frequent ones.
+clustered by speaker. Reference groups are the most frequent ones. Coefficients, F and p are as published; what is
+*shown* has to pass a guard besides, for F takes skewed spread between speakers for a difference.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from voxaudit.stats.cell_regression import (
     CellDesign,
     Term,
     coefficient_rows,
+    columns_of,
     estimable_columns,
     fit_cells,
+    guarded,
     joint_rows,
     main_effects,
     pair_effects,
@@ -87,9 +90,13 @@ def regressions(cells: pl.DataFrame, order: Order, groups: pl.DataFrame, setting
                 about = {"recognizer": recognizer, "model": model.name}
                 rows = coefficient_rows(model.terms, fit, confidence=settings.confidence)
                 terms += [{**about, **row} for row in rows]
-                tests += [{**about, **row} for row in joint_rows(model.terms, fit, model.tested)]
+                for row in joint_rows(model.terms, fit, model.tested):
+                    own = columns_of(model.terms, row["term"])
+                    # Interactions are compared with one another, not a group with the rest.
+                    guard = guarded(model.cells, mean, m2, own) if model.name == MAIN else None
+                    tests.append({**about, **row, "guard": guard})
     table = pl.DataFrame(terms, infer_schema_length=None) if terms else pl.DataFrame()
-    return Regressions(table, _corrected(tests), tuple(refusals.values()))
+    return Regressions(table, _judged(tests, settings.alpha), tuple(refusals.values()))
 
 
 def _without_nested(cells: pl.DataFrame, order: Order) -> tuple[Order, list[Refusal]]:
@@ -110,18 +117,24 @@ def _without_nested(cells: pl.DataFrame, order: Order) -> tuple[Order, list[Refu
     return {name: groups for name, groups in order.items() if name in kept}, refusals
 
 
-def _corrected(rows: list[dict[str, object]]) -> pl.DataFrame:
-    """Return the joint tests as a table, the p-values of each model corrected together (those of the mean apart)."""
+def _judged(rows: list[dict[str, object]], alpha: float) -> pl.DataFrame:
+    """Return the joint tests as a table, those of each model judged together (those of the mean apart).
+
+    `p_adjusted` is Holm's of the larger of p and the guard's.
+    """
     if not rows:
         return pl.DataFrame()
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    families = table.group_by("model", pl.col("recognizer") == MEAN, maintain_order=True)
-    parts = [part.select(table.columns) for _, part in families]
-    corrected = (
-        part.with_columns(pl.Series("p_adjusted", holm(part["p"].to_list()), dtype=pl.Float64))
-        for part in parts
+    table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"guard": pl.Float64})
+    larger = pl.when(pl.col("p").is_not_null()).then(pl.max_horizontal("p", "guard"))
+    table = table.with_columns(p_adjusted=larger.cast(pl.Float64))
+    adjusted = pl.col("p_adjusted")
+    corrected = adjusted.map_batches(
+        lambda own: pl.Series(holm(own.to_list()), dtype=pl.Float64), return_dtype=pl.Float64
+    ).over("model", pl.col("recognizer") == MEAN)
+    verdict = pl.when(adjusted <= alpha).then(pl.lit("shown")).otherwise(pl.lit("not_shown"))
+    return table.with_columns(corrected).with_columns(
+        verdict=pl.when(adjusted.is_null()).then(pl.lit("refused")).otherwise(verdict)
     )
-    return pl.concat(corrected)
 
 
 def _reference(groups: pl.DataFrame, name: str, there: Sequence[str]) -> str:
