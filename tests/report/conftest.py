@@ -2,110 +2,16 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
-import polars as pl
 import pytest
-import soundfile
+from toy_runs import lose_words, write_run
 
-from voxaudit.run.folder import Run, write_config
-from voxaudit.score.run import score_run
-
-SCENARIOS = ("clean", "gaussian_noise:1", "gaussian_noise:2", "telephone")
+from voxaudit.report.build import build_report
 
 
 @pytest.fixture
 def make_run(tmp_path):
-    """Return a function that writes a run folder.
-
-    `people` maps speakers to their attributes; `heard(recognizer, scenario, speaker, number)` returns a transcript, or
-    an exception whose text is the failure.
-    """
-
-    def make(
-        heard,
-        *,
-        people=None,
-        utterances=2,
-        text="turn the lamp off now",
-        scenarios=SCENARIOS,
-        recognizers=("one", "two"),
-        audio=False,
-        name="run",
-        corpus_name="toy",
-        ids="{speaker}-{number}",
-        speakers=True,
-    ) -> Run:
-        folder = tmp_path / name
-        folder.mkdir()
-        people = people or {f"s{n}": {"accent": "north" if n % 2 else "south"} for n in range(12)}
-        rows, trials = [], []
-        for speaker, about in people.items():
-            for number in range(utterances):
-                id_ = ids.format(speaker=speaker, number=number)
-                path = folder / f"{len(rows)}.wav"
-                if audio:
-                    tone = 0.3 * np.sin(np.arange(8000) * (0.05 + 0.01 * len(rows)))
-                    soundfile.write(path, tone.astype(np.float32), 16000)
-                rows.append(
-                    {
-                        "id": id_,
-                        "audio": str(path),
-                        "speaker": speaker if speakers else None,
-                        "text": text,
-                        "start": None,
-                        "duration": 2.0,
-                        **about,
-                    }
-                )
-                for recognizer in recognizers:
-                    for scenario in scenarios:
-                        answer = heard(recognizer, scenario, speaker, number)
-                        failure = str(answer) if isinstance(answer, Exception) else None
-                        said = None if failure else answer
-                        trials.append((id_, scenario, recognizer, said, None, None, 0.1, failure))
-        corpus = pl.DataFrame(
-            rows, schema_overrides={"start": pl.Float64, "text": pl.String, "speaker": pl.String}
-        )
-        corpus.write_parquet(folder / "corpus.parquet")
-        schema = {
-            "utterance": pl.String,
-            "scenario": pl.String,
-            "recognizer": pl.String,
-            "text": pl.String,
-            "confidence": pl.Float64,
-            "word_times": pl.String,
-            "seconds": pl.Float64,
-            "failure": pl.String,
-        }
-        pl.DataFrame(trials, schema=schema, orient="row").write_parquet(folder / "transcripts.parquet")
-        write_config(
-            folder,
-            {
-                "created": "2026-01-01T00:00:00+0000",
-                "voxaudit": "0.1.0",
-                "corpus": {
-                    "name": corpus_name,
-                    "source": str(folder),
-                    "format": "manifest",
-                    "utterances": len(rows),
-                    "speakers": len(people) if speakers else 0,
-                    "skipped": 0,
-                },
-                "recognizers": {
-                    one: {"settings": {"beam": 3}, "fingerprint": {"engine": "toy"}} for one in recognizers
-                },
-                "scenarios": list(scenarios),
-                "sources": {},
-                "corpora": {},
-                "seed": 0,
-                "versions": {"python": "3.11"},
-                "not_heard": {"accented": "a corpus in the role accented"},
-            },
-        )
-        score_run(Run(folder))
-        return Run(folder)
-
-    return make
+    """Return a function that writes a run folder of this test's own: `write_run` with a name in place of a path."""
+    return lambda heard, *, name="run", **about: write_run(tmp_path / name, heard, **about)
 
 
 @pytest.fixture
@@ -125,17 +31,25 @@ def validate():
     return check
 
 
-WORDS = ("turn", "the", "lamp", "off", "now")
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def drops():
-    """Return a recognizer that loses more words the harsher the scenario is, and one more for speakers of the north."""
+    """The recognizer of most runs here: see `lose_words`."""
+    return lose_words
 
-    def heard(recognizer, scenario, speaker, number):
-        lost = {"clean": 0, "gaussian_noise:1": 1, "gaussian_noise:2": 2, "telephone": 1}.get(scenario, 1)
-        place = int(speaker[1:])
-        lost += (recognizer == "two") + (place % 2 and scenario != "clean") + ((place + number) % 5 == 0)
-        return " ".join(WORDS[: max(len(WORDS) - lost, 0)])
 
-    return heard
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory):
+    """The run that `drops` makes, for tests that only read."""
+    return write_run(tmp_path_factory.mktemp("toy") / "run", lose_words)
+
+
+@pytest.fixture(scope="session")
+def report(toy):
+    """The report of `toy`, by accent."""
+    return build_report(toy, attributes=["accent"])
+
+
+@pytest.fixture(scope="session")
+def plain_report(toy):
+    """The report of `toy` that compares no groups."""
+    return build_report(toy)

@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+from toy_runs import WORDS, write_run
 
 from voxaudit.answer import MOST_SAID
 from voxaudit.audits.audit import find_audit
@@ -15,7 +16,6 @@ from voxaudit.audits.scores import Scores
 from voxaudit.cli.main import main
 from voxaudit.wording import in_points
 
-WORDS = ("turn", "the", "lamp", "off", "now")
 SCENARIOS = ("clean", "gaussian_noise:1", "gaussian_noise:2", "telephone", "silence")
 ASKED = {
     "versus": {},
@@ -40,12 +40,12 @@ def chance(seed: int, gap: float = 0.0):
     return heard
 
 
-@pytest.fixture
-def run(make_run):
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
     people = {
         f"s{n}": {"accent": "north" if n % 2 else "south", "town": "xyz"[n // 2 % 3]} for n in range(24)
     }
-    return make_run(chance(5), people=people, scenarios=SCENARIOS)
+    return write_run(tmp_path_factory.mktemp("chance") / "run", chance(5), people=people, scenarios=SCENARIOS)
 
 
 def test_what_is_not_shown_says_what_is_not_excluded(run, make_run):

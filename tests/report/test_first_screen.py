@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
+from toy_runs import WORDS, write_run
 
 from voxaudit.answer import Finding
 from voxaudit.render.document import sentence_of
@@ -12,8 +13,6 @@ from voxaudit.report.first_screen import MOST_OPEN, OPEN, first_screen
 from voxaudit.run.folder import Run
 from voxaudit.score.run import score_run
 from voxaudit.stats.group_means import FEWEST_CROSSED
-
-WORDS = ("turn", "the", "lamp", "off", "now")
 
 
 def screen(report):
@@ -39,8 +38,8 @@ def without_texts(run, condition):
     return Run(run.folder)
 
 
-@pytest.fixture
-def two_corpora(make_run):
+@pytest.fixture(scope="module")
+def two_corpora(tmp_path_factory):
     """Twelve speakers who read, with texts, and twenty who talk, in three cities, without."""
 
     def lost(recognizer, scenario, speaker, number):
@@ -53,13 +52,13 @@ def two_corpora(make_run):
         else {"corpus": "talk", "accent": None, "city": ("York", "Leeds", "Hull")[n % 3]}
         for n in range(32)
     }
-    run = make_run(loses(lost), people=people)
-    return without_texts(run, pl.col("corpus") == "talk")
+    run = write_run(tmp_path_factory.mktemp("corpora") / "run", loses(lost), people=people)
+    run = without_texts(run, pl.col("corpus") == "talk")
+    return build_report(run, attributes=["accent", "city"])
 
 
 def test_numbers_of_a_part_of_the_corpus_say_of_which(two_corpora):
-    report = build_report(two_corpora, attributes=["accent", "city"])
-    said = screen(report)
+    said = screen(two_corpora)
     part = ", for the 12 of 32 speakers whose words are known"
     assert f"one is better than two over 4 scenarios{part}: WER" in said["Which recognizer?"][0]
     rates = [line for line in said["Where does it break?"] if "word error rate" in line or " gets " in line]
@@ -76,10 +75,9 @@ def test_numbers_of_a_part_of_the_corpus_say_of_which(two_corpora):
 
 def test_the_remedy_fits_what_is_missing(two_corpora):
     """Three cities lack texts: speech of a second group would not help."""
-    report = build_report(two_corpora, attributes=["accent", "city"])
     about = {
         one.code: one.remedy
-        for chapter in report.chapters
+        for chapter in two_corpora.chapters
         for one in chapter.all_refusals
         if one.about == "city" and chapter.id in ("disparity", "parity", "robustness", "accuracy")
     }
@@ -122,7 +120,7 @@ def test_a_tie_is_called_a_tie_with_what_is_not_excluded(make_run):
     assert "percentage points is not excluded" in line.partition(". ")[0]
 
 
-def accents(make_run, sizes=(26, 36, 48), **asked):
+def accents(folder, sizes=(26, 36, 48)):
     """Groups c, b and a of these sizes: c loses most words, then b; nobody else is in it."""
     groups = [group for group, size in zip("cba", sizes, strict=True) for _ in range(size)]
     people = {f"s{n}": {"accent": group} for n, group in enumerate(groups)}
@@ -131,22 +129,27 @@ def accents(make_run, sizes=(26, 36, 48), **asked):
         place = int(speaker[1:])
         return {"a": place % 7 == 0, "b": place % 2, "c": 2 + place % 2}[groups[place]]
 
-    run = make_run(loses(lost), people=people, recognizers=("one",), scenarios=("clean",), **asked)
+    run = write_run(folder, loses(lost), people=people, recognizers=("one",), scenarios=("clean",))
     report = build_report(run, attributes=["accent"])
     write_report(report, run.folder)
     return report, (run.folder / "summary.md").read_text(encoding="utf-8")
 
 
-def test_every_group_with_a_gap_shown_is_there_the_widest_gap_first(make_run):
-    report, _ = accents(make_run)
+@pytest.fixture(scope="module")
+def three_accents(tmp_path_factory):
+    return accents(tmp_path_factory.mktemp("accents") / "run")
+
+
+def test_every_group_with_a_gap_shown_is_there_the_widest_gap_first(three_accents):
+    report, _ = three_accents
     lines = screen(report)["For whom?"]
     assert [line.partition(" for ")[2][:1] for line in lines[:2]] == ["c", "b"]
     assert all(line.endswith("a gap is shown.") for line in lines[:2])
     assert "26 and 48 speakers" in lines[0]
 
 
-def test_a_group_with_a_gap_shown_is_not_called_too_small_to_show_one(make_run):
-    report, summary = accents(make_run)
+def test_a_group_with_a_gap_shown_is_not_called_too_small_to_show_one(three_accents):
+    report, summary = three_accents
     shown = {one.group for one in report.findings if one.audit == "disparity" and one.verdict == "shown"}
     assert {"c", "b"} <= shown
     assert "too few" not in summary
@@ -157,12 +160,12 @@ def test_a_group_with_a_gap_shown_is_not_called_too_small_to_show_one(make_run):
     assert " more)" not in said
 
 
-def test_groups_of_36_and_26_speakers_are_not_rare(make_run):
-    report, _ = accents(make_run)
+def test_groups_of_36_and_26_speakers_are_not_rare(three_accents, tmp_path):
+    report, _ = three_accents
     checks = report.table("checklist").frame
     (why,) = checks.filter(pl.col("practice").str.starts_with("rare groups"))["why"]
     assert "merged" not in why
-    small, _ = accents(make_run, sizes=(FEWEST_CROSSED - 1, FEWEST_CROSSED - 1, 20), name="small")
+    small, _ = accents(tmp_path / "small", sizes=(FEWEST_CROSSED - 1, FEWEST_CROSSED - 1, 20))
     (why,) = small.table("checklist").frame.filter(pl.col("practice").str.starts_with("rare"))["why"]
     assert "could be merged" in why
     assert "accent = c" in why
@@ -177,9 +180,9 @@ def test_what_is_refused_has_no_number_in_front_of_it(make_run):
     assert not [line for line in refused if "0.0 percentage points" in line or line.endswith("refused.")]
 
 
-def test_words_that_nobody_said_are_a_question_only_where_silence_was_heard(make_run, drops):
+def test_words_that_nobody_said_are_a_question_only_where_silence_was_heard(plain_report, make_run, drops):
     title = "Does it make things up?"
-    assert title not in screen(build_report(make_run(drops, name="loud")))
+    assert title not in screen(plain_report)
 
     def heard(recognizer, scenario, speaker, number):
         if scenario == "silence":

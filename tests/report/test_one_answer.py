@@ -84,8 +84,7 @@ def test_every_finding_of_a_report_is_printed_again_by_its_command(make_run, dro
     check_gates_and_summary(run.folder)
 
 
-def test_findings_have_one_id_each(make_run, drops):
-    report = build_report(make_run(drops), attributes=["accent"])
+def test_findings_have_one_id_each(report):
     ids = [finding.id for finding in report.findings]
     assert len(set(ids)) == len(ids)
     assert all(finding.command for finding in report.findings)

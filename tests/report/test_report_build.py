@@ -33,14 +33,13 @@ def written(document, folder, validate):
     return validate(files["findings.json"].read_text(encoding="utf-8"))
 
 
-def test_the_chapters_stand_in_their_order_and_say_the_headlines(make_run, drops, validate):
-    run = make_run(drops)
-    document = build_report(run, attributes=["accent"])
+def test_the_chapters_stand_in_their_order_and_say_the_headlines(report, tmp_path, validate):
+    document = report
     assert [chapter.id for chapter in document.chapters] == [
         *("accuracy", "versus", "robustness", "disparity", "parity", "differential", "localize"),
         *("hallucination", "keywords", "waiting", "cases", "reproduce"),
     ]
-    found = written(document, run.folder, validate)
+    found = written(document, tmp_path, validate)
     assert len({one["id"] for one in found["findings"]}) == len(found["findings"])
     assert set(said(document)) <= {one["sentence"] for one in found["findings"] if one["headline"]}
     assert [question.title for question in document.summary][:3] == [
@@ -52,23 +51,19 @@ def test_the_chapters_stand_in_their_order_and_say_the_headlines(make_run, drops
     assert any("under gaussian_noise:2, its worst scenario (" in line for line in said(document))
 
 
-def test_clean_rates_are_ratios_of_sums_by_hand(make_run, drops):
+def test_clean_rates_are_ratios_of_sums_by_hand(report):
     """Twelve speakers, two sentences of five words: those with (speaker + number) % 5 == 0 lose one word."""
-    document = build_report(make_run(drops), attributes=["accent"])
     lost = sum((speaker + number) % 5 == 0 for speaker in range(12) for number in range(2))
-    finding = next(one for one in document.findings if one.id == "accuracy/one/clean/wer")
+    finding = next(one for one in report.findings if one.id == "accuracy/one/clean/wer")
     assert finding.estimate == pytest.approx(lost / 120)
     assert finding.low is not None
     assert finding.low <= finding.estimate <= finding.high
-    row = document.table("rates").frame.row(0, named=True)
+    row = report.table("rates").frame.row(0, named=True)
     assert (row["wer"], row["low"], row["high"]) == (finding.estimate, finding.low, finding.high)
 
 
-def test_a_heat_map_places_scenarios_by_severity(make_run, drops):
-    document = build_report(make_run(drops), attributes=["accent"])
-    figure = next(
-        one for one, _ in chapter(document, "robustness").figures if isinstance(one.drawing, HeatMap)
-    )
+def test_a_heat_map_places_scenarios_by_severity(report):
+    figure = next(one for one, _ in chapter(report, "robustness").figures if isinstance(one.drawing, HeatMap))
     drawing = figure.drawing
     assert drawing.columns == ("1", "2", "one setting")
     assert set(drawing.rows) == {"gaussian_noise", "telephone"}
@@ -80,9 +75,8 @@ def test_a_heat_map_places_scenarios_by_severity(make_run, drops):
     assert telephone == (None, None, None)
 
 
-def test_curves_have_a_line_for_each_group(make_run, drops):
-    document = build_report(make_run(drops), attributes=["accent"])
-    figure = next(one for one, _ in chapter(document, "robustness").figures if one.id == "curves-accent-one")
+def test_curves_have_a_line_for_each_group(report):
+    figure = next(one for one, _ in chapter(report, "robustness").figures if one.id == "curves-accent-one")
     ((title, ticks, series),) = figure.drawing.panels
     assert title == "gaussian_noise"
     assert ticks == ("clean", "1", "2")
@@ -92,21 +86,20 @@ def test_curves_have_a_line_for_each_group(make_run, drops):
     assert north.points[2].value > south.points[2].value
 
 
-def test_without_attributes_curves_are_by_recognizer_and_groups_are_refused(make_run, drops, validate):
-    run = make_run(drops)
-    document = build_report(run)
+def test_without_attributes_curves_are_by_recognizer_and_groups_are_refused(plain_report, tmp_path, validate):
+    document = plain_report
     figure = next(one for one, _ in chapter(document, "robustness").figures if one.id == "curves")
     assert {one.label for one in figure.drawing.panels[0][2]} == {"one", "two"}
     (refusal,) = chapter(document, "disparity").all_refusals
     assert (refusal.code, refusal.facts["attributes"]) == ("no_attribute", ["accent"])
     assert refusal.see == ("attributes",)
     assert not {"parity", "differential"} & {one.id for one in document.chapters}
-    written(document, run.folder, validate)
+    written(document, tmp_path, validate)
 
 
-def test_an_unknown_attribute_is_one_line(make_run, drops):
+def test_an_unknown_attribute_is_one_line(toy):
     with pytest.raises(VoxauditError, match=r"no attribute 'acent'. Did you mean: accent"):
-        build_report(make_run(drops), attributes=["acent"])
+        build_report(toy, attributes=["acent"])
 
 
 def test_one_speaker_gives_no_interval_and_no_conclusion(make_run, drops, validate):
@@ -223,17 +216,14 @@ def test_hostile_names_everywhere(make_run, validate):
     assert "\x00" not in summary
 
 
-def test_files_are_written_elsewhere_and_replaced_whole(make_run, drops, tmp_path, validate):
-    document = build_report(make_run(drops), attributes=["accent"])
-    first = write_report(document, tmp_path / "a" / "b")
-    again = write_report(document, tmp_path / "a" / "b")
+def test_files_are_written_elsewhere_and_replaced_whole(report, tmp_path):
+    first = write_report(report, tmp_path / "a" / "b")
+    again = write_report(report, tmp_path / "a" / "b")
     assert {path.name for path in (tmp_path / "a" / "b").iterdir()} == set(first) == set(again)
 
 
-def test_the_same_run_gives_the_same_document(make_run, drops):
-    run = make_run(drops)
-    one, two = (to_json(build_report(run, attributes=["accent"])) for _ in range(2))
-    assert one == two
+def test_the_same_run_gives_the_same_document(toy, report):
+    assert to_json(build_report(toy, attributes=["accent"])) == to_json(report)
 
 
 def test_a_group_without_errors_is_no_yardstick(make_run):

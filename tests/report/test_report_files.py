@@ -18,8 +18,7 @@ def front_matter(text: str):
     return yaml.safe_load(text[4:].partition("\n---\n")[0])
 
 
-def test_the_metadata_are_those_of_a_model_card(make_run, drops):
-    report = build_report(make_run(drops), attributes=["accent"])
+def test_the_metadata_are_those_of_a_model_card(report):
     index = front_matter(to_markdown(report))["model-index"]
     assert [model["name"] for model in index] == ["one", "two"]
     clean, overall = index[0]["results"]
@@ -32,15 +31,15 @@ def test_the_metadata_are_those_of_a_model_card(make_run, drops):
     assert overall["metrics"][0]["value"] == pytest.approx(100 * mean.estimate, abs=0.01)
 
 
-def test_gates_are_in_the_summary(make_run, drops):
+def test_gates_are_in_the_summary(toy):
     gates = Gates({"clean_wer": Gate(0.1), "category_nwerd": Gate(0.0, "upper")})
-    text = to_markdown(build_report(make_run(drops), gates=gates))
+    text = to_markdown(build_report(toy, gates=gates))
     assert "| clean_wer/one | pass | one gets 4.2 % " in text
     assert "| clean_wer/two | FAIL | two gets " in text
 
 
-def test_small_runs_are_shown_whole_and_large_ones_by_what_tells_most(make_run, drops):
-    small = to_markdown(build_report(make_run(drops), attributes=["accent"]))
+def test_small_runs_are_shown_whole_and_large_ones_by_what_tells_most(report, make_run, drops):
+    small = to_markdown(report)
     assert "| one | gaussian_noise:1 | " in small
     assert "| one | clean | north | " in small
     scenarios = ("clean", *(f"{name}:{n}" for name in ("gaussian_noise", "echo", "gain", "bass", "phaser", "treble")
@@ -54,8 +53,7 @@ def test_small_runs_are_shown_whole_and_large_ones_by_what_tells_most(make_run, 
     assert large.count("\n") < 200
 
 
-def test_json_has_one_line_for_each_finding(make_run, drops, validate):
-    report = build_report(make_run(drops), attributes=["accent"])
+def test_json_has_one_line_for_each_finding(report, validate):
     text = to_json(report)
     assert validate(text) == json.loads(json.dumps(report_dict(report)))
     assert sum('"headline": ' in line for line in text.splitlines()) == len(report.findings)

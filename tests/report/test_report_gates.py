@@ -10,22 +10,32 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 from scipy.stats import t
+from toy_runs import WORDS
 
 from voxaudit.audits.compare.audit import compare, points
 from voxaudit.cli.main import main
 from voxaudit.config import Gate, Gates, load_config, load_gates, read_gates
 from voxaudit.errors import VoxauditError
 from voxaudit.report.build import build_report, remember, remembered
-from voxaudit.report.gates import failed, not_judged
-
-WORDS = ("turn", "the", "lamp", "off", "now")
+from voxaudit.report.gates import failed, judge, not_judged
 
 
-def judged(run, gates, attributes=("accent",)):
-    return {gate.name: gate for gate in build_report(run, attributes=attributes, gates=gates).gates}
+@pytest.fixture
+def judged():
+    """Return a function that judges a run by gates; its report is made once for all gates."""
+    reports = {}
+
+    def judge_by(run, gates, attributes=("accent",)):
+        asked = run.folder, attributes
+        report = reports[asked] = reports.get(asked) or build_report(run, attributes=attributes)
+        refusals = {one.id: one.refusals[0] for one in report.chapters if one.refusals}
+        results = judge(run, report.findings, gates, attributes=attributes, refusals=refusals)
+        return {gate.name: gate for gate in results}
+
+    return judge_by
 
 
-def test_a_rate_is_judged_by_its_point_or_its_limits(make_run, drops):
+def test_a_rate_is_judged_by_its_point_or_its_limits(make_run, drops, judged):
     """Clean speech: 5 errors in 120 words, 4.2 %."""
     run = make_run(drops, recognizers=("one",))
     point = judged(run, Gates({"clean_wer": Gate(0.05)}))["clean_wer/one"]
@@ -40,9 +50,9 @@ def test_a_rate_is_judged_by_its_point_or_its_limits(make_run, drops):
     assert exact.passed
 
 
-def test_a_recognizer_may_have_gates_of_its_own(make_run, drops):
+def test_a_recognizer_may_have_gates_of_its_own(toy, judged):
     gates = Gates({"worst_wer": Gate(0.9)}, {"two": {"worst_wer": Gate(0.1), "max_failures": Gate(0.0)}})
-    found = judged(make_run(drops), gates)
+    found = judged(toy, gates)
     assert found["worst_wer/one"].passed
     assert not found["worst_wer/two"].passed
     assert "under gaussian_noise:2" in found["worst_wer/two"].sentence
@@ -50,7 +60,7 @@ def test_a_recognizer_may_have_gates_of_its_own(make_run, drops):
     assert "max_failures/one" not in found
 
 
-def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run):
+def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run, judged):
     """Everyone of the north loses two words of five, everyone of the south one, with some spread."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -72,7 +82,7 @@ def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run):
     assert "taken together" not in lenient.sentence
 
 
-def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(make_run):
+def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(make_run, judged):
     def heard(recognizer, scenario, speaker, number):
         place = int(speaker[1:])
         return " ".join(WORDS[: 5 - (2 if place % 2 else 1) + (place % 4 == 0 and number == 0)])
@@ -89,7 +99,7 @@ def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(m
     assert f"at least {beside.estimate:.2f} times with 4 comparisons taken together" in beside.sentence
 
 
-def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(make_run, drops):
+def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(make_run, drops, judged):
     run = make_run(drops, people={"s1": {"accent": "north"}, "s2": {"accent": "south"}})
     gates = Gates(
         {
@@ -117,7 +127,7 @@ def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(
     assert absent.sentence.startswith("one: worst_group_ratio cannot be judged: no attribute was named")
 
 
-def test_a_gate_quotes_the_counts_of_its_own_recognizer(make_run):
+def test_a_gate_quotes_the_counts_of_its_own_recognizer(make_run, judged):
     """One makes three errors, two none at all: neither has enough to compare groups, each for its own reason."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -135,7 +145,7 @@ def test_a_gate_quotes_the_counts_of_its_own_recognizer(make_run):
     )
 
 
-def test_a_recognizer_that_never_answers_is_not_excused(make_run, drops):
+def test_a_recognizer_that_never_answers_is_not_excused(make_run, drops, judged):
     def heard(recognizer, scenario, speaker, number):
         return RuntimeError("down") if recognizer == "one" else drops(recognizer, scenario, speaker, number)
 
@@ -168,7 +178,7 @@ def test_what_is_not_judged_reads_the_same_everywhere_and_exits_with_0(make_run,
     assert main(["report", str(run.folder)]) == 1
 
 
-def test_failures_are_a_share_of_the_trials(make_run, drops):
+def test_failures_are_a_share_of_the_trials(make_run, drops, judged):
     def heard(recognizer, scenario, speaker, number):
         bad = recognizer == "one" and speaker == "s0" and scenario == "clean"
         return RuntimeError("recognizer: broken") if bad else drops(recognizer, scenario, speaker, number)
@@ -180,9 +190,8 @@ def test_failures_are_a_share_of_the_trials(make_run, drops):
     assert found["max_failures/two"].passed
 
 
-def test_nwerd_of_the_worst_category(make_run, drops):
-    run = make_run(drops)
-    report = build_report(run, attributes=["accent"], gates=Gates({"category_nwerd": Gate(0.0)}))
+def test_nwerd_of_the_worst_category(toy):
+    report = build_report(toy, attributes=["accent"], gates=Gates({"category_nwerd": Gate(0.0)}))
     gate = report.gates[0]
     assert not gate.passed
     nwerd = [
@@ -193,7 +202,7 @@ def test_nwerd_of_the_worst_category(make_run, drops):
     assert gate.estimate == pytest.approx(max(nwerd))
 
 
-def test_violations_that_survive_are_counted(make_run):
+def test_violations_that_survive_are_counted(make_run, judged):
     """Under noise recognizer one loses the north entirely: the two recognizers drift apart for the north only."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -209,7 +218,7 @@ def test_violations_that_survive_are_counted(make_run):
     assert judged(run, Gates({"differential": Gate(1.0)}))["differential"].passed
 
 
-def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path):
+def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path, judged):
     before = make_run(drops, name="before")
 
     def worse(recognizer, scenario, speaker, number):
@@ -237,8 +246,8 @@ def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path):
     assert absent.sentence.startswith("baseline cannot be judged: ")
 
 
-def test_one_line_names_what_failed(make_run, drops):
-    report = build_report(make_run(drops), gates=Gates({"clean_wer": Gate(0.1)}))
+def test_one_line_names_what_failed(toy):
+    report = build_report(toy, gates=Gates({"clean_wer": Gate(0.1)}))
     line = failed(report.gates)
     assert line.startswith("1 of 2 gates failed: two gets ")
     assert failed(report.gates[:1]) is None
@@ -313,7 +322,7 @@ def test_a_file_without_gates_is_said(tmp_path):
         load_gates(path, ["one"])
 
 
-def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drops):
+def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drops, judged):
     """Telephone speech was answered for three speakers only: it has a rate and no interval."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -326,7 +335,7 @@ def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drop
     assert judged(run, Gates({"worst_wer": Gate(0.9, "lower")}))["worst_wer/one"].passed
 
 
-def test_lower_limits_of_the_worst_scenario_hold_for_all_scenarios_together(make_run, drops):
+def test_lower_limits_of_the_worst_scenario_hold_for_all_scenarios_together(make_run, drops, judged):
     run = make_run(drops, recognizers=("one",))
     report = build_report(run, gates=Gates({"worst_wer": Gate(0.01, "lower")}))
     gate = report.gates[0]

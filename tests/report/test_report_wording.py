@@ -19,16 +19,15 @@ def chapter(report, id_):
     return next(one for one in report.chapters if one.id == id_)
 
 
-def test_every_heading_has_words(make_run, drops):
-    report = build_report(make_run(drops), attributes=["accent"])
+def test_every_heading_has_words(report):
     tables = [table for one in report.chapters for table in one.all_tables]
     assert tables
     assert all(column.heading.strip() for table in tables for column in table.columns)
 
 
-def test_an_average_over_categories_says_so(make_run, drops):
+def test_an_average_over_categories_says_so(plain_report):
     """Two scenarios of noise, one of the telephone: the mean over categories is not that over scenarios."""
-    report = build_report(make_run(drops))
+    report = plain_report
     frame = report.table("rates").frame.filter(pl.col("recognizer") == "one")
     rates = dict(frame.select("scenario", "wer").iter_rows())
     noise = (rates["gaussian_noise:1"] + rates["gaussian_noise:2"]) / 2 - rates["clean"]

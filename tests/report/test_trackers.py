@@ -10,7 +10,7 @@ import pytest
 
 from voxaudit.cli.pytest_plugin import Auditor
 from voxaudit.errors import VoxauditError
-from voxaudit.report.build import build_report, write_report
+from voxaudit.report.build import write_report
 from voxaudit.report.trackers import log_report, metrics_of
 from voxaudit.score.trainer import trainer_metrics
 
@@ -18,10 +18,8 @@ pytest_plugins = ["pytester"]
 
 
 @pytest.fixture
-def logged(make_run, drops):
-    run = make_run(drops)
-    report = build_report(run, attributes=["accent"], audio_megabytes=0.0)
-    return report, write_report(report, run.folder)
+def logged(report, tmp_path):
+    return report, write_report(report, tmp_path / "run")
 
 
 def test_metrics_are_the_findings_of_the_report_by_their_ids(logged):
@@ -70,21 +68,19 @@ def test_what_goes_wrong_is_one_line(logged, monkeypatch):
         log_report(*logged, "mlflow")
 
 
-def test_gates_are_asserted(make_run, drops):
-    run = make_run(drops)
-    passed = Auditor().gate(run.folder, clean_wer=1.0)
+def test_gates_are_asserted(toy):
+    passed = Auditor().gate(toy.folder, clean_wer=1.0)
     assert passed
-    failed = Auditor().gate(run.folder, clean_wer=0.0, worst_wer={"limit": 1.0, "bound": "upper"})
+    failed = Auditor().gate(toy.folder, clean_wer=0.0, worst_wer={"limit": 1.0, "bound": "upper"})
     assert not failed
     assert "gates failed" in repr(failed)
     assert "clean_wer allows only 0" in repr(failed)
     with pytest.raises(VoxauditError, match="clean_werr"):
-        Auditor().gate(run.folder, clean_werr=0.1)
+        Auditor().gate(toy.folder, clean_werr=0.1)
 
 
-def test_pytest_shows_the_sentence_of_the_gate_that_failed(make_run, drops, pytester):
-    folder = make_run(drops).folder
-    pytester.makepyfile(f"def test_it(audit):\n    assert audit.gate({str(folder)!r}, clean_wer=0.0)\n")
+def test_pytest_shows_the_sentence_of_the_gate_that_failed(toy, pytester):
+    pytester.makepyfile(f"def test_it(audit):\n    assert audit.gate({str(toy.folder)!r}, clean_wer=0.0)\n")
     done = pytester.runpytest_inprocess("-q")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*clean_wer allows only 0*"])

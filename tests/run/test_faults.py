@@ -19,32 +19,26 @@ def outcome(run):
     }
 
 
-@pytest.mark.parametrize(("workers", "batch_size"), [(1, 1), (2, 4)])
-@pytest.mark.parametrize(
-    ("behavior", "reason"),
-    [
-        ("raises", "ValueError: cannot hear this"),
-        ("exits", "SystemExit: goodbye"),
-        ("dies", "exited with code 7"),
-        ("killed", "was killed by SIGKILL"),
-        ("hangs", "no answer within 1.5 s"),
-        ("none", "None"),
-        ("bytes", "bytes"),
-        ("number", "int"),
-        ("no list", "None"),
-        ("too few", "0"),
-        ("too many", "2"),
-        ("megabyte", "100,000"),
-        ("surrogate", "surrogate"),
-    ],
-)
-def test_a_misbehaving_recognizer_costs_its_own_trials(
-    make_corpus, tmp_path, behavior, reason, workers, batch_size
-):
-    toy = Toy(behavior, bad=(103, 104), batch_size=batch_size)
-    corpus = make_corpus(6)
+WRONG_ANSWERS = {
+    "raises": "ValueError: cannot hear this",
+    "exits": "SystemExit: goodbye",
+    "none": "None",
+    "bytes": "bytes",
+    "number": "int",
+    "no list": "None",
+    "too few": "0",
+    "too many": "2",
+    "megabyte": "100,000",
+    "surrogate": "surrogate",
+}
+"""What a recognizer does while its process lives on, and what the reason says."""
+
+
+def check_costs(make_corpus, tmp_path, toy, reasons, workers):
+    """Hear a corpus twice as large as `reasons` has clips: those fail under every scenario, the others do not."""
+    count = 2 * len(reasons)
     run = run_trials(
-        corpus,
+        make_corpus(count),
         {"toy": toy},
         SCENARIOS,
         out=tmp_path / "run",
@@ -54,15 +48,38 @@ def test_a_misbehaving_recognizer_costs_its_own_trials(
         progress=False,
     )
     got = outcome(run)
-    assert len(got) == 12
+    assert len(got) == 2 * count
     for (utterance, _), text in got.items():
-        number = int(utterance[1:])
-        if number in (2, 3):
-            assert reason in text
+        samples = 101 + int(utterance[1:])
+        if samples in reasons:
+            assert reasons[samples] in text
             assert "\n" not in text
         else:
-            assert text == words_for(101 + number)
-    assert run.failures.height == 4
+            assert text == words_for(samples)
+    assert run.failures.height == 2 * len(reasons)
+
+
+@pytest.mark.parametrize(("workers", "batch_size"), [(1, 1), (2, 4)])
+def test_wrong_answers_cost_their_own_trials(make_corpus, tmp_path, workers, batch_size):
+    toy = Toy(each=dict(zip(range(103, 200), WRONG_ANSWERS, strict=False)), batch_size=batch_size)
+    reasons = {samples: WRONG_ANSWERS[behavior] for samples, behavior in toy.each.items()}
+    check_costs(make_corpus, tmp_path, toy, reasons, workers)
+
+
+@pytest.mark.parametrize(("workers", "batch_size"), [(1, 1), (2, 4)])
+@pytest.mark.parametrize(
+    ("behavior", "reason"),
+    [
+        ("dies", "exited with code 7"),
+        ("killed", "was killed by SIGKILL"),
+        ("hangs", "no answer within 1.5 s"),
+    ],
+)
+def test_a_process_that_ends_or_hangs_costs_its_own_trials(
+    make_corpus, tmp_path, behavior, reason, workers, batch_size
+):
+    toy = Toy(behavior, bad=(103, 104), batch_size=batch_size)
+    check_costs(make_corpus, tmp_path, toy, dict.fromkeys(toy.bad, reason), workers)
 
 
 @pytest.mark.parametrize("behavior", ["raises", "dies", "none"])

@@ -1,7 +1,7 @@
 """Recognizers for the tests of the run: quick ones, and ones that misbehave in every way we could think of.
 
 The "transcript" of a clip is its number of samples in words, so that every answer can be checked; a clip whose
-length is listed in `bad` makes the recognizer misbehave.
+length is listed in `bad` makes the recognizer misbehave, one in `each` in a way of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import resource
 import signal
 import sys
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from voxaudit.process import serve
@@ -55,6 +56,7 @@ class Toy:
     journal: str = ""
     version: int = 1
     only_once: str = ""
+    each: Mapping[int, str] = field(default_factory=dict)
 
     def fingerprint(self):
         return {"engine": "toy", "version": str(self.version)}
@@ -84,6 +86,8 @@ class Toy:
             if self.journal:
                 with Path(self.journal).open("a") as file:
                     file.write(f"{len(clip.samples)}\n")
+            if own := self.each.get(len(clip.samples)):
+                return replace(self, behavior=own).misbehave()
             if len(clip.samples) in self.bad and self._still_bad():
                 if not self.behavior.startswith("forks"):
                     return self.misbehave()
