@@ -120,27 +120,31 @@ def disturb(clip: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 HELD_OUT = 5
 """The first recordings of every digit and speaker are for testing only."""
 
-WEIGHTS = Path(__file__).parent / "runs" / "digits.pt"
+WEIGHTS = Path(__file__).parent / "runs"
+SIZES = {"digits": 64, "digits-small": 16}
+"""Channels of the networks, by the recognizer's name."""
 
 
 def keep_weights(folder: Path) -> None:
     """Train on the last three of eight recordings of each digit by every speaker, once, and keep the weights."""
-    if WEIGHTS.exists():
-        return
     torch.set_num_threads(1)
     training = [one for one in load_digits(folder) if one[3] >= HELD_OUT]
-    model = train([one[0] for one in training], [one[1] for one in training])
-    WEIGHTS.parent.mkdir(exist_ok=True)
-    torch.save(model.module.state_dict(), WEIGHTS)
+    for name, channels in SIZES.items():
+        if not (WEIGHTS / f"{name}.pt").exists():
+            model = train([one[0] for one in training], [one[1] for one in training], channels=channels)
+            WEIGHTS.mkdir(exist_ok=True)
+            torch.save(model.module.state_dict(), WEIGHTS / f"{name}.pt")
 
 
 class Digits:
     """The study's recognizer `digits`, with the weights that were kept."""
 
+    name = "digits"
+
     def __init__(self) -> None:
         torch.set_num_threads(1)
-        net = DigitNet()
-        net.load_state_dict(torch.load(WEIGHTS, weights_only=True))
+        net = DigitNet(SIZES[self.name])
+        net.load_state_dict(torch.load(WEIGHTS / f"{self.name}.pt", weights_only=True))
         net.eval()
         net.requires_grad_(False)
         self.model = CtcModule(net, TOKENS, RATE, words=True)
@@ -148,3 +152,9 @@ class Digits:
     def __call__(self, samples: list[np.ndarray], rates: list[int]) -> list[str]:
         """Return the digit heard in each recording."""
         return hear(self.model, samples)
+
+
+class SmallDigits(Digits):
+    """The same with a quarter of the channels."""
+
+    name = "digits-small"

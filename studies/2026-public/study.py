@@ -27,9 +27,11 @@ from typing import Any
 import polars as pl
 
 HERE = Path(__file__).parent
-DATA, RUNS, SCORES, ANSWERS = (HERE / name for name in ("data", "runs", "scores", "answers"))
+DATA, PUBLISHED, RUNS, SCORES, ANSWERS = (
+    HERE / name for name in ("data", "published", "runs", "scores", "answers")
+)
 PAGES = HERE.parent.parent / "docs" / "study-2026"
-PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "actors", "spanish")
+PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish")
 SPANISH_PROMPTS = 40
 PROMPTS = Path("/usr/share/asterisk/sounds/es_MX_f_Allison")
 PROMPT_TEXTS = "/usr/share/doc/asterisk-core-sounds-es/core-sounds-es.txt.gz"
@@ -82,6 +84,25 @@ def prepare() -> None:
     ]
     pl.DataFrame(prompts[:SPANISH_PROMPTS]).write_csv(folder / "spanish.csv")
     keep_weights(DATA / "fsdd")
+
+
+def koenecke() -> None:
+    """Write the published error rates of five services (Koenecke et al. 2020) as a table of scores."""
+    wide = pl.read_csv(PUBLISHED / "matched_wer.csv")
+    services = [name for name in wide.columns if name.startswith("clean_")]
+    kept = [name for name in wide.columns if name not in services]
+    long = wide.unpivot(services, index=kept, variable_name="recognizer", value_name="wer")
+    long.select(
+        utterance="segment_filename",
+        # A speaker of CORAAL may have several recordings: the number of the part is not part of the name.
+        speaker=pl.col("basefile").str.replace(r"^((?:DCB|PRV|ROC)_.*)_\d+$", "${1}"),
+        recognizer=pl.col("recognizer").str.extract("clean_(.*)_wer"),
+        errors=(pl.col("wer") * pl.col("wordcount")).round().cast(pl.Int64),
+        words="wordcount",
+        race=pl.when(pl.col("black_flag") == 1).then(pl.lit("Black")).otherwise(pl.lit("White")),
+        gender=pl.when(pl.col("female_flag") == 1).then(pl.lit("female")).otherwise(pl.lit("male")),
+        age="age",
+    ).write_csv(PUBLISHED / "koenecke.csv")
 
 
 def _from_here(manifest: pl.DataFrame, corpus: str) -> pl.DataFrame:
@@ -147,6 +168,8 @@ def ask(chosen: list[str]) -> None:
     Where a question is about transcripts or audio and these are not here, the answer on file stays.
     """
     ANSWERS.mkdir(exist_ok=True)
+    if (PUBLISHED / "matched_wer.csv").exists():
+        koenecke()
     for question in questions():
         name = question["name"]
         if chosen and name not in chosen:

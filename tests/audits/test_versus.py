@@ -307,6 +307,17 @@ def test_every_language_is_answered_by_itself_and_shares_the_level():
     assert set(answer.tables["services"]["language"]) == {"en-US", "es-MX"}
 
 
+def test_a_p_value_counts_the_questions_of_all_parts():
+    english = heard(factors=(1.0, 1.3), seed=1)
+    alone = versus(english).finding("versus/ours/theirs/clean/wer_difference")
+    both = pl.concat([english.with_columns(language=pl.lit(name)) for name in ("en", "es")])
+    shared = versus(both, by="language").finding("versus/en/ours/theirs/clean/wer_difference")
+    assert shared.p == alone.p
+    assert shared.p_adjusted == min(1.0, 2 * alone.p_adjusted)
+    assert (shared.verdict == "shown") == (shared.p_adjusted <= 0.05)
+    assert "here and those of 1 more part" in shared.sentence
+
+
 def test_repeated_answers_say_how_much_a_recognizer_varies_by_itself():
     again = {**WROTE, "ours": ("my code is c n seven three four", "turn the lamp of please", "")}
     answer = versus(pl.concat([told(WROTE), told(again)]))

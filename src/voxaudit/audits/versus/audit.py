@@ -79,6 +79,8 @@ class Versus:
     """Scored trials of each recognizer that another one does not have."""
     alpha: float
     margin: float
+    parts: int = 1
+    """How many answers like this one share the level, and are counted in `p_adjusted`."""
     worst: str | None = None
     """The disturbed scenario in which all recognizers together make most errors, where several were heard."""
 
@@ -86,6 +88,12 @@ class Versus:
     def judged(self) -> int:
         """How many comparisons have enough speakers to show a difference."""
         return sum(one.verdict != "refused" for one in self.slices)
+
+    @property
+    def asked(self) -> str:
+        """The comparisons that are taken together, in words."""
+        number = counted(self.judged, "comparison")
+        return number if self.parts == 1 else f"{number} here and those of {counted(self.parts - 1, 'more part')}"
 
     @property
     def whole(self) -> tuple[Slice, ...]:
@@ -140,7 +148,7 @@ def versus(
     scores, notes = _read(source, filters.pop("columns", None), normalizer)
     scores = Scores.of(scores, **filters)
     parts = _parts_by(scores, by)
-    options: dict[str, Any] = {"margin": margin, "alpha": alpha / len(parts), "seed": seed}
+    options: dict[str, Any] = {"margin": margin, "alpha": alpha, "seed": seed, "parts": len(parts)}
     answers = {
         value: _answer(part, _chosen(part, first, second), attributes, notes, **options)
         for value, part in parts.items()
@@ -157,7 +165,10 @@ def _answer(
     alpha: float,
     margin: float,
     seed: int,
+    parts: int,
 ) -> Answer:
+    """Answer for one of `parts` parts, which share `alpha`: a p-value shown counts the questions of all of them."""
+    alpha /= parts
     groups, refusals = comparable_columns(scores, attributes)
     scores, repeats = _once(scores, names)
     trials, left_out = _common(scores, names, groups)
@@ -170,9 +181,14 @@ def _answer(
         ratios=True,
         seed=seed,
     )
+    slices = [
+        one if one.p_adjusted is None else replace(one, p_adjusted=min(1.0, one.p_adjusted * parts))
+        for one in slices
+    ]
     rates = _rates(trials, names, 1.0 - alpha)
     found = Versus(
         slices=tuple(slices),
+        parts=parts,
         ranks=_ranks(names, slices, rates),
         rates=rates,
         scenarios=tuple(trials["scenario"].unique(maintain_order=True)),
@@ -540,7 +556,7 @@ def _sentence(one: Slice, found: Versus) -> str:
 
 
 def _sure(one: Slice, found: Versus) -> str:
-    several = f", {counted(found.judged, 'comparison')} taken together" if found.judged > 1 else ""
+    several = f", {found.asked} taken together" if found.judged * found.parts > 1 else ""
     return f"{p_value(one.p_adjusted)}{several}"
 
 
@@ -622,7 +638,7 @@ def _best(found: Versus, on_whom: str) -> Finding:
         sentence = (
             f"{first[0]} makes the fewest errors of {counted(len(names), 'recognizer')} {where}: WER"
             f" {percent(wer[first[0]])}, against {listed(behind)}; fewer than each of them,"
-            f" {p_value(sure.p_adjusted)} or less, {counted(found.judged, 'comparison')} taken together."
+            f" {p_value(sure.p_adjusted)} or less, {found.asked} taken together."
         )
         about |= {"recognizer": first[0], "p_adjusted": sure.p_adjusted, "family": FAMILY}
         return Finding(verdict="shown", sentence=sentence, **about)
