@@ -39,7 +39,7 @@ from voxaudit.score.run import normalizer_of, silent_scenarios
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.reliability import MEASURES, Reliability, reliability
-from voxaudit.wording import counted, in_points, percent, signed, signed_limits
+from voxaudit.wording import counted, in_points, percent
 
 NAME = "confidence"
 SENT = 0.2
@@ -56,9 +56,9 @@ RATIOS = (
 )
 SAID = {
     "overconfidence_ratio": (
-        "vouches {much} for each right word",
-        "is not shown to vouch {much} for each right word",
-        "much per right word",
+        "states {much} confidence per right word",
+        "is not shown to state {much} confidence per right word",
+        "much",
     ),
     "sent_in_vain_ratio": (
         "sends {more} right words to a person",
@@ -96,7 +96,7 @@ def confidence(
     >>> rows = {"utterance": ["a", "b"], "reference": ["good day", "yes"], "text": ["good day", "no"]}
     >>> answer = confidence(pl.DataFrame(rows | {"confidence": [0.9, 0.6], "speaker": ["s", "t"]}))
     >>> print(answer.findings[0].sentence)
-    recognizer says 0.80 and is right 0.67 of the time: +13.3 percentage points too sure (3 words).
+    recognizer says 0.80 and is right 0.67 of the time: 13.3 percentage points surer than it is right (3 words).
     """
     read = read_trials(source, more=("confidence", "word_times"), **filters)
     rule = normalizer_of(read.run) if normalizer is None else find_normalizer(normalizer)
@@ -217,10 +217,14 @@ def _sent(rows: pl.DataFrame, keys: Sequence[str], level: float) -> pl.DataFrame
 def _findings(frame: pl.DataFrame, level: float) -> Iterator[Finding]:
     for row in frame.iter_rows(named=True):
         gap, error = row["overconfidence"], row["calibration_error"]
-        limits = signed_limits(row["overconfidence_low"], row["overconfidence_high"])
+        low, high = row["overconfidence_low"], row["overconfidence_high"]
+        # Numbers of points are told without a sign; "less sure" turns it.
+        sign, surer = (-1.0, "less sure") if gap < 0 else (1.0, "surer")
+        ends = sorted(sign * end for end in (low, high) if end is not None)
+        limits = "" if len(ends) < 2 else f" ({100 * ends[0]:.1f} to {100 * ends[1]:.1f})"
         sentences = {
             "overconfidence": f"{row['recognizer']} says {row['said']:.2f} and is right {row['right']:.2f} of the time:"
-            f" {signed(gap)}{limits} percentage points too sure",
+            f" {100 * abs(gap):.1f}{limits} percentage points {surer} than it is right",
             "calibration_error": f"{row['recognizer']} is off by {in_points(error)} between what it states and"
             " the share of right words (root mean square, chance removed)",
             "auroc": None

@@ -39,7 +39,7 @@ LEAD = (
     " later than all others."
 )
 SAID = {
-    "seconds_ratio": ("lets people wait {longer}", "long per answer"),
+    "seconds_ratio": ("takes {longer} to answer", "long per answer"),
     "speed_ratio": ("takes {longer} per second of audio", "long"),
     "first_text_ratio": ("takes {longer} until the first text", "long"),
     "taken_back_ratio": ("takes {more} words back", "many per final word"),
