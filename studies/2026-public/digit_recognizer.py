@@ -121,7 +121,7 @@ HELD_OUT = 5
 """The first recordings of every digit and speaker are for testing only."""
 
 WEIGHTS = Path(__file__).parent / "runs"
-SIZES = {"digits": 64, "digits-small": 16}
+SIZES = {"digits-8": 8, "digits-16": 16, "digits-64": 64}
 """Channels of the networks, by the recognizer's name."""
 
 
@@ -137,9 +137,9 @@ def keep_weights(folder: Path) -> None:
 
 
 class Digits:
-    """The study's recognizer `digits`, with the weights that were kept."""
+    """A recognizer of the study, with the weights that were kept."""
 
-    name = "digits"
+    name = "digits-64"
 
     def __init__(self) -> None:
         torch.set_num_threads(1)
@@ -154,7 +154,13 @@ class Digits:
         return hear(self.model, samples)
 
 
-class SmallDigits(Digits):
+class Digits16(Digits):
     """The same with a quarter of the channels."""
 
-    name = "digits-small"
+    name = "digits-16"
+
+
+class Digits8(Digits):
+    """The same with an eighth of the channels."""
+
+    name = "digits-8"
