@@ -1,6 +1,6 @@
 """How many speakers would have been enough? Fewer of the 110 people are drawn, many times, and each method is asked.
 
-python studies/2026-public/enough.py       200 draws of 8, 16 and 24 speakers per group; some minutes of one core
+python studies/2026-public/enough.py       100 draws of 8, 16 and 24 speakers per group; some minutes of one core
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import polars as pl
 import voxaudit
 
 HERE = Path(__file__).parent
-DRAWS = 200
+DRAWS = 100
 SIZES = (8, 16, 24)
 PAIRS = (
     ("native_language", "mandarin", "english"),

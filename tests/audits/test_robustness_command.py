@@ -411,6 +411,19 @@ def test_recognizers_that_cannot_be_told_apart_are_named_with_their_difference()
     assert (finding.estimate, finding.low, finding.high) == (-row["estimate"], -row["high"], -row["low"])
 
 
+def test_a_recognizer_that_hears_little_is_not_praised_for_losing_little():
+    deaf = (pl.col("recognizer") == "a") & (pl.col("errors") < pl.col("words"))
+    hopeless = table().with_columns(errors=pl.when(deaf).then(pl.col("words")).otherwise(pl.col("errors")))
+    finding = voxaudit.robustness(hopeless, difficulty="none").finding("robustness/ranking/werd")
+    assert finding.sentence.endswith(
+        "a has little left to lose: on clean speech it gets 100.0 % of the words wrong already."
+    )
+    assert (
+        "left to lose"
+        not in voxaudit.robustness(table(), difficulty="none").finding("robustness/ranking/werd").sentence
+    )
+
+
 def test_the_worst_category_has_a_lower_limit_that_holds_for_all_categories():
     answer = voxaudit.robustness(table(), resamples=400)
     categories = answer.tables["categories"].filter(recognizer="a", level="category").drop_nulls("nwerd")

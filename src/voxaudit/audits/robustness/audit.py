@@ -69,6 +69,9 @@ ABOUT = (*LABELS, "attribute", "group", "against", "speakers", "utterances", "p"
 """What rows say of themselves under the names that findings have for it."""
 
 
+LITTLE_LEFT = 0.5
+"""Clean word error rate from which on a small loss under disturbance is no merit: there is little left to lose."""
+
 # The question
 
 
@@ -382,6 +385,10 @@ def _ranking(found: Robustness) -> Iterator[Finding]:
                 lose = "loses" if len(worse) == 1 else "lose"
                 sentence += f"; {listed(worse)} {lose} more than {'both' if two else 'each of them'}"
             sentence += "."
+        for row in rows:
+            if row["recognizer"] in first and (row["clean_wer"] or 0.0) >= LITTLE_LEFT:
+                sentence += f" {row['recognizer']} has little left to lose: on clean speech it gets"
+                sentence += f" {percent(row['clean_wer'])} of the words wrong already."
         about = {"language": language, "speakers": rows[0]["speakers"]}
         facts |= {"family": FAMILY, "headline": True, "numbers": numbers}
         yield _finding(about, "ranking", measure=measure, sentence=sentence, **facts)
