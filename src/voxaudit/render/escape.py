@@ -115,6 +115,16 @@ def asset(name: str) -> str:
     return content.replace("\r\n", "\n")
 
 
+def themes() -> str:
+    """Return the colors as style rules; the dark ones serve two, the reader's choice and that of the system."""
+    light, dark = asset("light.css"), asset("dark.css")
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}\n"
+        f":root[data-theme=dark] {{ color-scheme: dark; {dark} }}\n"
+    )
+
+
 class Ids:
     """Gives out ids that are unique on the page, made of letters, digits and hyphens, and stable for links.
 

@@ -20,6 +20,7 @@ from voxaudit.render.escape import (
     prose,
     shorten,
     text,
+    themes,
     visible,
 )
 from voxaudit.render.figures.svg import TEXTURES
@@ -279,18 +280,8 @@ def render_html(report: Report) -> str:
 
 
 def _style() -> str:
-    """Return the style; the dark colors serve two rules, the reader's choice and that of the system."""
-    light, dark = asset("light.css"), asset("dark.css")
-    return "\n".join(
-        (
-            f":root {{ color-scheme: light; {light} }}",
-            f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}",
-            f":root[data-theme=dark] {{ color-scheme: dark; {dark} }}",
-            asset("style.css"),
-            asset("drawing.css"),
-            f"@media print {{ :root:root:root {{ color-scheme: light; {light} }} }}",
-        )
-    )
+    printed = f"@media print {{ :root:root:root {{ color-scheme: light; {asset('light.css')} }} }}"
+    return themes() + "\n".join((asset("style.css"), asset("drawing.css"), printed))
 
 
 def _hash(content: str) -> str:
