@@ -566,7 +566,7 @@ def corpus_toml(
         f"""
 name = {_toml(name)}
 # language = "en"  # what is spoken, where the corpus does not say; recognizers are told
-# role = "accented"  # where it is no clean speech: accented, near_field, far_field, synthetic"""
+# role = "accented"  # where it is not clean speech: accented, near_field, far_field, synthetic"""
         if name is not None
         else ""
     )

@@ -36,7 +36,7 @@ def _rows(path: Path, microphone: str | None) -> Rows:
     rows = rows_of(records, path, unit="segment", harmonize={"gender": "gender"})
     if len(wanted) < len(files):
         silent = {file.name.split(".")[0] for file in files} - heard
-        message = f"{len(silent):,} meetings left out: no audio of theirs is here"
+        message = f"{len(silent):,} meetings left out: their audio is not here"
         rows = rows.noting((Problem("no_recording", message, False, len(silent)),))
     return replace(rows, table=with_overlap(rows.table, "meeting")) if rows.table.width else rows
 

@@ -156,9 +156,9 @@ BRACKETS = (
 )
 MEANINGS: dict[Verdict, str] = {
     "shown": "The data carry the claim, with as many questions as were asked allowed for.",
-    "not_shown": "The data do not contradict that there is no difference. That is no proof that there is none.",
+    "not_shown": "The data are compatible with no difference, which does not prove that there is none.",
     "alike": "The difference is smaller than a margin that was asked for.",
-    "refused": "The data lack what an answer needs; beside it stands what would help.",
+    "refused": "The data lack what an answer needs; what would help is said next to it.",
     "measured": "An estimate without a claim, such as an error rate.",
 }
 
