@@ -46,7 +46,7 @@ class CorpusConfig:
     speak: bool = option(False, "in the role synthetic only, without a path: read the texts aloud")
     change: str | None = option(
         None,
-        "with speak: one property that every voice is heard with both ways (pitch, rate, accent)",
+        "with speak: a property of which every voice is heard in both forms (pitch, rate, accent)",
         unset="none",
     )
 
@@ -408,7 +408,9 @@ def _gate(name: str, value: Any, path: Path, where: str) -> Gate:
     kind = GATES[name]
     limit, bound = table["limit"], table.get("bound", kind.bounds[0])
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < math.inf:
-        raise VoxauditError(f"{path}: {where} must be a number from 0 on, not {one_line(repr(limit), 40)}")
+        raise VoxauditError(
+            f"{path}: {where} must be a number of at least 0, not {one_line(repr(limit), 40)}"
+        )
     if bound not in kind.bounds:
         raise VoxauditError(
             f"{path}: the bound of {where} is one of {', '.join(kind.bounds)}, not {one_line(repr(bound), 40)}"

@@ -29,7 +29,9 @@ SHARED: dict[str, Option] = {
     "schema": Option("the JSON schema", "flag"),
     "host": Option("the address to listen on (default: 127.0.0.1, this machine only)", metavar="ADDRESS"),
     "port": Option("the port to listen on (default: a free one)", "count", "N"),
-    "allow_remote": Option("let other machines in (who has a link can hear and read what it is for)", "flag"),
+    "allow_remote": Option(
+        "let other machines in (whoever has a link can hear and read what it leads to)", "flag"
+    ),
 }
 """What several commands take: what audits do, and how things are shown and served."""
 
