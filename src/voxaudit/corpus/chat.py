@@ -96,13 +96,8 @@ def chat_utterance(text: str) -> Said:
     >>> [event.kind for event in said.events]
     ['interjection', 'sound_repetition', 'word_repetition', 'prolongation', 'fragment']
     """
-    tokens = _TOKEN.findall(_MARKS.sub(" ", text))
-    parts, _ = _parts(tokens, 0, 0)
-    return Said(
-        " ".join(word for part in parts for word in part.intended),
-        " ".join(word for part in parts for word in part.surface),
-        tuple(event for part in parts for event in part.events),
-    )
+    whole = _joined(_parts(_TOKEN.findall(_MARKS.sub(" ", text)), 0, 0)[0])
+    return Said(" ".join(whole.intended), " ".join(whole.surface), whole.events)
 
 
 @dataclass(frozen=True)
