@@ -15,8 +15,7 @@ import polars as pl
 from benchmarks.measure import Row, Settings, absent, apart, beside_the_table, compare, named
 
 from voxaudit.audits.robustness.audit import robustness
-from voxaudit.perturb.slots import SLOTS
-from voxaudit.perturb.suites import SRB
+from voxaudit.perturb.suites import SLOTS, SRB
 
 
 def make(path: Path, utterances: int, speakers: int, recognizers: int) -> float:

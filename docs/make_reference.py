@@ -202,7 +202,7 @@ def reference() -> str:
         "## audit.toml\n\nRelative paths are relative to the file; an unknown key is an error.\n",
         _table("setting", _settings()),
         "Gates (`[gates]` or `[gates.RECOGNIZER]`), and what of an estimate each is judged by, the usual one first:\n",
-        _table("gate", {name: ", ".join(f"`{one}`" for one in bounds) for name, bounds in GATES.items()}),
+        _table("gate", {name: ", ".join(f"`{one}`" for one in kind.bounds) for name, kind in GATES.items()}),
         "`baseline`: the folder of a run than which nothing may be significantly worse. `strict = true`: a gate that"
         " cannot be judged fails.\n",
         "## The run folder\n",

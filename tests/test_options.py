@@ -292,7 +292,7 @@ def test_everything_is_accepted_by_both(tmp_path):
         ("dose = [0, 5.5]", "dose = [0, 501]", "stutter.dose must be from 0 to 500, not 501"),
         ("clean_wer = 0.2", "clean_ver = 0.2", "unknown gate or recognizer 'clean_ver'"),
         ("clean_wer = 0.2", "clean_wer = 20", "gates.clean_wer is a fraction: write 0.2 for 20 %"),
-        ("clean_wer = 0.2", "clean_wer = -1", "gates.clean_wer must be a number from 0 on, not -1"),
+        ("clean_wer = 0.2", "clean_wer = -1", "gates.clean_wer must be a number of at least 0, not -1"),
         ("worst_group_ratio = 1.5", "worst_group_ratio = 0.5", "it is never below 1"),
         ('bound = "upper"', 'bound = "uper"', "the bound of gates.worst_wer is one of point, lower, upper"),
         ('bound = "upper"', 'bond = "upper"', "gates.worst_wer takes a number or"),

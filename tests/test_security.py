@@ -24,7 +24,7 @@ from voxaudit.audio import Audio
 from voxaudit.audits.attack.campaign import keep_audio
 from voxaudit.cli.main import main
 from voxaudit.cli.output import note, print_json
-from voxaudit.corpus import Corpus, chat, harmonize, read_corpus, trn
+from voxaudit.corpus import Corpus, chat, harmonize, nist, read_corpus
 from voxaudit.corpus.hugging_face import unpack
 from voxaudit.corpus.published import casual_conversations, chime6, coraal, tedlium, vctk
 from voxaudit.corpus.published.ami import read_xml
@@ -412,7 +412,7 @@ ROWS = [
     "'",
 ]
 READERS = {
-    "trn": trn._LINE.fullmatch,
+    "trn": nist._TEXT.fullmatch,
     "several values": harmonize._SEVERAL.split,
     "chat": chat.chat_utterance,
     "coraal": lambda text: (coraal._MARKS.sub("", text), coraal._LOST.search(text)),

@@ -147,7 +147,7 @@ class Refusal:
 
     def __post_init__(self) -> None:
         if self.code not in REMEDIES and not self.remedy:
-            raise ValueError(f"'{self.code}' is no known code of a refusal; give it a remedy")
+            raise ValueError(f"'{self.code}' is not a known code of a refusal; give it a remedy")
         if not self.remedy:
             object.__setattr__(self, "remedy", REMEDIES[self.code])
 

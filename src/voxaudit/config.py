@@ -46,7 +46,7 @@ class CorpusConfig:
     speak: bool = option(False, "in the role synthetic only, without a path: read the texts aloud")
     change: str | None = option(
         None,
-        "with speak: one property that every voice is heard with both ways (pitch, rate, accent)",
+        "with speak: a property of which every voice is heard in both forms (pitch, rate, accent)",
         unset="none",
     )
 
@@ -54,22 +54,64 @@ class CorpusConfig:
 BOUNDS = ("point", "lower", "upper")
 """What of an estimate a gate judges: the estimate itself, or a limit of its 95 % interval."""
 
-GATES: dict[str, tuple[str, ...]] = {
-    "clean_wer": BOUNDS,
-    "worst_wer": BOUNDS,
-    "category_nwerd": BOUNDS,
-    "worst_group_ratio": ("lower", "point", "upper"),
-    "max_failures": ("point",),
-    "silence_words_per_minute": BOUNDS,
-    "unsupported_words_per_minute": BOUNDS,
-    "hallucinated_words_per_minute": BOUNDS,
-    "keyword_error_rate": BOUNDS,
-    "serious_error_rate": BOUNDS,
-    "p95_seconds": BOUNDS,
-    "calibration_error": BOUNDS,
-    "differential": ("point",),
+
+@dataclass(frozen=True)
+class GateKind:
+    """A gate with a limit: the finding that it looks at, and why there may be none.
+
+    Of several findings that a `*` in `measure` stands for, it looks at the largest. `bounds` are what it can be judged
+    by, the usual one first; its limit starts at `least` and stays `below`: a larger one was meant in percent.
+    """
+
+    audit: str
+    measure: str
+    absent: str
+    bounds: tuple[str, ...] = BOUNDS
+    least: float = 0.0
+    below: float | None = None
+
+
+GATES = {
+    "clean_wer": GateKind("accuracy", "wer", "there is no error rate on clean speech", below=2.0),
+    "worst_wer": GateKind("accuracy", "worst_wer", "there is no error rate on disturbed speech", below=2.0),
+    "category_nwerd": GateKind(
+        "robustness",
+        "worst_category_nwerd",
+        "no category of disturbances has an NWERD; measure difficulties with `voxaudit quality RUN`",
+        below=5.0,
+    ),
+    "worst_group_ratio": GateKind(
+        "disparity",
+        "worst_group_ratio",
+        "no attribute was named whose groups could be compared",
+        ("lower", "point", "upper"),
+        least=1.0,
+    ),
+    "max_failures": GateKind("accuracy", "failures", "nothing was heard", ("point",), below=2.0),
+    "silence_words_per_minute": GateKind(
+        "hallucination",
+        "silence_words_per_minute",
+        "there is no audio without speech; use the scenario `silence`",
+    ),
+    "unsupported_words_per_minute": GateKind(
+        "hallucination", "unsupported_words_per_minute", "there are neither references nor two recognizers"
+    ),
+    "hallucinated_words_per_minute": GateKind(
+        "hallucination", "*_words_per_minute", "the length of the recordings is not known"
+    ),
+    "keyword_error_rate": GateKind(
+        "keywords", "keyword_error_rate", "no keyword was said whose words are known"
+    ),
+    "serious_error_rate": GateKind("keywords", "serious_error_rate", "there are no references"),
+    "p95_seconds": GateKind("waiting", "p95_seconds", "no answer was timed"),
+    "calibration_error": GateKind(
+        "confidence", "calibration_error", "it states no confidences, or there are no references"
+    ),
+    "differential": GateKind(
+        "differential", "violations", "no attribute was named whose groups could be compared", ("point",)
+    ),
 }
-"""The gates with a limit, and the bounds each can be judged by, the usual one first. `docs/report.md` explains them."""
+"""The gates with a limit. `docs/report.md` explains them."""
 
 WHOLE_RUN = ("differential", "baseline")
 """Gates that are not about a single recognizer."""
@@ -302,9 +344,10 @@ def _section_schema(section: str) -> dict[str, Any]:
 
 
 def _gate_schema(name: str) -> dict[str, Any]:
-    least, below = _LIMITS.get(name, (0.0, None))
-    limit = {"type": "number", "minimum": least} | ({} if below is None else {"exclusiveMaximum": below})
-    bound = {"enum": list(GATES[name]), "default": GATES[name][0]}
+    kind = GATES[name]
+    most = {} if kind.below is None else {"exclusiveMaximum": kind.below}
+    limit = {"type": "number", "minimum": kind.least, **most}
+    bound = {"enum": list(kind.bounds), "default": kind.bounds[0]}
     table = {
         "type": "object",
         "properties": {"limit": limit, "bound": bound},
@@ -358,33 +401,27 @@ def read_gates(content: Mapping[str, Any], path: Path, recognizers: list[str]) -
     return Gates(common, own, baseline, strict)
 
 
-_LIMITS: dict[str, tuple[float, float | None]] = {
-    "clean_wer": (0.0, 2.0),
-    "worst_wer": (0.0, 2.0),
-    "max_failures": (0.0, 2.0),
-    "category_nwerd": (0.0, 5.0),
-    "worst_group_ratio": (1.0, None),
-}
-"""Where a gate's limit starts, and what it stays below: a larger one was meant in percent."""
-
-
 def _gate(name: str, value: Any, path: Path, where: str) -> Gate:
     table = value if isinstance(value, dict) else {"limit": value}
     if set(table) - {"limit", "bound"} or "limit" not in table:
         raise VoxauditError(f'{path}: {where} takes a number or {{ limit = NUMBER, bound = "point" }}')
-    limit, bound = table["limit"], table.get("bound", GATES[name][0])
+    kind = GATES[name]
+    limit, bound = table["limit"], table.get("bound", kind.bounds[0])
     if isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 <= limit < math.inf:
-        raise VoxauditError(f"{path}: {where} must be a number from 0 on, not {one_line(repr(limit), 40)}")
-    if bound not in GATES[name]:
         raise VoxauditError(
-            f"{path}: the bound of {where} is one of {', '.join(GATES[name])}, not {one_line(repr(bound), 40)}"
+            f"{path}: {where} must be a number of at least 0, not {one_line(repr(limit), 40)}"
         )
-    least, below = _LIMITS.get(name, (0.0, None))
-    if below is not None and limit >= below:
+    if bound not in kind.bounds:
+        raise VoxauditError(
+            f"{path}: the bound of {where} is one of {', '.join(kind.bounds)}, not {one_line(repr(bound), 40)}"
+        )
+    if kind.below is not None and limit >= kind.below:
         unit = "percentage points" if name == "category_nwerd" else "%"
         raise VoxauditError(f"{path}: {where} is a fraction: write {limit / 100:g} for {limit:g} {unit}")
-    if limit < least:
-        raise VoxauditError(f"{path}: {where} is the larger over the smaller: it is never below {least:g}")
+    if limit < kind.least:
+        raise VoxauditError(
+            f"{path}: {where} is the larger over the smaller: it is never below {kind.least:g}"
+        )
     return Gate(float(limit), bound)
 
 
@@ -531,7 +568,7 @@ def corpus_toml(
         f"""
 name = {_toml(name)}
 # language = "en"  # what is spoken, where the corpus does not say; recognizers are told
-# role = "accented"  # where it is no clean speech: accented, near_field, far_field, synthetic"""
+# role = "accented"  # where it is not clean speech: accented, near_field, far_field, synthetic"""
         if name is not None
         else ""
     )

@@ -64,7 +64,7 @@ def test_fleurs(wavs):
     line = '1521\t11.wav\tHe said "go".\the said go\th e | s a i d |\t16000\tFEMALE\n'
     write(root / "test.tsv", line)
     write(root / "dev.tsv", "7\t22.wav\tHi.\thi\th i |\t8000\tMALE\nbroken\n")
-    with pytest.raises(CorpusError, match=r"1 line has not 7 fields \(dev\.tsv:2: 'broken'\)"):
+    with pytest.raises(CorpusError, match=r"1 line does not have 7 fields \(dev\.tsv:2: 'broken'\)"):
         read_corpus(root)
     corpus = read_corpus(root, skip_bad_rows=True)
     assert (corpus.format, corpus.skipped) == ("fleurs", 1)

@@ -17,7 +17,7 @@ from voxaudit.perturb.scenario_id import (
     show_setting,
 )
 from voxaudit.perturb.settings import by_harshness, changes_timing, describe, in_steps
-from voxaudit.perturb.slots import SLOTS
+from voxaudit.perturb.suites import SLOTS
 
 NEEDS_A_SOURCE = {"universal"}  # its noise comes from an attack
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario, parse_scenarios
-from voxaudit.perturb.slots import SLOTS
+from voxaudit.perturb.suites import SLOTS
 
 SEVERITIES = [
     f"{name}:{n + 1}"

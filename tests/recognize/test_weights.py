@@ -292,7 +292,10 @@ def test_source_archives_give_plain_files_only(tmp_path):
     check_archive(path, archive_of(path))
     unpack(DataFile("a.bin", 4, digest(b"data"), ((0, "x-1/a.bin"),)), [path], tmp_path / "out")
     assert contents(tmp_path / "out") == {"a.bin": b"data"}
-    for name, message in (("x-1/secret.bin", "is not a plain file"), ("x-1/none.bin", "no x-1/none.bin inside")):
+    for name, message in (
+        ("x-1/secret.bin", "is not a plain file"),
+        ("x-1/none.bin", "no x-1/none.bin inside"),
+    ):
         with pytest.raises(VoxauditError, match=message):
             unpack(DataFile("b.bin", 4, digest(b"data"), ((0, name),)), [path], tmp_path / message[:4])
 

@@ -208,7 +208,7 @@ def test_a_row_that_is_no_label_names_the_file(tmp_path):
     base.execute("UPDATE labels SET source = 'nowhere'")
     base.commit()
     base.close()
-    with pytest.raises(VoxauditError, match=r"review\.sqlite: not what a review keeps"):
+    with pytest.raises(VoxauditError, match=r"review\.sqlite: not the database of a review"):
         store.current()
 
 

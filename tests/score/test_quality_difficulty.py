@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxaudit.errors import VoxauditError
-from voxaudit.perturb.slots import SLOTS
-from voxaudit.perturb.suites import SUITES
+from voxaudit.perturb.suites import SLOTS, SUITES
 from voxaudit.score.quality import difficulties, nwerd, published_difficulties
 
 

@@ -368,5 +368,5 @@ def test_utterances_are_a_number_or_all(corpus, tmp_path, capsys):
 
 
 def test_what_is_no_audio_is_refused():
-    with pytest.raises(VoxauditError, match="a run, a corpus, or paths of audio files"):
+    with pytest.raises(VoxauditError, match="a run, a corpus, or audio files by their paths"):
         quality(pl.DataFrame({"wer": [1.0]}))

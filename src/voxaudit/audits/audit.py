@@ -57,7 +57,7 @@ OPTIONS: dict[str, Option] = {
     "margin": Option("differences up to this share of the words do not count", "number", "X"),
     "budget": Option("how much is tried", "count", "N", at_least=1),
     "utterances": Option(
-        "only so many utterances, of as many speakers and groups as possible", "count", "N", at_least=1
+        "only this many utterances, of as many speakers and groups as possible", "count", "N", at_least=1
     ),
     "per_speaker": Option("utterances per speaker", "count", "N", at_least=1),
     "seed": Option("seed of everything random", "count", "N", at_least=0),

@@ -29,7 +29,9 @@ SHARED: dict[str, Option] = {
     "schema": Option("the JSON schema", "flag"),
     "host": Option("the address to listen on (default: 127.0.0.1, this machine only)", metavar="ADDRESS"),
     "port": Option("the port to listen on (default: a free one)", "count", "N"),
-    "allow_remote": Option("let other machines in (who has a link can hear and read what it is for)", "flag"),
+    "allow_remote": Option(
+        "let other machines in (whoever has a link can hear and read what it leads to)", "flag"
+    ),
 }
 """What several commands take: what audits do, and how things are shown and served."""
 
@@ -83,26 +85,8 @@ def add_run_arguments(parser: argparse._ActionsContainer, *only: str) -> None:
     from voxaudit.options import RunOptions, options_of
 
     for name, one in options_of(RunOptions).items():
-        if "command" not in one.places or (only and name not in only):
-            continue
-        flag = name.replace("_", "-")
-        if isinstance(one.default, bool):
-            parser.add_argument(
-                f"--no-{flag}" if one.default else f"--{flag}",
-                dest=name,
-                action="store_const",
-                const=not one.default,
-                help=one.off or one.meaning,
-            )
-            continue
-        said = f" (default: {one.default_said})" if one.default_said else ""
-        parser.add_argument(
-            f"--{flag}",
-            type=typed(one),
-            choices=one.choices or None,
-            metavar=one.metavar or None,
-            help=(one.meaning + said).replace("%", "%%"),
-        )
+        if "command" in one.places and (not only or name in only):
+            add_option(parser, name, one, one.default, unset=True)
 
 
 def typed(one: Option) -> Callable[[str], Any]:
@@ -160,32 +144,34 @@ def add_option(
     default: Any = None,
     *,
     required: bool = False,
+    unset: bool = False,
 ) -> None:
-    """Declare the flag of an option; one that is true by default is `--no-NAME`."""
-    flag = f"--{name.replace('_', '-')}"
-    said = option.meaning
-    if option.kind == "flag":
-        if default:
-            parser.add_argument(
-                f"--no-{name.replace('_', '-')}",
-                dest=name,
-                action="store_false",
-                help=option.off or f"not: {said}",
-            )
-        else:
-            parser.add_argument(flag, dest=name, action="store_true", help=said)
+    """Declare the flag of an option; one that is true by default is `--no-NAME`.
+
+    With `unset`, it is None where it is not given: what holds then stands elsewhere, and the help says it.
+    """
+    said, dashed = option.meaning.replace("%", "%%"), name.replace("_", "-")
+    if option.kind == "flag" or isinstance(default, bool):
+        parser.add_argument(
+            f"--no-{dashed}" if default else f"--{dashed}",
+            dest=name,
+            action="store_const",
+            const=not default,
+            default=None if unset else bool(default),
+            help=option.off or f"not: {said}" if default else said,
+        )
         return
-    if default not in (None, "", (), []) and "default" not in said:
-        shown = ",".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
-        said = f"{said} (default: {shown})"
+    usual = option.default_said if unset else _shown(default)
+    if usual and "default" not in said:
+        said = f"{said} (default: {usual})"
     settings: dict[str, Any] = {
         "dest": name,
         "metavar": None if option.choices else option.metavar or None,
         "choices": option.choices or None,
-        "help": said.replace("%", "%%"),
+        "help": said,
     }
     if option.kind in ("clauses", "columns"):
-        parser.add_argument(flag, action="append", default=list(default or ()), **settings)
+        parser.add_argument(f"--{dashed}", action="append", default=list(default or ()), **settings)
         return
     readers: dict[str, Callable[[str], Any]] = {
         # The settings of a recognizer or a scenario have commas of their own.
@@ -195,13 +181,16 @@ def add_option(
         "pairs": pairs,
         "pairs+": pairs,
     }
-    if option.kind in ("count", "number"):
-        settings["type"] = typed(option)
-    elif option.kind in readers:
-        settings["type"] = readers[option.kind]
     if option.kind == "pairs+":
         settings |= {"nargs": "+", "action": Pairs}
-    parser.add_argument(flag, default=default, required=required, **settings)
+    settings["type"] = readers[option.kind] if option.kind in readers else typed(option)
+    parser.add_argument(f"--{dashed}", default=None if unset else default, required=required, **settings)
+
+
+def _shown(default: Any) -> str:
+    if default in (None, "", (), []):
+        return ""
+    return ",".join(map(str, default)) if isinstance(default, list | tuple) else str(default)
 
 
 CORPUS = "format columns skip_bad_rows"

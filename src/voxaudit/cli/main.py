@@ -27,7 +27,7 @@ COMMANDS = {
     "run": "audit your corpus as audit.toml says; run again to resume",
     "report": "build the report of a run again: HTML, Markdown, JSON, JUnit; judge its gates",
     "review": "listen to a run in the browser and label what it got wrong",
-    "study": "listening studies: is disturbed speech understood, can made be told from real?",
+    "study": "listening studies: is disturbed speech understood, can people tell generated speech from real?",
     "perturb": "write the audio of a scenario: a file, a folder or a whole corpus",
     "inspect": "show how a corpus is read: format, groups, and everything wrong with it",
     "select": "choose utterances of a corpus by their attributes and audio quality",

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 EXAMPLE = "voxaudit recognizers check moonshine"
 _OWN = {
-    "audio": Option("a recording or a folder of them (default: clips of our own)", "file", "PATH"),
-    "limit": Option("clips to use at most", "count", "N", at_least=2),
+    "audio": Option("a recording or a folder of them (default: built-in clips)", "file", "PATH"),
+    "limit": Option("how many clips to use at most", "count", "N", at_least=2),
     "download": Option("fetch models that are not on this machine", "flag"),
     "long": Option("length of the long recording", "number", "SECONDS", above=0, at_most=3600),
 }

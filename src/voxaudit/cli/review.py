@@ -13,7 +13,7 @@ from voxaudit.options import Option
 
 EXAMPLE = "voxaudit review runs/mine --reviewer anna"
 _OWN = {
-    "reviewer": Option("the name or pseudonym that labels are kept under", metavar="NAME"),
+    "reviewer": Option("the name or pseudonym to save labels under", metavar="NAME"),
     "export": SHARED["export"].noting("the labels, as .csv or .jsonl"),
     "agreement": Option("print how far the reviewers agree", "flag"),
     "apply": Option(

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, Said, written_events
 from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.recordings import audio_by_name
@@ -24,20 +23,16 @@ _CODED = re.compile(r"↫|≠|(?<!\S)\^\w|\w\^\w|[^\W\d_]:+[^\W\d_]")
 _FIELDS = ("language", "corpus", "code", "age", "sex", "group", "status", "role")
 
 
-def detect(path: Path) -> bool:
-    """Say whether this is a .cha file or a folder with some."""
+def _detect(path: Path) -> bool:
     return any(name.endswith(".cha") for name in glimpse(path)) if path.is_dir() else bool(_files(path))
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, files: list[Path]) -> Rows:
     """Read every utterance with times: what is meant, what can be heard (`surface`) and the disfluencies (`events`).
 
     `coded` says whether somebody marked repeated sounds, blocks and prolongations in the file: where nobody did, there
     may be some. Utterances with words that were not understood (xxx) are left out, and those without times.
     """
-    files = _files(path)
-    if not files:
-        raise CorpusError(f"{path}: no .cha files in this folder")
     root = path if path.is_dir() else path.absolute().parent
     audio = audio_by_name(root)
     left_out: dict[str, list[str]] = {"no times": [], "words not understood (xxx)": []}
@@ -101,13 +96,8 @@ def chat_utterance(text: str) -> Said:
     >>> [event.kind for event in said.events]
     ['interjection', 'sound_repetition', 'word_repetition', 'prolongation', 'fragment']
     """
-    tokens = _TOKEN.findall(_MARKS.sub(" ", text))
-    parts, _ = _parts(tokens, 0, 0)
-    return Said(
-        " ".join(word for part in parts for word in part.intended),
-        " ".join(word for part in parts for word in part.surface),
-        tuple(event for part in parts for event in part.events),
-    )
+    whole = _joined(_parts(_TOKEN.findall(_MARKS.sub(" ", text)), 0, 0)[0])
+    return Said(" ".join(whole.intended), " ".join(whole.surface), whole.events)
 
 
 @dataclass(frozen=True)
@@ -232,10 +222,12 @@ def _whole_lines(file: Path) -> Iterator[tuple[int, str]]:
         yield number, whole
 
 
-READER = Reader(
+READER = Reader.where(
+    _files,
+    _read,
     name="chat",
     description="CHAT transcripts (.cha) of TalkBank, FluencyBank ... with times, and the media they name",
     example="FluencyBank/Voices-AWS with *.cha and *.wav",
-    detect=detect,
-    rows=rows,
+    missing="no .cha files in this folder",
+    detect=_detect,
 )

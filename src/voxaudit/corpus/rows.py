@@ -84,10 +84,12 @@ class Reader:
         description: str,
         example: str,
         missing: str,
+        detect: Callable[[Path], bool] | None = None,
     ) -> Reader:
         """Return the format that a path is in where `find` finds something (files, a folder) for `read` to read.
 
-        `missing` says, behind the path, what was not found.
+        `missing` says, behind the path, what was not found. `detect` is for layouts that several formats share, or that
+        take long to list.
         """
 
         def rows(path: Path) -> Rows:
@@ -96,7 +98,7 @@ class Reader:
                 raise CorpusError(f"{path}: {missing}")
             return read(path, found)
 
-        return cls(name, description, example, lambda path: bool(find(path)), rows)
+        return cls(name, description, example, detect or (lambda path: bool(find(path))), rows)
 
 
 LINE, FILE = "row:number", "row:file"

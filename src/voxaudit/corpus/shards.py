@@ -58,11 +58,8 @@ def _noted(rows: Rows, misfits: Misfits) -> Rows:
     return rows.noting(misfits.problem("bad_member", words, "shard"))
 
 
-def _webdataset(path: Path) -> Rows:
+def _webdataset(path: Path, shards: list[Path]) -> Rows:
     """Read samples: files of one name up to the first dot. `.txt` is the text; the keys of `.json` are columns."""
-    shards = _shards(path)
-    if not shards:
-        raise CorpusError(f"{path}: no .tar file here")
     misfits = Misfits()
     records = [record for shard in shards for record in _samples(shard, misfits)]
     home = path if path.is_dir() else path.parent
@@ -184,10 +181,11 @@ NEMO = Reader(
     detect=lambda path: bool(_nemo_manifests(path)[1]) and bool(_shards(_nemo_manifests(path)[0])),
     rows=_nemo,
 )
-WEBDATASET = Reader(
+WEBDATASET = Reader.where(
+    _shards,
+    _webdataset,
     name="webdataset",
     description="WebDataset shards: .tar files with KEY.wav beside KEY.txt or KEY.json, read in place",
     example="shard-000000.tar, or a folder of shards",
-    detect=lambda path: bool(_shards(path)),
-    rows=_webdataset,
+    missing="no .tar file here",
 )

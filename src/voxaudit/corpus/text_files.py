@@ -99,6 +99,11 @@ def read_keyed(path: Path) -> pl.DataFrame:
     )
 
 
+def read_mapping(path: Path) -> dict[str, str | None]:
+    """Return "key rest of the line" lines as a mapping; the last of several with one key counts."""
+    return dict(read_keyed(path).select("key", "value").rows())
+
+
 def clean_name(name: str) -> str:
     """Return a column's name without white space around it or line breaks within."""
     return " ".join(name.split())

@@ -16,7 +16,6 @@ from voxaudit.perturb.base import Perturbation, parameter
 class Silence(Perturbation):
     """Digital silence as long as the recording."""
 
-    family: ClassVar[str] = "absence"
     does: ClassVar[str] = "Digital silence as long as the recording: a muted microphone"
     speech: ClassVar[bool] = False
 
@@ -32,7 +31,6 @@ class NoiseOnly(Perturbation):
     The level is the noise's own root mean square over the clip, against a full-scale amplitude of 1.
     """
 
-    family: ClassVar[str] = "absence"
     does: ClassVar[str] = (
         "White Gaussian noise at {level:g} dBFS, as long as the recording: "
         "an open microphone and nobody there"

@@ -28,12 +28,13 @@ class Perturbation(ABC):
     """A pure function on (samples, rate, generator).
 
     A subclass is a frozen dataclass with numeric fields (`parameter` bounds them), and perhaps a `source` of noise or
-    rooms. `name` is that of the class, `PacketLoss` being packet_loss, unless it says otherwise. `does` says in one
-    sentence, without a full stop, what it does, with the values of its fields filled in (`{snr:g}`; `{theta.inverse:g}`
-    is 1 / theta); `units` gives the fields' units and `paper` says where it comes from. `severities`
-    gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings give
-    other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where `speech`
-    is False nothing is left of what was said: a recognizer must stay silent, and is scored against an empty reference.
+    rooms. Unless it says otherwise, `name` is that of the class (`PacketLoss`: packet_loss) and `family` that of its
+    module. `does` says in one sentence, without a full stop, what it does, with the values of its fields filled in
+    (`{snr:g}`; `{theta.inverse:g}` is 1 / theta); `units` gives the fields' units and `paper` says where it comes from.
+    `severities` gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings
+    give other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where
+    `speech` is False nothing is left of what was said: a recognizer must stay silent, and is scored against an empty
+    reference.
     """
 
     name: ClassVar[str]
@@ -49,6 +50,8 @@ class Perturbation(ABC):
     def __init_subclass__(cls) -> None:
         if "name" not in vars(cls):
             cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        if not hasattr(cls, "family"):
+            cls.family = cls.__module__.rpartition(".")[2]
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -33,7 +33,6 @@ MP3_DELAY = 1105
 class Telephone(Perturbation):
     """Only `low` to `high` Hz, at a rate of 8 kHz."""
 
-    family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "Only {low:g} to {high:g} Hz, at a rate of 8 kHz: a telephone line's band, without a codec"
     )
@@ -63,7 +62,6 @@ class Telephone(Perturbation):
 class Mulaw(Perturbation):
     """G.711 mu-law at 8 kHz."""
 
-    family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "G.711 mu-law at 8 kHz: a landline or a simple internet telephone in America and Japan"
     )
@@ -77,7 +75,6 @@ class Mulaw(Perturbation):
 class Alaw(Perturbation):
     """G.711 A-law at 8 kHz."""
 
-    family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "G.711 A-law at 8 kHz: a landline or a simple internet telephone in most of the world"
     )
@@ -94,7 +91,6 @@ class Gsm(Perturbation):
     One pass is a mobile to a landline, two are mobile to mobile, more are calls handed on by further networks.
     """
 
-    family: ClassVar[str] = "codec"
     does: ClassVar[str] = "GSM 06.10 full rate (13 kbit/s) at 8 kHz, coded {passes:g}x: a mobile call"
     severities = ({"passes": 1.0}, {"passes": 2.0}, {"passes": 3.0}, {"passes": 4.0})
 
@@ -116,7 +112,6 @@ class Opus(Perturbation):
     The rate varies with what is said; `kbps` is what the coder aims at, and speech at 16 kHz often needs less.
     """
 
-    family: ClassVar[str] = "codec"
     does: ClassVar[str] = "Opus at {kbps:g} kbit/s: calls and voice messages on the internet"
     units: ClassVar[Mapping[str, str]] = {"kbps": "kbit/s"}
     severities = ({"kbps": 24.0}, {"kbps": 16.0}, {"kbps": 10.0}, {"kbps": 6.0})
@@ -137,7 +132,6 @@ class Opus(Perturbation):
 class Mp3(Perturbation):
     """MP3 at a constant `kbps` kbit/s, the nearest of 16, 24, ... 160."""
 
-    family: ClassVar[str] = "codec"
     does: ClassVar[str] = (
         "MP3 at a constant {kbps:g} kbit/s, the nearest of 16, 24, ... 160: "
         "dictation machines, podcasts, archives"

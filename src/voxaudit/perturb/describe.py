@@ -11,7 +11,7 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.scenario import CLEAN, PERTURBATIONS, parameters
 from voxaudit.perturb.scenario_id import ScenarioId, read_scenario_id
-from voxaudit.perturb.slots import SLOTS
+from voxaudit.perturb.suites import SLOTS
 
 
 def in_words(scenario: str) -> str:

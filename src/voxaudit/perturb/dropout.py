@@ -23,7 +23,6 @@ PACKET = 0.020
 class Drop(Perturbation):
     """Silence `theta` % of all chunks of `chunk` ms (20), never two neighbors (AequeVox, Eq. 8)."""
 
-    family: ClassVar[str] = "dropout"
     does: ClassVar[str] = "Silence {theta:g} % of all {chunk:g} ms chunks, never two neighbors: lost packets"
     paper: ClassVar[str] = "AequeVox"
     units: ClassVar[Mapping[str, str]] = {"theta": "%", "chunk": "ms"}
@@ -43,7 +42,6 @@ class Drop(Perturbation):
 class Frame(Perturbation):
     """Silence 10 % of all chunks of `theta` ms, never two neighbors (AequeVox)."""
 
-    family: ClassVar[str] = "dropout"
     does: ClassVar[str] = (
         "Silence 10 % of all chunks of {theta:g} ms, never two neighbors: a stuttering connection"
     )
@@ -67,7 +65,6 @@ class PacketLoss(Perturbation):
     `loss` is its share in the long run; a short recording may lose more or less. A lost packet is heard as silence.
     """
 
-    family: ClassVar[str] = "dropout"
     does: ClassVar[str] = (
         "Lose {loss:g} % of the 20 ms packets, in bursts of {burst:g} packets on average: "
         "a bad mobile or Wi-Fi connection"

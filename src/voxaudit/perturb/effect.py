@@ -32,7 +32,6 @@ def _factor(usual: float) -> Any:
 class Echo(Perturbation):
     """Add one echo after `delay` ms (SRB Table 2). The audio is longer by the delay."""
 
-    family: ClassVar[str] = "effect"
     does: ClassVar[str] = "Add one echo after {delay:g} ms: a large hall"
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"delay": "ms"}
@@ -68,7 +67,6 @@ class Chorus(Perturbation):
     The first voice (at 0.4) wavers in a triangle at 0.25 Hz, the second (at 0.3) in a sine at 0.4 Hz.
     """
 
-    family: ClassVar[str] = "effect"
     does: ClassVar[str] = (
         "Add two voices, {delay:g} ms late and 10 ms later, wavering by 2 ms: several speak at once"
     )
@@ -116,7 +114,6 @@ class Phaser(Perturbation):
     The delay runs in a triangle from one sample to `delay` ms and back, `speed` times a second.
     """
 
-    family: ClassVar[str] = "effect"
     does: ClassVar[str] = (
         "Feed the sound back after a short wavering delay, at {decay:g}: a swirling, hollow voice"
     )
@@ -161,7 +158,6 @@ def feedback(signal: NDArray[np.float64], delays: NDArray[np.int64], decay: floa
 class Tremolo(Perturbation):
     """Let the loudness waver `speed` times a second, `depth` % of it at most (SRB Table 2)."""
 
-    family: ClassVar[str] = "effect"
     does: ClassVar[str] = (
         "Let the loudness waver {speed:g} times a second, {depth:g} % of it at most: a trembling voice"
     )

@@ -34,18 +34,23 @@ WINDOW_SHAPES_FROM = 0.78125
 
 
 @dataclass(frozen=True)
-class Bass(Perturbation):
-    """Boost what lies below `frequency` Hz by `gain` dB (SRB Table 2)."""
-
-    family: ClassVar[str] = "filter"
-    does: ClassVar[str] = "Boost what lies below {frequency:g} Hz by {gain:g} dB: a boomy loudspeaker"
+class _Shelf(Perturbation):
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"gain": "dB", "frequency": "Hz"}
-    severities = ({"gain": 20.0}, {"gain": 30.0}, {"gain": 40.0}, {"gain": 50.0})
 
     gain: float = parameter(at_least=-100, at_most=100)
-    frequency: float = parameter(100.0, above=0)
+    frequency: float = parameter(above=0)
     slope: float = parameter(0.5, above=0, at_most=1)
+
+
+@dataclass(frozen=True)
+class Bass(_Shelf):
+    """Boost what lies below `frequency` Hz by `gain` dB (SRB Table 2)."""
+
+    does: ClassVar[str] = "Boost what lies below {frequency:g} Hz by {gain:g} dB: a boomy loudspeaker"
+    severities = ({"gain": 20.0}, {"gain": 30.0}, {"gain": 40.0}, {"gain": 50.0})
+
+    frequency: float = parameter(100.0, above=0)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with more bass: all of them louder where half the rate is below `frequency`."""
@@ -55,18 +60,13 @@ class Bass(Perturbation):
 
 
 @dataclass(frozen=True)
-class Treble(Perturbation):
+class Treble(_Shelf):
     """Boost what lies above `frequency` Hz by `gain` dB (SRB Table 2)."""
 
-    family: ClassVar[str] = "filter"
     does: ClassVar[str] = "Boost what lies above {frequency:g} Hz by {gain:g} dB: a shrill loudspeaker"
-    paper: ClassVar[str] = "SRB Table 2"
-    units: ClassVar[Mapping[str, str]] = {"gain": "dB", "frequency": "Hz"}
     severities = ({"gain": 10.0}, {"gain": 23.0}, {"gain": 36.0}, {"gain": 50.0})
 
-    gain: float = parameter(at_least=-100, at_most=100)
     frequency: float = parameter(3000.0, above=0)
-    slope: float = parameter(0.5, above=0, at_most=1)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return the samples with more treble: unchanged where half the rate is below `frequency`."""
@@ -76,16 +76,19 @@ class Treble(Perturbation):
 
 
 @dataclass(frozen=True)
-class Lowpass(Perturbation):
-    """Keep what lies below `frequency` Hz, with a steep edge (SRB Table 2)."""
-
-    family: ClassVar[str] = "filter"
-    does: ClassVar[str] = "Keep what lies below {frequency:g} Hz, with a steep edge: a muffled line"
+class _Steep(Perturbation):
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"frequency": "Hz"}
-    severities = ({"frequency": 4000.0}, {"frequency": 2833.0}, {"frequency": 1666.0}, {"frequency": 500.0})
 
     frequency: float = parameter(above=0)
+
+
+@dataclass(frozen=True)
+class Lowpass(_Steep):
+    """Keep what lies below `frequency` Hz, with a steep edge (SRB Table 2)."""
+
+    does: ClassVar[str] = "Keep what lies below {frequency:g} Hz, with a steep edge: a muffled line"
+    severities = ({"frequency": 4000.0}, {"frequency": 2833.0}, {"frequency": 1666.0}, {"frequency": 500.0})
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies below `frequency` Hz: everything where that is beyond half the rate."""
@@ -95,16 +98,11 @@ class Lowpass(Perturbation):
 
 
 @dataclass(frozen=True)
-class Highpass(Perturbation):
+class Highpass(_Steep):
     """Keep what lies above `frequency` Hz, with a steep edge (SRB Table 2)."""
 
-    family: ClassVar[str] = "filter"
     does: ClassVar[str] = "Keep what lies above {frequency:g} Hz, with a steep edge: a tinny line"
-    paper: ClassVar[str] = "SRB Table 2"
-    units: ClassVar[Mapping[str, str]] = {"frequency": "Hz"}
     severities = ({"frequency": 500.0}, {"frequency": 1333.0}, {"frequency": 2166.0}, {"frequency": 3000.0})
-
-    frequency: float = parameter(above=0)
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
         """Return what lies above `frequency` Hz: nothing where that is beyond half the rate."""
@@ -195,8 +193,6 @@ class _Butterworth(Perturbation):
 
     Both runs together attenuate twice as many decibels (6 instead of 3 at `theta`) and delay nothing.
     """
-
-    family: ClassVar[str] = "filter"
 
     theta: float = parameter(above=0, note="a frequency in Hz")
     zero_phase: float = 0.0

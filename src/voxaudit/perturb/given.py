@@ -14,8 +14,8 @@ from voxaudit.audio import SUFFIXES, Samples, content_hash, read, resample
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.base import Perturbation
 from voxaudit.perturb.scenario import parse_scenario
-from voxaudit.perturb.slots import SLOTS
 from voxaudit.perturb.sources.base import IS_SOURCE, Source, digest
+from voxaudit.perturb.suites import SLOTS
 from voxaudit.wording import counted, listed
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ class GivenAudio(Source):
 class Given(Perturbation):
     """The recording that was given for an utterance."""
 
-    family: ClassVar[str] = "given"
     does: ClassVar[str] = "Audio made elsewhere"
 
     source: GivenAudio = field(metadata=IS_SOURCE)

@@ -23,7 +23,6 @@ NOISE_FLOOR = -50.0
 class Gain(Perturbation):
     """Amplify by `factor` and saturate at full scale (SRB Table 2)."""
 
-    family: ClassVar[str] = "level"
     does: ClassVar[str] = "Amplify by {factor:g} and saturate at full scale: a microphone turned up too far"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"factor": 10.0}, {"factor": 20.0}, {"factor": 30.0}, {"factor": 40.0})
@@ -39,7 +38,6 @@ class Gain(Perturbation):
 class Amp(Perturbation):
     """Multiply the amplitude by `theta`, saturating at full scale (AequeVox)."""
 
-    family: ClassVar[str] = "level"
     does: ClassVar[str] = (
         "Multiply the amplitude by {theta:g}, saturating at full scale: far from or near to the microphone"
     )
@@ -56,7 +54,6 @@ class Amp(Perturbation):
 class Clipping(Perturbation):
     """Limit samples to [-theta, theta] of full scale (AequeVox Table 2)."""
 
-    family: ClassVar[str] = "level"
     does: ClassVar[str] = "Limit samples to [-{theta:g}, {theta:g}] of full scale: an overdriven input"
     paper: ClassVar[str] = "AequeVox Table 2"
 
@@ -76,7 +73,6 @@ class Clipping(Perturbation):
 class ClippingPeak(Perturbation):
     """Limit samples to [-theta, theta] of the recording's own peak: quiet ones are clipped as much as loud ones."""
 
-    family: ClassVar[str] = "level"
     does: ClassVar[str] = (
         "Limit samples to [-{theta:g}, {theta:g}] of the recording's peak: an overdriven input, however quiet the file"
     )
@@ -98,7 +94,6 @@ class FarField(Perturbation):
     conversation at 60 dB sound pressure over 36 dB of noise. No room, no automatic gain. Silence stays silence.
     """
 
-    family: ClassVar[str] = "level"
     does: ClassVar[str] = (
         "Speak from {distance:g} m away: "
         "half as loud at twice the distance, while the device's noise stays as it is"

@@ -25,7 +25,6 @@ class GaussianNoise(Perturbation):
     comes out (SRB appendix A; `10 log10(P_speech / P_noise)`). Silence has no SNR and stays silence.
     """
 
-    family: ClassVar[str] = "noise"
     does: ClassVar[str] = "White Gaussian noise at {snr:g} dB: a hissing line or a cheap microphone"
     units: ClassVar[Mapping[str, str]] = {"snr": "dB"}
     severities = ({"snr": 30.0}, {"snr": 20.0}, {"snr": 10.0}, {"snr": 0.0})
@@ -46,7 +45,6 @@ class GaussianNoise(Perturbation):
 class Noise(Perturbation):
     """White Gaussian noise at `theta` dB SNR, power over the whole clip (AequeVox)."""
 
-    family: ClassVar[str] = "noise"
     does: ClassVar[str] = "White Gaussian noise at {theta:g} dB SNR, power over the whole clip"
     paper: ClassVar[str] = "AequeVox"
     units: ClassVar[Mapping[str, str]] = {"theta": "dB"}

@@ -25,7 +25,6 @@ class Rir(Perturbation):
     Length, timing and RMS level of the speech stay as they are; a sound falls by 60 dB in `rt60`.
     """
 
-    family: ClassVar[str] = "room"
     does: ClassVar[str] = "A room that rings for {rt60:g} seconds: a bare office, a stairwell"
     paper: ClassVar[str] = "SRB Table 2"
     units: ClassVar[Mapping[str, str]] = {"rt60": "seconds"}
@@ -52,7 +51,6 @@ class RealRir(Perturbation):
     the room. Without recordings a built-in set of simulated responses stands in, and the report says so.
     """
 
-    family: ClassVar[str] = "room"
     does: ClassVar[str] = "A recorded room with an SRMR of about {srmr:g}: the lower, the more reverberant"
     paper: ClassVar[str] = "SRB Table 2"
     severities = ({"srmr": 9.1}, {"srmr": 7.1}, {"srmr": 4.1}, {"srmr": 1.8})

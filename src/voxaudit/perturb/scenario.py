@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.base import Perturbation, trial_generator
-from voxaudit.perturb.slots import SLOTS
+from voxaudit.perturb.suites import SLOTS, SUITES
 from voxaudit.registry import Registry, suggest
 
 if TYPE_CHECKING:
@@ -177,8 +177,6 @@ def perturbation_names(texts: Iterable[str]) -> set[str]:
 
 def written_out(texts: Iterable[str]) -> list[str]:
     """Return a list of ids and suite names with the suites replaced by their ids."""
-    from voxaudit.perturb.suites import SUITES
-
     return [id_ for text in texts for id_ in (SUITES[text].scenarios if text in SUITES else (text,))]
 
 
@@ -199,8 +197,6 @@ def source_of(perturbation: Perturbation) -> Source | None:
 
 def _check_name(name: str) -> None:
     """Refuse a plain name in a list that is neither a perturbation nor a suite: either may be meant."""
-    from voxaudit.perturb.suites import SUITES
-
     if not name or ":" in name or name == CLEAN or name in SLOTS:
         return
     names = PERTURBATIONS.names()

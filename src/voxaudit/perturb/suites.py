@@ -1,17 +1,38 @@
-"""Suites: named lists of scenarios."""
+"""Suites: named lists of scenarios; and slots, scenarios of Speech Robust Bench that no function on audio can make."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voxaudit.perturb.slots import SLOTS
+_ATTACK = "an attack on a recognizer that gives gradients: the audit `attack` with the method `pgd`"
+_UNIVERSAL = (
+    "a saved perturbation, from an attack on a recognizer that gives gradients (the audit `attack`, method"
+    " `universal`): universal = FILE or FOLDER in [sources]"
+)
+
+SLOTS = {
+    **{f"pgd:{severity}": _ATTACK for severity in (1, 2, 3, 4)},
+    **{f"universal:{severity}": _UNIVERSAL for severity in (1, 2, 3, 4)},
+    **{
+        name: f'a corpus in that role: [[corpora]] with role = "{name}" in audit.toml'
+        for name in (
+            "synthetic",
+            "accented",
+            "near_field_chime",
+            "far_field_chime",
+            "near_field_ami",
+            "far_field_ami",
+        )
+    },
+}
+"""Scenario id: what fills it."""
 
 
 @dataclass(frozen=True)
 class Suite:
     """A named list of scenario ids; `clean` is always heard too and need not be listed.
 
-    A suite may list slots (`voxaudit.perturb.slots`): what fills them comes from elsewhere.
+    A suite may list slots: what fills them comes from elsewhere.
     """
 
     name: str

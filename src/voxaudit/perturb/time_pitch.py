@@ -19,8 +19,6 @@ SEMITONES_PER_OCTAVE = 12
 
 @dataclass(frozen=True)
 class _Speed(Perturbation):
-    family: ClassVar[str] = "time_pitch"
-
     factor: float
 
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:
@@ -63,7 +61,6 @@ class SpeedDown(_Speed):
 
 @dataclass(frozen=True)
 class _Pitch(Perturbation):
-    family: ClassVar[str] = "time_pitch"
     units: ClassVar[Mapping[str, str]] = {"semitones": "semitones"}
     severities = ({"semitones": 3.0}, {"semitones": 6.0}, {"semitones": 9.0}, {"semitones": 12.0})
 
@@ -146,7 +143,6 @@ def _saturate(samples: np.ndarray) -> Samples:
 class Scale(Perturbation):
     """Play the same samples at `theta` times the rate (AequeVox)."""
 
-    family: ClassVar[str] = "time_pitch"
     does: ClassVar[str] = (
         "Play the same samples at {theta:g} times the rate: "
         "{theta.inverse:.3g} times longer and lower in pitch"

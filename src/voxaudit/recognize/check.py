@@ -231,7 +231,7 @@ def check_clips() -> dict[str, Audio]:
 
 
 def clips_of(path: str | Path | None, limit: int) -> dict[str, Audio]:
-    """Return at most `limit` clips of a folder of recordings, parts of one recording, or clips of our own."""
+    """Return at most `limit` clips of a folder of recordings, parts of one recording, or the built-in clips."""
     if path is None:
         return dict(list(check_clips().items())[:limit])
     path = Path(path)

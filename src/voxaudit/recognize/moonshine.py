@@ -15,34 +15,29 @@ from typing import Any, ClassVar
 import numpy as np
 
 from voxaudit.audio import Audio, Samples
-from voxaudit.errors import missing_extra
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
-from voxaudit.recognize.files import installed, package_folder, package_version, sha256
-from voxaudit.recognize.pcm import at_least, split_at_pauses
-from voxaudit.recognize.settings import check_settings, setting, threads
+from voxaudit.recognize.files import package_folder, package_version, require_packages, sha256
+from voxaudit.recognize.local import LocalModel
+from voxaudit.recognize.settings import setting, threads
 from voxaudit.recognize.weights import model_source
-
-DECODING = 1
-"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
 
 RATE = 16_000
 LONGEST = 30.0
-SHORTEST = 1_600
 BEGIN, END = 1, 2
 SPARE_TOKENS = 8
 
 
 @dataclass(frozen=True)
-class Moonshine:
+class Moonshine(LocalModel):
     """The recognizer `moonshine`: its fields are its settings."""
 
     description: ClassVar[str] = "Moonshine tiny-en or base: small neural recognizer, English, any CPU."
+    engine: ClassVar[str] = "moonshine"
     extra: ClassVar[str] = "moonshine"
     requires: ClassVar[tuple[str, ...]] = ("onnxruntime",)
-    main: ClassVar[str] = "model"
-    rate: ClassVar[int] = RATE
-    batch_size: ClassVar[int] = 1
-    """1: activations are quantized over the whole batch, so company would change an answer."""
+    decoding: ClassVar[int] = 1
+    shortest: ClassVar[float] = 0.1
+    # One at a time: activations are quantized over the whole batch, so company would change an answer.
 
     model: str = setting(
         "tiny-en",
@@ -54,36 +49,14 @@ class Moonshine:
         13.0, help="where a repeating answer is cut, per second of audio", above=0
     )
 
-    def __post_init__(self) -> None:
-        check_settings(self, "moonshine")
-
     @property
     def languages(self) -> tuple[str, ...]:
         """English of the models that are known here; empty (any) of a folder."""
         return ("en",) if self.model in ("tiny-en", "base") else ()
 
-    def require(self) -> None:
-        """Raise one line if the packages or the model are missing."""
-        self._files()
-
-    def fingerprint(self) -> dict[str, str]:
-        """The three model files, the runtime's version and what limits decoding. Threads change nothing."""
-        return {
-            "engine": "moonshine",
-            "decoding": str(DECODING),
-            "model": sha256(*self._files()),
-            "onnxruntime": package_version("onnxruntime"),
-            "tokens_per_second": repr(self.tokens_per_second),
-        }
-
-    def load(self) -> Transcriber:
-        """Load encoder, decoder and vocabulary."""
-        encoder, decoder, vocabulary = self._files()
-        return _Model(encoder, decoder, read_vocabulary(vocabulary), self.threads, self.tokens_per_second)
-
-    def _files(self) -> tuple[Path, Path, Path]:
-        if not installed("onnxruntime"):
-            raise missing_extra("onnxruntime", self.extra)
+    def source(self) -> tuple[Path, str]:
+        """Return the folder of the files, which may be inside a package, and their identity."""
+        require_packages(type(self))
         folder = Path(self.model)
         if not folder.is_dir():
             package = package_folder("moonshine_voice")
@@ -91,11 +64,26 @@ class Moonshine:
             folder = (
                 model_source("moonshine", self.model)[0] if inside is None or not inside.is_dir() else inside
             )
-        return (
-            _find(folder, "encoder_model"),
-            _find(folder, "decoder_model_merged"),
-            _find(folder, "tokenizer"),
-        )
+        return folder, sha256(*_files(folder))
+
+    def fingerprint(self) -> dict[str, str]:
+        """The three model files, the runtime's version and what limits decoding. Threads change nothing."""
+        return {
+            "engine": self.engine,
+            "decoding": str(self.decoding),
+            "model": self.source()[1],
+            "onnxruntime": package_version("onnxruntime"),
+            "tokens_per_second": repr(self.tokens_per_second),
+        }
+
+    def open(self, path: Path) -> Transcriber:
+        """Load encoder, decoder and vocabulary."""
+        encoder, decoder, vocabulary = _files(path)
+        return _Model(self, encoder, decoder, read_vocabulary(vocabulary))
+
+
+def _files(folder: Path) -> list[Path]:
+    return [_find(folder, name) for name in ("encoder_model", "decoder_model_merged", "tokenizer")]
 
 
 def _find(folder: Path, name: str) -> Path:
@@ -128,13 +116,11 @@ def spell(tokens: Sequence[int], vocabulary: Sequence[bytes]) -> str:
 
 
 class _Model:
-    def __init__(
-        self, encoder: Path, decoder: Path, vocabulary: list[bytes], threads: int, tokens_per_second: float
-    ) -> None:
-        self._encoder = _session(encoder, threads)
-        self._decoder = _session(decoder, threads)
+    def __init__(self, settings: Moonshine, encoder: Path, decoder: Path, vocabulary: list[bytes]) -> None:
+        self._encoder = _session(encoder, settings.threads)
+        self._decoder = _session(decoder, settings.threads)
         self._vocabulary = vocabulary
-        self._tokens_per_second = tokens_per_second
+        self._settings = settings
         inputs = {value.name: value.shape for value in self._decoder.get_inputs()}
         self._outputs = [value.name for value in self._decoder.get_outputs()]
         self._pasts = [name.replace("present", "past_key_values") for name in self._outputs[1:]]
@@ -148,12 +134,12 @@ class _Model:
         self._encoder_masked = "attention_mask" in {value.name for value in self._encoder.get_inputs()}
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
-        return [self._hear(audio.samples) for audio in batch]
+        return [self._hear(audio) for audio in batch]
 
-    def _hear(self, samples: Samples) -> Transcript:
+    def _hear(self, audio: Audio) -> Transcript:
         texts, tokens, logprob = [], 0, 0.0
-        for piece in split_at_pauses(samples, RATE, LONGEST):
-            found, likelihood = self._decode(at_least(piece, SHORTEST))
+        for piece in self._settings.pieces(audio, LONGEST):
+            found, likelihood = self._decode(piece)
             texts.append(spell(found, self._vocabulary))
             tokens += len(found) + 1
             logprob += likelihood
@@ -161,7 +147,7 @@ class _Model:
 
     def _decode(self, samples: Samples) -> tuple[list[int], float]:
         """Return the most likely next token, again and again, and the sum of their log probabilities."""
-        signal = np.ascontiguousarray(samples, np.float32)[np.newaxis]
+        signal = samples[np.newaxis]
         mask = {"attention_mask": np.ones(signal.shape, np.int64)} if self._encoder_masked else {}
         (hidden,) = self._encoder.run(None, {"input_values": signal, **mask})
         token = np.array([[BEGIN]], np.int64)
@@ -172,7 +158,7 @@ class _Model:
         logits, *present = self._decoder.run(self._outputs, feed)
         feed.update(zip(self._pasts, present, strict=True))
         feed["use_cache_branch"] = np.array([True])
-        most = int(len(samples) / RATE * self._tokens_per_second) + SPARE_TOKENS
+        most = int(len(samples) / RATE * self._settings.tokens_per_second) + SPARE_TOKENS
         tokens: list[int] = []
         logprob = 0.0
         while True:

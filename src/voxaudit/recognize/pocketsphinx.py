@@ -10,12 +10,10 @@ from typing import Any, ClassVar
 from voxaudit.audio import Audio, pcm16
 from voxaudit.errors import missing_extra, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
-from voxaudit.recognize.files import package_folder, package_version, sha256
+from voxaudit.recognize.files import package_folder, sha256
+from voxaudit.recognize.local import LocalModel
 from voxaudit.recognize.pcm import at_least
-from voxaudit.recognize.settings import check_settings, setting
-
-DECODING = 1
-"""Raise when the same model and settings give other text than before: cached transcripts are then not used."""
+from voxaudit.recognize.settings import setting
 
 RATE = 16_000
 SHORTEST = 1_600
@@ -23,17 +21,19 @@ FRAMES_PER_SECOND = 100
 
 
 @dataclass(frozen=True)
-class PocketSphinx:
+class PocketSphinx(LocalModel):
     """The recognizer `pocketsphinx`: its fields are its settings."""
 
     description: ClassVar[str] = (
         "PocketSphinx en-us: classical recognizer with word times, English, model inside the package."
     )
+    engine: ClassVar[str] = "pocketsphinx"
     extra: ClassVar[str] = "pocketsphinx"
     requires: ClassVar[tuple[str, ...]] = ("pocketsphinx",)
-    rate: ClassVar[int] = RATE
-    batch_size: ClassVar[int] = 1
-    """1: a decoder hears one utterance at a time."""
+    versions: ClassVar[tuple[str, ...]] = ("pocketsphinx",)
+    decoding: ClassVar[int] = 1
+    main: ClassVar[str] = ""
+    aside: ClassVar[frozenset[str]] = frozenset({"hmm", "lm", "dictionary"})  # told by their bytes
 
     hmm: str = setting("", help="folder of another acoustic model", path=True)
     lm: str = setting("", help="file of another language model", path=True)
@@ -45,30 +45,17 @@ class PocketSphinx:
         2, help="acoustic scores are computed every ds-th frame; the package's own default is 1", at_least=1
     )
 
-    def __post_init__(self) -> None:
-        check_settings(self, "pocketsphinx")
-
     @property
     def languages(self) -> tuple[str, ...]:
         """English of the model inside the package; empty (any) of another."""
         return () if self.hmm else ("en",)
 
-    def require(self) -> None:
-        """Raise one line if the package or a model file is missing."""
-        self._files()
+    def source(self) -> tuple[Path, str]:
+        """Return the acoustic model, and the identity of the three parts of the model."""
+        files = self._files()
+        return files[0], sha256(*files)
 
-    def fingerprint(self) -> dict[str, str]:
-        """The package's version and the bytes of the three parts of the model."""
-        return {
-            "engine": "pocketsphinx",
-            "decoding": str(DECODING),
-            "version": package_version("pocketsphinx"),
-            "model": sha256(*self._files()),
-            "maxhmmpf": str(self.maxhmmpf),
-            "ds": str(self.ds),
-        }
-
-    def load(self) -> Transcriber:
+    def open(self, path: Path) -> Transcriber:
         """Load the decoder."""
         return _Decoder(*self._files(), maxhmmpf=self.maxhmmpf, ds=self.ds)
 

@@ -47,7 +47,7 @@ class SpeechBrain(LocalModel):
         )
         missing = set(model.MODULES_NEEDED) - set(model.mods.keys())
         if missing:  # the toolkit itself notices only when it hears
-            raise ValueError(f"it is no {self.kind}: no {', '.join(sorted(missing))} in it")
+            raise ValueError(f"it is not a {self.kind}: no {', '.join(sorted(missing))} in it")
         model.eval()
 
         def hear(samples: Samples) -> str:

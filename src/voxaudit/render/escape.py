@@ -74,6 +74,13 @@ def _folding(whole: str, limit: int, written: Callable[[str], str]) -> str:
     )
 
 
+def fold(summary: str, inside: str, kind: str = "", id_: str = "") -> str:
+    """Return markup that folds away behind a summary; nothing where there is nothing inside."""
+    id_ = id_ and f' id="{id_}"'
+    cls = f"fold {kind}".strip()
+    return inside and f'<details class="{cls}"{id_}><summary>{summary}</summary>{inside}</details>'
+
+
 def _with_code(whole: str) -> str:
     """Return escaped text; every second piece between backticks is code, a backtick without its twin stays one."""
     pieces = _CODE.split(_TIGHT.sub(lambda found: found[0].replace(" ", "\u00a0"), whole))
@@ -106,6 +113,16 @@ def asset(name: str) -> str:
     """Return a style or script of the page."""
     content = files("voxaudit.render").joinpath("assets", name).read_text(encoding="utf-8")
     return content.replace("\r\n", "\n")
+
+
+def themes() -> str:
+    """Return the colors as style rules; the dark ones serve two, the reader's choice and that of the system."""
+    light, dark = asset("light.css"), asset("dark.css")
+    return (
+        f":root {{ color-scheme: light; {light} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}\n"
+        f":root[data-theme=dark] {{ color-scheme: dark; {dark} }}\n"
+    )
 
 
 class Ids:

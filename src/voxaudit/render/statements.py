@@ -49,7 +49,7 @@ METHODS = {
     "robustness": "Disturbed speech is reported as the word error rate it adds to that of clean speech, also normalized"
     " by the difficulty of each scenario [@srb]",
     "disparity": "Gaps between groups on clean speech are ratios of their word error rates.",
-    "disparity typical_speaker_ratio": "Beside them stands the ratio for a typical speaker, from a mixed-effects"
+    "disparity typical_speaker_ratio": "The ratio for a typical speaker is given as well, from a mixed-effects"
     " Poisson regression [@liu]",
     "parity": "Speaker-level, conditional and intersectional comparisons of groups follow Herron et al. [@herron]",
     "differential": "Groups under disturbance were also compared without reference texts, by how far recognizers move"

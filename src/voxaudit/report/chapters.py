@@ -316,13 +316,8 @@ def difference(said: str | None, heard: str | None, rule: Normalizer) -> tuple[t
     """Return the words of two raw texts, normalized and aligned: (operation, said, heard)."""
     if said is None or heard is None:
         return ()
-    pairs: list[tuple[str, str, str]] = []
-    for edit in align_words(rule(said), rule(heard)):
-        size = max(len(edit.reference), len(edit.hypothesis))
-        left = (*edit.reference, *[""] * (size - len(edit.reference)))
-        right = (*edit.hypothesis, *[""] * (size - len(edit.hypothesis)))
-        pairs += [(OPERATIONS[edit.kind], a, b) for a, b in zip(left, right, strict=True)]
-    return tuple(pairs)
+    edits = align_words(rule(said), rule(heard))
+    return tuple((OPERATIONS[edit.kind], *pair) for edit in edits for pair in edit.pairs)
 
 
 def how_to_repeat(scores: Scores, run: Run) -> Chapter:

@@ -8,45 +8,11 @@ from pathlib import Path
 
 from voxaudit.answer import Finding, Refusal, RefusedError
 from voxaudit.audits.audit import find_audit
-from voxaudit.config import WHOLE_RUN, Gate, Gates
+from voxaudit.config import GATES, WHOLE_RUN, Gate, Gates
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.render.document import GateResult
 from voxaudit.run import Run
 from voxaudit.wording import counted, percent
-
-MEASURES = {
-    "clean_wer": ("accuracy", "wer"),
-    "worst_wer": ("accuracy", "worst_wer"),
-    "category_nwerd": ("robustness", "worst_category_nwerd"),
-    "worst_group_ratio": ("disparity", "worst_group_ratio"),
-    "max_failures": ("accuracy", "failures"),
-    "silence_words_per_minute": ("hallucination", "silence_words_per_minute"),
-    "unsupported_words_per_minute": ("hallucination", "unsupported_words_per_minute"),
-    "hallucinated_words_per_minute": ("hallucination", "*_words_per_minute"),
-    "keyword_error_rate": ("keywords", "keyword_error_rate"),
-    "serious_error_rate": ("keywords", "serious_error_rate"),
-    "p95_seconds": ("waiting", "p95_seconds"),
-    "calibration_error": ("confidence", "calibration_error"),
-}
-"""Gates of single recognizers, and the finding that each looks at: audit and measure; of several that a `*` stands for,
-the largest."""
-
-ABSENT = {
-    "clean_wer": "there is no error rate on clean speech",
-    "worst_wer": "there is no error rate on disturbed speech",
-    "category_nwerd": "no category of disturbances has an NWERD; measure difficulties with `voxaudit quality RUN`",
-    "worst_group_ratio": "no attribute was named whose groups could be compared",
-    "max_failures": "nothing was heard",
-    "silence_words_per_minute": "there is no audio without speech; use the scenario `silence`",
-    "unsupported_words_per_minute": "there are neither references nor two recognizers",
-    "hallucinated_words_per_minute": "the length of the recordings is not known",
-    "keyword_error_rate": "no keyword was said whose words are known",
-    "serious_error_rate": "there are no references",
-    "p95_seconds": "no answer was timed",
-    "calibration_error": "it states no confidences, or there are no references",
-    "differential": "no attribute was named whose groups could be compared",
-}
-"""Why there is no finding to look at."""
 
 
 def judge(
@@ -119,12 +85,14 @@ def _recognizer(
     findings: Sequence[Finding], name: str, kind: str, gate: Gate, why: Mapping[str, str]
 ) -> GateResult:
     id_ = f"{kind}/{name}"
-    audit, measure = MEASURES[kind]
+    audit, measure = GATES[kind].audit, GATES[kind].measure
     own = [one for one in findings if _is(one, audit, measure) and one.recognizer == name]
     finding = max(own, key=lambda one: one.estimate or 0.0) if measure.startswith("*") and own else None
     finding = finding or next(iter(own), None)
     if finding is None:
-        return _cannot(id_, f"{name}: {kind} cannot be judged: {why.get(audit, ABSENT[kind])}", gate.limit)
+        return _cannot(
+            id_, f"{name}: {kind} cannot be judged: {why.get(audit, GATES[kind].absent)}", gate.limit
+        )
     if finding.verdict == "refused":
         return _cannot(id_, finding.sentence, gate.limit, finding)
     value = {"point": finding.estimate, "lower": finding.low, "upper": finding.high}[gate.bound]
@@ -166,7 +134,7 @@ def _differential(findings: Sequence[Finding], gate: Gate, why: Mapping[str, str
     own = [one for one in findings if _is(one, "differential", "violations")]
     refused = next((one for one in own if one.verdict == "refused"), None)
     if refused is not None or not own:
-        absent = f"differential cannot be judged: {why.get('differential', ABSENT['differential'])}"
+        absent = f"differential cannot be judged: {why.get('differential', GATES['differential'].absent)}"
         return _cannot("differential", absent if refused is None else refused.sentence, gate.limit, refused)
     count = int(sum(one.estimate or 0.0 for one in own))
     passed = not count > gate.limit

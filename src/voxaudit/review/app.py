@@ -18,6 +18,7 @@ from voxaudit.audio import Audio, Samples, resample
 from voxaudit.audits.stutter.folder import LABELS, QUEUE
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.pcm import wav_bytes
+from voxaudit.render.escape import themes
 from voxaudit.review.cases import PAGE, SIDES, Filters, Sound, Source, Suspects, Trials, is_reviewable
 from voxaudit.review.labels import decide, exported, read_review, summary
 from voxaudit.review.store import LONGEST_COMMENT, STUTTER, TRIALS, Given, LabelStore, reviewer_name
@@ -194,17 +195,6 @@ def review_app(folder: str | Path, *, reviewer: str = "") -> Handler:
     return ReviewApp(Path(folder), reviewer).handle
 
 
-def theme() -> Response:
-    """Return the colors of the report, light and dark, as a style sheet: one look for all pages."""
-    light, dark = (asset("voxaudit.render", name).body.decode() for name in ("light.css", "dark.css"))
-    text = (
-        f":root {{ color-scheme: light; {light} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}\n"
-        f":root[data-theme=dark] {{ color-scheme: dark; {dark} }}\n"
-    )
-    return Response(200, text.encode(), CONTENT_TYPES["css"])
-
-
 class ReviewApp:
     """Answers requests from what is on disk; the only state is in the store of labels."""
 
@@ -233,7 +223,7 @@ class ReviewApp:
                 raise HttpError(404, "nothing here")
             return self._label(request)
         if request.path == "/theme.css":
-            return theme()
+            return Response(200, themes().encode(), CONTENT_TYPES["css"])
         if request.path in ASSETS:
             return asset("voxaudit.review", ASSETS[request.path])
         if request.path not in self._get:

@@ -111,15 +111,7 @@ class Source(Protocol):
 
 def word_diff(said: str, heard: str) -> list[tuple[str, str, str]]:
     """Return an alignment word by word: (equal, substitute, delete or insert, word said, word heard)."""
-    rows: list[tuple[str, str, str]] = []
-    for edit in align_words(said, heard):
-        if edit.kind == "delete":
-            rows += [("delete", word, "") for word in edit.reference]
-        elif edit.kind == "insert":
-            rows += [("insert", "", word) for word in edit.hypothesis]
-        else:
-            rows += [(edit.kind, *pair) for pair in zip(edit.reference, edit.hypothesis, strict=True)]
-    return rows
+    return [(edit.kind, *pair) for edit in align_words(said, heard) for pair in edit.pairs]
 
 
 KEYS = ("recognizer", "scenario", "utterance")

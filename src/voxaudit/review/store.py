@@ -119,4 +119,4 @@ class LabelStore:
                 for reviewer, source, case, label, kind, comment, final, time in rows
             ]
         except VoxauditError as error:
-            raise VoxauditError(f"{self.path}: not what a review keeps ({error})") from error
+            raise VoxauditError(f"{self.path}: not the database of a review ({error})") from error

@@ -104,8 +104,8 @@ class Budget:
             for name, one in remote.items():
                 if not float(getattr(one, "price_per_minute", 0.0)) > 0:
                     raise VoxauditError(
-                        f"recognizer '{name}': its price is not known, so no cost can be kept to. Set price_per_minute"
-                        " (US dollars), or limit the minutes"
+                        f"recognizer '{name}': its price is not known, so its cost cannot be limited."
+                        " Set price_per_minute (US dollars), or limit the minutes"
                     )
 
     def within(self, trials: Iterable[Trial], meter: Meter) -> Iterator[Trial]:

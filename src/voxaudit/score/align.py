@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Literal
 
 import numpy as np
@@ -44,6 +44,11 @@ class Edit:
     hypothesis: tuple[str, ...]
     reference_start: int
     hypothesis_start: int
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """Words said and heard side by side, the empty one where there is none."""
+        return list(zip_longest(self.reference, self.hypothesis, fillvalue=""))
 
 
 def count_words(reference: str, hypothesis: str) -> Counts:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from itertools import zip_longest
 
 from voxaudit.score.align import Edit
 
@@ -36,8 +35,8 @@ def alignment_block(edits: Sequence[Edit], width: int = 100) -> str:
 def _columns(edits: Sequence[Edit]) -> list[tuple[str, str, str]]:
     columns = []
     for edit in edits:
-        for said, heard in zip_longest(edit.reference, edit.hypothesis):
-            gap = GAP * max(display_width(said or ""), display_width(heard or ""))
+        for said, heard in edit.pairs:
+            gap = GAP * max(display_width(said), display_width(heard))
             columns.append((said or gap, heard or gap, _MARKS[edit.kind]))
     return columns
 

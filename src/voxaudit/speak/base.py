@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from voxaudit.audio import Audio, resample
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import Registry
 
 TRACT_RANGE = (0.8, 1.25)
@@ -70,3 +70,46 @@ def speak(voice: Voice, text: str) -> Audio:
     faster = replace(voice, pitch=voice.pitch * voice.tract, speed=voice.speed * voice.tract, tract=1.0)
     spoken = engine(faster, text)
     return resample(Audio(spoken.samples, round(spoken.rate / voice.tract)), spoken.rate)
+
+
+# What engines refuse, each within its own limits.
+
+MOST_CHARACTERS = 5000
+FIXED = (1.0, 1.0)
+"""The range of what an engine cannot set."""
+
+
+def check_voice(voice: Voice, engine: str, *, pitch: tuple[float, float], speed: tuple[float, float]) -> None:
+    """Raise one line where a voice's pitch or speed is beyond what its engine takes."""
+    for name, value, (low, high) in (("pitch", voice.pitch, pitch), ("speed", voice.speed, speed)):
+        if (low, high) == FIXED != (value, value):
+            raise VoxauditError(f"voice {voice}: {engine}'s pitch and tract cannot be set; leave them at 1")
+        if not low <= value <= high:
+            raise VoxauditError(
+                f"voice {voice}: {engine} takes a {name} between {low:g} and {high:g}, not {value:g}"
+            )
+
+
+def check_length(text: str, engine: str) -> None:
+    """Raise one line for a text that is too long to be spoken at once."""
+    if len(text) > MOST_CHARACTERS:
+        raise VoxauditError(
+            f"the text to speak has {len(text)} characters: split it, {engine} takes {MOST_CHARACTERS}"
+        )
+
+
+def check_letters(text: str, engine: str) -> None:
+    """Raise one line for a letter that is not Latin: to leave words out would make the audio say less than its text."""
+    for character in text:
+        if character.isalnum() and ord(character) > 255:
+            raise VoxauditError(
+                f"{engine} cannot say '{character}' in '{one_line(text, 60)}': use Latin letters"
+            )
+
+
+def check_words(words: str, engine: str, text: str) -> None:
+    """Raise one line where nothing that can be said is left of a text."""
+    if not any(character.isalnum() for character in words):
+        raise VoxauditError(
+            f"{engine} has nothing to say for the text '{one_line(text, 60)}': give at least one word"
+        )

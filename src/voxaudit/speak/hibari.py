@@ -15,11 +15,9 @@ import numpy as np
 
 from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError, missing_extra, one_line
-from voxaudit.speak.base import Voice
+from voxaudit.speak.base import FIXED, Voice, check_length, check_letters, check_voice, check_words
 
 LANGUAGE = "en-US"
-SPEED_RANGE = (0.5, 2.0)
-MAX_CHARACTERS = 5000
 _SEED = 0
 _LOCK = threading.Lock()
 
@@ -28,28 +26,10 @@ def speak(voice: Voice, text: str) -> Audio:
     """Return `text` spoken by the Hibari voice, 24 kHz. Its pitch cannot be set."""
     if voice.language != LANGUAGE or voice.reads not in (None, "en"):
         raise VoxauditError(f"voice {voice}: hibari speaks {LANGUAGE} only; other languages: engine pico")
-    if voice.pitch != 1.0:
-        raise VoxauditError(
-            f"voice {voice}: hibari's pitch and tract cannot be set; leave them at 1, or use pico"
-        )
-    low, high = SPEED_RANGE
-    if not low <= voice.speed <= high:
-        raise VoxauditError(
-            f"voice {voice}: hibari takes a speed between {low:g} and {high:g}, not {voice.speed:g}"
-        )
-    if len(text) > MAX_CHARACTERS:
-        raise VoxauditError(
-            f"the text to speak has {len(text)} characters: split it, hibari takes {MAX_CHARACTERS}"
-        )
-    for character in text:
-        if character.isalnum() and ord(character) > 255:
-            raise VoxauditError(
-                f"hibari cannot say '{character}' in '{one_line(text, 60)}': use Latin letters"
-            )
-    if not any(character.isalnum() for character in text):
-        raise VoxauditError(
-            f"hibari has nothing to say for the text '{one_line(text, 60)}': give at least one word"
-        )
+    check_voice(voice, "hibari", pitch=FIXED, speed=(0.5, 2.0))
+    check_length(text, "hibari")
+    check_letters(text, "hibari")
+    check_words(text, "hibari", text)
     engine = _engine()
     with _LOCK:
         samples = np.asarray(engine(text, speed=voice.speed, seed=_SEED), dtype=np.float32)

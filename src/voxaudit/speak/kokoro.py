@@ -22,7 +22,7 @@ from voxaudit.audio import Audio, Samples
 from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.recognize.weights import KNOWN, fetched
 from voxaudit.registry import suggest
-from voxaudit.speak.base import Voice
+from voxaudit.speak.base import FIXED, Voice, check_length, check_voice
 
 RATE = 24_000
 VOICES: dict[str, tuple[str, ...]] = {
@@ -34,8 +34,6 @@ VOICES: dict[str, tuple[str, ...]] = {
     for language, letter in (("en-US", "a"), ("en-GB", "b"), ("es-ES", "e"))
 }
 """The speakers by language; the second letter of a name says f(emale) or m(ale)."""
-SPEED_RANGE = (0.5, 2.0)
-MAX_CHARACTERS = 5000
 _LONGEST = 400
 """Sounds in one piece: the model takes 510, and speaks long ones in haste."""
 _SIZE = 256
@@ -52,17 +50,8 @@ def speak(voice: Voice, text: str) -> Audio:
         raise VoxauditError(
             f"voice {voice}: kokoro has no such speaker.{suggest(voice.name, known)} Available: {', '.join(known)}"
         )
-    if voice.pitch != 1.0:
-        raise VoxauditError(f"voice {voice}: kokoro's pitch and tract cannot be set; leave them at 1")
-    low, high = SPEED_RANGE
-    if not low <= voice.speed <= high:
-        raise VoxauditError(
-            f"voice {voice}: kokoro takes a speed between {low:g} and {high:g}, not {voice.speed:g}"
-        )
-    if len(text) > MAX_CHARACTERS:
-        raise VoxauditError(
-            f"the text to speak has {len(text)} characters: split it, kokoro takes {MAX_CHARACTERS}"
-        )
+    check_voice(voice, "kokoro", pitch=FIXED, speed=(0.5, 2.0))
+    check_length(text, "kokoro")
     folder = fetched(KNOWN["kokoro"])
     if folder is None:
         raise VoxauditError("kokoro is not on this machine. Fetch it with: voxaudit models fetch kokoro")

@@ -23,14 +23,11 @@ from voxaudit.errors import VoxauditError, missing_extra, one_line
 from voxaudit.process import python_command
 from voxaudit.registry import suggest
 from voxaudit.speak.accent import accented
-from voxaudit.speak.base import Voice
+from voxaudit.speak.base import Voice, check_length, check_letters, check_voice, check_words
 
 RATE = 16000
 LANGUAGES = {"en-US": "lh0", "en-GB": "kh0", "de-DE": "gl0", "es-ES": "zl0", "fr-FR": "nk0", "it-IT": "cm0"}
 """The six voices and the speaker code in the names of their data files."""
-PITCH_RANGE = (0.5, 2.0)
-SPEED_RANGE = (0.2, 5.0)
-MAX_CHARACTERS = 5000
 # Words of more than 255 bytes and long runs of symbols make Pico loop for ever, long runs of digits make it fail.
 MAX_WORD_BYTES = 60
 _RUN_OF_SYMBOLS = re.compile(r"([^\w\s]{3})[^\w\s]+")
@@ -53,19 +50,9 @@ def speak(voice: Voice, text: str) -> Audio:
         known = list(LANGUAGES)
         hint = suggest(voice.language, known)
         raise VoxauditError(f"pico has no voice '{voice.language}'.{hint} Available: {', '.join(known)}")
-    for name, value, (low, high) in (
-        ("pitch", voice.pitch, PITCH_RANGE),
-        ("speed", voice.speed, SPEED_RANGE),
-    ):
-        if not low <= value <= high:
-            raise VoxauditError(
-                f"voice {voice}: pico takes a {name} between {low:g} and {high:g}, not {value:g}"
-            )
+    check_voice(voice, "pico", pitch=(0.5, 2.0), speed=(0.2, 5.0))
     words = readable(text)
-    if not any(character.isalnum() for character in words):
-        raise VoxauditError(
-            f"pico has nothing to say for the text '{one_line(text, 60)}': give at least one word"
-        )
+    check_words(words, "pico", text)
     if voice.reads is not None and voice.reads != voice.language.partition("-")[0]:
         if voice.reads != "en":
             raise VoxauditError(
@@ -88,14 +75,9 @@ def readable(text: str) -> str:
     Symbols it cannot say become spaces. Letters of another script are refused, because leaving words out
     would make the audio say less than its reference text; so are overlong texts and words.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise VoxauditError(
-            f"the text to speak has {len(text)} characters: split it, pico takes {MAX_CHARACTERS}"
-        )
+    check_length(text, "pico")
     plain = unicodedata.normalize("NFC", text).translate(_PLAIN).replace("\u2026", "...")
-    for character in plain:
-        if character.isalnum() and ord(character) > 255:
-            raise VoxauditError(f"pico cannot say '{character}' in '{one_line(text, 60)}': use Latin letters")
+    check_letters(plain, "pico")
     cleared = "".join(c if (c.isalnum() or c in _KEPT) else " " for c in plain)
     words = _RUN_OF_SYMBOLS.sub(r"\1", cleared).split()
     for word in words:

@@ -35,9 +35,9 @@ AUDIT = Audit(
             "numbers",
             "MILD,HARSH",
         ),
-        "level": Option("the word error rate that is breaking", "number", "X"),
+        "level": Option("the word error rate that counts as breaking", "number", "X"),
         "rise": Option(
-            "in place of a level: so much above each group's error rate on clean speech", "number", "X"
+            "in place of a level: this much above each group's error rate on clean speech", "number", "X"
         ),
         "budget": OPTIONS["budget"].noting("trials per speaker and recognizer"),
     },

@@ -117,7 +117,7 @@ def _opened(source: Any) -> Run | Corpus:
         return given[0]
     files = [Path(one) for one in given if isinstance(one, str | Path)]
     if len(files) < len(given) or not files:
-        raise VoxauditError("quality is measured of a run, a corpus, or paths of audio files")
+        raise VoxauditError("quality is measured for a run, a corpus, or audio files by their paths")
     if all(path.suffix.lower() in SUFFIXES and not path.is_dir() for path in files):
         return Corpus.of_files(files)
     if len(files) > 1:

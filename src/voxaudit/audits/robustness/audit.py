@@ -186,7 +186,7 @@ def _checked(reference: Mapping[str, str] | None, groups: Mapping[str, list[str]
         known = groups.get(attribute)
         if known is None:
             raise VoxauditError(
-                f"a reference is a group of an attribute that is compared, and '{one_line(attribute, 60)}' is none",
+                f"a reference is a group of an attribute that is compared; '{one_line(attribute, 60)}' is not compared",
                 see=("attributes", "reference"),
             )
         if group not in known:

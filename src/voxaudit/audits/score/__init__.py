@@ -17,7 +17,7 @@ AUDIT = Audit(
             "a reference without hypothesis: refuse, count its words as deleted, or leave it out",
             choices=("error", "empty", "skip"),
         ),
-        "alignments": Option("show so many of the worst utterances", kind="count", metavar="N", at_least=0),
+        "alignments": Option("show this many of the worst utterances", kind="count", metavar="N", at_least=0),
         "scores": Option(
             "also write a scores table (.csv, .parquet) for the audits", kind="file", metavar="FILE"
         ),

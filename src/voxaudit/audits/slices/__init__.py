@@ -35,6 +35,8 @@ AUDIT = Audit(
         "fewest": Option(
             "slices with fewer speakers in either half are not searched", "count", "N", at_least=4
         ),
-        "most": Option("slices that go on to the other half", "count", "N", at_least=1, at_most=100),
+        "most": Option(
+            "slices that are tested again in the other half", "count", "N", at_least=1, at_most=100
+        ),
     },
 )

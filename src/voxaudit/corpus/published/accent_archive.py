@@ -14,16 +14,12 @@ from voxaudit.corpus.text_files import read_lines
 _FIXED = {"id": "filename", "audio": "audio", "speaker": "speakerid", "text": "text"}
 
 
-def detect(path: Path) -> bool:
-    """Say whether there is a speakers_all.csv with `filename` and `native_language`."""
-    return {"filename", "native_language"} <= set(delimited_header(path / "speakers_all.csv"))
+def _list(path: Path) -> Path | None:
+    return file if (file := path / "speakers_all.csv").is_file() else None
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, file: Path) -> Rows:
     """Read the speakers whose recording was published; the text is reading-passage.txt."""
-    file = path / "speakers_all.csv"
-    if not file.is_file():
-        raise CorpusError(f"{path}: no speakers_all.csv in this folder")
     read = read_delimited(file)
     if "filename" not in read.table.columns:
         raise CorpusError(
@@ -59,10 +55,12 @@ def rows(path: Path) -> Rows:
     )
 
 
-READER = Reader(
+READER = Reader.where(
+    _list,
+    _read,
     name="accent_archive",
     description="Speech Accent Archive: speakers_all.csv, recordings/*.mp3 and reading-passage.txt",
     example="speech-accent-archive",
-    detect=detect,
-    rows=rows,
+    missing="no speakers_all.csv in this folder",
+    detect=lambda path: {"filename", "native_language"} <= set(delimited_header(path / "speakers_all.csv")),
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.rows import Reader, Rows, rows_of
-from voxaudit.corpus.text_files import read_keyed
+from voxaudit.corpus.text_files import read_mapping
 
 TRANSCRIPT = Path("transcript") / "aishell_transcript_v0.8.txt"
 
@@ -30,11 +30,9 @@ def _home(path: Path) -> Path | None:
 
 
 def _records(home: Path) -> Iterator[dict[str, object]]:
-    lines = read_keyed(home / TRANSCRIPT)
-    texts = dict(zip(lines["key"], lines["value"], strict=True))
+    texts = read_mapping(home / TRANSCRIPT)
     info = home.absolute().parent / "resource_aishell" / "speaker.info"
-    known = read_keyed(info) if info.is_file() else None
-    genders = {} if known is None else dict(zip(known["key"], known["value"], strict=True))
+    genders = read_mapping(info) if info.is_file() else {}
     for wav in sorted(home.glob("wav/*/*/*.wav")):
         speaker = wav.parent.name
         text = texts.get(wav.stem)

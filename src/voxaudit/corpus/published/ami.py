@@ -19,17 +19,12 @@ _IDS = re.compile(r"id\(([^)]*)\)")
 AGENTS = "ABCDE"
 
 
-def detect(path: Path) -> bool:
-    """Say whether there are segments and words of meetings, here or in a folder of annotations."""
-    return path.is_dir() and _annotations(path) is not None
-
-
 NEAR = Problem("near_field", "the headsets are read; for the first array name the format ami_far", False)
 
 
 def _rows(path: Path, microphone: str | None) -> Rows:
     """Read every segment as a microphone heard it; None: the speaker's own headset."""
-    folder = _annotations(path) if path.is_dir() else None
+    folder = _annotations(path)
     if folder is None:
         raise CorpusError(f"{path}: no segments/*.segments.xml with words/ here or in annotations/")
     audio = audio_by_name(path)
@@ -41,7 +36,7 @@ def _rows(path: Path, microphone: str | None) -> Rows:
     rows = rows_of(records, path, unit="segment", harmonize={"gender": "gender"})
     if len(wanted) < len(files):
         silent = {file.name.split(".")[0] for file in files} - heard
-        message = f"{len(silent):,} meetings left out: no audio of theirs is here"
+        message = f"{len(silent):,} meetings left out: their audio is not here"
         rows = rows.noting((Problem("no_recording", message, False, len(silent)),))
     return replace(rows, table=with_overlap(rows.table, "meeting")) if rows.table.width else rows
 
@@ -154,7 +149,7 @@ READER = Reader(
     name="ami",
     description="AMI, near field: words/, segments/ (NXT) and the headsets ES2002a/audio/ES2002a.Headset-0.wav",
     example="amicorpus with annotations/ and ES2002a/audio/",
-    detect=detect,
+    detect=lambda path: _annotations(path) is not None,
     rows=lambda path: _rows(path, None).noting((NEAR,)),
 )
 FAR_READER = replace(

@@ -18,19 +18,15 @@ _MARKS = re.compile(r"\[[^\]]{0,500}\]|<[^>]{0,500}>|[%=]")
 _INNER = {"geo_location": "country", "fitzpatrick_skin_tone": "type", "monk_skin_tone": "scale"}
 
 
-def detect(path: Path) -> bool:
-    """Say whether one of the two files is here."""
-    return any((path / name).is_file() for name in (FIRST, SECOND))
+def _version(path: Path) -> str | None:
+    return next((name for name in (SECOND, FIRST) if (path / name).is_file()), None)
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, version: str) -> Rows:
     """Read the videos whose audio lies somewhere below as WAV, FLAC, MP3 ... of the same name.
 
     Texts (version 1) are of the whole recording; marks of time, speaker and sounds are taken out.
     """
-    version = next((name for name in (SECOND, FIRST) if (path / name).is_file()), None)
-    if version is None:
-        raise CorpusError(f"{path}: no {FIRST} or {SECOND} in this folder")
     document = read_json(path / version)
     videos = list(_second(document) if version == SECOND else _first(document))
     if not videos:
@@ -81,10 +77,11 @@ def _stem(name: str) -> str:
     return name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
-READER = Reader(
+READER = Reader.where(
+    _version,
+    _read,
     name="casual_conversations",
     description="Casual Conversations 1 or 2: its JSON, the transcriptions (1), and audio taken out of the videos",
     example="casual_conversations with CasualConversations.json and wav/1140_00.wav",
-    detect=detect,
-    rows=rows,
+    missing=f"no {FIRST} or {SECOND} in this folder",
 )

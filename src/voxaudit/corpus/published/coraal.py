@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.base import Problem
 from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.recordings import audio_by_name
@@ -30,22 +30,12 @@ _MARKS = re.compile(r"\([^)]{0,500}\)|<[^>]{0,500}>")
 _BRACKETS = str.maketrans("", "", "[]/")
 
 
-def detect(path: Path) -> bool:
-    """Say whether there is metadata of a component, and transcripts."""
-    return path.is_dir() and bool(_metadata(path)) and next(_transcripts(path), None) is not None
-
-
-def rows(path: Path) -> Rows:
+def _read(path: Path, files: list[Path]) -> Rows:
     """Read the lines of all transcripts as segments.
 
     Pauses (pause 0.5), <sounds> and (remarks) are taken out; overlapped [words] and uncertain /words/ stay. Lines with
     words that were redacted or not understood are left out: what was said there is not known.
     """
-    files = sorted(_transcripts(path)) if path.is_dir() else []
-    if not files:
-        raise CorpusError(
-            f"{path}: no transcripts with Line, Spkr, StTime, Content, EnTime below this folder"
-        )
     people: dict[object, dict[str, str]] = {}
     for file in _metadata(path):
         for row in read_delimited(file, "\t", quoted=False).table.iter_rows(named=True):
@@ -98,10 +88,12 @@ def _records(
                 }
 
 
-READER = Reader(
+READER = Reader.where(
+    lambda path: sorted(_transcripts(path)),
+    _read,
     name="coraal",
     description="CORAAL components: DCB_metadata_*.txt, transcripts (Line, Spkr, StTime, Content, EnTime), WAV",
     example="CORAAL/DCB",
-    detect=detect,
-    rows=rows,
+    missing="no transcripts with Line, Spkr, StTime, Content, EnTime below this folder",
+    detect=lambda path: bool(_metadata(path)) and next(_transcripts(path), None) is not None,
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
-from voxaudit.corpus.text_files import read_keyed
+from voxaudit.corpus.text_files import read_keyed, read_mapping
 
 _QUESTIONS = {
     "gender": "what is your gender",
@@ -69,9 +69,7 @@ def _records(
     folder = home / split
     if not (folder / "segments").is_file():
         return
-    texts, who = (
-        dict(read_keyed(folder / name).select("key", "value").rows()) for name in ("text", "utt2spk")
-    )
+    texts, who = (read_mapping(folder / name) for name in ("text", "utt2spk"))
     for id, place, number in read_keyed(folder / "segments").select("key", "value", "number").rows():
         recording, start, end = [*(place or "").split(), None, None, None][:3]
         text = " ".join(_MARKS.sub(" ", texts.get(id) or "").split())

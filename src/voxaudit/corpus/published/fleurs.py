@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.languages import language_code
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 from voxaudit.corpus.text_files import Misfits, read_lines
@@ -15,18 +14,8 @@ FIELDS = 7  # sentence id, file, text as written, text, letters, samples, gender
 RATE = 16000
 
 
-def detect(path: Path) -> bool:
-    """Say whether there is such a list: seven fields, the second a WAV file, the sixth a number."""
-    return any(_is_list(file) for file in _lists(path))
-
-
-def rows(path: Path) -> Rows:
+def _read(_: Path, lists: list[Path]) -> Rows:
     """Read all splits of a language, or one list. FLEURS does not say who speaks: there is no speaker."""
-    lists = _lists(path)
-    if not lists:
-        raise CorpusError(
-            f"{path}: no train.tsv, dev.tsv or test.tsv in this folder; give a language's folder (en_us)"
-        )
     misfits = Misfits()
     records = (record for file in lists for record in _records(file, misfits))
     rows = rows_of(records, lists[0].parent, harmonize={"gender": "gender"})
@@ -69,10 +58,12 @@ def _records(file: Path, misfits: Misfits) -> Iterator[dict[str, object]]:
         }
 
 
-READER = Reader(
+READER = Reader.where(
+    _lists,
+    _read,
     name="fleurs",
     description="a FLEURS language: train.tsv, dev.tsv, test.tsv without header, audio/SPLIT/*.wav; no speakers",
     example="fleurs/data/en_us",
-    detect=detect,
-    rows=rows,
+    missing="no train.tsv, dev.tsv or test.tsv in this folder; give a language's folder (en_us)",
+    detect=lambda path: any(map(_is_list, _lists(path))),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.rows import Reader, Rows, rows_of
 from voxaudit.corpus.text_files import read_lines
 
@@ -26,15 +25,13 @@ _KNOWN = {
 }
 
 
-def detect(path: Path) -> bool:
+def _detect(path: Path) -> bool:
     """Say whether one of the speakers has a folder here with `wav/` and `transcript/`."""
     return any(all((path / name / part).is_dir() for part in ("wav", "transcript")) for name in _KNOWN)
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, _: bool) -> Rows:
     """Read the read sentences (attribute `style`: read) and the suitcase stories (spontaneous)."""
-    if not detect(path) and not (path / "suitcase_corpus").is_dir():
-        raise CorpusError(f"{path}: no folder of a speaker (ABA/wav, ABA/transcript) in this folder")
     return rows_of(_records(path), path, harmonize={"gender": "gender"})
 
 
@@ -58,10 +55,12 @@ def _record(root: Path, wav: Path, speaker: str, id: str, style: str) -> dict[st
     }
 
 
-READER = Reader(
+READER = Reader.where(
+    lambda path: _detect(path) or (path / "suitcase_corpus").is_dir(),
+    _read,
     name="l2_arctic",
     description="L2-ARCTIC: ABA/wav, ABA/transcript ... and suitcase_corpus; first languages and genders are known",
     example="l2arctic_release_v5.0",
-    detect=detect,
-    rows=rows,
+    missing="no folder of a speaker (ABA/wav, ABA/transcript) in this folder",
+    detect=_detect,
 )

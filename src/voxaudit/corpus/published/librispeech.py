@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import CorpusError, Problem
+from voxaudit.corpus.base import Problem
 from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_in
 from voxaudit.corpus.text_files import read_keyed, read_lines
@@ -17,18 +17,12 @@ _PATTERNS = ("[0-9]*/[0-9]*/*.trans.txt", "*/[0-9]*/[0-9]*/*.trans.txt")
 _TRANSCRIPT = re.compile(r"(?:[^/]+/)?\d[^/]*/\d[^/]*/[^/]*\.trans\.txt")
 
 
-def detect(path: Path) -> bool:
-    """Say whether there are transcripts where LibriSpeech has them: in a subset's folder or one above."""
-    return path.is_dir() and any(_TRANSCRIPT.fullmatch(name) for name in glimpse(path, 3))
+def _files(path: Path) -> list[Path]:
+    return sorted({file for pattern in _PATTERNS for file in path.glob(pattern)}) if path.is_dir() else []
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, files: list[Path]) -> Rows:
     """Read all transcripts; what SPEAKERS.TXT (here or one folder up) says of a speaker becomes attributes."""
-    files = sorted({file for pattern in _PATTERNS for file in path.glob(pattern)}) if path.is_dir() else []
-    if not files:
-        raise CorpusError(
-            f"{path}: no */*/*.trans.txt in this folder; give LibriSpeech's folder or one of its subsets"
-        )
     table = pl.concat([_chapter(file, path) for file in files])
     table, problems = _with_speakers(table, path)
     return rows_in(table, path, harmonize={"gender": "sex"}, problems=problems)
@@ -83,10 +77,12 @@ def _speakers(file: Path) -> pl.DataFrame:
     )
 
 
-READER = Reader(
+READER = Reader.where(
+    _files,
+    _read,
     name="librispeech",
     description="LibriSpeech's folder or one of its subsets: */*/*.trans.txt with FLAC files, and SPEAKERS.TXT",
     example="LibriSpeech, or LibriSpeech/dev-clean",
-    detect=detect,
-    rows=rows,
+    missing="no */*/*.trans.txt in this folder; give LibriSpeech's folder or one of its subsets",
+    detect=lambda path: path.is_dir() and any(map(_TRANSCRIPT.fullmatch, glimpse(path, 3))),
 )

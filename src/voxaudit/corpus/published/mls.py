@@ -6,25 +6,18 @@ from pathlib import Path
 
 import polars as pl
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.languages import language_code
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_in
 from voxaudit.corpus.text_files import read_keyed, read_lines
 
 
-def detect(path: Path) -> bool:
-    """Say whether there are transcripts of splits, with metainfo.txt beside or above."""
+def _detect(path: Path) -> bool:
     places = (path / "metainfo.txt", path.absolute().parent / "metainfo.txt")
-    return path.is_dir() and any(place.is_file() for place in places) and bool(_splits(path))
+    return any(place.is_file() for place in places) and bool(_splits(path))
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, splits: list[Path]) -> Rows:
     """Read a language's folder, or one of its splits; metainfo.txt gives `gender`."""
-    splits = _splits(path)
-    if not splits:
-        raise CorpusError(
-            f"{path}: no transcripts.txt here or in train, dev, test; give a folder mls_LANGUAGE"
-        )
     table = pl.concat([_split(folder, path) for folder in splits])
     above = path if (path / "metainfo.txt").is_file() else path.absolute().parent
     table = table.join(_genders(above / "metainfo.txt"), on="speaker", how="left", maintain_order="left")
@@ -69,10 +62,12 @@ def _genders(file: Path) -> pl.DataFrame:
     return pl.DataFrame(list(found.items()), schema={"speaker": pl.String, "gender": pl.String}, orient="row")
 
 
-READER = Reader(
+READER = Reader.where(
+    _splits,
+    _read,
     name="mls",
     description="a language of Multilingual LibriSpeech, or one split: transcripts.txt, audio/, metainfo.txt",
     example="mls_polish, or mls_polish/test",
-    detect=detect,
-    rows=rows,
+    missing="no transcripts.txt here or in train, dev, test; give a folder mls_LANGUAGE",
+    detect=_detect,
 )

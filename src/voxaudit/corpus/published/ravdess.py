@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.folder import audio_files
 from voxaudit.corpus.rows import Reader, Rows, rows_of
 
@@ -15,18 +14,14 @@ STATEMENTS = ("Kids are talking by the door", "Dogs are sitting by the door")
 _NAME = re.compile(r"(?:.*/)?(0[1-3])-(0[12])-(0[1-8])-(0[12])-(0[12])-(0[12])-(\d\d)\.\w+")
 
 
-def detect(path: Path) -> bool:
+def _detect(path: Path) -> bool:
     """Say whether the first audio of this folder or of an actor's has a name of seven codes."""
-    if not path.is_dir():
-        return False
     actors = [path, *sorted(path.glob("Actor_*"))[:1]]
     return any(_NAME.fullmatch(file.name) for folder in actors for file in sorted(folder.glob("0*-*.*"))[:1])
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, _: bool) -> Rows:
     """Read every recording whose name is a code: who, what, how. Odd actors are male, even ones female."""
-    if not path.is_dir():
-        raise CorpusError(f"{path}: not a folder; give the one with Actor_01, Actor_02 ...")
     return rows_of(_records(path), path)
 
 
@@ -48,10 +43,12 @@ def _records(root: Path) -> Iterator[dict[str, object]]:
             }
 
 
-READER = Reader(
+READER = Reader.where(
+    Path.is_dir,
+    _read,
     name="ravdess",
     description="RAVDESS: Actor_01/03-01-06-01-02-01-01.wav; the names say emotion, statement and actor",
     example="Audio_Speech_Actors_01-24",
-    detect=detect,
-    rows=rows,
+    missing="not a folder; give the one with Actor_01, Actor_02 ...",
+    detect=_detect,
 )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.chat import chat_utterance
 from voxaudit.corpus.delimited import delimited_header, read_delimited
 from voxaudit.corpus.disfluent import CODED, EVENT_LIST, SURFACE, Event, written_events
@@ -109,20 +108,17 @@ def _marked(file: Path) -> list[Event]:
 _UCLASS = re.compile(r"([MF])_(\d+)_(\d+)y(\d+)m_(\d+)")
 
 
-def _detect_uclass(path: Path) -> bool:
-    return path.is_dir() and any(_UCLASS.fullmatch(Path(name).stem) for name in glimpse(path))
+def _uclass_names(path: Path) -> dict[str, str]:
+    return {stem: place for stem, place in audio_by_name(path).items() if _UCLASS.fullmatch(stem)}
 
 
-def _uclass(path: Path) -> Rows:
+def _uclass(path: Path, names: dict[str, str]) -> Rows:
     """Read the recordings with their speaker, sex, age and take, from their names; texts from .orth or .cha beside."""
     texts = {
         file.stem: file
         for ending in ("orth", "cha")
         for file in sorted({*path.glob(f"*.{ending}"), *path.glob(f"*/*.{ending}")}, reverse=True)
     }
-    names = {stem: place for stem, place in audio_by_name(path).items() if _UCLASS.fullmatch(stem)}
-    if not names:
-        raise CorpusError(f"{path}: no recording called like M_0078_16y5m_1 in this folder")
 
     def records() -> Iterator[dict[str, object]]:
         for stem, place in sorted(names.items()):
@@ -169,10 +165,12 @@ TIMESTAMPED = Reader.where(
     example="fluencybank-timestamped",
     missing="no metadata.csv with segid, verbatim and intended in this folder",
 )
-UCLASS = Reader(
+UCLASS = Reader.where(
+    _uclass_names,
+    _uclass,
     name="uclass",
     description="UCLASS: M_0078_16y5m_1.wav (sex, person, age, take), with .orth or .cha where there is a text",
     example="UCLASS/release2",
-    detect=_detect_uclass,
-    rows=_uclass,
+    missing="no recording called like M_0078_16y5m_1 in this folder",
+    detect=lambda path: any(_UCLASS.fullmatch(Path(name).stem) for name in glimpse(path)),
 )

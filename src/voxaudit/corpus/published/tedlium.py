@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.nist import bad_lines, segments
 from voxaudit.corpus.recordings import audio_by_name
 from voxaudit.corpus.rows import Reader, Rows, rows_of
@@ -17,7 +16,7 @@ _MARKS = re.compile(r"\{[^}]{0,500}\}|<[^>]{0,500}>|\(\d{1,9}\)")
 _APART = re.compile(r"(?<=\w) '(?=\w)")
 
 
-def detect(path: Path) -> bool:
+def _detect(path: Path) -> bool:
     """Say whether there are `stm/` and `sph/` side by side, here or in the splits."""
     first = (
         next((file for pattern in _PATTERNS for file in path.glob(pattern)), None) if path.is_dir() else None
@@ -25,17 +24,16 @@ def detect(path: Path) -> bool:
     return first is not None and (first.parent.parent / "sph").is_dir()
 
 
-def rows(path: Path) -> Rows:
+def _files(path: Path) -> list[Path]:
+    return sorted({file for pattern in _PATTERNS for file in path.glob(pattern)}) if path.is_dir() else []
+
+
+def _read(path: Path, files: list[Path]) -> Rows:
     """Read all splits below a folder: segments of talks, with `gender` where the labels say it.
 
     Marks of noise, unknown words and pronunciations ({NOISE}, <unk>, (2)) are taken out of the texts, and what was
     set apart is joined again (it 's).
     """
-    files = sorted({file for pattern in _PATTERNS for file in path.glob(pattern)}) if path.is_dir() else []
-    if not files:
-        raise CorpusError(
-            f"{path}: no stm/*.stm here or in its splits; give TED-LIUM's folder or one of a split"
-        )
     misfits = Misfits()
     return rows_of(_records(files, path, misfits), path, harmonize={"gender": "gender"}).noting(
         bad_lines(misfits)
@@ -63,10 +61,12 @@ def _records(files: list[Path], root: Path, misfits: Misfits) -> Iterator[dict[s
             }
 
 
-READER = Reader(
+READER = Reader.where(
+    _files,
+    _read,
     name="tedlium",
     description="TED-LIUM 1 to 3, or one split: stm/*.stm with sph/*.sph",
     example="TEDLIUM_release-3, or TEDLIUM_release-3/legacy/test",
-    detect=detect,
-    rows=rows,
+    missing="no stm/*.stm here or in its splits; give TED-LIUM's folder or one of a split",
+    detect=_detect,
 )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.rows import Reader, Rows, rows_of
 from voxaudit.corpus.text_files import read_lines
 
@@ -15,16 +14,12 @@ _NAME = re.compile(r"([ps]\d+)_(\d+)(?:_(mic[12]))?\.(?:flac|wav)")
 _REMARK = re.compile(r"\([^)]{0,500}\)")
 
 
-def detect(path: Path) -> bool:
-    """Say whether there are speaker-info.txt and one of the audio folders."""
-    return (path / "speaker-info.txt").is_file() and any((path / name).is_dir() for name in FOLDERS)
+def _folder(path: Path) -> Path | None:
+    return next((path / name for name in FOLDERS if (path / name).is_dir()), None)
 
 
-def rows(path: Path) -> Rows:
+def _read(path: Path, folder: Path) -> Rows:
     """Read every utterance once: the first microphone's recording, the second's where there is no other."""
-    folder = next((path / name for name in FOLDERS if (path / name).is_dir()), None)
-    if folder is None:
-        raise CorpusError(f"{path}: no wav48_silence_trimmed (or wav48) in this folder; give VCTK's folder")
     harmonize = {"gender": "gender", "age": "age", "accent": "accent"}
     return rows_of(_records(path, folder), path, harmonize=harmonize)
 
@@ -58,10 +53,12 @@ def _speaker(line: str) -> tuple[str, dict[str, str | None]]:
     )
 
 
-READER = Reader(
+READER = Reader.where(
+    _folder,
+    _read,
     name="vctk",
     description="VCTK (0.92 or earlier): speaker-info.txt, txt/, wav48_silence_trimmed/ with mic1 (else mic2)",
     example="VCTK-Corpus-0.92",
-    detect=detect,
-    rows=rows,
+    missing="no wav48_silence_trimmed (or wav48) in this folder; give VCTK's folder",
+    detect=lambda path: (path / "speaker-info.txt").is_file() and _folder(path) is not None,
 )

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from voxaudit.corpus.base import CorpusError
 from voxaudit.corpus.delimited import delimited_header, read_delimited
 from voxaudit.corpus.languages import language_code
 from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
@@ -16,18 +15,8 @@ from voxaudit.corpus.rows import FILE, LINE, Reader, Rows, rows_of
 _COLUMNS = {"id", "normalized_text", "speaker_id", "split"}
 
 
-def detect(path: Path) -> bool:
-    """Say whether there are such lists."""
-    return any(set(delimited_header(file)) >= _COLUMNS for file in _lists(path))
-
-
-def rows(path: Path) -> Rows:
+def _read(_: Path, lists: list[Path]) -> Rows:
     """Read all splits of a language: the normalized text, speaker and gender."""
-    lists = _lists(path)
-    if not lists:
-        raise CorpusError(
-            f"{path}: no asr_train.tsv, asr_dev.tsv or asr_test.tsv; give transcribed_data/LANGUAGE"
-        )
     records = (record for file in lists for record in _records(file))
     return rows_of(records, lists[0].parent, harmonize={"gender": "gender"})
 
@@ -56,10 +45,12 @@ def _records(file: Path) -> Iterator[dict[str, object]]:
         }
 
 
-READER = Reader(
+READER = Reader.where(
+    _lists,
+    _read,
     name="voxpopuli",
     description="VoxPopuli, a language's transcribed_data: asr_SPLIT.tsv with YEAR/ID.ogg",
     example="voxpopuli/transcribed_data/en",
-    detect=detect,
-    rows=rows,
+    missing="no asr_train.tsv, asr_dev.tsv or asr_test.tsv; give transcribed_data/LANGUAGE",
+    detect=lambda path: any(set(delimited_header(file)) >= _COLUMNS for file in _lists(path)),
 )

@@ -12,13 +12,8 @@ if TYPE_CHECKING:
     from voxaudit.perturb.sources.open import other_speakers as other_speakers
     from voxaudit.perturb.sources.open import reopen_sources as reopen_sources
 
-_HOMES = {
-    "describe_sources": "voxaudit.perturb.sources.open",
-    "open_source": "voxaudit.perturb.sources.open",
-    "open_sources": "voxaudit.perturb.sources.open",
-    "reopen_sources": "voxaudit.perturb.sources.open",
-    "other_speakers": "voxaudit.perturb.sources.open",
-}
+_NAMES = ("describe_sources", "open_source", "open_sources", "reopen_sources", "other_speakers")
+_HOMES = dict.fromkeys(_NAMES, "voxaudit.perturb.sources.open")
 
 __all__ = ["NoiseSource", "RoomSource", "Source", *_HOMES]
 

@@ -65,8 +65,7 @@ def strike(
         np.exp(0.5 * generator.standard_normal(count)),
         strict=True,
     ):
-        piece = kernels[which][: length - place]
-        signal[place : place + len(piece)] += level * piece
+        _add(signal, place, level * kernels[which])
     return signal
 
 
@@ -146,9 +145,7 @@ def footsteps(length: int, rate: int, generator: np.random.Generator) -> Signal:
     gap = 0.45 + 0.2 * generator.random()
     for moment in np.arange(0.1, length / rate, gap):
         step = ring(rate, generator, 90.0 + 60.0 * generator.random(), 0.03, 0.5)
-        place = int((moment + 0.02 * generator.random()) * rate)
-        piece = step[: max(length - place, 0)]
-        signal[place : place + len(piece)] += piece
+        _add(signal, int((moment + 0.02 * generator.random()) * rate), step)
     return signal
 
 
@@ -157,8 +154,7 @@ def clock(length: int, rate: int, generator: np.random.Generator) -> Signal:
     signal = 0.01 * pink(length, rate, generator)
     ticks = [ring(rate, generator, hertz, 0.006, 0.3) for hertz in (2200.0, 2600.0)]
     for number, place in enumerate(range(0, length, max(rate // 2, 1))):
-        piece = ticks[number % 2][: length - place]
-        signal[place : place + len(piece)] += piece
+        _add(signal, place, ticks[number % 2])
     return signal
 
 

@@ -15,12 +15,12 @@ from voxaudit import audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb.given import Given, open_given
 from voxaudit.perturb.scenario import PERTURBATIONS, Scenario, source_of, takes_source
-from voxaudit.perturb.slots import SLOTS
 from voxaudit.perturb.sources import folder
 from voxaudit.perturb.sources.base import NoiseSource, Signal, Source, digest
 from voxaudit.perturb.sources.builtin import TALKERS
 from voxaudit.perturb.sources.folder import probe
 from voxaudit.perturb.sources.recordings import Clip, Recordings
+from voxaudit.perturb.suites import SLOTS
 from voxaudit.registry import suggest
 
 if TYPE_CHECKING:

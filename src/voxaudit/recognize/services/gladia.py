@@ -22,7 +22,6 @@ class Gladia(JobService):
     """
 
     description: ClassVar[str] = "Gladia's pre-recorded audio, `/v2/upload` and `/v2/pre-recorded`."
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "gladia"
     signed: ClassVar[tuple[str, str]] = ("x-gladia-key", "{}")
     jobs: ClassVar[str] = "/v2/pre-recorded"

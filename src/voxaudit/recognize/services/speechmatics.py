@@ -23,7 +23,6 @@ class Speechmatics(JobService):
     """
 
     description: ClassVar[str] = "Speechmatics' batch jobs, `/v2/jobs`."
-    main: ClassVar[str] = "model"
     engine: ClassVar[str] = "speechmatics"
     jobs: ClassVar[str] = "/v2/jobs"
     pending: ClassVar[tuple[str, ...]] = ("created", "running")

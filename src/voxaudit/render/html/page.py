@@ -10,7 +10,19 @@ from collections.abc import Mapping, Sequence
 
 from voxaudit.answer import Verdict
 from voxaudit.render.document import Case, Chapter, Question, Report, labels_of, sentence_of
-from voxaudit.render.escape import Ids, asset, attribute, json_text, marked, prose, shorten, text, visible
+from voxaudit.render.escape import (
+    Ids,
+    asset,
+    attribute,
+    fold,
+    json_text,
+    marked,
+    prose,
+    shorten,
+    text,
+    themes,
+    visible,
+)
 from voxaudit.render.figures.svg import TEXTURES
 from voxaudit.render.html.parts import figure_list, table_list
 from voxaudit.render.html.tables import stacked_table
@@ -135,6 +147,7 @@ def _player(name: str, data: bytes, case: Case) -> str:
     )
 
 
+UNANSWERED = "What could not be concluded"
 FIRST_CASES = 2
 """Cases in sight; the others fold away."""
 BRACKETS = (
@@ -143,9 +156,9 @@ BRACKETS = (
 )
 MEANINGS: dict[Verdict, str] = {
     "shown": "The data carry the claim, with as many questions as were asked allowed for.",
-    "not_shown": "The data do not contradict that there is no difference. That is no proof that there is none.",
+    "not_shown": "The data are compatible with no difference, which does not prove that there is none.",
     "alike": "The difference is smaller than a margin that was asked for.",
-    "refused": "The data lack what an answer needs; beside it stands what would help.",
+    "refused": "The data lack what an answer needs; what would help is said next to it.",
     "measured": "An estimate without a claim, such as an error rate.",
 }
 
@@ -178,11 +191,8 @@ def summary_html(report: Report, links: Links) -> str:
     """Return the first screen: questions, their answers, and where more is said."""
     if not report.summary:
         return ""
-    return (
-        '<section id="summary" aria-labelledby="summary-h"><h2 id="summary-h">Summary</h2>'
-        f'<div class="summary">{"".join(_question(one, report, links) for one in report.summary)}</div>'
-        f"{_reading()}</section>"
-    )
+    questions = "".join(_question(one, report, links) for one in report.summary)
+    return _section("summary", "Summary", f'<div class="summary">{questions}</div>{_reading()}')
 
 
 def _question(question: Question, report: Report, links: Links) -> str:
@@ -193,9 +203,7 @@ def _question(question: Question, report: Report, links: Links) -> str:
     ]
     answers = f"<ul>{''.join(items[: question.first])}</ul>"
     if more := items[len(items) if question.first is None else question.first :]:
-        answers += (
-            f'<details class="fold"><summary>{len(more):,} more</summary><ul>{"".join(more)}</ul></details>'
-        )
+        answers += fold(f"{len(more):,} more", f"<ul>{''.join(more)}</ul>")
     if not question.title:
         return answers
     there = [links[id_] for id_ in question.chapters if id_ in links]
@@ -212,10 +220,8 @@ def _reading() -> str:
     meanings = "".join(
         f"<div><dt>{verdict_badge(verdict)}</dt><dd>{words}</dd></div>" for verdict, words in MEANINGS.items()
     )
-    return (
-        '<details class="fold reading"><summary>How to read this</summary>'
-        f'<p class="note">{BRACKETS}</p><dl class="facts">{meanings}</dl></details>'
-    )
+    words = f'<p class="note">{BRACKETS}</p><dl class="facts">{meanings}</dl>'
+    return fold("How to read this", words, "reading")
 
 
 def gates_html(report: Report) -> str:
@@ -226,11 +232,8 @@ def gates_html(report: Report) -> str:
         (f"<code>{text(gate.name, 120)}</code>", gate_badge(gate), marked(gate.sentence))
         for gate in sorted(report.gates, key=lambda gate: (gate.passed is not False, gate.judged))
     ]
-    return (
-        '<section id="gates" aria-labelledby="gates-h"><h2 id="gates-h">Gates</h2>'
-        + stacked_table("Gates", ("Gate", "Result", "What was found"), rows)
-        + "</section>"
-    )
+    table = stacked_table("Gates", ("Gate", "Result", "What was found"), rows)
+    return _section("gates", "Gates", table)
 
 
 MARK = (
@@ -277,18 +280,8 @@ def render_html(report: Report) -> str:
 
 
 def _style() -> str:
-    """Return the style; the dark colors serve two rules, the reader's choice and that of the system."""
-    light, dark = asset("light.css"), asset("dark.css")
-    return "\n".join(
-        (
-            f":root {{ color-scheme: light; {light} }}",
-            f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{ color-scheme: dark; {dark} }} }}",
-            f":root[data-theme=dark] {{ color-scheme: dark; {dark} }}",
-            asset("style.css"),
-            asset("drawing.css"),
-            f"@media print {{ :root:root:root {{ color-scheme: light; {light} }} }}",
-        )
-    )
+    printed = f"@media print {{ :root:root:root {{ color-scheme: light; {asset('light.css')} }} }}"
+    return themes() + "\n".join((asset("style.css"), asset("drawing.css"), printed))
 
 
 def _hash(content: str) -> str:
@@ -309,7 +302,7 @@ def _contents(report: Report, chapters: Links) -> str:
         links.append(("gates", "Gates"))
     links += chapters.values()
     if any(chapter.all_refusals for chapter in report.chapters):
-        links.append(("unanswered", "What could not be concluded"))
+        links.append(("unanswered", UNANSWERED))
     links.append(("appendix", "Appendix"))
     items = "".join(f'<li><a href="#{id_}">{text(title, 60)}</a></li>' for id_, title in links)
     return (
@@ -329,8 +322,8 @@ def _chapter(id_: str, chapter: Chapter, ids: Ids, report: Report) -> str:
     return (
         f'<section id="{id_}" aria-labelledby="{id_}--h"><h2 id="{id_}--h">{text(chapter.title, 160)}</h2>'
         + finding_list(chapter.findings, 4, report.labels)
-        + figure_list(chapter.figures, ids, fold=True)
-        + table_list(chapter.all_tables, chapter.figures, ids, fold=True)
+        + figure_list(chapter.figures, ids, folded=True)
+        + table_list(chapter.all_tables, chapter.figures, ids, folded=True)
         + _cases(chapter.cases, report.scenarios)
         + _method(chapter)
         + unanswered
@@ -342,18 +335,15 @@ def _cases(cases: Sequence[Case], scenarios: Mapping[str, str]) -> str:
     if not cases:
         return ""
     first, rest = (case_list(part, scenarios) for part in (cases[:FIRST_CASES], cases[FIRST_CASES:]))
-    more = counted(len(cases) - FIRST_CASES, "more case")
-    folded = f'<details class="fold"><summary>{more}</summary>{rest}</details>'
-    return LEGEND + first + (folded if len(cases) > FIRST_CASES else "")
+    more = fold(counted(len(cases) - FIRST_CASES, "more case"), rest) if len(cases) > FIRST_CASES else ""
+    return LEGEND + first + more
 
 
 def _method(chapter: Chapter) -> str:
     """Return how to read a chapter, folded away: its words and its notes."""
     words = [f'<div class="lead">{marked(one)}</div>' for one in chapter.all_leads]
     words += [f'<div class="note">{marked(str(note))}</div>' for note in chapter.all_notes]
-    if not words:
-        return ""
-    return f'<details class="fold"><summary>How to read this chapter</summary>{"".join(words)}</details>'
+    return fold("How to read this chapter", "".join(words))
 
 
 def _unanswered(report: Report, links: Links) -> str:
@@ -369,14 +359,9 @@ def _unanswered(report: Report, links: Links) -> str:
     rows = [(text(key[0], 200), said, ", ".join(where[key])) for key, said in why.items()]
     if not rows:
         return ""
-    return (
-        '<section id="unanswered" aria-labelledby="unanswered-h"><h2 id="unanswered-h">What could not be concluded'
-        '</h2><p class="lead">Where the data cannot carry an answer, none is given.</p>'
-        + stacked_table(
-            "What could not be concluded", ("Question", "Why, and what would enable it", "Chapter"), rows
-        )
-        + "</section>"
-    )
+    lead = '<p class="lead">Where the data cannot carry an answer, none is given.</p>'
+    table = stacked_table(UNANSWERED, ("Question", "Why, and what would enable it", "Chapter"), rows)
+    return _section("unanswered", UNANSWERED, lead + table)
 
 
 def _appendix(report: Report) -> str:
@@ -386,18 +371,13 @@ def _appendix(report: Report) -> str:
     config = ""
     if report.config:
         dumped = visible(json_text(report.config, indent=2))
-        config = _folded(
-            "Configuration of the run",
+        config = (
             '<pre tabindex="0" role="region" aria-label="Configuration as JSON">'
-            f"<code>{text(dumped)}</code></pre>",
+            f"<code>{text(dumped)}</code></pre>"
         )
-    return (
-        '<section id="appendix" aria-labelledby="appendix-h"><h2 id="appendix-h">Appendix</h2>'
-        + (_folded("Facts about the run", f'<dl class="facts">{facts}</dl>') if facts else "")
-        + config
-        + "</section>"
-    )
+    about = fold("Facts about the run", facts and f'<dl class="facts">{facts}</dl>', "numbers")
+    return _section("appendix", "Appendix", about + fold("Configuration of the run", config, "numbers"))
 
 
-def _folded(title: str, inside: str) -> str:
-    return f'<details class="fold numbers"><summary>{title}</summary>{inside}</details>'
+def _section(id_: str, title: str, inside: str) -> str:
+    return f'<section id="{id_}" aria-labelledby="{id_}-h"><h2 id="{id_}-h">{title}</h2>{inside}</section>'

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 from voxaudit.answer import Bars, Curves, Figure, Forest, HeatMap, Note, Points, Refusal, Table
-from voxaudit.render.escape import Ids, marked, text
+from voxaudit.render.escape import Ids, fold, marked, text
 from voxaudit.render.figures.bars import draw_bars
 from voxaudit.render.figures.curves import curves_html
 from voxaudit.render.figures.forest import draw_forest
@@ -26,10 +26,10 @@ Drawn = Sequence[tuple[Figure, Table]]
 """Figures, each with the table that holds its numbers."""
 
 
-def figure_list(figures: Drawn, ids: Ids, script: bool = True, fold: bool = False) -> str:
+def figure_list(figures: Drawn, ids: Ids, script: bool = True, folded: bool = False) -> str:
     """Return the figures; heat maps that follow each other stand side by side where there is room.
 
-    A table that several figures show is under the first; the others lead there. With `fold`, all but the first figure
+    A table that several figures show is under the first; the others lead there. With `folded`, all but the first figure
     (or pair of maps) fold away.
     """
     limits = heat_limits([figure for figure, _ in figures])
@@ -38,10 +38,9 @@ def figure_list(figures: Drawn, ids: Ids, script: bool = True, fold: bool = Fals
     for heat, members in groupby(figures, key=lambda pair: _is_narrow_map(pair[0])):
         drawn = [_figure(figure, table, ids, limits, places, script) for figure, table in members]
         found += [f'<div class="pair">{"".join(drawn)}</div>'] if heat and len(drawn) > 1 else drawn
-    if not fold or len(found) < 2:
+    if not folded or len(found) < 2:
         return "".join(found)
-    more = counted(len(found) - 1, "more figure")
-    return f'{found[0]}<details class="fold"><summary>{more}</summary>{"".join(found[1:])}</details>'
+    return found[0] + fold(counted(len(found) - 1, "more figure"), "".join(found[1:]))
 
 
 def _figure(
@@ -52,10 +51,8 @@ def _figure(
         numbers = f'<p class="note">Numbers: <a href="#{places[id(table)]}">{text(table.title, 200)}</a></p>'
     else:
         places[id(table)] = f"{id_}--n"
-        numbers = (
-            f'<details class="fold numbers" id="{id_}--n"><summary>Numbers of this figure</summary>'
-            f"{table_html(table, ids, caption=False, script=script)}</details>"
-        )
+        inside = table_html(table, ids, caption=False, script=script)
+        numbers = fold("Numbers of this figure", inside, "numbers", places[id(table)])
     return (
         f'<figure id="{id_}"><figcaption><h3>{text(figure.title, 200)}</h3>'
         f'<p class="alt">{text(figure.alt, 600)}</p></figcaption>{_drawing(figure, ids, limits)}{numbers}</figure>'
@@ -82,21 +79,21 @@ def _drawing(figure: Figure, ids: Ids, limits: Mapping[str, float]) -> str:
 
 
 def table_list(
-    tables: Sequence[Table], figures: Drawn, ids: Ids, script: bool = True, fold: bool = False
+    tables: Sequence[Table], figures: Drawn, ids: Ids, script: bool = True, folded: bool = False
 ) -> str:
     """Return the tables that no figure holds; long ones fold away, the first only if it is very long.
 
-    With `fold` they fold away together, but for one short table where there is no figure to see.
+    With `folded` they fold away together, but for one short table where there is no figure to see.
     """
     drawn = {id(table) for _, table in figures}
     left = [table for table in tables if id(table) not in drawn]
-    if fold:
+    if folded:
         short = (one for one in left if not one.folded and one.frame.height <= SHORT_ROWS)
         first = None if figures else next(short, None)
         rest = "".join(folded_table(one, ids, script) for one in left if one is not first)
         count = counted(len(left) - (first is not None), "more table" if first or figures else "table")
-        folded = f'<details class="fold numbers"><summary>{count}</summary>{rest}</details>' if rest else ""
-        return (table_html(first, ids, script=script) if first is not None else "") + folded
+        shown = table_html(first, ids, script=script) if first is not None else ""
+        return shown + fold(count, rest, "numbers")
     return "".join(
         folded_table(table, ids, script)
         if table.folded or table.frame.height > (OPEN_ROWS if place else FIRST_ROWS)
@@ -110,8 +107,7 @@ def note_list(notes: Sequence[Note]) -> str:
     said = [f'<div class="note">{marked(str(note))}</div>' for note in notes]
     if len(said) <= OPEN_NOTES:
         return "".join(said)
-    more = f'<details class="fold"><summary>{len(said) - 1} further notes</summary>'
-    return f"{said[0]}{more}{''.join(said[1:])}</details>"
+    return said[0] + fold(f"{len(said) - 1} further notes", "".join(said[1:]))
 
 
 def refusal_list(refusals: Sequence[Refusal]) -> str:

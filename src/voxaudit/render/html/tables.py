@@ -9,7 +9,7 @@ from typing import Any
 
 from voxaudit.answer import Column, Table
 from voxaudit.render.document import VERDICT_WORDS
-from voxaudit.render.escape import Ids, json_text, marked, prose, text, visible
+from voxaudit.render.escape import Ids, fold, json_text, marked, prose, text, visible
 from voxaudit.render.html.verdicts import badge
 from voxaudit.render.numbers import NUMERIC, cell_text, headings, real
 from voxaudit.wording import counted
@@ -99,10 +99,8 @@ def table_html(table: Table, ids: Ids, caption: bool = True, script: bool = True
 def folded_table(table: Table, ids: Ids, script: bool = True) -> str:
     """Return a table that folds away behind its title and number of rows."""
     rows = counted(table.frame.height, "row")
-    return (
-        f'<details class="fold numbers"><summary>{text(table.title, 300)} ({rows})</summary>'
-        f"{table_html(table, ids, caption=False, script=script)}</details>"
-    )
+    inside = table_html(table, ids, caption=False, script=script)
+    return fold(f"{text(table.title, 300)} ({rows})", inside, "numbers")
 
 
 def stacked_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from voxaudit.answer import Finding, Refusal, Verdict
 from voxaudit.errors import arguments_named
 from voxaudit.render.document import VERDICT_WORDS, GateResult
-from voxaudit.render.escape import attribute, marked, shorten, text
+from voxaudit.render.escape import attribute, fold, marked, shorten, text
 
 FIRST = 10
 """Findings in sight; the rest folds away."""
@@ -82,9 +82,7 @@ def finding_list(findings: Sequence[Finding], first: int = FIRST, labels: Mappin
     told = (claims or ranked)[:first]
     rest = [one for one in ranked if not any(one is other for other in told)]
     more = "1 further finding" if len(rest) == 1 else f"{len(rest):,} further findings"
-    folded = (
-        f'<details class="fold"><summary>{more}</summary>{_items(rest, labels)}</details>' if rest else ""
-    )
+    folded = fold(more, _items(rest, labels)) if rest else ""
     return _items(told, labels) + folded + _commands(findings)
 
 
@@ -110,10 +108,8 @@ def _finding_badge(finding: Finding) -> str:
 def _commands(findings: Sequence[Finding]) -> str:
     """Return the commands that print the findings again, each once, folded away."""
     commands = dict.fromkeys(finding.command for finding in findings if finding.command)
-    if not commands:
-        return ""
     items = "".join(f"<li><code>{text(command, 600)}</code></li>" for command in commands)
-    return f'<details class="fold numbers again"><summary>Ask again</summary><ul>{items}</ul></details>'
+    return fold("Ask again", items and f"<ul>{items}</ul>", "numbers again")
 
 
 def refused_html(refusal: Refusal) -> str:
