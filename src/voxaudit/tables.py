@@ -33,6 +33,24 @@ DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, Valu
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
+def total(*columns: str) -> pl.Expr:
+    """Return the sums of columns within a group, numbers being added one after the other in the order of the rows.
+
+    `sum` adds in as many parts as there are threads: of fractions, its last digit differs from machine to machine.
+
+    >>> table = pl.DataFrame({"of": ["a", "a", "b"], "hours": [0.5, None, 2.0]})
+    >>> table.group_by("of", maintain_order=True).agg(total("hours")).rows()
+    [('a', 0.5), ('b', 2.0)]
+    """
+    return pl.col(*columns).fill_null(0).cum_sum().last()
+
+
+def mean_of(*columns: str) -> pl.Expr:
+    """Return the means of columns within a group, what is missing left out; added up as `total` does."""
+    known = pl.col(*columns).count()
+    return pl.when(known > 0).then(total(*columns) / known)
+
+
 def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
     """Read a table; the ending decides the format.
 

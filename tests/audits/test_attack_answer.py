@@ -75,7 +75,8 @@ def test_the_verdict_follows_the_interval(folder):
     row = few.tables["attacks"].row(1, named=True)
     said = next(one for one in few.findings if one.scenario == "pgd:2")
     assert (said.verdict, row["verdict"], said.excludes) == ("measured", "measured", None)
-    assert "(measured on " in said.sentence and "too few to say it of others)" in said.sentence
+    assert "(measured on " in said.sentence
+    assert "too few to say it of others)" in said.sentence
 
 
 def test_a_search_by_transcripts_is_compared_with_the_worst_noise(folder):

@@ -5,8 +5,17 @@ import pytest
 from scipy.special import stdtr
 
 from voxaudit.stats import cell_regression
-from voxaudit.stats.cell_regression import estimable_columns, fit_cells, joint_df, prepare_cells, wald
+from voxaudit.stats.cell_regression import (
+    estimable_columns,
+    fit_cells,
+    guarded,
+    joint_df,
+    prepare_cells,
+    wald,
+)
+from voxaudit.stats.group_ratios import Adjusted
 from voxaudit.stats.multiplicity import holm
+from voxaudit.stats.permutations import Shuffles
 from voxaudit.stats.ttests import welch
 
 
@@ -193,3 +202,18 @@ def test_crossed_groups_of_two_and_three_speakers_do_not_alarm_too_often():
         p = 2.0 * stdtr(fit.df, -np.abs(fit.coefficients / fit.standard_errors))[1:]
         alarms += min(one for one in holm([None if np.isnan(q) else float(q) for q in p]) if one) < 0.05
     assert alarms <= audits * 0.05 + 2.5 * np.sqrt(audits * 0.05 * 0.95)
+
+
+def test_the_guard_is_that_of_two_groups_with_all_else_held_fixed():
+    generator = np.random.default_rng(5)
+    group, region = np.repeat([0, 1], [8, 40]), generator.integers(0, 3, 48)
+    rate = 0.15 * np.exp(np.where(group == 0, 0.9, 0.25) * generator.standard_normal(48))
+    design = np.column_stack([np.ones(48), group == 0, region == 1, region == 2]).astype(float)
+    rows, n, mean, m2 = cells_of(design, rate)
+    cells = prepare_cells(rows, n)
+    one = Adjusted(rate, np.ones(48), design[:, [0, 2, 3]], 1 - group, np.arange(48), Shuffles(48))
+    assert guarded(cells, mean, m2, [1]) == pytest.approx(float(one.guard(np.ones(1))[0]), rel=1e-9)
+    # Of three groups it is that of the one that differs most; where each has one speaker there is none.
+    assert 0.0 < guarded(cells, mean, m2, [2, 3]) <= 1.0
+    alone = prepare_cells(np.array([[1.0, 0.0], [1.0, 1.0]]), np.ones(2))
+    assert guarded(alone, np.array([0.1, 0.2]), np.zeros(2), [1]) is None

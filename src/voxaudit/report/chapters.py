@@ -31,6 +31,7 @@ from voxaudit.run import Run
 from voxaudit.score.align import align_words
 from voxaudit.score.normalize import Normalizer, normalizer
 from voxaudit.score.run import normalizer_of
+from voxaudit.tables import total
 from voxaudit.wording import named, spoken
 
 RATE = 16000
@@ -396,7 +397,7 @@ def _trials(scores: Scores, run: Run) -> Table:
         .agg(
             trials=pl.len(),
             failed=pl.col("failure").count(),
-            minutes=(pl.col("seconds").sum() / 60.0).round(1),
+            minutes=(total("seconds") / 60.0).round(1),
         )
         .join(scored, on="recognizer", how="left", maintain_order="left")
         .with_columns(pl.col("scored").fill_null(0))

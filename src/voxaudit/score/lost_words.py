@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from voxaudit.align.pronounce import dictionary
 from voxaudit.errors import VoxauditError
 from voxaudit.score.align import changed_words, word_counts
+from voxaudit.tables import mean_of
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -230,7 +231,7 @@ def average_drops(words: pl.DataFrame) -> pl.DataFrame:
 
 def mean_over(averages: pl.DataFrame, *by: str) -> pl.DataFrame:
     """Return the mean of the average drops over all dimensions but `by` (Table 9: `recognizer` or `perturbation`)."""
-    return averages.group_by(by, maintain_order=True).agg(pl.col("average_drop").mean())
+    return averages.group_by(by, maintain_order=True).agg(mean_of("average_drop"))
 
 
 # The sounds of words

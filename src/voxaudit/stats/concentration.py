@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from voxaudit.tables import total
+
 LARGE = 0.2
 """An utterance that makes more than this share of the errors is named."""
 FEWEST_ERRORS = 5
@@ -49,7 +51,7 @@ def concentration(
         worst_percent_share=hundredth / own.sum(),
     )
     if speaker in table.columns:
-        people = table.filter(pl.col(speaker).is_not_null()).group_by([*by, speaker]).agg(_own=own.sum())
+        people = table.filter(pl.col(speaker).is_not_null()).group_by([*by, speaker]).agg(_own=total(errors))
         top = pl.col("_own").max()
         people = people.group_by(by).agg(
             worst_speaker=pl.col(speaker).cast(pl.String).filter(pl.col("_own") == top).min(), _own=top

@@ -28,6 +28,7 @@ from voxaudit.stats.power import smallest_gap, speakers_needed, whole_speakers
 from voxaudit.stats.speaker_means import combine, pooled_sigma, rest_of, summarize_groups, variance
 from voxaudit.stats.ttests import kish_freedom
 from voxaudit.stats.unseen import without_errors
+from voxaudit.tables import total
 
 Order = Mapping[str, Sequence[str]]
 """Attributes and their groups, in the order they are shown."""
@@ -161,7 +162,7 @@ def _summaries(speakers: pl.DataFrame, order: Order) -> pl.DataFrame:
             utterances=pl.col("utterances").sum(),
             squares=(pl.col("utterances") ** 2).sum(),
             words=pl.col("words").sum(),
-            wer_utterance_mean=pl.col("rate_sum").sum() / pl.col("utterances").sum(),  # Eq. 2
+            wer_utterance_mean=total("rate_sum") / pl.col("utterances").sum(),  # Eq. 2
             wer_pooled=pl.col("errors").sum() / pl.col("words").sum(),
         )
         rank = pl.DataFrame({by[1]: groups, "rank": range(len(groups))}, schema_overrides={by[1]: pl.String})

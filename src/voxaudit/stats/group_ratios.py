@@ -299,7 +299,9 @@ class Rates:
                 logs.append(np.einsum("k,km->m", self._c, np.log(filled)))
                 variance = spoke / (spoke - 1.0) * (pull**2).sum(axis=0)
             variances.append(np.where(none, _NONE_VARIANCE, variance))
-            freedoms.append(kish_freedom(side[1].sum(axis=0), (side[1] ** 2).sum(axis=0)))
+            # A rate is pulled by those who say much, a change of it by those who have many errors.
+            weight = side[1] if len(errors) == 1 else side[errors].sum(axis=0)
+            freedoms.append(kish_freedom(weight.sum(axis=0), (weight**2).sum(axis=0)))
         shared = 2.0 * (pulls[0][both] * pulls[1][both]).sum(axis=0)
         return logs[0] - logs[1], (*variances, *freedoms), shared
 

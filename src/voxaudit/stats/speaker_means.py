@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.stats.ttests import NO_SPREAD
+from voxaudit.tables import mean_of, total
 
 FloatArray = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def mean_of_recognizers(speakers: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of `MEAN`: each speaker that all recognizers of `speakers` heard, averaged over them."""
     return (
         speakers.group_by("speaker", maintain_order=True)
-        .agg(*(pl.col(name).mean() for name in SUMS), complete=pl.len() == speakers["recognizer"].n_unique())
+        .agg(mean_of(*SUMS), complete=pl.len() == speakers["recognizer"].n_unique())
         .filter("complete")
         .select(pl.lit(MEAN).alias("recognizer"), "speaker", *SUMS)
     )
@@ -131,6 +132,6 @@ def pooled_sigma(groups: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     group has a single speaker.
     """
     df = (pl.col("speakers") - 1).sum()
-    sigma = (pl.col("m2").sum() / df).sqrt()
+    sigma = (total("m2") / df).sqrt()
     parts = [pl.when(df > 0).then(sigma).alias("sigma"), df.alias("sigma_df")]
     return groups.group_by(by, maintain_order=True).agg(parts) if by else groups.select(parts)

@@ -39,6 +39,7 @@ from voxaudit.score.run import normalizer_of, silent_scenarios
 from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.reliability import MEASURES, Reliability, reliability
+from voxaudit.tables import total
 from voxaudit.wording import counted, in_points, percent
 
 NAME = "confidence"
@@ -129,7 +130,7 @@ def confidence(
     speakers = rows.rename({f"@{name}": read.column(name) for name in asked})
     kept = ["recognizer", "speaker", *dict.fromkeys(read.column(name) for name in asked)]
     sums = speakers.group_by(kept, maintain_order=True).agg(
-        pl.col("said", "right", "wrong", "sent_right", "passed_wrong").sum()
+        total("said", "right", "wrong", "sent_right", "passed_wrong")
     )
     compared, refusals = compare_groups(read, sums, asked, RATIOS, seed)
     return Answer(

@@ -42,6 +42,7 @@ from voxaudit.score.invented import (
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.speech_activity import of_recordings, seconds_of_speech
 from voxaudit.stats.rates import rate_intervals
+from voxaudit.tables import total
 from voxaudit.wording import counted
 
 NAME = "hallucination"
@@ -329,7 +330,7 @@ def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.Dat
         if table.is_empty():
             continue
         sums = table.group_by(by, maintain_order=True).agg(
-            pl.col("cases").sum(), pl.col("words").sum(), pl.col("minutes").sum(), trials=pl.len()
+            total("cases", "words", "minutes"), trials=pl.len()
         )
         limits = rate_intervals(
             table, by, errors="words", words="minutes", most=np.inf, confidence=confidence

@@ -124,15 +124,18 @@ def _judged(rows: list[dict[str, object]], alpha: float) -> pl.DataFrame:
     """
     if not rows:
         return pl.DataFrame()
+    larger = pl.when(pl.col("p").is_not_null()).then(pl.max_horizontal("p", "guard")).cast(pl.Float64)
     table = pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"guard": pl.Float64})
-    larger = pl.when(pl.col("p").is_not_null()).then(pl.max_horizontal("p", "guard"))
-    table = table.with_columns(p_adjusted=larger.cast(pl.Float64))
+    table = table.with_columns(p_adjusted=larger)
+    corrected = pl.concat(
+        part.with_columns(pl.Series("p_adjusted", holm(part["p_adjusted"].to_list()), dtype=pl.Float64))
+        for part in table.with_columns(mean=pl.col("recognizer") == MEAN).partition_by(
+            "model", "mean", maintain_order=True
+        )
+    ).drop("mean")
     adjusted = pl.col("p_adjusted")
-    corrected = adjusted.map_batches(
-        lambda own: pl.Series(holm(own.to_list()), dtype=pl.Float64), return_dtype=pl.Float64
-    ).over("model", pl.col("recognizer") == MEAN)
     verdict = pl.when(adjusted <= alpha).then(pl.lit("shown")).otherwise(pl.lit("not_shown"))
-    return table.with_columns(corrected).with_columns(
+    return corrected.with_columns(
         verdict=pl.when(adjusted.is_null()).then(pl.lit("refused")).otherwise(verdict)
     )
 

@@ -22,7 +22,7 @@ from voxaudit.perturb import CLEAN
 from voxaudit.score.measures import MEASURE_NAMES, Measured, measure
 from voxaudit.stats.group_means import Plan, Sample
 from voxaudit.stats.speaker_means import MEAN, SUMS, mean_of_recognizers, speaker_means
-from voxaudit.tables import require_columns
+from voxaudit.tables import mean_of, require_columns
 from voxaudit.wording import MISSING, counted, in_points, listed
 
 MOST_BARS = 40
@@ -365,7 +365,7 @@ def group_speakers(trials: Trials, settings: Settings, where: str = "table") -> 
     raw = means.group_by("speaker", maintain_order=True).agg(
         *(pl.col(name).min() for name in names),
         *(pl.col(f"{name}_max").max() for name in names),
-        *(pl.col(name).mean() for name in measures),
+        *(mean_of(name) for name in measures),
     )
     table = means.select("recognizer", "speaker", *SUMS)
     recognizers = tuple(table["recognizer"].unique(maintain_order=True).to_list())
@@ -399,7 +399,7 @@ def group_speakers(trials: Trials, settings: Settings, where: str = "table") -> 
 
 def gaps_asked(speakers: pl.DataFrame, settings: Settings) -> dict[str, float]:
     """Return the gap that each recognizer is asked about: as set, else a quarter of its word error rate."""
-    means = speakers.group_by("recognizer", maintain_order=True).agg(pl.col("wer").mean())
+    means = speakers.group_by("recognizer", maintain_order=True).agg(mean_of("wer"))
     return {name: settings.gap or ASKED * wer for name, wer in means.iter_rows()}
 
 

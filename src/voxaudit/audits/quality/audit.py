@@ -33,7 +33,7 @@ from voxaudit.run import Run
 from voxaudit.score.quality import difficulties, measure_quality
 from voxaudit.score.quality.difficulty import FEWEST_SCENARIOS
 from voxaudit.score.quality.measures import COLUMNS
-from voxaudit.tables import write_table
+from voxaudit.tables import mean_of, write_table
 from voxaudit.wording import counted, listed
 
 ALL = 2**62
@@ -151,7 +151,7 @@ def _by_scenario(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Refusal]]:
     """Return a row for every scenario: mean scores, difficulty, low, high, utterances, rows with something missing."""
     numbers = [column for group in COLUMNS.values() for column in group if column in table.columns]
     frame = table.group_by("scenario", maintain_order=True).agg(
-        pl.col("dnsmos").count().alias("utterances"), pl.col(numbers).mean(), pl.col("missing").count()
+        pl.col("dnsmos").count().alias("utterances"), mean_of(*numbers), pl.col("missing").count()
     )
     # What it does without what that is like: a terminal is narrow.
     does = [in_short(name).partition(": ")[0] for name in frame["scenario"]]

@@ -13,6 +13,7 @@ from voxaudit.audits.robustness.measure import DECADE, PUBLISHED, Robustness
 from voxaudit.audits.robustness.trials import PLACES
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import ALL, ATTACKED, Setting, in_steps
+from voxaudit.tables import mean_of
 from voxaudit.wording import counted, listed, spoken
 
 LABELS = ("recognizer", *PLACES)
@@ -352,7 +353,7 @@ def _family_lines(rows: pl.DataFrame) -> Points:
         + pl.when(pl.col("origin") == PUBLISHED).then(pl.lit(", published")).otherwise(pl.lit(""))
     ).sort("value", maintain_order=True)
     # Of several recognizers of one size the line takes the mean.
-    means = rows.group_by(["who", "value"], maintain_order=True).agg(pl.col("estimate").mean())
+    means = rows.group_by(["who", "value"], maintain_order=True).agg(mean_of("estimate"))
     lines = tuple(
         (str(who), tuple(zip(1e-6 * own["value"], 100.0 * own["estimate"], strict=True)))
         for (who,), own in means.group_by(["who"], maintain_order=True)

@@ -38,6 +38,7 @@ from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.stats.sign_flips import fallback, sign_flips
 from voxaudit.stats.theil_sen import pareto_front, theil_sen
+from voxaudit.tables import mean_of, total
 from voxaudit.wording import counted, listed
 
 GROWS, FALLS, FLAT, FEW = "grows", "falls", "no trend shown", "too few speakers"
@@ -621,11 +622,9 @@ def draw_rates(trials: Trials) -> pl.DataFrame:
     table = trials.spoken.filter(pl.col("scenario").cast(pl.String).is_in(random))
     table = table.with_columns(draws=pl.col("draw").n_unique().over(cell)).filter(pl.col("draws") > 1)
     table = table.filter(pl.len().over([*cell, "person", "utterance"]) == pl.col("draws"))
-    rates = table.group_by([*cell, "draw"], maintain_order=True).agg(
-        wer=pl.col("errors").sum() / pl.col("words").sum()
-    )
+    rates = table.group_by([*cell, "draw"], maintain_order=True).agg(wer=total("errors") / total("words"))
     by = [*(name for name in cell if name != "corpus"), "draw"]
-    rates = rates.group_by(by, maintain_order=True).agg(pl.col("wer").mean())
+    rates = rates.group_by(by, maintain_order=True).agg(mean_of("wer"))
     return rates.with_columns(pl.col(by).cast(pl.String)).sort(by)
 
 
@@ -839,7 +838,7 @@ def _compare(
         sums = (
             side.join(places, on="scenario")
             .group_by("_condition", _speaker="person")
-            .agg(pl.col("errors", "words").sum())
+            .agg(total("errors", "words"))
         )
         errors, words = by_people(sums, ("errors", "words"), len(shared), trials.people.height)
         rates = as_one_rate(errors, words, weights)

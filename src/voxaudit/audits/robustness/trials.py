@@ -20,7 +20,7 @@ from voxaudit.registry import suggest
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.unseen import MOST
-from voxaudit.tables import as_frame, read_table, require_columns, require_single
+from voxaudit.tables import as_frame, mean_of, read_table, require_columns, require_single, total
 from voxaudit.wording import MISSING, listed
 
 COUNTS = ("errors", "words", "character_errors", "characters")
@@ -79,8 +79,7 @@ class Trials:
         columns = [*self.unit, "scenario", "person", "utterance", *extra]
         if not self.draw:
             return table.select(*columns, *COUNTS)
-        # In order: sums of thirds depend on it in their last digit.
-        return table.group_by(columns, maintain_order=True).agg(pl.col(COUNTS).mean())
+        return table.group_by(columns, maintain_order=True).agg(mean_of(*COUNTS))
 
     def rates(
         self, table: pl.DataFrame, by: list[str], *, per: str = "words", confidence: float
@@ -91,7 +90,7 @@ class Trials:
             # Nobody is everybody: a speaker without a name gives no interval.
             person=pl.when(~pl.col("person").is_in(list(self.unnamed))).then(pl.col("person")),
         )
-        sums = table.group_by(by).agg(pl.col("utterances", "errors", per).sum())
+        sums = table.group_by(by).agg(total("utterances", "errors", per))
         limits = rate_intervals(
             table,
             by,
@@ -156,8 +155,8 @@ def read_trials(
     )
     _require_values(table, where)
     if summed:
-        sums = pl.col(pl.Float64).sum()
-        table = table.group_by(pl.col(pl.Categorical), maintain_order=True).agg(sums)
+        numbered = [name for name, kind in table.schema.items() if kind == pl.Float64]
+        table = table.group_by(pl.col(pl.Categorical), maintain_order=True).agg(total(*numbered))
     pooled = {
         name: count
         for name in PLACES

@@ -46,6 +46,7 @@ from voxaudit.perturb.settings import describe
 from voxaudit.registry import suggest
 from voxaudit.stats.paired_trials import Slice, Way, by_group, judge_slices
 from voxaudit.stats.theil_sen import pareto_front
+from voxaudit.tables import mean_of
 from voxaudit.wording import (
     counted,
     listed,
@@ -767,7 +768,7 @@ def _beside(
         ]
     if "cost" in frame.columns:
         frame = frame.with_columns(_cost=pl.Series(replace(scores, frame=frame).numbers("cost")))
-        asked.append((1000.0 * pl.col("_cost").mean()).alias("cost"))
+        asked.append((1000.0 * mean_of("_cost")).alias("cost"))
     table = (
         pl.DataFrame({"recognizer": list(found.ranks), "rank": list(found.ranks.values())})
         .join(
