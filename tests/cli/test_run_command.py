@@ -41,7 +41,9 @@ def home(tmp_path, monkeypatch):
 
 
 def toml(text: str = "", corpus: str = "") -> None:
-    workers = "" if "workers" in text else "workers = 1\n"  # clips here are heard sooner than a second one starts
+    workers = (
+        "" if "workers" in text else "workers = 1\n"
+    )  # clips here are heard sooner than a second one starts
     Path("audit.toml").write_text(
         f'[corpus]\npath = "manifest.csv"\nattributes = ["accent"]\n{corpus}\n'
         '[recognizers.mine]\nengine = "python"\ncallable = "engine.py:hear"\n'

@@ -226,8 +226,9 @@ def test_the_same_run_gives_the_same_document(toy, report):
     assert to_json(build_report(toy, attributes=["accent"])) == to_json(report)
 
 
-def test_a_group_without_errors_is_no_yardstick(make_run):
+def test_a_group_without_errors_is_no_yardstick(make_run, only):
     """Only the north is misheard: its ratio to nothing is infinite, the south's to the north is nought."""
+    only("disparity")
 
     def heard(recognizer, scenario, speaker, number):
         place = int(speaker[1:])
@@ -240,15 +241,18 @@ def test_a_group_without_errors_is_no_yardstick(make_run):
     assert finding.high < 1.0
 
 
-def test_what_holds_for_several_attributes_is_said_once(make_run, drops):
+def test_what_holds_for_several_attributes_is_said_once(make_run, drops, only):
+    only("accuracy", "disparity")
     people = {f"s{n}": {"accent": "ns"[n % 2], "age": "yo"[n // 6]} for n in range(12)}
     document = build_report(make_run(drops, text=None, people=people), attributes=["accent", "age"])
     assert [one.code for one in chapter(document, "disparity").all_refusals] == ["no_references"]
     assert [answer.question["by"] for answer in chapter(document, "accuracy").answers] == [None]
 
 
-def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops, tmp_path):
+def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops, tmp_path, only):
     import polars as pl
+
+    only("robustness")
 
     run = make_run(drops)
     rows = [

@@ -83,7 +83,8 @@ def test_nothing_drives_the_terminal(make_run, capsys):
     assert printable("\x1b") not in ("\x1b", "")
 
 
-def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys):
+def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys, only):
+    only("accuracy")
     names = ("gaussian_noise", "echo", "gain", "bass", "phaser", "treble", "tremolo", "chorus")
     scenarios = ("clean", *(f"{name}:{n}" for name in names for n in (1, 2, 3, 4)))
     run = make_run(drops, scenarios=scenarios, utterances=1)
@@ -94,8 +95,9 @@ def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys):
     assert not re.search(r"two +chorus:4", out)
 
 
-def test_where_it_says_it_wrote_is_where_it_wrote(make_run, drops, capsys, tmp_path):
-    run, out = make_run(drops), tmp_path / "elsewhere"
+def test_where_it_says_it_wrote_is_where_it_wrote(toy, capsys, tmp_path, only):
+    only("accuracy")
+    run, out = toy, tmp_path / "elsewhere"
     assert command(run.folder, "--audio-megabytes", "0", "--out", out) == 0
     assert f"Written to {out}: " in capsys.readouterr().err
 
