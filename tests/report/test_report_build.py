@@ -160,7 +160,9 @@ def test_a_run_in_which_everything_failed(make_run, validate):
     written(document, run.folder, validate)
 
 
-def test_words_in_silence_are_counted_by_the_minute(make_run, drops):
+def test_words_in_silence_are_counted_by_the_minute(make_run, drops, only):
+    only("hallucination")
+
     def heard(recognizer, scenario, speaker, number):
         return "thank you" if scenario == "silence" else drops(recognizer, scenario, speaker, number)
 
@@ -272,7 +274,7 @@ def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops
     assert telephone[-1] is not None  # it has no published difficulty
 
 
-def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, drops, validate):
+def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, drops, validate, only):
     run = make_run(drops)
     labels = (
         ("one", "gaussian_noise:2", "s0-0", "real_fault"),
@@ -303,4 +305,5 @@ def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, d
     assert worst in page
     assert page.index('id="s-accuracy"') < page.index(clean)  # its claim is in the chapter only
     (run.folder / "review.json").write_text('{"trials": {"judged": [{"recognizer": 1}]}}')
+    only("accuracy")
     assert build_report(run, attributes=["accent"]).labels == {}

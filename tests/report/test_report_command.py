@@ -31,7 +31,8 @@ def test_a_report_is_built_again_as_the_run_was_asked(make_run, drops, capsys, v
     assert any(one["attribute"] == "accent" for one in found["findings"])
 
 
-def test_flags_override_what_is_remembered(make_run, drops, capsys, tmp_path):
+def test_flags_override_what_is_remembered(make_run, drops, capsys, tmp_path, only):
+    only("accuracy")
     run = remember(make_run(drops), ["accent"], Gates({"clean_wer": Gate(0.1)}))
     (tmp_path / "gates.toml").write_text("[gates]\nclean_wer = 0.9\n")
     out = tmp_path / "elsewhere"
