@@ -15,6 +15,10 @@ from voxaudit.run.store import TRANSCRIPT_COLUMNS
 from voxaudit.score.run import score_run
 
 SAID = "turn the lamp in the kitchen off now please"
+COPIES = ("mine", "first", "v1", "last", "accepted", "coraal", "ravdess", "vendor")
+"""Runs that are copies of RUN, in the folder runs."""
+ALIKE = {"accepted": "runs/again", "v2": "runs/more"}
+"""Settings that differ from audit.toml by where the run is written only."""
 HEARER = """
 import numpy as np
 
@@ -136,14 +140,14 @@ def write_sandbox(home: Path) -> Path:
         f'[recognizers.moonshine]\n{engine}\n[scenarios]\nuse = ["telephone"]\n\n'
         '[run]\nout = "runs/audit"\nworkers = 1\n\n[gates]\nclean_wer = 0.9\n'
     )
-    for name, out in (("accepted", "runs/again"), ("v2", "runs/more")):
+    for name, out in ALIKE.items():
         (home / f"{name}.toml").write_text((home / "audit.toml").read_text().replace("runs/audit", out))
     audio, runs = home / "audio", home / "runs"
     write_run(home / "RUN", audio)
-    for name in ("mine", "first", "v1", "last", "accepted", "coraal", "ravdess", "vendor"):
+    for name in COPIES:
         shutil.copytree(home / "RUN", runs / name)
-    for name in ("v2", "candidate"):
-        write_run(runs / name, audio, worse=2)
+    write_run(runs / "v2", audio, worse=2)
+    shutil.copytree(runs / "v2", runs / "candidate")
     write_run(runs / "field", audio, text=None)
     for seed in range(3):
         write_run(runs / f"seed{seed}", audio, seed=seed)

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,16 @@ HOME = Path(voxaudit.__file__).parent
 MODULES = sorted(path for path in HOME.rglob("*.py") if path != HOME / "__init__.py")
 
 
+@cache
+def parts(path: Path) -> list[ast.AST]:
+    """Return the imports and the constants of a module, parsed once for all tests."""
+    kinds = (ast.Import, ast.ImportFrom, ast.Constant)
+    return [one for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(one, kinds)]
+
+
 def imported(path: Path) -> set[str]:
     names = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in parts(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -80,7 +88,7 @@ def test_few_modules_exist_for_one_neighbor_only():
     importers: dict[str, set[Path]] = {name: set() for name in names.values()}
     plugged_in = set()
     for path in MODULES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in parts(path):
             if isinstance(node, ast.ImportFrom) and node.module:
                 for used in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
                     if used in importers and path.name != "__init__.py":

@@ -17,6 +17,7 @@ import jsonschema
 import numpy as np
 import pytest
 import soundfile
+from docs_sandbox import ALIKE, COPIES, write_sandbox
 
 from voxaudit.audits.audit import AUDITS
 from voxaudit.cli.main import COMMANDS, _parser, main
@@ -118,6 +119,12 @@ ALL = sorted(
 UNIQUE = dict(reversed(ALL))
 
 
+def same(line: str) -> str:
+    """Return a command with the names that the sandbox's copies are copies of: what it does is the same."""
+    line = re.sub(rf"\b({'|'.join(ALIKE)})\.toml\b", "audit.toml", line)
+    return re.sub(rf"\bruns/({'|'.join(COPIES)})\b", "RUN", line)
+
+
 def reason(line: str) -> str | None:
     """Return why a command is not run here, or nothing."""
     rest = line.removeprefix("voxaudit ")
@@ -161,8 +168,7 @@ def test_every_reason_and_exit_code_is_needed():
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory):
     """A folder with what the documentation's commands name."""
-    write = runpy.run_path(str(Path(__file__).with_name("docs_sandbox.py")))["write_sandbox"]
-    return write(tmp_path_factory.mktemp("docs") / "home")
+    return write_sandbox(tmp_path_factory.mktemp("docs") / "home")
 
 
 @pytest.fixture
@@ -176,7 +182,9 @@ def work(sandbox, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "line", sorted(line for line in UNIQUE if reason(line) is None), ids=lambda line: line[:60]
+    "line",
+    sorted({same(line): line for line in sorted(UNIQUE) if reason(line) is None}.values()),
+    ids=lambda line: line[:60],
 )
 def test_commands_that_can_run_exit_as_documented(work, line, capsys):
     words = shlex.split(line)[1:]

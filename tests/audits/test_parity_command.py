@@ -15,8 +15,8 @@ from voxaudit.errors import VoxauditError
 from voxaudit.stats.speaker_means import MEAN
 
 
-@pytest.fixture
-def scores(tmp_path):
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory):
     generator = np.random.default_rng(2)
     rows = [
         {
@@ -35,9 +35,14 @@ def scores(tmp_path):
         for number in range(3)
         for recognizer in ("x", "y")
     ]
-    path = tmp_path / "scores.parquet"
+    path = tmp_path_factory.mktemp("parity") / "scores.parquet"
     pl.DataFrame(rows).write_parquet(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def answer(scores):
+    return parity(scores, attributes=["gender", "age"])
 
 
 def run(capsys, *arguments):
@@ -92,8 +97,7 @@ def test_json(capsys, scores):
     assert pair["verdict"] == "shown"
 
 
-def test_findings_are_the_gaps_and_one_sums_them_up(scores):
-    answer = parity(scores, attributes=["gender", "age"])
+def test_findings_are_the_gaps_and_one_sums_them_up(answer):
     first, *others = answer.findings
     kinds = [one.measure for one in others]
     # What holds with all else fixed, then crossed groups, then groups as they are.
@@ -297,8 +301,8 @@ def test_what_a_report_asks_is_the_default():
     assert AUDIT.questions(None, []) == []
 
 
-def test_the_checklist_says_what_people_say(scores):
-    said = " ".join(parity(scores, attributes=["gender", "age"]).tables["checklist"]["why"])
+def test_the_checklist_says_what_people_say(answer):
+    said = " ".join(answer.tables["checklist"]["why"])
     assert said.count("gap of ") == len(re.findall(r"gap of [\d.]+ percentage points", said)) > 0
     assert "text_words" not in said
     assert "--" not in said

@@ -123,22 +123,24 @@ def test_the_budget_is_spent_and_cases_replay(material, tmp_path):
 
 def test_the_same_seed_gives_the_same_cases_and_a_resumed_search_hears_nothing_twice(material, tmp_path):
     settings = Settings(budget=3, kinds=KINDS, seeds=(5,))
-    first, heard = hear(material, tmp_path / "a", settings)
-    short, _ = hear(material, tmp_path / "b", Settings(budget=1, kinds=KINDS, seeds=(5,)))
-    again, rest = hear(material, tmp_path / "b", settings)  # goes on where it was stopped
+    first, heard = hear(material, tmp_path / "a", settings, ("exact",))
+    short, _ = hear(material, tmp_path / "b", Settings(budget=1, kinds=KINDS, seeds=(5,)), ("exact",))
+    again, rest = hear(material, tmp_path / "b", settings, ("exact",))  # goes on where it was stopped
     assert again.cases == first.cases
     assert [c.chain for c in short.cases] == [c.chain for c in first.cases[: len(short.cases)]]
     assert rest < heard
-    _, none = hear(material, tmp_path / "b", settings)
+    _, none = hear(material, tmp_path / "b", settings, ("exact",))
     assert none == 0
-    other, _ = hear(material, tmp_path / "c", Settings(budget=3, kinds=KINDS, seeds=(6,)))
+    other, _ = hear(material, tmp_path / "c", Settings(budget=3, kinds=KINDS, seeds=(6,)), ("exact",))
     assert [case.chain for case in other.cases] != [case.chain for case in first.cases]
 
 
 def test_random_keeps_every_case_as_a_seed_and_the_front_does_not(material, tmp_path):
-    everything, _ = hear(material, tmp_path / "r", Settings(budget=6, kinds=KINDS, selection="random"))
+    everything, _ = hear(
+        material, tmp_path / "r", Settings(budget=6, kinds=KINDS, selection="random"), ("exact",)
+    )
     assert all(case.kept for case in everything.cases)
-    chosen, _ = hear(material, tmp_path / "m", Settings(budget=6, kinds=KINDS))
+    chosen, _ = hear(material, tmp_path / "m", Settings(budget=6, kinds=KINDS), ("exact",))
     assert not all(case.kept for case in chosen.cases)
 
 
@@ -160,7 +162,7 @@ def test_what_has_no_place_is_said_and_skipped(material, tmp_path):
     recordings, engines = material
     one = Timings((Word("top", 0.1, 0.9, (Syllable("top", 0.1, 0.9),)),), 1.0)  # no phones with times
     recordings[0] = Recording(recordings[0].utterance, one, "top")
-    found, _ = hear((recordings, engines), tmp_path / "out", Settings(budget=1, kinds=("block",)))
+    found, _ = hear((recordings, engines), tmp_path / "out", Settings(budget=1, kinds=("block",)), ("exact",))
     assert found.skipped == {"u0": "no place for block in this recording"}
     assert {case.utterance for case in found.cases} == {f"u{n}" for n in range(1, 6)}
 
@@ -210,7 +212,7 @@ def test_kinds_are_compared_with_one_event_each_on_the_same_recordings(material,
 
 def test_a_random_subset_is_as_large_as_the_front(material, tmp_path):
     settings = Settings(budget=6, kinds=KINDS, selection="random_subset")
-    found, _ = hear(material, tmp_path / "out", settings)
+    found, _ = hear(material, tmp_path / "out", settings, ("exact",))
     for id_ in {one.utterance for one in found.cases}:
         own = [one for one in found.cases if one.utterance == id_]
         size = sum(front([(1.0, 0.0), *(aims(one, "realistic") for one in own)]))
@@ -382,7 +384,8 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
     # By utterance id, by the name of the audio file, with other words, and one that could not be read.
     brought = {"u0": timings(), "1": timings(), "u2": other, "3": "3.TextGrid: broken"}
     out = tmp_path / "out"
-    found = stutter(corpus, engines, out=out, budget=2, timings=brought, cache=False, progress=False)
+    quiet = {"timings": brought, "cache": False, "progress": False, "workers": 1}
+    found = stutter(corpus, engines, out=out, budget=2, **quiet)
     cases = pl.read_parquet(out / "cases.parquet")
     assert set(cases["utterance"]) == {"u0", "u1"}
     assert set(cases["intended"]) == {"sable top"}
@@ -400,12 +403,10 @@ def test_timings_of_another_aligner_take_the_place_of_ours(manifest, tmp_path):
         {"exact": f"python:{tmp_path / 'engine.py'}:exact"},
         out=tmp_path / "again",
         budget=2,
-        timings=brought,
-        cache=False,
-        workers=1,
+        **quiet,
     )
     assert again.detail.recognizers == found.detail.recognizers
-    few = stutter(corpus, engines, out=tmp_path / "few", utterances=1, budget=1, timings=brought, cache=False)
+    few = stutter(corpus, engines, out=tmp_path / "few", utterances=1, budget=1, **quiet)
     assert few.detail.utterances == 1
 
 
@@ -451,7 +452,7 @@ def test_cases_are_replayed_to_another_recognizer_and_played_on_a_page(manifest,
     corpus, engines = manifest
     brought = {f"u{n}": timings() for n in range(4)}
     out, again = tmp_path / "out", tmp_path / "again"
-    quiet = {"cache": False, "progress": False}
+    quiet = {"cache": False, "progress": False, "workers": 1}
     first = stutter(corpus, engines, out=out, budget=4, seeds="0-1", timings=brought, **quiet)
     assert first.question["mode"] == "realistic"
     assert list(first.question["seeds"]) == [0, 1]

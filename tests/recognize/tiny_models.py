@@ -346,8 +346,8 @@ def save_nemo(folder):
     models.EncDecCTCModel(cfg=OmegaConf.create(config)).eval().save_to(str(path))
 
 
-def save_onnx_asr(folder):
-    """Save a CTC model of NeMo's shape for onnx-asr: one convolution over 8 frames."""
+def save_nemo_onnx(folder, tokens_file):
+    """Save a CTC model of NeMo's shape as ONNX: one convolution over 8 frames."""
     import numpy as np
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -366,9 +366,18 @@ def save_onnx_asr(folder):
     made = helper.make_tensor_value_info("logprobs", TensorProto.FLOAT, ["n", "u", 9])
     graph = helper.make_graph(steps, "tiny", given, [made], [weights])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    about = {"model_type": "EncDecCTCModelBPE", "vocab_size": "8", "subsampling_factor": "8"}
+    helper.set_model_props(
+        model, {**about, "normalize_type": "per_feature"}
+    )  # which sherpa-onnx wants to know
     onnx.save(model, folder / "model.onnx")
     tokens = ["▁a", "b", "c", "▁d", "e", "f", "▁g", "h", "<blk>"]
-    (folder / "vocab.txt").write_text("".join(f"{token} {n}\n" for n, token in enumerate(tokens)), "utf-8")
+    (folder / tokens_file).write_text("".join(f"{token} {n}\n" for n, token in enumerate(tokens)), "utf-8")
+
+
+def save_onnx_asr(folder):
+    """Save a CTC model for onnx-asr."""
+    save_nemo_onnx(folder, "vocab.txt")
     (folder / "config.json").write_text(json.dumps({"model_type": "nemo-conformer-ctc"}))
 
 
@@ -435,6 +444,11 @@ FAMILIES = {
     "SpeechBrain EncoderASR": ("speechbrain:{},kind=EncoderASR", save_speechbrain, "speechbrain"),
     "NeMo CTC": ("nemo:{}", save_nemo, "nemo.collections.asr"),
     "NeMo CTC as ONNX": ("onnx_asr:{}", save_onnx_asr, "onnx_asr onnx"),
+    "NeMo CTC for sherpa-onnx": (
+        "sherpa_onnx:{},kind=nemo_ctc",
+        lambda folder: save_nemo_onnx(folder, "tokens.txt"),
+        "sherpa_onnx onnx",
+    ),
     "SenseVoice": ("funasr:{}", save_sense_voice, "funasr sentencepiece"),
 }
 """By name: voxaudit's line for a folder, what writes the folder, and the modules that takes."""

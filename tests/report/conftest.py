@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from toy_runs import lose_words, write_run
 
+from voxaudit.audits.audit import AUDITS
 from voxaudit.report.build import build_report
 
 
@@ -12,6 +14,18 @@ from voxaudit.report.build import build_report
 def make_run(tmp_path):
     """Return a function that writes a run folder of this test's own: `write_run` with a name in place of a path."""
     return lambda heard, *, name="run", **about: write_run(tmp_path / name, heard, **about)
+
+
+@pytest.fixture
+def only(monkeypatch):
+    """Return a function that leaves reports the audits which a test is about: the others would only take time."""
+
+    def ask(*names):
+        left = [name for name in AUDITS.names() if name in names]
+        assert len(left) == len(names)
+        monkeypatch.setattr("voxaudit.report.build.AUDITS", SimpleNamespace(names=lambda: left))
+
+    return ask
 
 
 @pytest.fixture

@@ -160,7 +160,9 @@ def test_a_run_in_which_everything_failed(make_run, validate):
     written(document, run.folder, validate)
 
 
-def test_words_in_silence_are_counted_by_the_minute(make_run, drops):
+def test_words_in_silence_are_counted_by_the_minute(make_run, drops, only):
+    only("hallucination")
+
     def heard(recognizer, scenario, speaker, number):
         return "thank you" if scenario == "silence" else drops(recognizer, scenario, speaker, number)
 
@@ -226,8 +228,9 @@ def test_the_same_run_gives_the_same_document(toy, report):
     assert to_json(build_report(toy, attributes=["accent"])) == to_json(report)
 
 
-def test_a_group_without_errors_is_no_yardstick(make_run):
+def test_a_group_without_errors_is_no_yardstick(make_run, only):
     """Only the north is misheard: its ratio to nothing is infinite, the south's to the north is nought."""
+    only("disparity")
 
     def heard(recognizer, scenario, speaker, number):
         place = int(speaker[1:])
@@ -240,15 +243,18 @@ def test_a_group_without_errors_is_no_yardstick(make_run):
     assert finding.high < 1.0
 
 
-def test_what_holds_for_several_attributes_is_said_once(make_run, drops):
+def test_what_holds_for_several_attributes_is_said_once(make_run, drops, only):
+    only("accuracy", "disparity")
     people = {f"s{n}": {"accent": "ns"[n % 2], "age": "yo"[n // 6]} for n in range(12)}
     document = build_report(make_run(drops, text=None, people=people), attributes=["accent", "age"])
     assert [one.code for one in chapter(document, "disparity").all_refusals] == ["no_references"]
     assert [answer.question["by"] for answer in chapter(document, "accuracy").answers] == [None]
 
 
-def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops, tmp_path):
+def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops, tmp_path, only):
     import polars as pl
+
+    only("robustness")
 
     run = make_run(drops)
     rows = [
@@ -268,7 +274,7 @@ def test_measured_difficulties_are_used_and_named_without_a_path(make_run, drops
     assert telephone[-1] is not None  # it has no published difficulty
 
 
-def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, drops, validate):
+def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, drops, validate, only):
     run = make_run(drops)
     labels = (
         ("one", "gaussian_noise:2", "s0-0", "real_fault"),
@@ -299,4 +305,5 @@ def test_labels_of_reviewers_stand_where_the_claim_they_judge_stands(make_run, d
     assert worst in page
     assert page.index('id="s-accuracy"') < page.index(clean)  # its claim is in the chapter only
     (run.folder / "review.json").write_text('{"trials": {"judged": [{"recognizer": 1}]}}')
+    only("accuracy")
     assert build_report(run, attributes=["accent"]).labels == {}

@@ -31,7 +31,8 @@ def test_a_report_is_built_again_as_the_run_was_asked(make_run, drops, capsys, v
     assert any(one["attribute"] == "accent" for one in found["findings"])
 
 
-def test_flags_override_what_is_remembered(make_run, drops, capsys, tmp_path):
+def test_flags_override_what_is_remembered(make_run, drops, capsys, tmp_path, only):
+    only("accuracy")
     run = remember(make_run(drops), ["accent"], Gates({"clean_wer": Gate(0.1)}))
     (tmp_path / "gates.toml").write_text("[gates]\nclean_wer = 0.9\n")
     out = tmp_path / "elsewhere"
@@ -83,7 +84,8 @@ def test_nothing_drives_the_terminal(make_run, capsys):
     assert printable("\x1b") not in ("\x1b", "")
 
 
-def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys):
+def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys, only):
+    only("accuracy")
     names = ("gaussian_noise", "echo", "gain", "bass", "phaser", "treble", "tremolo", "chorus")
     scenarios = ("clean", *(f"{name}:{n}" for name in names for n in (1, 2, 3, 4)))
     run = make_run(drops, scenarios=scenarios, utterances=1)
@@ -94,8 +96,9 @@ def test_many_scenarios_are_cut_on_the_terminal(make_run, drops, capsys):
     assert not re.search(r"two +chorus:4", out)
 
 
-def test_where_it_says_it_wrote_is_where_it_wrote(make_run, drops, capsys, tmp_path):
-    run, out = make_run(drops), tmp_path / "elsewhere"
+def test_where_it_says_it_wrote_is_where_it_wrote(toy, capsys, tmp_path, only):
+    only("accuracy")
+    run, out = toy, tmp_path / "elsewhere"
     assert command(run.folder, "--audio-megabytes", "0", "--out", out) == 0
     assert f"Written to {out}: " in capsys.readouterr().err
 

@@ -21,6 +21,11 @@ from voxaudit.render.html import render_html
 from voxaudit.report.build import SYNTHETIC, build_report
 
 
+@pytest.fixture(autouse=True)
+def _kept_and_one_more(only):
+    only("accuracy", "stutter", "attack")
+
+
 def chapter(report, id_):
     return next((one for one in report.chapters if one.id == id_), None)
 

@@ -12,30 +12,35 @@ import pytest
 from scipy.stats import t
 from toy_runs import WORDS
 
+from voxaudit.audits.audit import AUDITS, find_audit
 from voxaudit.audits.compare.audit import compare, points
+from voxaudit.audits.scores import Scores
 from voxaudit.cli.main import main
 from voxaudit.config import Gate, Gates, load_config, load_gates, read_gates
 from voxaudit.errors import VoxauditError
-from voxaudit.report.build import build_report, remember, remembered
-from voxaudit.report.gates import failed, judge, not_judged
+from voxaudit.report.build import _chapter, build_report, remember, remembered
+from voxaudit.report.gates import MEASURES, failed, judge, not_judged
 
 
-@pytest.fixture
-def judged():
-    """Return a function that judges a run by gates; its report is made once for all gates."""
-    reports = {}
+def judged(run, gates, attributes=("accent",)):
+    """Judge a run by gates as its report does, but ask only the audits that the gates look at."""
+    kinds = {kind for name in run.config["recognizers"] for kind in gates.of(name)}
+    audits = {"accuracy", *(MEASURES[kind][0] if kind in MEASURES else kind for kind in kinds)}
+    scores = Scores.of(run)
+    chapters = [
+        _chapter(find_audit(name), run, scores, attributes) for name in AUDITS.names() if name in audits
+    ]
+    results = judge(
+        run,
+        [finding for chapter in chapters if chapter for finding in chapter.findings],
+        gates,
+        attributes=attributes,
+        refusals={one.id: one.refusals[0] for one in chapters if one and one.refusals},
+    )
+    return {gate.name: gate for gate in results}
 
-    def judge_by(run, gates, attributes=("accent",)):
-        asked = run.folder, attributes
-        report = reports[asked] = reports.get(asked) or build_report(run, attributes=attributes)
-        refusals = {one.id: one.refusals[0] for one in report.chapters if one.refusals}
-        results = judge(run, report.findings, gates, attributes=attributes, refusals=refusals)
-        return {gate.name: gate for gate in results}
 
-    return judge_by
-
-
-def test_a_rate_is_judged_by_its_point_or_its_limits(make_run, drops, judged):
+def test_a_rate_is_judged_by_its_point_or_its_limits(make_run, drops):
     """Clean speech: 5 errors in 120 words, 4.2 %."""
     run = make_run(drops, recognizers=("one",))
     point = judged(run, Gates({"clean_wer": Gate(0.05)}))["clean_wer/one"]
@@ -50,7 +55,7 @@ def test_a_rate_is_judged_by_its_point_or_its_limits(make_run, drops, judged):
     assert exact.passed
 
 
-def test_a_recognizer_may_have_gates_of_its_own(toy, judged):
+def test_a_recognizer_may_have_gates_of_its_own(toy):
     gates = Gates({"worst_wer": Gate(0.9)}, {"two": {"worst_wer": Gate(0.1), "max_failures": Gate(0.0)}})
     found = judged(toy, gates)
     assert found["worst_wer/one"].passed
@@ -60,7 +65,7 @@ def test_a_recognizer_may_have_gates_of_its_own(toy, judged):
     assert "max_failures/one" not in found
 
 
-def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run, judged):
+def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run):
     """Everyone of the north loses two words of five, everyone of the south one, with some spread."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -82,7 +87,7 @@ def test_a_ratio_fails_only_where_even_its_lower_limit_exceeds(make_run, judged)
     assert "taken together" not in lenient.sentence
 
 
-def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(make_run, judged):
+def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(make_run):
     def heard(recognizer, scenario, speaker, number):
         place = int(speaker[1:])
         return " ".join(WORDS[: 5 - (2 if place % 2 else 1) + (place % 4 == 0 and number == 0)])
@@ -99,7 +104,7 @@ def test_the_worst_of_several_comparisons_has_a_lower_limit_that_holds_for_all(m
     assert f"at least {beside.estimate:.2f} times with 4 comparisons taken together" in beside.sentence
 
 
-def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(make_run, drops, judged):
+def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(make_run, drops):
     run = make_run(drops, people={"s1": {"accent": "north"}, "s2": {"accent": "south"}})
     gates = Gates(
         {
@@ -127,7 +132,7 @@ def test_what_cannot_be_judged_neither_passes_nor_fails_unless_gates_are_strict(
     assert absent.sentence.startswith("one: worst_group_ratio cannot be judged: no attribute was named")
 
 
-def test_a_gate_quotes_the_counts_of_its_own_recognizer(make_run, judged):
+def test_a_gate_quotes_the_counts_of_its_own_recognizer(make_run):
     """One makes three errors, two none at all: neither has enough to compare groups, each for its own reason."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -145,7 +150,7 @@ def test_a_gate_quotes_the_counts_of_its_own_recognizer(make_run, judged):
     )
 
 
-def test_a_recognizer_that_never_answers_is_not_excused(make_run, drops, judged):
+def test_a_recognizer_that_never_answers_is_not_excused(make_run, drops):
     def heard(recognizer, scenario, speaker, number):
         return RuntimeError("down") if recognizer == "one" else drops(recognizer, scenario, speaker, number)
 
@@ -178,7 +183,7 @@ def test_what_is_not_judged_reads_the_same_everywhere_and_exits_with_0(make_run,
     assert main(["report", str(run.folder)]) == 1
 
 
-def test_failures_are_a_share_of_the_trials(make_run, drops, judged):
+def test_failures_are_a_share_of_the_trials(make_run, drops):
     def heard(recognizer, scenario, speaker, number):
         bad = recognizer == "one" and speaker == "s0" and scenario == "clean"
         return RuntimeError("recognizer: broken") if bad else drops(recognizer, scenario, speaker, number)
@@ -190,9 +195,8 @@ def test_failures_are_a_share_of_the_trials(make_run, drops, judged):
     assert found["max_failures/two"].passed
 
 
-def test_nwerd_of_the_worst_category(toy):
-    report = build_report(toy, attributes=["accent"], gates=Gates({"category_nwerd": Gate(0.0)}))
-    gate = report.gates[0]
+def test_nwerd_of_the_worst_category(toy, report):
+    gate = judged(toy, Gates({"category_nwerd": Gate(0.0)}))["category_nwerd/one"]
     assert not gate.passed
     nwerd = [
         one.estimate
@@ -202,7 +206,7 @@ def test_nwerd_of_the_worst_category(toy):
     assert gate.estimate == pytest.approx(max(nwerd))
 
 
-def test_violations_that_survive_are_counted(make_run, judged):
+def test_violations_that_survive_are_counted(make_run):
     """Under noise recognizer one loses the north entirely: the two recognizers drift apart for the north only."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -218,7 +222,7 @@ def test_violations_that_survive_are_counted(make_run, judged):
     assert judged(run, Gates({"differential": Gate(1.0)}))["differential"].passed
 
 
-def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path, judged):
+def test_a_baseline_that_was_better_fails(make_run, drops, tmp_path):
     before = make_run(drops, name="before")
 
     def worse(recognizer, scenario, speaker, number):
@@ -322,7 +326,7 @@ def test_a_file_without_gates_is_said(tmp_path):
         load_gates(path, ["one"])
 
 
-def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drops, judged):
+def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drops):
     """Telephone speech was answered for three speakers only: it has a rate and no interval."""
 
     def heard(recognizer, scenario, speaker, number):
@@ -335,7 +339,7 @@ def test_a_scenario_without_an_upper_limit_cannot_be_judged_by_it(make_run, drop
     assert judged(run, Gates({"worst_wer": Gate(0.9, "lower")}))["worst_wer/one"].passed
 
 
-def test_lower_limits_of_the_worst_scenario_hold_for_all_scenarios_together(make_run, drops, judged):
+def test_lower_limits_of_the_worst_scenario_hold_for_all_scenarios_together(make_run, drops):
     run = make_run(drops, recognizers=("one",))
     report = build_report(run, gates=Gates({"worst_wer": Gate(0.01, "lower")}))
     gate = report.gates[0]

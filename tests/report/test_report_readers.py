@@ -82,7 +82,8 @@ def test_the_worst_scenario_is_explained_where_it_is_named(report):
     assert rows["telephone"].startswith("Only 300 to 3400 Hz")
 
 
-def test_scenarios_with_one_setting_each_are_bars_not_an_empty_map(make_run, drops):
+def test_scenarios_with_one_setting_each_are_bars_not_an_empty_map(make_run, drops, only):
+    only("robustness")
     run = make_run(drops, scenarios=("clean", "gaussian_noise:2", "telephone"))
     figures = chapter(build_report(run), "robustness").figures
     assert not any(isinstance(one.drawing, HeatMap) for one, _ in figures)
@@ -115,10 +116,11 @@ def test_the_checklist_has_no_gap_without_a_unit(report):
 
 
 def test_the_terminal_says_what_would_enable_an_answer_and_leaves_out_what_nobody_asked(
-    make_run, drops, capsys
+    make_run, drops, capsys, only
 ):
     from voxaudit.cli.main import main
 
+    only("robustness", "stutter", "attack")
     assert main(["report", str(make_run(drops).folder), "--audio-megabytes", "0"]) == 0
     said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("- Not answered: ")]
     assert any("no difficulty is known. To get it: measure the quality" in line for line in said)

@@ -68,7 +68,8 @@ def test_what_goes_wrong_is_one_line(logged, monkeypatch):
         log_report(*logged, "mlflow")
 
 
-def test_gates_are_asserted(toy):
+def test_gates_are_asserted(toy, only):
+    only("accuracy")
     passed = Auditor().gate(toy.folder, clean_wer=1.0)
     assert passed
     failed = Auditor().gate(toy.folder, clean_wer=0.0, worst_wer={"limit": 1.0, "bound": "upper"})
@@ -79,7 +80,8 @@ def test_gates_are_asserted(toy):
         Auditor().gate(toy.folder, clean_werr=0.1)
 
 
-def test_pytest_shows_the_sentence_of_the_gate_that_failed(toy, pytester):
+def test_pytest_shows_the_sentence_of_the_gate_that_failed(toy, pytester, only):
+    only("accuracy")
     pytester.makepyfile(f"def test_it(audit):\n    assert audit.gate({str(toy.folder)!r}, clean_wer=0.0)\n")
     done = pytester.runpytest_inprocess("-q")
     done.assert_outcomes(failed=1)

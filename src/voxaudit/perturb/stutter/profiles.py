@@ -8,7 +8,6 @@ import numpy as np
 
 from voxaudit.align import Timings, Word
 from voxaudit.align.syllables import manner
-from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.perturb.stutter import measured
 from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
 from voxaudit.perturb.stutter.realistic import (
@@ -33,6 +32,10 @@ _SEEDS = 1 << 31
 
 def is_function_word(word: Word) -> bool:
     """Say whether a word is one of English's closed classes; words of other languages are all taken for content."""
+    from voxaudit.corpus.languages import (
+        FUNCTION_WORDS,
+    )  # with tables, which a worker that only plays must not load
+
     return word.text.lower().strip(".,;:!?\"'") in FUNCTION_WORDS
 
 

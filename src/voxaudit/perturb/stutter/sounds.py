@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
 
 from voxaudit.align import Phone
 from voxaudit.align.syllables import manner
@@ -39,6 +38,8 @@ def room_tone(samples: Samples, rate: int, length: int, generator: np.random.Gen
 
 def noise_like(frames: Floats, length: int, generator: np.random.Generator) -> Floats:
     """Return noise with the mean spectrum and the mean power of frames (one per row): a hiss that never repeats."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
     if length <= 0:
         return np.zeros(0)
     shape = np.hanning(frames.shape[1] + 2)[1:-1]
@@ -186,6 +187,8 @@ def pitch_of(sound: Samples, rate: int) -> float | None:
     >>> round(pitch_of(tone, 16_000))
     120
     """
+    from scipy.fft import irfft, rfft
+
     size = round(0.04 * rate)
     low, high = round(rate / 400), round(rate / 60)
     count = len(sound) // size
