@@ -88,6 +88,25 @@ def align_words(reference: str, hypothesis: str) -> tuple[Edit, ...]:
     )
 
 
+def differences(words: Sequence[str], heard: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Return the stretches without a match in the same alignment: first and one past the last word said, and heard.
+
+    >>> differences(["turn", "it", "off"], ["turn", "off", "now"])
+    [(1, 3, 1, 3)]
+    """
+    found: list[tuple[int, int, int, int]] = []
+    behind = None  # the last stretch, where nothing was matched since
+    for tag, start, stop, first, last in Levenshtein.opcodes(*_as_integers(words, heard)).as_list():
+        if tag == "equal":
+            behind = None
+            continue
+        if behind is not None:
+            start, _, first, _ = found.pop()
+        behind = (start, stop, first, last)
+        found.append(behind)
+    return found
+
+
 def changed_words(reference: str, hypothesis: str) -> list[tuple[str | None, str | None]]:
     """Return the words said and heard of the edits of `align_words`, without its stretches, at a third of the cost.
 

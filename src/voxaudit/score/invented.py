@@ -15,7 +15,7 @@ from functools import lru_cache
 from rapidfuzz.distance import Levenshtein
 
 from voxaudit.align.pronounce import pronounce
-from voxaudit.score.align import align_words
+from voxaudit.score.align import align_words, differences
 
 LONGEST_LOOP = 24
 """Words of the longest piece that is looked for again and again: models have repeated sentences of eleven."""
@@ -96,22 +96,12 @@ def support_score(said: str, heard: str) -> float:
 def _differences(said: str, heard: str) -> list[Stretch]:
     if said == heard or not heard:
         return []
-    words = heard.split()
-    found: list[Stretch] = []
-    lost: list[str] = []
-    start = stop = None
-    for edit in align_words(said, heard):
-        if edit.kind == "equal":
-            if stop is not None and start is not None and stop > start:
-                found.append(_stretch(lost, words, start, stop))
-            lost, start, stop = [], None, None
-            continue
-        start = edit.hypothesis_start if start is None else start
-        stop = edit.hypothesis_start + len(edit.hypothesis)
-        lost += edit.reference
-    if stop is not None and start is not None and stop > start:
-        found.append(_stretch(lost, words, start, stop))
-    return found
+    words, heard_words = said.split(), heard.split()
+    return [
+        _stretch(words[start:stop], heard_words, first, last)
+        for start, stop, first, last in differences(words, heard_words)
+        if last > first
+    ]
 
 
 def _stretch(lost: Sequence[str], words: Sequence[str], start: int, stop: int) -> Stretch:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import align_words
+from voxaudit.score.align import differences
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -260,23 +260,11 @@ def stretches(said: str, heard: str) -> tuple[Stretch, ...]:
     """
     if said == heard:
         return ()
-    found: list[Stretch] = []
-    touching = False
-    for edit in align_words(said, heard):
-        if edit.kind == "equal":
-            touching = False
-            continue
-        if touching:
-            last = found.pop()
-            found.append(
-                Stretch(last.start, last.lost + edit.reference, last.heard_start, last.new + edit.hypothesis)
-            )
-        else:
-            found.append(
-                Stretch(edit.reference_start, edit.reference, edit.hypothesis_start, edit.hypothesis)
-            )
-        touching = True
-    return tuple(found)
+    words, answer = said.split(), heard.split()
+    return tuple(
+        Stretch(start, tuple(words[start:stop]), first, tuple(answer[first:last]))
+        for start, stop, first, last in differences(words, answer)
+    )
 
 
 def weigh(said: str, heard: str, weights: Weights) -> Weighed:
