@@ -16,18 +16,16 @@ from voxaudit.audits.keywords.audit import keywords
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.services.judge import PROMPT
-from voxaudit.score.align import count_words
+from voxaudit.score.align import Stretch, count_words, stretches
 from voxaudit.score.normalize import NORMALIZERS
 from voxaudit.score.weight import (
     CLASSES,
     LEXICONS,
-    Stretch,
     Weights,
     agreed,
     names_in,
     read_terms,
     serious,
-    stretches,
     weigh,
 )
 
@@ -51,6 +49,10 @@ def matters(said: str, heard: str, weights: Weights = ENGLISH, others: Any = ())
         ("Check the card", "Check a card", False),
         ("Check my card", "Check your card", True),  # somebody else's
         ("Yes, check the card now", "Is check the card now", True),
+        ("May I talk to an agent now", "I talk to an agent now", True),  # a request, then none
+        ("I will call you you again tomorrow", "I will call you again tomorrow", False),
+        ("Where do I send it to today", "Do I send it to today", True),
+        ("So I want it for a week", "I want it for a week", False),
         ("Check the card", "Check the car", True),
         ("Yes.", "Yeah.", False),
         ("No.", "Yeah.", True),

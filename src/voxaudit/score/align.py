@@ -6,7 +6,8 @@ Counts are equal to `jiwer.process_words` and `jiwer.process_characters`, also w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Literal
 
@@ -46,6 +47,16 @@ class Edit:
     hypothesis_start: int
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Words that were said and what was heard in their place, with where they start; one of both may be nothing."""
+
+    start: int
+    lost: tuple[str, ...]
+    heard_start: int
+    new: tuple[str, ...]
+
+
 def count_words(reference: str, hypothesis: str) -> Counts:
     """Return the word counts of one pair. Words are what white space separates; nothing is normalized here.
 
@@ -81,6 +92,26 @@ def align_words(reference: str, hypothesis: str) -> tuple[Edit, ...]:
         for op in Levenshtein.opcodes(*_as_integers(words, heard))
         for at in [(op.src_start, op.dest_start)]
     )
+
+
+@lru_cache(maxsize=65_536)
+def stretches(said: str, heard: str) -> tuple[Stretch, ...]:
+    """Return where two normalized texts differ, from left to right: edits of `align_words` that touch are one.
+
+    >>> stretches("turn it off", "turn off now")
+    (Stretch(start=1, lost=('it', 'off'), heard_start=1, new=('off', 'now')),)
+    """
+    found: list[Stretch] = []
+    touching = False
+    for edit in align_words(said, heard) if said != heard else ():
+        if edit.kind != "equal":
+            one = Stretch(edit.reference_start, edit.reference, edit.hypothesis_start, edit.hypothesis)
+            if touching:
+                last = found.pop()
+                one = replace(last, lost=last.lost + one.lost, new=last.new + one.new)
+            found.append(one)
+        touching = edit.kind != "equal"
+    return tuple(found)
 
 
 def changed_words(reference: str, hypothesis: str) -> list[tuple[str | None, str | None]]:

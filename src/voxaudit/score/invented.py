@@ -8,6 +8,7 @@ invented one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from functools import lru_cache
 from rapidfuzz.distance import Levenshtein
 
 from voxaudit.align.pronounce import pronounce
-from voxaudit.score.align import align_words
+from voxaudit.score.align import align_words, stretches
 
 LONGEST_LOOP = 24
 """Words of the longest piece that is looked for again and again: models have repeated sentences of eleven."""
@@ -81,11 +82,7 @@ def unsupported(said: str, heard: str, fewest: int = FEWEST_WORDS) -> list[Stret
     """
     if heard.count(" ") + 1 < fewest:
         return []
-    return [one for one in _differences(said, heard) if _counts(one, fewest)]
-
-
-def _counts(stretch: Stretch, fewest: int) -> bool:
-    return stretch.stop - stretch.start >= fewest and stretch.score >= PHONES_PER_WORD * fewest
+    return [one for one in _differences(said, heard, fewest) if one.score >= PHONES_PER_WORD * fewest]
 
 
 def support_score(said: str, heard: str) -> float:
@@ -93,25 +90,14 @@ def support_score(said: str, heard: str) -> float:
     return max((one.score for one in _differences(said, heard)), default=0.0)
 
 
-def _differences(said: str, heard: str) -> list[Stretch]:
-    if said == heard or not heard:
-        return []
+def _differences(said: str, heard: str, fewest: int = 1) -> list[Stretch]:
+    """Return the stretches of at least so many words in which a transcript differs from what was said."""
     words = heard.split()
-    found: list[Stretch] = []
-    lost: list[str] = []
-    start = stop = None
-    for edit in align_words(said, heard):
-        if edit.kind == "equal":
-            if stop is not None and start is not None and stop > start:
-                found.append(_stretch(lost, words, start, stop))
-            lost, start, stop = [], None, None
-            continue
-        start = edit.hypothesis_start if start is None else start
-        stop = edit.hypothesis_start + len(edit.hypothesis)
-        lost += edit.reference
-    if stop is not None and start is not None and stop > start:
-        found.append(_stretch(lost, words, start, stop))
-    return found
+    return [
+        _stretch(one.lost, words, one.heard_start, one.heard_start + len(one.new))
+        for one in stretches(said, heard)
+        if len(one.new) >= fewest
+    ]
 
 
 def _stretch(lost: Sequence[str], words: Sequence[str], start: int, stop: int) -> Stretch:
@@ -220,13 +206,14 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
     [Loop(start=1, size=2, times=9)]
     """
     words = text.split()
-    # What loops has few different words: most texts are done with here.
-    if len(words) - len(set(words)) < 6:
+    # The least loop says one word seven times more, and every word of a loop stands there three times.
+    if len(words) - len(set(words)) < 7:
         return []
+    often = {word for word, times in Counter(words).items() if times >= 3}
     found: list[Loop] = []
     place = 0
     while place < len(words):
-        loop = _loop_at(words, place)
+        loop = _loop_at(words, place) if words[place] in often else None
         if loop is None:
             place += 1
         else:
@@ -240,17 +227,18 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
     ]
 
 
-def _loop_at(words: Sequence[str], place: int) -> Loop | None:
+def _loop_at(words: list[str], place: int) -> Loop | None:
     left, first = len(words) - place, words[place]
-    for size in range(1, min(LONGEST_LOOP, left // 3) + 1):
-        if words[place + size] != first:  # nearly always: nothing else is looked up
-            continue
+    again, end = place, place + min(LONGEST_LOOP, left // 3) + 1
+    while first in words[again + 1 : end]:
+        again = words.index(first, again + 1, end)
+        size = again - place
         needed = fewest_times(size)
         if size * needed > left:
             continue
-        piece = words[place : place + size]
+        piece = words[place:again]
         times = 1
-        while list(words[place + times * size : place + (times + 1) * size]) == list(piece):
+        while words[place + times * size : place + (times + 1) * size] == piece:
             times += 1
         if all(_DIGITS.fullmatch(word) for word in piece):
             needed *= 2

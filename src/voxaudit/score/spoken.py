@@ -56,6 +56,13 @@ class Speech:
         """The variants, ready for use."""
         return tuple((re.compile(pattern), kept) for pattern, kept in self.variants.items())
 
+    @cached_property
+    def counting(self) -> frozenset[str]:
+        """The words that can have to do with a number where one begins: no other is looked at closely."""
+        return frozenset().union(
+            self.numbers, self.scales, self.ordinals, self.times, self.zeros, self.articles
+        )
+
 
 LARGEST = 10_000
 """The largest scale that is multiplied: a million stays a word, as in "1.5 million"."""
@@ -175,7 +182,10 @@ def _numbers(tokens: Sequence[str], speech: Speech) -> list[str]:
     place, size = 0, len(tokens)
     while place < size:
         token = tokens[place]
-        if token in speech.times and place + 1 < size and (digit := _digit(tokens[place + 1], speech)):
+        if token not in speech.counting and not token[0].isdigit():
+            said.append(token)
+            place += 1
+        elif token in speech.times and place + 1 < size and (digit := _digit(tokens[place + 1], speech)):
             said += [digit] * speech.times[token]
             place += 2
         elif token in speech.zeros and said and said[-1].isdigit() and _ends(tokens, place, speech):

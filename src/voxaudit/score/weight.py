@@ -13,12 +13,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import align_words
+from voxaudit.score.align import Stretch, stretches
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -59,6 +59,8 @@ class Lexicon:
     """True where every character is a word: recognizers then share their choice among those that sound alike."""
     persons: Mapping[str, str] = field(default_factory=dict)
     """Whom pronouns mean: another one in their place is somebody else."""
+    asked: frozenset[str] = frozenset()
+    """Modal verbs and question words: without them something else, or nothing, is asked for."""
 
 
 _PERSONS = "i me my mine|we us our ours|you your yours|he him his|she her hers|they them"
@@ -72,6 +74,9 @@ LEXICONS: Mapping[str, Lexicon] = {
         _words("a i o"),
         plain=True,
         persons={word: own for own in _PERSONS.split("|") for word in own.split()},
+        asked=_words(
+            "can could may might must shall should will would how what when where which who whose why"
+        ),
     ),
     "es": Lexicon(
         _words(
@@ -227,16 +232,6 @@ def names_in(texts: Iterable[str], lexicon: Lexicon) -> frozenset[str]:
     return frozenset(word for word, times in large.items() if times > small[word] and word not in closed)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Words that were said and what was heard in their place, with where they start; one of both may be nothing."""
-
-    start: int
-    lost: tuple[str, ...]
-    heard_start: int
-    new: tuple[str, ...]
-
-
 @dataclass(frozen=True)
 class Weighed:
     """A transcript against its reference: words said, errors and words kept by class, and where they differ.
@@ -249,34 +244,6 @@ class Weighed:
     kept: Mapping[str, int]
     errors: Mapping[str, int]
     stretches: tuple[Stretch, ...]
-
-
-@lru_cache(maxsize=65_536)
-def stretches(said: str, heard: str) -> tuple[Stretch, ...]:
-    """Return where two normalized texts differ, from left to right.
-
-    >>> stretches("turn it off", "turn off now")
-    (Stretch(start=1, lost=('it', 'off'), heard_start=1, new=('off', 'now')),)
-    """
-    if said == heard:
-        return ()
-    found: list[Stretch] = []
-    touching = False
-    for edit in align_words(said, heard):
-        if edit.kind == "equal":
-            touching = False
-            continue
-        if touching:
-            last = found.pop()
-            found.append(
-                Stretch(last.start, last.lost + edit.reference, last.heard_start, last.new + edit.hypothesis)
-            )
-        else:
-            found.append(
-                Stretch(edit.reference_start, edit.reference, edit.hypothesis_start, edit.hypothesis)
-            )
-        touching = True
-    return tuple(found)
 
 
 def weigh(said: str, heard: str, weights: Weights) -> Weighed:
@@ -367,6 +334,12 @@ def _matters(one: Stretch, words: Sequence[str], answer: Sequence[str], weights:
     another = set(was) - {""} != set(became) - {""}  # "your" for "the"
     if one.new and (another or (lexicon.answers.issuperset(one.lost) and not lexicon.answers & set(one.new))):
         return True  # or "is" for "yes"
+    if (
+        not one.new
+        and not lexicon.asked.union(lexicon.persons).isdisjoint(one.lost)
+        and not _again(one, words)
+    ):
+        return True  # "I talk to an agent" for "may I talk to an agent": no grammar gives such words back
     weighty = any(kind != "function" for kind in (*lost, *new))
     return weighty and bool(one.new or _EXACT & set(lost) or not _again(one, words))
 

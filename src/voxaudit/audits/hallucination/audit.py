@@ -28,6 +28,7 @@ from voxaudit.audits.normalizers import spoken
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials
 from voxaudit.run import Run
+from voxaudit.score.align import word_counts
 from voxaudit.score.invented import (
     FASTEST,
     FEWEST_WORDS,
@@ -204,6 +205,8 @@ def detect(
         for scenario, id_, text in zip(scenarios, ids, frame["reference"].to_list(), strict=True)
     ]
     others = _others(frame, heard)
+    counts = word_counts(references.fill_null(""), texts)
+    wrong = (counts["substitutions"] + counts["insertions"]).to_list()
     alone = np.zeros(frame.height, dtype=bool)
     cases: list[tuple[int, str, int, int, int]] = []
     doubtful = 0
@@ -220,7 +223,8 @@ def detect(
         cases += [(row, "loops", one.start, one.stop, one.words) for one in find_loops(text, reference)]
         same = others.get((ids[row], scenarios[row]), ())
         if reference is not None:
-            stretches = unsupported(reference, text, fewest)
+            # Words of a stretch are all wrong: most trials have too few of them, and need no alignment.
+            stretches = unsupported(reference, text, fewest) if wrong[row] >= fewest else []
             if stretches:
                 rest = [other for name, other in same if name != names[row]]
                 sure = [one for one in stretches if not heard_by_most(one, text, rest, fewest)]

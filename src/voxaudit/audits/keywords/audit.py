@@ -25,13 +25,13 @@ from voxaudit.recognize.base import RecognizerError, UtteranceError
 from voxaudit.recognize.services.caller import Call
 from voxaudit.recognize.services.gate import Clock
 from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
+from voxaudit.score.align import Stretch
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.weight import (
     CLASSES,
     HEAVY,
     LEXICONS,
     Lexicon,
-    Stretch,
     Weights,
     names_in,
     read_terms,
@@ -241,8 +241,9 @@ def weighed(
     columns = [pl.Series("serious", matters).cast(pl.Int64), pl.Series("trials", [1] * frame.height)]
     number = {row: place for place, row in enumerate(known)}
     counts = {
-        f"{kind}_{what}": [getattr(one, what).get(kind, 0) for one in known.values()]
+        f"{kind}_{what}": [one.get(kind, 0) for one in own]
         for what in _COUNTED
+        for own in [[getattr(one, what) for one in known.values()]]
         for kind in CLASSES
     }
     columns += pl.DataFrame(counts)[[number[row] for row in rows]].get_columns()

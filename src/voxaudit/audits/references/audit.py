@@ -17,8 +17,8 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import ASKED, score_texts
 from voxaudit.audits.scores import Filters, Source, Transcripts
 from voxaudit.perturb import CLEAN
+from voxaudit.score.align import Stretch, stretches
 from voxaudit.score.table import count_columns
-from voxaudit.score.weight import Stretch, stretches
 from voxaudit.wording import counted, listed, percent
 
 NAME = "references"
