@@ -153,6 +153,6 @@ def _nearness(size: int, middle: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _fades(length: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return a falling and a rising half cosine, and their power: of sounds that are unlike, and what alike ones add."""
+    """Return a falling and a rising half cosine, and their power: of unlike sounds, and what alike ones add."""
     rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(length) / max(length, 1))
     return 1 - rising, rising, rising**2 + (1 - rising) ** 2, 2 * rising * (1 - rising)
