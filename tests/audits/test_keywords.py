@@ -16,16 +16,18 @@ from voxaudit.audits.keywords.audit import keywords
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.services.judge import PROMPT
-from voxaudit.score.align import Stretch, count_words, stretches
+from voxaudit.score.align import count_words
 from voxaudit.score.normalize import NORMALIZERS
 from voxaudit.score.weight import (
     CLASSES,
     LEXICONS,
+    Stretch,
     Weights,
     agreed,
     names_in,
     read_terms,
     serious,
+    stretches,
     weigh,
 )
 

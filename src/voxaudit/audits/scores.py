@@ -487,6 +487,13 @@ class Transcripts:
         """Return some columns of all rows, and what is made of them."""
         return self._collected(self.lazy.select(*columns, **named))
 
+    @property
+    def clean(self) -> Transcripts:
+        """The rows of clean speech; all of them where there are no scenarios."""
+        if "scenario" not in self.names:
+            return self
+        return replace(self, lazy=self.lazy.filter(pl.col("scenario").cast(pl.String) == CLEAN))
+
     def scores(self) -> Scores:
         """Return everything, in memory."""
         return Scores(self._collected(self.lazy), self.where, self.run, self.folder, self.notes)

@@ -6,8 +6,7 @@ Counts are equal to `jiwer.process_words` and `jiwer.process_characters`, also w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
@@ -47,16 +46,6 @@ class Edit:
     hypothesis_start: int
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Words that were said and what was heard in their place, with where they start; one of both may be nothing."""
-
-    start: int
-    lost: tuple[str, ...]
-    heard_start: int
-    new: tuple[str, ...]
-
-
 def count_words(reference: str, hypothesis: str) -> Counts:
     """Return the word counts of one pair. Words are what white space separates; nothing is normalized here.
 
@@ -94,24 +83,23 @@ def align_words(reference: str, hypothesis: str) -> tuple[Edit, ...]:
     )
 
 
-@lru_cache(maxsize=65_536)
-def stretches(said: str, heard: str) -> tuple[Stretch, ...]:
-    """Return where two normalized texts differ, from left to right: edits of `align_words` that touch are one.
+def differences(words: Sequence[str], heard: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """Return the stretches without a match in the same alignment: first and one past the last word said, and heard.
 
-    >>> stretches("turn it off", "turn off now")
-    (Stretch(start=1, lost=('it', 'off'), heard_start=1, new=('off', 'now')),)
+    >>> differences(["turn", "it", "off"], ["turn", "off", "now"])
+    [(1, 3, 1, 3)]
     """
-    found: list[Stretch] = []
-    touching = False
-    for edit in align_words(said, heard) if said != heard else ():
-        if edit.kind != "equal":
-            one = Stretch(edit.reference_start, edit.reference, edit.hypothesis_start, edit.hypothesis)
-            if touching:
-                last = found.pop()
-                one = replace(last, lost=last.lost + one.lost, new=last.new + one.new)
-            found.append(one)
-        touching = edit.kind != "equal"
-    return tuple(found)
+    found: list[tuple[int, int, int, int]] = []
+    behind = None  # the last stretch, where nothing was matched since
+    for tag, start, stop, first, last in Levenshtein.opcodes(*_as_integers(words, heard)).as_list():
+        if tag == "equal":
+            behind = None
+            continue
+        if behind is not None:
+            start, _, first, _ = found.pop()
+        behind = (start, stop, first, last)
+        found.append(behind)
+    return found
 
 
 def changed_words(reference: str, hypothesis: str) -> list[tuple[str | None, str | None]]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from rapidfuzz.distance import Levenshtein
 
 from voxaudit.align.pronounce import pronounce
-from voxaudit.score.align import align_words, stretches
+from voxaudit.score.align import align_words, differences
 
 LONGEST_LOOP = 24
 """Words of the longest piece that is looked for again and again: models have repeated sentences of eleven."""
@@ -92,11 +92,13 @@ def support_score(said: str, heard: str) -> float:
 
 def _differences(said: str, heard: str, fewest: int = 1) -> list[Stretch]:
     """Return the stretches of at least so many words in which a transcript differs from what was said."""
-    words = heard.split()
+    if said == heard or not heard:
+        return []
+    words, heard_words = said.split(), heard.split()
     return [
-        _stretch(one.lost, words, one.heard_start, one.heard_start + len(one.new))
-        for one in stretches(said, heard)
-        if len(one.new) >= fewest
+        _stretch(words[start:stop], heard_words, first, last)
+        for start, stop, first, last in differences(words, heard_words)
+        if last - first >= fewest
     ]
 
 

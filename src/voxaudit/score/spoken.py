@@ -57,11 +57,27 @@ class Speech:
         return tuple((re.compile(pattern), kept) for pattern, kept in self.variants.items())
 
     @cached_property
-    def counting(self) -> frozenset[str]:
-        """The words that can have to do with a number where one begins: no other is looked at closely."""
-        return frozenset().union(
-            self.numbers, self.scales, self.ordinals, self.times, self.zeros, self.articles
-        )
+    def across(self) -> re.Pattern[str]:
+        """Finds the variants that reach beyond a word."""
+        return re.compile("|".join(one for one in self.variants if " " in one or r"\s" in one) or r"(?!)")
+
+    @cached_property
+    def alone(self) -> _Alone:
+        """What plain words met so far are by themselves."""
+        return _Alone(self)
+
+
+class _Alone(dict[str, str | None]):
+    """Plain words with the mark behind them, and how they are said in any company; None where it is not so simple."""
+
+    def __init__(self, speech: Speech) -> None:
+        self.speech = speech
+
+    def __missing__(self, word: str) -> str | None:
+        plain = word.lower().rstrip(".,!?")
+        simple = _PLAIN.fullmatch(word) and _said(word, self.speech) == plain
+        self[word] = plain if simple else None
+        return self[word]
 
 
 LARGEST = 10_000
@@ -88,6 +104,7 @@ _MONEY = re.compile(r"([$€£])\s?(\d+(?:\.\d+)?)(?:\s(thousand|million|billion
 _DECIMAL = re.compile(r"(?<=\d)[.](?=\d)")
 _TOKEN = re.compile(r"\d+(?:th|s)\b|\d+|[^\W\d_]+(?:'[^\W\d_]+)*")
 _ASCII = re.compile(r"[a-z0-9']+|[^a-z0-9']")
+_PLAIN = re.compile(r"[A-Za-z][a-z]*[.,!?]?")
 _APOSTROPHES = str.maketrans(dict.fromkeys("`´‘’‛ʼ′＇", "'"))
 
 
@@ -100,6 +117,14 @@ def spoken_form(text: str, speech: Speech) -> str:
     >>> spoken_form("$1,205.50 at 3:30 PM on the twenty-first", ENGLISH)
     '1 2 0 5 dollars 5 0 cents at 3 3 0 p m on the 2 1th'
     """
+    # Most texts are words that nothing is to be done with: twenty times as fast as asking every rule.
+    words = list(map(speech.alone.__getitem__, text.split(" ")))
+    if None not in words and not speech.across.search(text.lower()):
+        return " ".join(words)  # type: ignore[arg-type]
+    return _said(text, speech)
+
+
+def _said(text: str, speech: Speech) -> str:
     text = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
     marked = _MARKED.search(text)
     if marked:
@@ -182,10 +207,7 @@ def _numbers(tokens: Sequence[str], speech: Speech) -> list[str]:
     place, size = 0, len(tokens)
     while place < size:
         token = tokens[place]
-        if token not in speech.counting and not token[0].isdigit():
-            said.append(token)
-            place += 1
-        elif token in speech.times and place + 1 < size and (digit := _digit(tokens[place + 1], speech)):
+        if token in speech.times and place + 1 < size and (digit := _digit(tokens[place + 1], speech)):
             said += [digit] * speech.times[token]
             place += 2
         elif token in speech.zeros and said and said[-1].isdigit() and _ends(tokens, place, speech):

@@ -13,12 +13,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import Stretch, stretches
+from voxaudit.score.align import differences
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -232,6 +232,16 @@ def names_in(texts: Iterable[str], lexicon: Lexicon) -> frozenset[str]:
     return frozenset(word for word, times in large.items() if times > small[word] and word not in closed)
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Words that were said and what was heard in their place, with where they start; one of both may be nothing."""
+
+    start: int
+    lost: tuple[str, ...]
+    heard_start: int
+    new: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Weighed:
     """A transcript against its reference: words said, errors and words kept by class, and where they differ.
@@ -244,6 +254,22 @@ class Weighed:
     kept: Mapping[str, int]
     errors: Mapping[str, int]
     stretches: tuple[Stretch, ...]
+
+
+@lru_cache(maxsize=65_536)
+def stretches(said: str, heard: str) -> tuple[Stretch, ...]:
+    """Return where two normalized texts differ, from left to right.
+
+    >>> stretches("turn it off", "turn off now")
+    (Stretch(start=1, lost=('it', 'off'), heard_start=1, new=('off', 'now')),)
+    """
+    if said == heard:
+        return ()
+    words, answer = said.split(), heard.split()
+    return tuple(
+        Stretch(start, tuple(words[start:stop]), first, tuple(answer[first:last]))
+        for start, stop, first, last in differences(words, answer)
+    )
 
 
 def weigh(said: str, heard: str, weights: Weights) -> Weighed:

@@ -25,13 +25,13 @@ from voxaudit.recognize.base import RecognizerError, UtteranceError
 from voxaudit.recognize.services.caller import Call
 from voxaudit.recognize.services.gate import Clock
 from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
-from voxaudit.score.align import Stretch
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.weight import (
     CLASSES,
     HEAVY,
     LEXICONS,
     Lexicon,
+    Stretch,
     Weights,
     names_in,
     read_terms,

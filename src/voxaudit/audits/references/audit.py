@@ -17,8 +17,8 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import ASKED, score_texts
 from voxaudit.audits.scores import Filters, Source, Transcripts
 from voxaudit.perturb import CLEAN
-from voxaudit.score.align import Stretch, stretches
 from voxaudit.score.table import count_columns
+from voxaudit.score.weight import Stretch, stretches
 from voxaudit.wording import counted, listed, percent
 
 NAME = "references"
@@ -55,8 +55,8 @@ def references(
     >>> [round(one.estimate, 3) for one in answer.findings if one.measure == "wer_change"]
     [-0.333, -0.333, 0.167]
     """
-    scores, notes = score_texts(Transcripts.of(source, more=ASKED, **filters), normalizer)
-    scores = scores if filters.get("scenario") else scores.clean
+    texts = Transcripts.of(source, more=ASKED, **filters)
+    scores, notes = score_texts(texts if filters.get("scenario") else texts.clean, normalizer)
     frame = scores.frame.filter(~pl.col("failed"))
     if len(scores.recognizers) < FEWEST or frame.is_empty():
         text = f"{counted(len(scores.recognizers), 'recognizer')}, and most of {FEWEST} or more are asked for"
@@ -146,9 +146,8 @@ def doubted_utterances(texts: Transcripts) -> list[str]:
     """Return the utterances of a run whose references are in doubt: what a reviewer is shown first."""
     if "reference" not in texts.names:
         return []
-    scores, _ = score_texts(texts)
-    frame = scores.clean.frame.filter(~pl.col("failed"))
-    return doubted(frame)["utterance"].unique(maintain_order=True).to_list()
+    scores, _ = score_texts(texts.clean)
+    return doubted(scores.frame.filter(~pl.col("failed")))["utterance"].unique(maintain_order=True).to_list()
 
 
 def _rates(frame: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
