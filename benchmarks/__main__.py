@@ -39,6 +39,7 @@ from voxaudit import __version__
 USUAL = (
     *(
         "score",
+        "beyond",
         "disparity",
         "parity",
         "differential",

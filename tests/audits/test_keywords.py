@@ -51,6 +51,10 @@ def matters(said: str, heard: str, weights: Weights = ENGLISH, others: Any = ())
         ("Check the card", "Check a card", False),
         ("Check my card", "Check your card", True),  # somebody else's
         ("Yes, check the card now", "Is check the card now", True),
+        ("May I talk to an agent now", "I talk to an agent now", True),  # a request, then none
+        ("I will call you you again tomorrow", "I will call you again tomorrow", False),
+        ("Where do I send it to today", "Do I send it to today", True),
+        ("So I want it for a week", "I want it for a week", False),
         ("Check the card", "Check the car", True),
         ("Yes.", "Yeah.", False),
         ("No.", "Yeah.", True),

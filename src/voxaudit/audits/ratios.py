@@ -55,7 +55,7 @@ def compare_groups(
     """Compare every group of some attributes with the largest one, by ratio and recognizer."""
     if not attributes:
         return [], []
-    if "speaker" not in trials.columns or trials["speaker"].null_count():
+    if trials["speaker"].null_count():
         text = "the speaker of some trials is unknown, and trials of one speaker are not independent"
         return [], [Refusal("no_speakers", "groups", text)]
     people = {name: place for place, name in enumerate(trials["speaker"].unique(maintain_order=True))}

@@ -555,14 +555,30 @@ def read_trials(
     more: Sequence[str] = (),
     **asked: Unpack[Rows],
 ) -> Scores:
-    """Return trials for audits that ask about single answers, with durations: one recognizer and clean speech where a
-    table names none.
+    """Return trials for audits that ask about single answers, with durations: one recognizer, clean speech and unknown
+    speakers where a table names none.
     """
     opened = Transcripts.of(source, columns=columns, more=more)
-    usual = {"scenario": CLEAN, "recognizer": "recognizer"}
-    missing = {name: pl.lit(value) for name, value in usual.items() if name not in opened.names}
+    usual = {"scenario": CLEAN, "recognizer": "recognizer", "speaker": None}
+    missing = {name: pl.lit(value, pl.String) for name, value in usual.items() if name not in opened.names}
     opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
     return opened.require("utterance").scores().select(**asked).with_durations()
+
+
+def usable_trials(read: Scores, steps: Sequence[tuple[str, str, pl.Expr]]) -> tuple[pl.DataFrame, list[Note]]:
+    """Return the answers that pass every step, and notes of how many do not: code, what they are, who passes.
+
+    An empty cell of a table is an answer without words; in a run it is none.
+    """
+    frame, notes = read.frame, []
+    if read.run is None:
+        frame = frame.with_columns(pl.col("text").fill_null(""))
+    for code, what, passes in (("failures", "without an answer", pl.col("text").is_not_null()), *steps):
+        kept = frame.filter(passes)
+        if out := frame.height - kept.height:
+            notes.append(Note(code, f"{counted(out, 'trial')} {what} left out", {"trials": out}))
+        frame = kept
+    return frame, notes
 
 
 def _opened(source: Source, more: Sequence[str] = ()) -> Transcripts:

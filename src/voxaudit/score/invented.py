@@ -8,6 +8,7 @@ invented one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,11 +82,7 @@ def unsupported(said: str, heard: str, fewest: int = FEWEST_WORDS) -> list[Stret
     """
     if heard.count(" ") + 1 < fewest:
         return []
-    return [one for one in _differences(said, heard) if _counts(one, fewest)]
-
-
-def _counts(stretch: Stretch, fewest: int) -> bool:
-    return stretch.stop - stretch.start >= fewest and stretch.score >= PHONES_PER_WORD * fewest
+    return [one for one in _differences(said, heard, fewest) if one.score >= PHONES_PER_WORD * fewest]
 
 
 def support_score(said: str, heard: str) -> float:
@@ -93,14 +90,15 @@ def support_score(said: str, heard: str) -> float:
     return max((one.score for one in _differences(said, heard)), default=0.0)
 
 
-def _differences(said: str, heard: str) -> list[Stretch]:
+def _differences(said: str, heard: str, fewest: int = 1) -> list[Stretch]:
+    """Return the stretches of at least so many words in which a transcript differs from what was said."""
     if said == heard or not heard:
         return []
     words, heard_words = said.split(), heard.split()
     return [
         _stretch(words[start:stop], heard_words, first, last)
         for start, stop, first, last in differences(words, heard_words)
-        if last > first
+        if last - first >= fewest
     ]
 
 
@@ -210,13 +208,14 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
     [Loop(start=1, size=2, times=9)]
     """
     words = text.split()
-    # What loops has few different words: most texts are done with here.
-    if len(words) - len(set(words)) < 6:
+    # The least loop says one word seven times more, and every word of a loop stands there three times.
+    if len(words) - len(set(words)) < 7:
         return []
+    often = {word for word, times in Counter(words).items() if times >= 3}
     found: list[Loop] = []
     place = 0
     while place < len(words):
-        loop = _loop_at(words, place)
+        loop = _loop_at(words, place) if words[place] in often else None
         if loop is None:
             place += 1
         else:
@@ -230,17 +229,18 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
     ]
 
 
-def _loop_at(words: Sequence[str], place: int) -> Loop | None:
+def _loop_at(words: list[str], place: int) -> Loop | None:
     left, first = len(words) - place, words[place]
-    for size in range(1, min(LONGEST_LOOP, left // 3) + 1):
-        if words[place + size] != first:  # nearly always: nothing else is looked up
-            continue
+    again, end = place, place + min(LONGEST_LOOP, left // 3) + 1
+    while first in words[again + 1 : end]:
+        again = words.index(first, again + 1, end)
+        size = again - place
         needed = fewest_times(size)
         if size * needed > left:
             continue
-        piece = words[place : place + size]
+        piece = words[place:again]
         times = 1
-        while list(words[place + times * size : place + (times + 1) * size]) == list(piece):
+        while words[place + times * size : place + (times + 1) * size] == piece:
             times += 1
         if all(_DIGITS.fullmatch(word) for word in piece):
             needed *= 2

@@ -59,6 +59,8 @@ class Lexicon:
     """True where every character is a word: recognizers then share their choice among those that sound alike."""
     persons: Mapping[str, str] = field(default_factory=dict)
     """Whom pronouns mean: another one in their place is somebody else."""
+    asked: frozenset[str] = frozenset()
+    """Modal verbs and question words: without them something else, or nothing, is asked for."""
 
 
 _PERSONS = "i me my mine|we us our ours|you your yours|he him his|she her hers|they them"
@@ -72,6 +74,9 @@ LEXICONS: Mapping[str, Lexicon] = {
         _words("a i o"),
         plain=True,
         persons={word: own for own in _PERSONS.split("|") for word in own.split()},
+        asked=_words(
+            "can could may might must shall should will would how what when where which who whose why"
+        ),
     ),
     "es": Lexicon(
         _words(
@@ -355,6 +360,12 @@ def _matters(one: Stretch, words: Sequence[str], answer: Sequence[str], weights:
     another = set(was) - {""} != set(became) - {""}  # "your" for "the"
     if one.new and (another or (lexicon.answers.issuperset(one.lost) and not lexicon.answers & set(one.new))):
         return True  # or "is" for "yes"
+    if (
+        not one.new
+        and not lexicon.asked.union(lexicon.persons).isdisjoint(one.lost)
+        and not _again(one, words)
+    ):
+        return True  # "I talk to an agent" for "may I talk to an agent": no grammar gives such words back
     weighty = any(kind != "function" for kind in (*lost, *new))
     return weighty and bool(one.new or _EXACT & set(lost) or not _again(one, words))
 

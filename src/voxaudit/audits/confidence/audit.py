@@ -344,7 +344,6 @@ def judged_words(
         raise refuse("not_measured", text, about=read.where, remedy="name their column", see=("columns",))
     silent = silent_scenarios(frame["scenario"].unique().to_list())
     frame = frame.with_columns(
-        speaker=pl.col("speaker") if "speaker" in frame.columns else pl.lit(None, pl.String),
         **{f"@{name}": pl.col(read.column(name)).cast(pl.String) for name in attributes},
         reference=pl.when(pl.col("scenario").is_in(silent)).then(pl.lit("")).otherwise("reference"),
         sure=pl.Series(

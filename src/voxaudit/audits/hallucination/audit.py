@@ -8,6 +8,7 @@ nobody speaks is of another making than one in the middle of a sentence.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
@@ -26,8 +27,9 @@ from voxaudit.answer import (
 from voxaudit.audits.audit import asks
 from voxaudit.audits.normalizers import spoken
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
-from voxaudit.audits.scores import Filters, Scores, Source, read_trials
+from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.run import Run
+from voxaudit.score.align import word_counts
 from voxaudit.score.invented import (
     FASTEST,
     FEWEST_WORDS,
@@ -159,25 +161,12 @@ def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
         text = "rates per minute need the seconds of every recording, in a column `duration`"
         raise refuse("no_duration", text, about=read.where, see=("columns",))
     frame = read.frame.with_columns(duration=pl.Series(read.numbers("duration")).fill_nan(None))
-    for name in ("speaker", "reference"):
-        if name not in frame.columns:
-            frame = frame.with_columns(pl.lit(None, pl.String).alias(name))
-    notes = []
-    failed = frame["text"].null_count()
-    if failed and read.run is None:  # an empty cell of a table is an answer without words
-        frame, failed = frame.with_columns(pl.col("text").fill_null("")), 0
-    kept = frame.filter(pl.col("text").is_not_null() & (pl.col("duration") > 0.0))
-    if failed:
-        notes.append(
-            Note("failures", f"{counted(failed, 'trial')} without an answer left out", {"trials": failed})
-        )
-    unknown = frame.height - failed - kept.height
-    if unknown:
-        text = f"{counted(unknown, 'trial')} of unknown length left out"
-        notes.append(Note("no_duration", text, {"trials": unknown}))
+    if "reference" not in frame.columns:
+        frame = frame.with_columns(reference=pl.lit(None, pl.String))
+    steps = [("no_duration", "of unknown length", (pl.col("duration") > 0.0).fill_null(False))]
+    kept, notes = usable_trials(replace(read, frame=frame), steps)
     if kept.is_empty():
-        text = "no trial was answered whose length is known"
-        raise refuse("no_duration", text, about=read.where)
+        raise refuse("no_duration", "no trial was answered whose length is known", about=read.where)
     return kept, notes
 
 
@@ -205,6 +194,8 @@ def detect(
         for scenario, id_, text in zip(scenarios, ids, frame["reference"].to_list(), strict=True)
     ]
     others = _others(frame, heard)
+    counts = word_counts(references.fill_null(""), texts)
+    wrong = (counts["substitutions"] + counts["insertions"]).to_list()
     alone = np.zeros(frame.height, dtype=bool)
     cases: list[tuple[int, str, int, int, int]] = []
     doubtful = 0
@@ -221,7 +212,8 @@ def detect(
         cases += [(row, "loops", one.start, one.stop, one.words) for one in find_loops(text, reference)]
         same = others.get((ids[row], scenarios[row]), ())
         if reference is not None:
-            stretches = unsupported(reference, text, fewest)
+            # Words of a stretch are all wrong: most trials have too few of them, and need no alignment.
+            stretches = unsupported(reference, text, fewest) if wrong[row] >= fewest else []
             if stretches:
                 rest = [other for name, other in same if name != names[row]]
                 sure = [one for one in stretches if not heard_by_most(one, text, rest, fewest)]

@@ -19,7 +19,7 @@ from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_
 from voxaudit.audits.audit import asks
 from voxaudit.audits.normalizers import language_codes, spoken
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
-from voxaudit.audits.scores import Filters, Scores, Source, read_trials
+from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.base import RecognizerError, UtteranceError
 from voxaudit.recognize.services.caller import Call
@@ -154,23 +154,12 @@ def keywords(
 
 def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
     """Return the trials that were answered and whose words are known, and how many are left out."""
-    frame = read.frame
-    if "speaker" not in frame.columns:
-        frame = frame.with_columns(speaker=pl.lit(None, pl.String))
-    if read.run is None:  # an empty cell of a table is an answer without words
-        frame = frame.with_columns(pl.col("text").fill_null(""))
-    silent = silent_scenarios(frame["scenario"].unique().to_list())
-    steps = (
+    silent = silent_scenarios(read.frame["scenario"].unique().to_list())
+    steps = [
         ("no_references", "without a reference", pl.col("reference").is_not_null()),
-        ("failures", "without an answer", pl.col("text").is_not_null()),
         ("no_speech", "without speech", ~pl.col("scenario").is_in(silent)),
-    )
-    notes = []
-    for code, what, kept in steps:
-        left = frame.filter(kept)
-        if out := frame.height - left.height:
-            notes.append(Note(code, f"{counted(out, 'trial')} {what} left out", {"trials": out}))
-        frame = left
+    ]
+    frame, notes = usable_trials(read, steps)
     if frame.is_empty():
         raise refuse("no_references", "no trial was answered whose words are known", about=read.where)
     return frame, notes
@@ -241,8 +230,9 @@ def weighed(
     columns = [pl.Series("serious", matters).cast(pl.Int64), pl.Series("trials", [1] * frame.height)]
     number = {row: place for place, row in enumerate(known)}
     counts = {
-        f"{kind}_{what}": [getattr(one, what).get(kind, 0) for one in known.values()]
+        f"{kind}_{what}": [one.get(kind, 0) for one in own]
         for what in _COUNTED
+        for own in [[getattr(one, what) for one in known.values()]]
         for kind in CLASSES
     }
     columns += pl.DataFrame(counts)[[number[row] for row in rows]].get_columns()

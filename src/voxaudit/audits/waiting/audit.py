@@ -144,7 +144,6 @@ def _timed(read: Scores, limit: float | None, vad: bool) -> tuple[pl.DataFrame, 
         .otherwise(pl.Series(seconds))
         .fill_nan(None),
         trials=pl.lit(1.0),
-        speaker=pl.col("speaker") if "speaker" in frame.columns else pl.lit(None, pl.String),
     )
     longest = pl.col("waited_s").max().over("recognizer") if limit is None else pl.lit(float(limit))
     counted_s = pl.when("failed").then(longest.fill_null(0.0)).otherwise("waited_s")

@@ -6,6 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -28,7 +29,7 @@ class Clip:
     audio: Audio
     speaker: str | None = None
 
-    @property
+    @cached_property
     def key(self) -> str:
         """What a chain writes for this clip: the text and a hash of the samples, so that a replay is the same."""
         digest = hashlib.sha256(np.ascontiguousarray(self.audio.samples, "<f4").tobytes())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +18,7 @@ from voxaudit.audio import Samples
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError, find_syllable
 from voxaudit.perturb.stutter.splice import window
 
+Floats = NDArray[np.float64]
 SHORTEST = 0.03
 """A part of a syllable that can be held on has at least this many seconds; else the whole syllable is stretched."""
 
@@ -86,57 +89,70 @@ def stretched(samples: Samples, start: int, stop: int, longer: int, rate: int) -
     """
     total = stop - start + longer
     count = max(1, round(total / (HOP * rate)))
-    edges = np.rint(np.linspace(0, total, count + 1)).astype(np.int64) + start
-    delays = _delays(samples, edges, longer, rate)
+    edges = np.rint(np.linspace(0, total, count + 1)).astype(np.int64).tolist()
+    # No frame, wherever it is moved to, reaches farther out than a few hops.
+    margin = round(4 * HOP * rate)
+    sound = window(samples, start - margin, stop + margin)
+    delays = _delays(sound, margin, edges, longer, rate)
     result = np.empty(total, dtype=np.float64)
-    for k in range(count):
-        a, b = int(edges[k]), int(edges[k + 1])
-        old = window(samples, a - delays[k], b - delays[k])
-        new = window(samples, a - delays[k + 1], b - delays[k + 1])
-        result[a - start : b - start] = crossfaded(old, new)
+    for k, (a, b) in enumerate(pairwise(edges)):
+        first, last = a + margin, b + margin
+        old = sound[first - delays[k] : last - delays[k]]
+        new = sound[first - delays[k + 1] : last - delays[k + 1]]
+        result[a:b] = _crossfaded(old, new)
     return result.astype(np.float32)
 
 
-def _delays(samples: Samples, edges: NDArray[np.int64], longer: int, rate: int) -> list[int]:
-    """Return the delay of each frame in samples: 0 first, `longer` last."""
+def _delays(sound: Floats, origin: int, edges: list[int], longer: int, rate: int) -> list[int]:
+    """Return the delay of each frame in samples, 0 first, `longer` last; what is stretched begins at `origin`."""
     count = len(edges) - 1
     if count == 1:
         return [0, longer]
     reach = round(SEARCH * rate)
+    power = np.concatenate([[0.0], np.cumsum(sound**2)])  # up to each sample
     found = [0]
     for k in range(1, count + 1):
         aim = round(longer * k / count)
-        a, b = int(edges[k - 1]), int(edges[k])
-        natural = window(samples, a - found[-1], b - found[-1])
-        around = window(samples, a - aim - reach, b - aim + reach)
-        found.append(aim + reach - most_like(natural, around, reach))
+        a, b = edges[k - 1] + origin, edges[k] + origin
+        first, last = a - aim - reach, b - aim + reach
+        energy = power[first + b - a : last + 1] - power[first : last + 1 - (b - a)]
+        natural = sound[a - found[-1] : b - found[-1]]
+        found.append(aim + reach - _most_like(natural, sound[first:last], energy, reach))
     left = found[-1] - longer
     return [delay - round(left * k / count) for k, delay in enumerate(found)]
 
 
-def most_like(natural: NDArray[np.float64], around: NDArray[np.float64], middle: int) -> int:
-    """Return at which shift `around` is most like `natural` (highest normalized correlation); `middle` in silence."""
-    products = np.correlate(around, natural, "valid")
-    squares = np.concatenate([[0.0], np.cumsum(around**2)])
-    energy = squares[len(natural) :] - squares[: -len(natural)]
-    if float(energy.max()) <= 1e-12 or float(natural @ natural) <= 1e-12:
+def _most_like(natural: Floats, around: Floats, energy: Floats, middle: int) -> int:
+    """Return at which shift `around` is most like `natural` (highest normalized correlation); `middle` in silence.
+
+    `energy` is the sum of squares of `around` at each shift.
+    """
+    most = float(energy.max())
+    if most <= 1e-12 or float(natural @ natural) <= 1e-12:
         return middle
-    likeness = products / np.sqrt(np.maximum(energy, 1e-3 * float(energy.max())))
+    likeness = np.correlate(around, natural, "valid") / np.sqrt(np.maximum(energy, 1e-3 * most))
     # Of several periods that fit alike the nearest is taken, so that little is left to spread at the end.
-    far = np.abs(np.arange(len(likeness)) - middle) / max(middle, 1)
-    return int(np.argmax(np.where(likeness > 0, likeness * (1 - 0.1 * far), likeness)))
+    return int(np.argmax(np.where(likeness > 0, likeness * _nearness(len(likeness), middle), likeness)))
 
 
-def crossfaded(old: NDArray[np.float64], new: NDArray[np.float64]) -> NDArray[np.float64]:
+def _crossfaded(old: Floats, new: Floats) -> Floats:
     """Return a crossfade that keeps the loudness, whether the two are alike (voices) or not (hissing)."""
-    rising = _rising(len(old))
-    power = float(np.sqrt((old @ old) * (new @ new)))
+    falling, rising, apart, together = _fades(len(old))
+    power = math.sqrt((old @ old) * (new @ new))
     alike = max(0.0, float(old @ new) / power) if power > 1e-12 else 1.0
-    loudness = np.sqrt(rising**2 + (1 - rising) ** 2 + 2 * rising * (1 - rising) * alike)
-    mixed: NDArray[np.float64] = ((1 - rising) * old + rising * new) / loudness
+    mixed: Floats = (falling * old + rising * new) / np.sqrt(apart + together * alike)
     return mixed
 
 
 @lru_cache(maxsize=64)
-def _rising(length: int) -> NDArray[np.float64]:
-    return 0.5 - 0.5 * np.cos(np.pi * np.arange(length) / max(length, 1))
+def _nearness(size: int, middle: int) -> Floats:
+    """Return 1 for the shift `middle`, a tenth less as far away as it goes."""
+    weight: Floats = 1 - 0.1 * (np.abs(np.arange(size) - middle) / max(middle, 1))
+    return weight
+
+
+@lru_cache(maxsize=64)
+def _fades(length: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return a falling and a rising half cosine, and their power: of unlike sounds, and what alike ones add."""
+    rising = 0.5 - 0.5 * np.cos(np.pi * np.arange(length) / max(length, 1))
+    return 1 - rising, rising, rising**2 + (1 - rising) ** 2, 2 * rising * (1 - rising)
