@@ -185,7 +185,7 @@ def test_what_is_refused_has_no_number_in_front_of_it(make_run):
 def test_words_that_nobody_said_are_a_question_only_where_silence_was_heard(
     plain_report, make_run, drops, only
 ):
-    only("hallucination")
+    only("robustness", "hallucination")
     title = "Does it make things up?"
     assert title not in screen(plain_report)
 
