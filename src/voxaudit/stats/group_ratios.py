@@ -47,7 +47,7 @@ _NO_SPREAD = 1e-20
 _FAR = np.log(1e4)  # a limit farther from the estimate than this is none
 _STEPS = 40  # tries at a limit
 _CLOSE = 5e-4  # on the log scale: so well are limits found
-_IN_CACHE = 20_000  # statistics worked on at a time
+_AT_A_TIME = 1_000  # shuffles of a cell summed at a time: what is worked on stays in the processor's cache
 _TOGETHER = 160  # cells whose shuffled sums are held at a time: bounds memory
 
 
@@ -117,43 +117,6 @@ class Rates:
         count = len(self.coefficients)
         return [(k, other) for k in range(count) for other in range(k, count)]
 
-    def _totals(self) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-        """Yield sums over each side's places after some shuffles of what the first and what the second group said.
-
-        Axes: whose it was, side, column (`_columns`), shuffles, cells; and sums over speakers on both sides of products
-        of what they said here and there: whose is here, columns of here times there, shuffles, cells.
-        """
-        first, second, both = self._members
-        members = np.concatenate([first, second])
-        everybody = np.concatenate([members, both])
-        # Who said something on a side: places in `everybody`.
-        one, other = np.arange(len(first)), np.arange(len(first), len(members))
-        speakers = [np.concatenate([some, np.arange(len(members), len(everybody))]) for some in (one, other)]
-        said = [
-            self._columns(side[:, everybody[some]])
-            for side, some in zip((self.ours, self.theirs), speakers, strict=True)
-        ]
-        columns, _, cells = said[0].shape
-        step = max(1, _IN_CACHE // cells)
-        totals = [side.sum(axis=1)[:, None] for side in said]
-        wide = [np.hstack(list(side)) for side in said]
-        cross = [np.hstack(list(side)) for side in self._crossed(both)] if len(both) else []
-        for rows, block in _stays(self.shuffles, first, second, both):
-            for start in range(0, len(block), step):
-                stays = block[start : start + step]
-                sums = np.empty((2, 2, columns, len(stays), cells))
-                crossed = np.zeros((2, len(self.coefficients) ** 2 if len(both) else 0, len(stays), cells))
-                if len(both):
-                    own = stays[:, len(members) :]
-                    for whose, kept in ((0, own), (1, 1.0 - own)):
-                        crossed[whose] = _by_column(kept @ cross[whose], cells)
-                for whose in (0, 1):
-                    kept = _by_column(stays[:, speakers[whose]] @ wide[whose], cells)
-                    sums[whose, whose] = kept
-                    sums[whose, 1 - whose] = totals[whose] - kept
-                here = rows.start + start
-                yield slice(here, here + len(stays)), sums, crossed
-
     def _columns(self, side: FloatArray) -> FloatArray:
         """Return sums, their products and who spoke: columns x speakers x cells."""
         spoke = (side[1] > 0.0).astype(np.float64)
@@ -169,58 +132,84 @@ class Rates:
         )
 
     @cached_property
-    def _sums(self) -> FloatArray:
-        """What every claimed ratio needs of the shuffles: parts x cells x shuffles, to be taken cell by cell.
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """What every claimed ratio needs of the shuffles (cells x parts x shuffles), and sums over both sides.
 
-        Only the first column is divided by the ratio; of the others only what they come to together is kept. For each
-        side: sums of the first column, of its square, and of its products with the others over their sums, of what the
-        first group said and of what the second said; the others' variance; and what an unbiased variance is multiplied
-        by. Then the product of the other columns' sums, and `_shared` where there are speakers on both sides.
+        Only the first column is divided by the ratio; of the others only what they come to together is kept. Of the
+        first side: sums of the first column and of its square, of what the first group said and of what the second
+        said; the second side has the rest of the sums over both. For each side: products of the first column with the
+        others over their sums, of what either group said; the others' variance; and what an unbiased variance is
+        multiplied by. Then the product of the other columns' sums, and `_shared` where there are speakers on both
+        sides.
         """
-        parts = np.empty(
-            (23 if len(self._members[2]) else 17, self.ours.shape[2], self.shuffles.permutations + 1)
-        )
-        for rows, totals, crossed in self._totals():
-            with np.errstate(divide="ignore", invalid="ignore"):
-                for part, values in enumerate(self._reduced(totals, crossed)):
-                    parts[part, :, rows] = values.T
-        return parts
+        first, second, both = self._members
+        inside = len(first) + len(second)
+        # Who said something on a side: first or second group, and those on both.
+        speakers = [np.concatenate([first, both]), np.concatenate([second, both])]
+        shared = np.arange(inside, inside + len(both))
+        places = [np.r_[: len(first), shared], np.r_[len(first) : inside, shared]]
+        said = [
+            np.ascontiguousarray(self._columns(side[:, some]).transpose(2, 0, 1))
+            for side, some in zip((self.ours, self.theirs), speakers, strict=True)
+        ]
+        totals = [side.sum(axis=2)[..., None] for side in said]
+        distinct = [_distinct(side) for side in said]
+        crossed = [side.transpose(2, 0, 1) for side in self._crossed(both)]
+        cells, count = self.ours.shape[2], len(self.coefficients)
+        parts = np.empty((cells, 19 if len(both) else 13, self.shuffles.permutations + 1))
+        for rows, block in _stays(self.shuffles, first, second, both):
+            for start in range(0, len(block), _AT_A_TIME):
+                some = block[start : start + _AT_A_TIME].T
+                stays, own = [some[place] for place in places], some[inside:]
+                here = slice(rows.start + start, rows.start + start + some.shape[1])
+                kept = [rows_ @ stay for (rows_, _), stay in zip(distinct, stays, strict=True)]
+                for cell in range(cells):
+                    ours, theirs = (
+                        sums[index[cell]] for sums, (_, index) in zip(kept, distinct, strict=True)
+                    )
+                    sides = (ours, totals[1][cell] - theirs), (totals[0][cell] - ours, theirs)
+                    pulls = [crossed[0][cell] @ own, crossed[1][cell] @ (1.0 - own)] if len(both) else []
+                    with np.errstate(divide="ignore", invalid="ignore"):
+                        for part, values in enumerate(self._reduced(sides, pulls)):
+                            parts[cell, part, here] = values
+        sums = [total[:, column, 0] for column in (0, count) for total in totals]
+        return parts, np.array(sums)
 
-    def _reduced(self, totals: FloatArray, crossed: FloatArray) -> list[FloatArray]:
+    def _reduced(
+        self, sides: Sequence[tuple[FloatArray, FloatArray]], crossed: Sequence[FloatArray]
+    ) -> list[FloatArray]:
         count, c = len(self.coefficients), self._c
-        found: list[FloatArray] = []
-        product = np.ones(totals.shape[3:])
+        (first, second), _ = sides
+        found = [first[0], second[0], first[count], second[count]]
+        product: FloatArray | float = 1.0
         inverses = []
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            whole = [np.maximum(totals[0, side, k] + totals[1, side, k], 0.0) for k in range(count)]
-            inverse = [1.0 / one for one in whole]
+        one, other = np.array([pair for pair in self._pairs if pair[0] > 0]).T
+        weight = (c[one] * c[other] * np.where(one == other, 1.0, 2.0))[:, None]
+        mixed = (2.0 * c[0] * c[1:])[:, None]
+        for sign, (ours, theirs) in zip((1.0, -1.0), sides, strict=True):
+            both = ours + theirs
+            whole = np.maximum(both[:count], 0.0)
+            inverse = 1.0 / whole
             inverses.append(inverse)
             for k in range(1, count):
-                product *= whole[k] if sign * c[k] > 0.0 else inverse[k]
-            mixed, others = np.zeros((2, *product.shape)), np.zeros(product.shape)
-            for place, (k, other) in enumerate(self._pairs):
-                column = count + place
-                if k == 0 and other > 0:
-                    mixed += 2.0 * c[0] * c[other] * totals[:, side, column] * inverse[other]
-                elif k > 0:
-                    weight = c[k] * c[other] * (1.0 if k == other else 2.0)
-                    both = totals[0, side, column] + totals[1, side, column]
-                    others += weight * both * inverse[k] * inverse[other]
-            spoke = totals[0, side, -1] + totals[1, side, -1]
-            found += [*totals[:, side, 0], *totals[:, side, count], *mixed, others, spoke / (spoke - 1.0)]
-        return [*found, product, *(self._shared(crossed, inverses) if crossed.shape[1] else [])]
+                product = product * (whole[k] if sign * c[k] > 0.0 else inverse[k])
+            weighted = mixed * inverse[1:]
+            found += [(group[count + 1 : 2 * count] * weighted).sum(axis=0) for group in (ours, theirs)]
+            found.append((weight * both[2 * count : -1] * inverse[one] * inverse[other]).sum(axis=0))
+            found.append(both[-1] / (both[-1] - 1.0))
+        return [*found, np.asarray(product), *(self._shared(crossed, inverses) if crossed else [])]
 
-    def _shared(self, crossed: FloatArray, inverses: list[list[FloatArray]]) -> list[FloatArray]:
+    def _shared(self, crossed: Sequence[FloatArray], inverses: Sequence[FloatArray]) -> list[FloatArray]:
         """Return twice the covariance of the sides' logs that speakers on both make, in parts.
 
         Products of both first columns; of the first side's with the others, whose the first group said and whose the
         second; of the second side's likewise; and of the others.
         """
         count, c = len(self.coefficients), self._c
-        found = [np.zeros(crossed.shape[2:]) for _ in range(6)]
+        found = [np.zeros(crossed[0].shape[1]) for _ in range(6)]
         for place, (k, other) in enumerate((k, other) for k in range(count) for other in range(count)):
             for whose in (0, 1):
-                value = 2.0 * c[k] * c[other] * crossed[whose, place]
+                value = 2.0 * c[k] * c[other] * crossed[whose][place]
                 if k > 0:
                     value = value * inverses[0][k]
                 if other > 0:
@@ -231,34 +220,12 @@ class Rates:
 
     def statistics(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
         """Return studentized log ratios, shuffles x cells; infinite where one side has no errors."""
-        sums = self._sums
-        # What the first group said is divided by the ratio in the first column, in its square twice.
-        tilts = 1.0 / ratio[:, None]
+        sums, totals = self._sums
         found = np.empty((len(ratio), sums.shape[2]))
-        step = max(1, _IN_CACHE // sums.shape[2])
-        for start in range(0, len(found), step):
-            rows = slice(start, start + step)
-            parts, tilt = sums[:, rows] if cells is None else sums[:, cells[rows]], tilts[rows]
-            variance: FloatArray | float = 0.0
-            wholes, inverses = [], []
-            with np.errstate(divide="ignore", invalid="ignore"):
-                for side in (parts[:8], parts[8:16]):
-                    ours, theirs, squares, their_squares, mixed, their_mixed, others, unbiased = side
-                    whole = np.maximum(ours * tilt + theirs, 0.0)
-                    inverse = 1.0 / whole
-                    own = (squares * tilt**2 + their_squares) * inverse + mixed * tilt + their_mixed
-                    variance = variance + np.maximum(own * inverse + others, 0.0) * unbiased
-                    wholes.append(whole)
-                    inverses.append(inverse)
-                if len(parts) > 17:
-                    # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
-                    first, here, here_theirs, there, there_theirs, rest = parts[17:]
-                    variance = variance - first * tilt * inverses[0] * inverses[1] - rest
-                    variance = variance - (here * tilt + here_theirs) * inverses[0]
-                    variance = variance - (there + there_theirs * tilt) * inverses[1]
-                log = np.log(wholes[0] * inverses[1] * parts[16])
-                studentized = log / np.sqrt(np.maximum(variance, _NO_SPREAD))
-                found[rows] = np.where(np.isinf(log), log, studentized)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Cell by cell, and in place: what is worked on stays in the processor's cache.
+            for place, cell in enumerate(range(len(ratio)) if cells is None else cells):
+                found[place] = _studentized(sums[cell], totals[:, cell], 1.0 / ratio[place])
         return found.T
 
     def _pulls(self) -> list[FloatArray]:
@@ -304,6 +271,55 @@ class Rates:
             freedoms.append(kish_freedom(weight.sum(axis=0), (weight**2).sum(axis=0)))
         shared = 2.0 * (pulls[0][both] * pulls[1][both]).sum(axis=0)
         return logs[0] - logs[1], (*variances, *freedoms), shared
+
+
+def _distinct(said: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the different rows of cells x columns x speakers, and which is whose: words are alike in most cells."""
+    rows = said.reshape(-1, said.shape[2])
+    known: dict[bytes, int] = {}
+    index = np.array([known.setdefault(row.tobytes(), len(known)) for row in rows])
+    return rows[np.unique(index, return_index=True)[1]], index.reshape(said.shape[:2])
+
+
+def _studentized(parts: FloatArray, totals: FloatArray, tilt: float) -> FloatArray:
+    """Return studentized log ratios of a cell's `Rates._sums`, `tilt` being 1 over the ratio that is claimed.
+
+    What the first group said is multiplied by it in the first column, in its square twice.
+    """
+    ours, theirs, squares, their_squares = parts[:4]
+    first = ours * tilt
+    first += theirs
+    second = totals[0] * tilt + totals[1] - first
+    squared = squares * tilt**2
+    squared += their_squares
+    rest = totals[2] * tilt**2 + totals[3] - squared
+    inverses = []
+    for whole, own, side in ((first, squared, parts[4:8]), (second, rest, parts[8:12])):
+        mixed, their_mixed, others, unbiased = side
+        np.maximum(whole, 0.0, out=whole)
+        inverse = 1.0 / whole
+        own *= inverse
+        mixed = mixed * tilt
+        mixed += their_mixed
+        own += mixed
+        own *= inverse
+        own += others
+        np.maximum(own, 0.0, out=own)
+        own *= unbiased
+        inverses.append(inverse)
+    variance = squared
+    variance += rest
+    if len(parts) > 13:
+        # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
+        both, here, here_theirs, there, there_theirs, left = parts[13:]
+        variance -= both * tilt * inverses[0] * inverses[1] + left
+        variance -= (here * tilt + here_theirs) * inverses[0]
+        variance -= (there + there_theirs * tilt) * inverses[1]
+    first *= inverses[1]
+    first *= parts[12]
+    log = np.log(first, out=first)
+    spread = np.sqrt(np.maximum(variance, _NO_SPREAD, out=variance), out=variance)
+    return np.where(np.isinf(log), log, log / spread)
 
 
 def _stays(
@@ -722,8 +738,3 @@ def _guard_limit(comparison: Comparison, side: float, level: float) -> FloatArra
     far = np.abs(beyond - comparison.center()) > 0.999 * _FAR
     # A group without errors has a limit on one side only.
     return np.where(far | (ratio == none), none, np.exp(beyond))
-
-
-def _by_column(products: FloatArray, cells: int) -> FloatArray:
-    """Return shuffles x (columns x cells) as columns, shuffles, cells."""
-    return products.reshape(len(products), -1, cells).swapaxes(0, 1)
