@@ -16,6 +16,7 @@ import voxaudit
 HERE = Path(__file__).parent
 DRAWS = 100
 SIZES = (8, 16, 24)
+RECOGNIZERS = ("moonshine-tiny",)
 PAIRS = (
     ("native_language", "mandarin", "english"),
     ("native_language", "arabic", "english"),
@@ -29,7 +30,7 @@ def main() -> None:
     """Write how often each method claims a gap, by recognizer, pair of groups and number of speakers."""
     scores = pl.read_parquet(HERE / "scores" / "accents.parquet")
     rows = []
-    for recognizer in ("moonshine-tiny", "whisper-base"):
+    for recognizer in RECOGNIZERS:
         for attribute, group, against in PAIRS:
             heard = scores.filter(
                 (pl.col("recognizer") == recognizer) & pl.col(attribute).is_in([group, against])

@@ -193,7 +193,7 @@ def ask(chosen: list[str]) -> None:
 def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
-    blocks["cost"] = cost()
+    blocks |= {"cost": cost(), "enough": enough()}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         filled = re.sub(
@@ -238,15 +238,29 @@ def table_lines(table: dict[str, Any], question: dict[str, Any]) -> list[str]:
     return lines(Table(table["id"], table["title"], frame, tuple(known[name] for name in shown)))
 
 
+def enough() -> str:
+    """Return how often each method claims a gap with fewer speakers, as a table."""
+    rows = json.loads((ANSWERS / "enough.json").read_text())["rows"]
+    methods = [name for name in rows[0] if name not in ("recognizer", "group", "against", "speakers")]
+    lines = [
+        "| groups | speakers of each |" + "".join(f" {name} |" for name in methods),
+        "|---|---|" + "---|" * len(methods),
+    ]
+    for row in rows:
+        shares = "".join(f" {100 * row[name]:.0f} % |" for name in methods)
+        lines.append(f"| {row['group']} and {row['against']} | {row['speakers']} |{shares}")
+    return "\n".join([*lines, ""])
+
+
 def cost() -> str:
     """Return what hearing cost, as a table."""
     lock = json.loads((HERE / "lock.json").read_text())
     rows = [
-        "| part | recognizers | trials | failures | CPU minutes | sittings |",
+        "| part | recognizers | trials | failures | CPU minutes of sittings that were not killed | sittings |",
         "|---|---|---|---|---|---|",
     ]
     for name, part in lock["parts"].items():
-        minutes = sum(one["cpu_s"] for one in part["sittings"]) / 60
+        minutes = sum(one["cpu_s"] or 0 for one in part["sittings"]) / 60
         rows.append(
             f"| `{name}.toml` | {len(part['recognizers'])} | {part['trials']:,} | {part['failures']} |"
             f" {minutes:,.0f} | {len(part['sittings'])} |"
