@@ -438,9 +438,12 @@ class Adjusted:
         return float(slopes[-1]), influence, expected / np.exp(slopes[0] + slopes[-1] * label)
 
     def adjusted_words(self) -> FloatArray:
-        """Return the words of every row in units of equal difficulty, as many in all as were said."""
-        words = self._fit[2]
-        return np.asarray(words * (self.words.sum() / words.sum()))
+        """Return the words of every row in units of equal difficulty, as many in the two groups as they said.
+
+        Words of other groups are not counted: the column of such a group says how it is served, not what it said.
+        """
+        words, both = self._fit[2], self.side >= 0
+        return np.asarray(words * (self.words[both].sum() / words[both].sum()))
 
     def ratio(self) -> FloatArray:
         """Return the ratio of the adjusted rates: 0 or infinite where one group has no errors, nan where both."""
