@@ -190,10 +190,10 @@ def test_far_field_loses_6_db_a_doubling_over_the_same_noise(severity, level):
         ("gsm:passes=1.5", "whole number"),
         ("opus:kbps=5", "from 6 to 256"),
         ("mp3:kbps=320", "from 16 to 160"),
-        ("packet_loss:loss=100", "under 100"),
+        ("packet_loss:loss=100", "below 100"),
         ("packet_loss:loss=10,burst=0.5", "at least 1"),
         ("packet_loss:loss=90,burst=2", "loss / \\(100 - loss\\)"),
-        ("far_field:distance=0", "from 0.1 to 1000"),
+        ("far_field:distance=0", "from 0.1 to 1,000"),
     ],
 )
 def test_impossible_settings_are_one_clear_line(scenario, message):
