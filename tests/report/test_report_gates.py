@@ -16,16 +16,16 @@ from voxaudit.audits.audit import AUDITS, find_audit
 from voxaudit.audits.compare.audit import compare, points
 from voxaudit.audits.scores import Scores
 from voxaudit.cli.main import main
-from voxaudit.config import Gate, Gates, load_config, load_gates, read_gates
+from voxaudit.config import GATES, Gate, Gates, load_config, load_gates, read_gates
 from voxaudit.errors import VoxauditError
 from voxaudit.report.build import _chapter, build_report, remember, remembered
-from voxaudit.report.gates import MEASURES, failed, judge, not_judged
+from voxaudit.report.gates import failed, judge, not_judged
 
 
 def judged(run, gates, attributes=("accent",)):
     """Judge a run by gates as its report does, but ask only the audits that the gates look at."""
     kinds = {kind for name in run.config["recognizers"] for kind in gates.of(name)}
-    audits = {"accuracy", *(MEASURES[kind][0] if kind in MEASURES else kind for kind in kinds)}
+    audits = {"accuracy", *(GATES[kind].audit if kind in GATES else kind for kind in kinds)}
     scores = Scores.of(run)
     chapters = [
         _chapter(find_audit(name), run, scores, attributes) for name in AUDITS.names() if name in audits

@@ -97,12 +97,9 @@ def _lines(texts: pl.DataFrame, rule: Normalizer) -> pl.Series:
 
 
 def _one_by_one(texts: pl.Series, rule: Normalizer) -> pl.Series:
-    distinct = texts.drop_nulls().unique(maintain_order=True)
-    table = pl.DataFrame(
-        {"text": distinct, "normalized": pl.Series(map(rule, distinct.to_list()), dtype=pl.String)}
-    )
-    joined = texts.alias("text").to_frame().join(table, on="text", how="left", maintain_order="left")
-    return joined["normalized"].alias(texts.name)
+    listed = texts.to_list()
+    known = {text: None if text is None else rule(text) for text in dict.fromkeys(listed)}
+    return pl.Series(texts.name, map(known.__getitem__, listed), dtype=pl.String)
 
 
 _APOSTROPHES = frozenset("'`\u00b4\u2018\u2019\u201b\u02bc\u02bb\u2032\uff07")

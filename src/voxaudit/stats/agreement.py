@@ -8,6 +8,7 @@ from itertools import combinations
 from typing import Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.errors import VoxauditError
@@ -170,12 +171,10 @@ def overlap(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> Overlap:
 
 def rank_correlation(x: FloatArray, y: FloatArray) -> float | None:
     """Return Spearman's correlation over what is known of both; None with fewer than three values, or all alike."""
-    from scipy.stats import rankdata
-
     known = np.isfinite(x) & np.isfinite(y)
     if known.sum() < 3:
         return None
-    a, b = rankdata(x[known]), rankdata(y[known])
+    a, b = (pl.Series(side[known]).rank().to_numpy() for side in (x, y))
     return None if np.ptp(a) == 0 or np.ptp(b) == 0 else float(np.corrcoef(a, b)[0, 1])
 
 

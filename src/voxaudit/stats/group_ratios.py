@@ -319,7 +319,7 @@ def _studentized(parts: FloatArray, totals: FloatArray, tilt: float) -> FloatArr
     first *= parts[12]
     log = np.log(first, out=first)
     spread = np.sqrt(np.maximum(variance, _NO_SPREAD, out=variance), out=variance)
-    return np.where(np.isinf(log), log, log / spread)
+    return np.asarray(np.where(np.isinf(log), log, log / spread))
 
 
 def _stays(

@@ -41,7 +41,7 @@ from voxaudit.stats.ttests import kish_freedom, satterthwaite
 FEWEST_PERMUTATIONS = 999
 _WORK = 1e10  # multiplications: with more cells, groups and speakers there are fewer shuffles
 _KEPT = 64_000_000  # shuffled margins of all questions that are held together: bounds memory
-_BLOCK = 4_000_000  # sums worked on at a time
+_BLOCK = 200_000  # sums worked on at a time: what stays in the processor's cache
 _LEAST_ROOM = 0.02  # with less room left nothing can be said relative to it
 
 
