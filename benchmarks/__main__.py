@@ -39,7 +39,6 @@ from voxaudit import __version__
 USUAL = (
     *(
         "score",
-        "beyond",
         "disparity",
         "parity",
         "differential",
@@ -52,7 +51,7 @@ USUAL = (
     *("recognizers", "corpus", "run", "distributed", "bank", "scale", "attack", "breaking", "sequential"),
 )
 """What runs unless something else is asked for."""
-LONG = ("soak",)
+LONG = ("soak", "beyond")
 """What runs only if it is named."""
 LONGEST = 120
 """Characters of a message that are kept."""
