@@ -196,6 +196,8 @@ def test_what_cannot_be_asked_is_refused_in_one_line() -> None:
     assert "no two recognizers have words" in refused([r | {"text": ""} for r in rows])
     assert "nothing to exclude is called 'lp:1'" in refused(rows, exclude=["lp:1"])
     assert "no disturbed scenario is left" in refused(rows, exclude=["HP"])
+    silent = [r | {"scenario": "noise_only:2"} if r["scenario"] != "clean" else r for r in rows]
+    assert "no disturbed scenario is left to compare (1 scenarios in which nobody speaks)" in refused(silent)
     assert "1 scenarios without a comprehensibility rating" in refused(rows, min_comprehensibility=7.0)
     assert "tau takes numbers from 0 up to 1" in refused(rows, tau=[-0.1])
     assert "a tau is named twice" in refused(rows, tau=[0.1, 0.1])

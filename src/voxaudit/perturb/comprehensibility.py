@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from voxaudit.errors import VoxauditError
+from voxaudit.perturb.describe import known_perturbation
 from voxaudit.perturb.scenario_id import ScenarioId, places_excluded, read_setting
 from voxaudit.tables import own_names, read_table, require_columns
 
@@ -56,7 +57,8 @@ def select(
     """Return the places of the scenarios that are asked about, and how many were left out for which reason.
 
     `exclude` holds scenarios, or perturbations alone (see `places_excluded`). With `minimum`, only scenarios rated at
-    least so comprehensible stay, and those without a rating go.
+    least so comprehensible stay, and those without a rating go. Scenarios in which nobody speaks (`silence`,
+    `noise_only`) go always: what recognizers write there is invented, and the audit `hallucination` counts it.
     """
     excluded = places_excluded([(one.perturbation, one.setting) for one in scenarios], exclude)
     left_out = {"scenarios excluded by name": len(excluded)} if excluded else {}
@@ -64,8 +66,9 @@ def select(
     for place, scenario in enumerate(scenarios):
         if place in excluded:
             continue
-        reason = None
-        if minimum is not None and ratings is not None:
+        kind = known_perturbation(scenario.perturbation)
+        reason = "scenarios in which nobody speaks" if kind is not None and not kind.speech else None
+        if reason is None and minimum is not None and ratings is not None:
             rating = ratings.of(scenario.perturbation, scenario.setting)
             if rating is None:
                 reason = "scenarios without a comprehensibility rating"
