@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 from voxaudit.score.compare import NormalizerRate, disagreement, normalizer_sensitivity
 from voxaudit.score.normalize import NORMALIZERS
-from voxaudit.score.spoken import ENGLISH, spoken_form
+from voxaudit.score.spoken import ENGLISH, SPEECHES, _said, spoken_form
 
 english = NORMALIZERS["spoken-en"]
 
@@ -118,3 +120,15 @@ def test_normalizers_disagree_where_the_difference_is_a_fifth() -> None:
     found = disagreement([rate("basic@1", 0.10), rate("whisper-en@1", 0.079), rate("none@1", 0.5)])
     assert found is not None
     assert [one.normalizer for one in found] == ["whisper-en@1", "basic@1"]
+
+
+def test_plain_words_are_said_as_the_rules_would_say_them():
+    words = (
+        "the a and I it's ok Okey hundred two million double oh o dollars cents clock per cent e mail Mr. mr pm"
+        " I'm U.S.A. CN734 PIN id um, Um k, kay. apt. apartment. alright first hello, Hello. No? at nokta a còng mil y"
+    )
+    drawn = random.Random(1)
+    for speech in SPEECHES.values():
+        for _ in range(400):
+            text = " ".join(drawn.choices(words.split(), k=drawn.randint(0, 6)))
+            assert spoken_form(text, speech) == _said(text, speech)
