@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -91,7 +91,8 @@ def differences(words: Sequence[str], heard: Sequence[str]) -> list[tuple[int, i
     """
     found: list[tuple[int, int, int, int]] = []
     behind = None  # the last stretch, where nothing was matched since
-    for tag, start, stop, first, last in Levenshtein.opcodes(*_as_integers(words, heard)).as_list():
+    steps: list[Any] = Levenshtein.opcodes(*_as_integers(words, heard)).as_list()
+    for tag, start, stop, first, last in steps:
         if tag == "equal":
             behind = None
             continue
