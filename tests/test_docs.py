@@ -57,7 +57,7 @@ NOT_RUN = {
     r".*\b(distances|word_counts|matched_wer|comprehensibility|koenecke|ravdess16?)\.csv": "published data",
     r".*\bruns/fluencybank\b": "a corpus that is asked for; tests/audits/test_disfluent.py",
     r".*\bruns/accents\b": "recordings of 110 people, which are downloaded",
-    r".*\b(scores/\w+\.parquet|published/|runs/(disturbed|coraal))": "the public audit; tests/test_study.py",
+    r".*\b(scores/\w+\.parquet|published/|runs/(disturbed|coraal))": "the public audit; tests/test_public_audit.py",
     r".*\b(runs/srb|srb\.toml|runs/two|two\.toml|runs/all|all\.toml)\b": "corpora and models that are downloaded",
     r".*(cv-corpus|amicorpus|ESC-50|ravdess/|hf:)": "a corpus that is downloaded; tests/corpus",
     r"run .*--max-cost": "needs a service with a price; tests/run/test_budget.py",

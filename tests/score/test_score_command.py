@@ -205,7 +205,7 @@ def test_large_inputs_are_sampled_for_the_side_tables(
         (["--normalizer", "basik"], "Unknown normalizer 'basik'. Did you mean: basic?"),
         (["--by", "accent"], "no column 'accent'"),
         (["--columns", "speaker=who"], "no column 'who'"),
-        (["--columns", "sentence=x"], "'sentence' is no column here"),
+        (["--columns", "sentence=x"], "'sentence' is not a column here"),
     ],
 )
 def test_mistakes_are_one_line(
