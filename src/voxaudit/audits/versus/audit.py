@@ -94,7 +94,11 @@ class Versus:
     def asked(self) -> str:
         """The comparisons that are taken together, in words."""
         number = counted(self.judged, "comparison")
-        return number if self.parts == 1 else f"{number} here and those of {counted(self.parts - 1, 'more part')}"
+        return (
+            number
+            if self.parts == 1
+            else f"{number} here and those of {counted(self.parts - 1, 'more part')}"
+        )
 
     @property
     def whole(self) -> tuple[Slice, ...]:
