@@ -40,7 +40,7 @@ from voxaudit.stats.cells import FloatArray, IntArray
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.reliability import MEASURES, Reliability, reliability
 from voxaudit.tables import total
-from voxaudit.wording import counted, in_points, percent
+from voxaudit.wording import counted, in_points, percent, points_interval
 
 NAME = "confidence"
 SENT = 0.2
@@ -218,14 +218,16 @@ def _sent(rows: pl.DataFrame, keys: Sequence[str], level: float) -> pl.DataFrame
 def _findings(frame: pl.DataFrame, level: float) -> Iterator[Finding]:
     for row in frame.iter_rows(named=True):
         gap, error = row["overconfidence"], row["calibration_error"]
-        low, high = row["overconfidence_low"], row["overconfidence_high"]
-        # Numbers of points are told without a sign; "less sure" turns it.
-        sign, surer = (-1.0, "less sure") if gap < 0 else (1.0, "surer")
-        ends = sorted(sign * end for end in (low, high) if end is not None)
-        limits = "" if len(ends) < 2 else f" ({100 * ends[0]:.1f} to {100 * ends[1]:.1f})"
+        apart = [gap, row["overconfidence_low"], row["overconfidence_high"]]
+        surer = "surer"
+        if (
+            gap < 0
+        ):  # numbers of points are told without a sign: "less sure" turns it, and the limits change places
+            surer = "less sure"
+            apart = [None if one is None else -one for one in (apart[0], apart[2], apart[1])]
         sentences = {
             "overconfidence": f"{row['recognizer']} says {row['said']:.2f} and is right {row['right']:.2f} of the time:"
-            f" {100 * abs(gap):.1f}{limits} percentage points {surer} than it is right",
+            f" {points_interval(*apart)} percentage points {surer} than it is right",
             "calibration_error": f"{row['recognizer']} is off by {in_points(error)} between what it states and"
             " the share of right words (root mean square, chance removed)",
             "auroc": None
