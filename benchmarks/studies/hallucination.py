@@ -31,6 +31,7 @@ from voxaudit.score.invented import (
     words_too_many,
 )
 from voxaudit.score.normalize import NORMALIZERS
+from voxaudit.score.pairs import Pairs
 from voxaudit.score.speech_activity import seconds_of_speech
 from voxaudit.score.table import count_columns
 
@@ -162,7 +163,7 @@ def cost(calls: pl.DataFrame) -> list[tuple[str, str]]:
     # First of all, and each once: what was met before is looked up.
     scored = took(lambda: count_columns(*spoken(frame, ("reference", "text"))[0]))
     (said, heard), _ = spoken(frame, ("reference", "text"))
-    detected = took(lambda: detect(frame, said, heard, FEWEST_WORDS))
+    detected = took(lambda: detect(frame, Pairs.of(said, heard), FEWEST_WORDS))
     return [
         (f"{frame.height:,} answers: CPU seconds to normalize and score", f"{scored.cpu:.1f}"),
         ("the same answers: CPU seconds of the detectors, beside it", f"{detected.cpu:.1f}"),

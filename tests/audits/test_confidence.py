@@ -125,3 +125,5 @@ def test_a_group_whose_wrong_words_are_vouched_for_is_shown():
     assert table["overconfidence"][0] == pytest.approx(0.0, abs=0.03)
     assert table["overconfidence"][1] > 0.1
     assert answer.plot("reliability") is not None
+    kinds = {column.name: column.kind for column in answer.tables.shown[0].columns}
+    assert (kinds["overconfidence"], kinds["calibration_error"]) == ("points", "percent")  # one has a sign

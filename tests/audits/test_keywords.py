@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,32 +12,28 @@ from typing import Any
 import polars as pl
 import pytest
 
-from voxaudit.audits.keywords.audit import keywords
+from voxaudit.audits.keywords.audit import keywords, weighed
 from voxaudit.cli.main import main
 from voxaudit.errors import VoxauditError
 from voxaudit.recognize.services.judge import PROMPT
 from voxaudit.score.align import count_words
 from voxaudit.score.normalize import NORMALIZERS
-from voxaudit.score.weight import (
-    CLASSES,
-    LEXICONS,
-    Stretch,
-    Weights,
-    agreed,
-    names_in,
-    read_terms,
-    serious,
-    stretches,
-    weigh,
-)
+from voxaudit.score.pairs import Pairs
+from voxaudit.score.weight import CLASSES, LEXICONS, Weights, names_in, read_terms, weigh
 
 ENGLISH = Weights(LEXICONS["en"], frozenset({"ashley"}), frozenset({("credit", "limit")}))
 
 
-def matters(said: str, heard: str, weights: Weights = ENGLISH, others: Any = ()) -> bool:
+def matters(said: str, heard: str, others: Sequence[str] = ()) -> bool:
+    """Say whether what was heard has an error that matters, `others` being what other recognizers heard."""
     rule = NORMALIZERS["spoken-en"]
-    one, other = rule(said), rule(heard)
-    return serious(weigh(one, other, weights), one, other, weights, others)
+    texts = [rule(text) for text in (heard, *others)]
+    frame = pl.DataFrame({"recognizer": [str(number) for number in range(len(texts))]}).with_columns(
+        utterance=pl.lit("u"), scenario=pl.lit("clean"), code=pl.lit("en")
+    )
+    pairs = Pairs.of(pl.Series([rule(said)] * len(texts)), pl.Series(texts))
+    trials, _, _ = weighed(frame, {"en": ENGLISH}, pairs)
+    return bool(trials["serious"][0])
 
 
 @pytest.mark.parametrize(
@@ -71,18 +67,19 @@ def test_which_errors_matter(said: str, heard: str, expected: bool) -> None:
 
 
 def test_added_words_that_most_others_heard_are_missing_in_the_reference() -> None:
-    others = [stretches("open the door", "please quickly open the door")] * 2
-    heard = "please quickly open the door"
-    assert matters("open the door", heard)
-    assert not matters("open the door", heard, others=others)
-    assert matters("open the door", heard, others=others[:1])  # one other recognizer is no majority
+    said, heard = "open the door", "please quickly open the door"
+    assert matters(said, heard)
+    assert not matters(said, heard, [heard] * 2)
+    assert matters(said, heard, [heard])  # one other recognizer is no majority
 
 
 def test_agreement_needs_half_of_two_or_more() -> None:
-    one = Stretch(1, ("a",), 1, ("b",))
-    assert agreed(one, [[one], []])
-    assert not agreed(one, [[one], [], []])
-    assert not agreed(one, [[one]])
+    said, heard = "open the door", "quickly open the door"
+    assert not matters(said, heard, [heard, said])
+    assert matters(said, heard, [heard, said, said])
+    assert matters(said, heard, [heard])
+    # The same words elsewhere, or instead of others, are not the same.
+    assert matters(said, heard, ["open quickly the door", "quickly the door"])
 
 
 @pytest.mark.parametrize(
@@ -95,12 +92,12 @@ def test_agreement_needs_half_of_two_or_more() -> None:
     ],
 )
 def test_errors_of_the_classes_add_up_to_those_of_the_wer(said: str, heard: str) -> None:
-    found = weigh(said, heard, ENGLISH)
+    found = weigh(Pairs.of(pl.Series([said]), pl.Series([heard])), ENGLISH)
     counts = count_words(said, heard)
-    assert sum(found.errors.values()) == counts.substitutions + counts.deletions + counts.insertions
-    assert sum(found.said.values()) == len(said.split())
-    assert sum(found.kept.values()) == counts.hits
-    assert set(found.said) <= set(CLASSES)
+    assert found.errors.shape == (1, len(CLASSES))
+    assert found.errors.sum() == counts.substitutions + counts.deletions + counts.insertions
+    assert found.said.sum() == len(said.split())
+    assert found.kept.sum() == counts.hits
 
 
 def test_names_are_what_has_a_capital_inside_sentences() -> None:
@@ -137,6 +134,20 @@ def test_rates_by_class_and_by_group() -> None:
     assert classes["numbers"]["errors"] == 40
     assert classes["letters"]["recall"] == 1.0
     assert answer.tables["groups-group"]["share"].to_list() == [0.125, 0.5]
+
+
+def test_a_class_that_nobody_said_has_neither_recall_nor_precision() -> None:
+    table = calls().with_columns(reference=pl.lit("My code, please."), text=pl.lit("my code 7 please"))
+    row = keywords(table).tables["classes"].row(by_predicate=pl.col("kind") == "numbers", named=True)
+    assert (row["said"], row["errors"], row["recall"], row["precision"]) == (0, 128, None, None)
+
+
+def test_a_published_tables_own_name_of_a_column_chooses_rows() -> None:
+    other = calls(locale="en-US").with_columns(utterance="b" + pl.col("utterance"), locale=pl.lit("en-GB"))
+    table = pl.concat([calls(locale="en-US"), other])
+    chosen, everything = keywords(table, where=["locale=en-US"]), keywords(table)
+    assert chosen.finding("keywords/recognizer/serious_error_rate").utterances == 128
+    assert everything.finding("keywords/recognizer/serious_error_rate").utterances == 256
 
 
 def test_each_language_has_its_own_rules() -> None:
@@ -199,7 +210,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
                 if "3 6" in str(texts)
                 else "no"
             )
-            data = json.dumps({"model": "judge-2026", "choices": [{"message": {"content": word}}]}).encode()
+            name = "judge-2026" if "key" not in self.path else f"judge {self.headers['Authorization'][::-1]}"
+            data = json.dumps({"model": name, "choices": [{"message": {"content": word}}]}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
@@ -245,6 +257,15 @@ def test_a_judge_is_asked_only_where_it_is_asked_for_and_decides_nothing(model: 
     assert [(one.id, one.estimate) for one in own] == [(one.id, one.estimate) for one in plain.findings]
 
 
+def test_a_judge_that_repeats_the_key_is_not_quoted(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "sk-0123456789abcdef")
+    table = pl.DataFrame({"utterance": ["a"], "reference": ["c n 7"], "text": ["c m 7"]})
+    answer = keywords(table, judge={"url": f"{model[0]}/key", "model": "judge", "key_env": "JUDGE_KEY"})
+    shown = json.dumps(answer.to_dict())
+    assert "judge ***" in shown
+    assert "fedcba9876543210-ks" not in shown
+
+
 def test_a_judge_with_a_wrong_setting_is_one_line() -> None:
     with pytest.raises(VoxauditError, match="modle"):
         keywords(calls(), judge={"modle": "x"})
@@ -257,3 +278,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     found = json.loads(capsys.readouterr().out)
     assert found["findings"][0]["id"] == "keywords/ours/serious_error_rate"
     assert main(["keywords", str(path), "--keywords", str(tmp_path / "none")]) == 2
+
+
+def test_a_recognizer_without_references_is_left_out_of_comparisons() -> None:
+    other = calls(recognizer="other").with_columns(reference=pl.lit(None, pl.String))
+    table = pl.concat([calls(recognizer="heard"), other])
+    found = [one for one in keywords(table, attributes="group").findings if one.group]
+    assert {one.recognizer for one in found} == {"heard"}

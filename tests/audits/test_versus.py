@@ -188,8 +188,9 @@ def test_only_common_trials_are_used_and_the_others_counted():
     expected = versus(table.filter(pl.col("speaker") != "s0"))
     assert answer.findings == expected.findings
     apart = table.filter((pl.col("recognizer") == "ours") == (pl.col("scenario") == "clean"))
-    with pytest.raises(RefusedError, match="no scored trial in common"):
+    with pytest.raises(RefusedError, match="no scored trial in common") as refused:
         versus(apart)
+    assert refused.value.refusal.see == ("by", "recognizers")
 
 
 def test_one_utterance_that_decides_is_named():

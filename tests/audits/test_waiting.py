@@ -11,6 +11,7 @@ import pytest
 import voxaudit
 from voxaudit.answer import RefusedError
 from voxaudit.config import read_gates
+from voxaudit.errors import VoxauditError
 from voxaudit.recognize import make_recognizer
 from voxaudit.report.gates import judge
 from voxaudit.stats.quantiles import quantile_limits
@@ -119,6 +120,36 @@ def test_audio_sent_faster_than_it_is_spoken_has_no_times_but_words():
     assert [note.code for note in answer.notes] == ["not_live"]
     assert measured(answer, "taken_back").estimate == 1.0
     assert measured(answer, "p50_seconds").estimate == 0.4
+
+
+@pytest.mark.parametrize("text", ["", "go"])
+def test_a_trace_of_which_no_time_is_known_has_no_table_of_waiting(text):
+    """Nothing was said, or audio was sent faster than it is spoken, of every utterance."""
+    row = {"utterance": "a", "sent_s": 9.0, "received_s": 0.5, "text": text, "final": True}
+    answer = voxaudit.waiting(pl.DataFrame([row]))
+    assert list(answer.tables) == ["listening-recognizers"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sent_s": "x"}, "row 2, column 'sent_s': 'x' is not a time"),
+        ({"received_s": None}, "row 2, column 'received_s': None is not a time"),
+        ({"received_s": "inf"}, "row 2, column 'received_s': 'inf' is not a time"),
+        ({"text": ["a"]}, "column 'text' of this trace holds List"),
+        ({"final": [True]}, "column 'final' of this trace holds List"),
+        ({"utterance": ["a"]}, "column 'utterance' of this trace holds List"),
+    ],
+    ids=range(6),
+)
+def test_a_trace_that_is_none_is_one_line(tmp_path, change, message):
+    good = {"utterance": "a", "sent_s": 1.0, "received_s": 1.2, "text": "go", "final": True}
+    rows = [{**good, **({key: [value] for key, value in good.items() if isinstance(change.get(key), list)})}]
+    rows.append({**good, **change})
+    (tmp_path / "trace.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(VoxauditError) as caught:
+        voxaudit.waiting(tmp_path / "trace.jsonl")
+    assert message in str(caught.value)
 
 
 def test_listening_is_set_beside_whole_recordings():

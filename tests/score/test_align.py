@@ -19,11 +19,13 @@ from voxaudit.score.align import (
     character_errors,
     count_characters,
     count_words,
+    differences,
     pair_edits,
     stream_word_counts,
     word_counts,
 )
 from voxaudit.score.counts import Counts
+from voxaudit.score.pairs import Pairs
 
 AWKWARD = [
     ("", ""),
@@ -270,3 +272,23 @@ def test_texts_compared_by_their_places():
     assert first.edits.tolist() == longer.edits.tolist() == [[1, 1, 0], [3, 0, 0]]
     assert first.words.tolist() == [[3, 2, 0], [3, 0, 2]]
     assert longer.words.tolist() == [[3, 3, 0], [3, 0, 2]]
+
+
+def test_pairs_aligned_together_differ_where_each_by_itself_does():
+    draw = random.Random(4)
+    pairs = []
+    for size, words in ((8, 3), (14, 30), (70, 6)):  # many best alignments, few, and longer than a table
+        for _ in range(300):
+            said = [f"w{draw.randrange(words)}" for _ in range(draw.randrange(size))]
+            heard = [word for word in said if draw.random() > 0.2]
+            if draw.random() < 0.5:
+                heard = [word if draw.random() > 0.3 else f"w{draw.randrange(words)}" for word in heard]
+            pairs.append((" ".join(said), " ".join(heard)))
+    together = Pairs.of(pl.Series([said for said, _ in pairs]), pl.Series([heard for _, heard in pairs]))
+    found = together.stretches
+    for (said, heard), number in zip(pairs, together.pair, strict=True):
+        own = found[found.pair == number]
+        columns = (own.start, own.stop, own.first, own.last)
+        assert list(zip(*(column.tolist() for column in columns), strict=True)) == differences(
+            said.split(), heard.split()
+        )

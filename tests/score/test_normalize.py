@@ -259,7 +259,7 @@ def test_texts_of_a_column_come_out_as_each_by_itself():
     texts = [f"A{mark}b {mark} Uhhm{mark}{mark}" for mark in marks]
     texts += ["", " ", "...", None, "Σίσυφος", "⑴ ﬁn", "two\nlines", "l’été"]
     for name in NORMALIZERS:
-        if NORMALIZERS[name].by_line:
+        if NORMALIZERS[name].lines:
             expected = [None if text is None else normalizer(name)(text) for text in texts]
             for column in (texts, texts[: len(marks)], texts[-2:], [None, None]):
                 found = normalize_column(pl.Series("text", column, dtype=pl.String), name)

@@ -124,7 +124,7 @@ def test_normalizers_disagree_where_the_difference_is_a_fifth() -> None:
 
 def test_plain_words_are_said_as_the_rules_would_say_them():
     words = (
-        "the a and I it's ok Okey hundred two million double oh o dollars cents clock per cent e mail Mr. mr pm"
+        "the a and I it's ok Okey hundred two million double oh o dollars cents clock per cent e mail Mr. mr lm pm"
         " I'm U.S.A. CN734 PIN id um, Um k, kay. apt. apartment. alright first hello, Hello. No? at nokta a còng mil y"
     )
     drawn = random.Random(1)

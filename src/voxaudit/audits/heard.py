@@ -13,7 +13,9 @@ from voxaudit.audits.normalizers import language_codes, spoken
 from voxaudit.audits.scores import Scores, Source, Transcripts, is_run
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
+from voxaudit.score.pairs import Pairs
 from voxaudit.score.table import count_columns
+from voxaudit.stats.cells import IntArray
 from voxaudit.tables import ENDINGS
 from voxaudit.wording import counted
 
@@ -105,3 +107,25 @@ def score_texts(texts: Transcripts, normalizer: str | None = None) -> tuple[Scor
     about = {"said": said, "heard": heard, "code": language_codes(frame)}
     scored = pl.concat([frame.select(kept).with_columns(**about), counts], how="horizontal")
     return replace(read, frame=scored), [rules, *notes]
+
+
+def spoken_pairs(read: Scores, rows: IntArray, normalizer: str | None) -> tuple[Pairs, Note]:
+    """Return the references and texts of some rows as pairs, normalized, and which rules were used.
+
+    Audits of a whole run share one: its texts are normalized and aligned once.
+    """
+    known = read.run.found if read.run is not None else {}
+    key = f"pairs {normalizer}"
+    if known.get("trials") is read and key in known:
+        pairs, rules = known[key]
+        return pairs.take(rows), rules
+    frame = read.frame
+    if "reference" not in frame.columns:
+        frame = frame.with_columns(reference=pl.lit(None, pl.String))
+    if read.run is None:
+        frame = frame.with_columns(pl.col("text").fill_null(""))
+    (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
+    pairs = Pairs.of(said, heard)
+    if known.get("trials") is read:
+        known[key] = pairs, rules
+    return pairs.take(rows), rules

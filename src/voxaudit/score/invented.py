@@ -13,10 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
 from rapidfuzz.distance import Levenshtein
 
 from voxaudit.align.pronounce import pronounce
 from voxaudit.score.align import align_words, differences
+from voxaudit.score.pairs import Pairs, Words, places
 
 LONGEST_LOOP = 24
 """Words of the longest piece that is looked for again and again: models have repeated sentences of eleven."""
@@ -83,6 +86,34 @@ def unsupported(said: str, heard: str, fewest: int = FEWEST_WORDS) -> list[Stret
     if heard.count(" ") + 1 < fewest:
         return []
     return [one for one in _differences(said, heard, fewest) if one.score >= PHONES_PER_WORD * fewest]
+
+
+def unsupported_stretches(pairs: Pairs, fewest: int = FEWEST_WORDS) -> dict[int, list[Stretch]]:
+    """Return what `unsupported` finds in pairs, by their number; pairs without such a stretch are left out."""
+    found = pairs.stretches
+    found = found[found.last - found.first >= fewest]
+    words, spans = pairs.words, pairs.words.spans
+    text = np.concatenate([spans.starts[pairs.said[found.pair]], spans.starts[pairs.heard[found.pair]]])
+    start, stop = (
+        np.concatenate(ends) + text for ends in ((found.start, found.first), (found.stop, found.last))
+    )
+    used = np.zeros(len(words.vocabulary), dtype=bool)
+    used[words.codes[places(start, stop)]] = True
+    sounds = np.zeros(len(words.vocabulary), dtype=np.int64)
+    for code in np.flatnonzero(used).tolist():
+        sounds[code] = len(_phones(words.vocabulary[code]))
+    sums = np.concatenate([[0], np.cumsum(sounds[words.codes])])
+    lost, new = np.split(sums[stop] - sums[start], 2)
+    # Of sounds put in there are at most half of those heard, and half of the sounds that are more than was said.
+    most = (np.maximum(lost, new) + new - lost) / 2.0 - (found.stop - found.start)
+    able = found[most >= PHONES_PER_WORD * fewest]
+    stretches: dict[int, list[Stretch]] = {}
+    for pair, begin, end, first, last in able.rows():
+        said, heard = words.text(int(pairs.said[pair])), words.text(int(pairs.heard[pair]))
+        one = _stretch(said[begin:end], heard, first, last)
+        if one.score >= PHONES_PER_WORD * fewest:
+            stretches.setdefault(pair, []).append(one)
+    return stretches
 
 
 def support_score(said: str, heard: str) -> float:
@@ -198,6 +229,22 @@ def fewest_times(size: int) -> int:
     return {1: 8, 2: 6, 3: 5}.get(size, 4 if size <= 6 else 3)
 
 
+_LEAST_AGAIN = 7  # words that stand there again in the least loop, one word eight times
+
+
+def may_loop(words: Words) -> NDArray[np.bool_]:
+    """Say which texts say enough words again for a loop: few do, and only those are gone through."""
+    lengths = words.spans.lengths
+    able = np.flatnonzero(lengths > _LEAST_AGAIN)
+    start = words.spans.starts[able]
+    text = np.repeat(np.arange(len(able)), lengths[able])
+    keys = np.sort(text * len(words.vocabulary) + words.codes[places(start, start + lengths[able])])
+    again = np.bincount(keys[1:][keys[1:] == keys[:-1]] // max(len(words.vocabulary), 1), minlength=len(able))
+    found = np.zeros(len(lengths), dtype=bool)
+    found[able] = again >= _LEAST_AGAIN
+    return found
+
+
 def find_loops(text: str, said: str | None = None) -> list[Loop]:
     """Return the loops of a normalized text: pieces of 1 to 24 words in a row more often than people say them.
 
@@ -208,11 +255,11 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
     [Loop(start=1, size=2, times=9)]
     """
     words = text.split()
-    # The least loop says one word seven times more, and every word of a loop stands there three times.
-    if len(words) - len(set(words)) < 7:
+    if len(words) - len(set(words)) < _LEAST_AGAIN:
         return []
     often = {word for word, times in Counter(words).items() if times >= 3}
     found: list[Loop] = []
+    # Every word of a loop stands there three times.
     place = 0
     while place < len(words):
         loop = _loop_at(words, place) if words[place] in often else None

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Editops, Levenshtein
 
 # Words as numbers: the texts of a batch become one array of codes, equal where the words are.
 #
@@ -186,20 +186,72 @@ class Batch:
 
 def errors_and_hits(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, Integers]:
     """Return the edit distance of each pair and the hits of its alignment."""
+    before, after, said, heard = _inside(codes, said, heard)
+    hits = before + after
+    errors = np.maximum(said.lengths, heard.lengths)  # right where one side is used up
+    tables, alone = _tables(said, heard)
+    for group in tables:
+        errors[group], found = _side_by_side(codes, said[group], heard[group])
+        hits[group] += found
+    for row in alone.tolist():
+        edits = _by_rapidfuzz(codes, said, heard, row)
+        errors[row] = len(edits)
+        hits[row] += sum([block.size for block in edits.as_matching_blocks()])
+    return errors, hits
+
+
+def unmatched(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, Integers]:
+    """Return the stretches between matches of the same alignment: whose they are, and four columns.
+
+    Those are the first and one past the last word said, then heard. Stretches come pair by pair, from left to right.
+    """
+    before, _, said, heard = _inside(codes, said, heard)
+    tables, alone = _tables(said, heard)
+    # Matched words (pair, said, heard). Ends stand for the matches around what lies inside.
+    pairs = np.flatnonzero(said.lengths + heard.lengths)
+    minus, zero = np.full(len(pairs), -1), np.zeros(len(pairs), dtype=np.int64)
+    found = [
+        np.stack([pairs, minus, minus, zero]),
+        np.stack([pairs, said.lengths[pairs], heard.lengths[pairs], zero + 1]),
+    ]
+    for group in tables:
+        choices = np.empty(
+            (int(said.lengths[group[0]]), int(heard.lengths[group].max()), len(group)), dtype=np.int8
+        )
+        _side_by_side(codes, said[group], heard[group], choices)
+        row, one, other = _traced(choices, said.lengths[group], heard.lengths[group])
+        found.append(np.stack([group[row], one, other, np.zeros_like(row)]))
+    for row in alone.tolist():
+        blocks = _by_rapidfuzz(codes, said, heard, row).as_matching_blocks()
+        same = [(row, block.a + n, block.b + n, 0) for block in blocks for n in range(block.size)]
+        found.append(np.array(same, dtype=np.int64).reshape(-1, 4).T)
+    row, one, other, last = np.concatenate(found, axis=1)
+    order = np.lexsort((one, row))
+    row, one, other, last = row[order], one[order], other[order], last[order]
+    # The word behind a match, and the next match: what lies between is a stretch. None begins behind a pair's end.
+    here = np.flatnonzero((last[:-1] == 0) & ((np.diff(one) > 1) | (np.diff(other) > 1)))
+    own = row[here]
+    ends = np.stack([one[here] + 1, one[here + 1], other[here] + 1, other[here + 1]])
+    return own, ends + before[own]
+
+
+def _inside(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, Integers, Spans, Spans]:
+    """Return how many words agree at the beginning and at the end, and what lies between."""
     both = np.minimum(said.lengths, heard.lengths)
     before = _common(codes, said.starts, heard.starts, both, 1)
     after = _common(
         codes, said.starts + said.lengths - 1, heard.starts + heard.lengths - 1, both - before, -1
     )
-    hits = before + after
-    said = Spans(said.starts + before, said.lengths - hits)
-    heard = Spans(heard.starts + before, heard.lengths - hits)
-    errors = np.maximum(said.lengths, heard.lengths)  # right where one side is used up
+    said, heard = (Spans(side.starts + before, side.lengths - before - after) for side in (said, heard))
+    return before, after, said, heard
+
+
+def _tables(said: Spans, heard: Spans) -> tuple[list[Integers], Integers]:
+    """Return the pairs with words on both sides: those that share a table, longest reference first, and the others."""
     rows = np.flatnonzero(np.minimum(said.lengths, heard.lengths))
-    fits = errors[rows] <= LONGEST
-    alone = [rows[~fits]]
+    fits = np.maximum(said.lengths, heard.lengths)[rows] <= LONGEST
+    tables, alone = [], [rows[~fits]]
     rows = rows[fits]
-    # Tables of like width, and in each the longest reference first.
     width = (heard.lengths[rows] - 1) // _STEP
     order = np.argsort((width * 64 - said.lengths[rows]).astype(np.int16), kind="stable")
     rows, width = rows[order], width[order]
@@ -207,14 +259,9 @@ def errors_and_hits(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, 
         group = rows[first:last]
         few = _outliers(said.lengths[group], int(heard.lengths[group].max()))
         alone.append(group[:few])
-        group = group[few:]
-        if len(group):
-            errors[group], found = _side_by_side(codes, said[group], heard[group])
-            hits[group] += found
-    for row in np.concatenate(alone).tolist():
-        errors[row], matched = _by_rapidfuzz(codes, said, heard, row)
-        hits[row] += matched
-    return errors, hits
+        if few < len(group):
+            tables.append(group[few:])
+    return tables, np.concatenate(alone)
 
 
 def _common(codes: Codes, left: Integers, right: Integers, most: Integers, step: int) -> Integers:
@@ -251,8 +298,13 @@ def _outliers(lengths: Integers, width: int) -> int:
     return int((lengths > lengths[worth - 1]).sum())
 
 
-def _side_by_side(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, Integers]:
-    """Return distances and hits of pairs that are sorted by the length of `said`, longest first."""
+def _side_by_side(
+    codes: Codes, said: Spans, heard: Spans, choices: NDArray[np.int8] | None = None
+) -> tuple[Integers, Integers]:
+    """Return distances and hits of pairs that are sorted by the length of `said`, longest first.
+
+    `choices` is filled with the rank of the way into every cell, said x heard x pairs.
+    """
     pairs = len(said.lengths)
     width, height = int(heard.lengths.max()), int(said.lengths[0])
     # What is read beyond the end of a shorter hypothesis fills columns that nobody looks at.
@@ -275,6 +327,8 @@ def _side_by_side(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, In
             cell = row[column + 1, :live]
             np.add(row[column, :live], _INSERT, out=cell)
             np.minimum(cell, best[column], out=cell)
+            if choices is not None:
+                np.right_shift(cell, 6, out=choices[number - 1, column, :live], casting="unsafe")
             np.bitwise_and(cell, _UNRANKED, out=cell)
         if next_live < live:  # these references end here
             result[next_live:live] = row[heard.lengths[next_live:live], np.arange(next_live, live)]
@@ -282,9 +336,30 @@ def _side_by_side(codes: Codes, said: Spans, heard: Spans) -> tuple[Integers, In
     return result // _EDIT, result % _RANK
 
 
-def _by_rapidfuzz(codes: Codes, said: Spans, heard: Spans, row: int) -> tuple[int, int]:
+def _traced(
+    choices: NDArray[np.int8], heights: Integers, widths: Integers
+) -> tuple[Integers, Integers, Integers]:
+    """Return the matches (pair, word said, word heard) on the way back through tables, of all pairs at once."""
+    size, columns = len(heights), choices.shape[1]
+    flat = choices.ravel()
+    pairs = np.arange(size)
+    said, heard = heights - 1, widths - 1
+    found: list[list[Integers]] = [[], [], []]
+    while len(pairs):
+        way = flat.take((said * columns + heard) * size + pairs) & 3
+        same = way == 3
+        for some, values in zip(found, (pairs, said, heard), strict=True):
+            some.append(values[same])
+        said, heard = said - (way != 2), heard - (way != 0)
+        inside = (said >= 0) & (heard >= 0)
+        if not inside.all():
+            pairs, said, heard = pairs[inside], said[inside], heard[inside]
+    row, one, other = (np.concatenate(some) for some in found)
+    return row, one, other
+
+
+def _by_rapidfuzz(codes: Codes, said: Spans, heard: Spans, row: int) -> Editops:
     left, right = (
         codes[spans.starts[row] : spans.starts[row] + spans.lengths[row]].tolist() for spans in (said, heard)
     )
-    edits = Levenshtein.editops(left, right)
-    return len(edits), sum([block.size for block in edits.as_matching_blocks()])
+    return Levenshtein.editops(left, right)

@@ -11,14 +11,15 @@ import re
 import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import polars as pl
 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.registry import suggest
-from voxaudit.score.spoken import LANGUAGES, speaker_of
+from voxaudit.score.pairs import numbered
+from voxaudit.score.spoken import LANGUAGES, SPEECHES, spoken_form, spoken_lines
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class Normalizer:
     version: int
     description: str
     function: Callable[[str], str]
-    by_line: bool = False
-    """Lines of ASCII come out as each by itself would: many texts are one call."""
+    lines: Callable[[str], str] | None = None
+    """The same for lines of ASCII, each of which comes out as it would by itself: many texts are one call."""
 
     @property
     def id(self) -> str:
@@ -72,34 +73,43 @@ def language_of(rule: Normalizer) -> str | None:
 
 
 def normalize_column(texts: pl.Series, chosen: str | Normalizer) -> pl.Series:
-    """Return a column of texts normalized; every distinct text is normalized once, and null stays null."""
+    """Return a column of texts normalized; null stays null. Where many are alike, each is normalized once."""
     rule = normalizer(chosen)
-    if rule.by_line and len(texts) > 1:
-        plain = (texts.str.len_bytes() == texts.str.len_chars()) & ~texts.str.contains("\n", literal=True)
-        plain = plain.fill_null(False)
-        if plain.any():
-            together = [_lines(part, rule) for part in texts.filter(plain).to_frame().iter_slices(_LINES)]
-            rest = _one_by_one(texts.filter(~plain), rule)
-            order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
-            return pl.concat([*together, rest]).gather(order) if len(rest) else pl.concat(together)
-    return _one_by_one(texts, rule)
+    if (
+        texts.null_count()
+        or rule.lines is None
+        or texts.to_frame().select(pl.first().approx_n_unique()).item() < _MOSTLY * len(texts)
+    ):
+        distinct, number = numbered(texts)
+        place = pl.Series(number, dtype=pl.Int64).replace(-1, None)
+        return _normalized(distinct, rule).gather(place).alias(texts.name)
+    return _normalized(texts, rule)
 
 
+def _normalized(texts: pl.Series, rule: Normalizer) -> pl.Series:
+    lines = rule.lines
+    plain = (texts.str.len_bytes() == texts.str.len_chars()) & ~texts.str.contains("\n", literal=True)
+    if lines is None or not plain.any():
+        return pl.Series(texts.name, map(rule, texts.to_list()), dtype=pl.String)
+    together = [_lines(part, lines) for part in texts.filter(plain).to_frame().iter_slices(_LINES)]
+    if plain.all():
+        return pl.concat(together)
+    rest = pl.Series(texts.name, map(rule, texts.filter(~plain).to_list()), dtype=pl.String)
+    order = pl.concat([plain.arg_true(), (~plain).arg_true()]).arg_sort()
+    return pl.concat([*together, rest]).gather(order)
+
+
+_MOSTLY = 0.8
+"""The share of different texts from which on looking for equal ones costs more than it saves."""
 _LINES = 100_000
 """Texts that are normalized in one call: bounds memory."""
 
 
-def _lines(texts: pl.DataFrame, rule: Normalizer) -> pl.Series:
+def _lines(texts: pl.DataFrame, function: Callable[[str], str]) -> pl.Series:
     column = texts.to_series()
-    lines = _SPACES.sub(" ", rule.function(column.str.join("\n").item()))
+    lines = _SPACES.sub(" ", function(column.str.join("\n").item()))
     lines = lines.replace(" \n", "\n").replace("\n ", "\n").strip(" ")
     return pl.Series([lines]).str.split("\n").explode().alias(column.name)
-
-
-def _one_by_one(texts: pl.Series, rule: Normalizer) -> pl.Series:
-    listed = texts.to_list()
-    known = {text: None if text is None else rule(text) for text in dict.fromkeys(listed)}
-    return pl.Series(texts.name, map(known.__getitem__, listed), dtype=pl.String)
 
 
 _APOSTROPHES = frozenset("'`\u00b4\u2018\u2019\u201b\u02bc\u02bb\u2032\uff07")
@@ -246,7 +256,7 @@ NORMALIZERS: dict[str, Normalizer] = {
             1,
             "lower case, no punctuation or symbols (as Speech Robust Bench); any script",
             _basic,
-            by_line=True,
+            lines=_basic,
         ),
         Normalizer(
             "whisper-en",
@@ -259,14 +269,14 @@ NORMALIZERS: dict[str, Normalizer] = {
             1,
             "as basic; um, uh, er, repetitions and cut-off words stay, drawn-out fillers are spelled one way",
             _keep_fillers,
-            by_line=True,
+            lines=_keep_fillers,
         ),
         Normalizer(
             UNSPACED,
             1,
             "as basic; in Chinese, Japanese, Thai, Lao, Khmer, Burmese every character counts as a word",
             _unspaced,
-            by_line=True,
+            lines=_unspaced,
         ),
         *(
             Normalizer(
@@ -274,7 +284,8 @@ NORMALIZERS: dict[str, Normalizer] = {
                 1,
                 f"as it is said aloud, {name}: numbers digit by digit, acronyms as letters, addresses, times, amounts;"
                 " drops um and uh",
-                speaker_of(language),
+                partial(spoken_form, speech=SPEECHES[language]),
+                lines=partial(spoken_lines, speech=SPEECHES[language]),
             )
             for language, name in LANGUAGES.items()
         ),

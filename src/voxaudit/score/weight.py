@@ -13,12 +13,20 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError
-from voxaudit.score.align import differences
+from voxaudit.score.pairs import Pairs, Stretches, Words, places
+
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int64]
 
 CLASSES = ("terms", "numbers", "letters", "names", "negations", "content", "function")
 """Classes of words, the first that fits: of the user's own list, digits, letters that are spelled, names, negations,
@@ -134,31 +142,10 @@ class Weights:
             found.setdefault(term[0], []).append(term)
         return found
 
-    @cached_property
-    def _known(self) -> dict[str, str]:
-        """The class of every word met so far."""
-        return {}
-
-    def classes(self, words: Sequence[str]) -> list[str]:
-        """Return the class of each word.
-
-        >>> Weights(LEXICONS["en"], frozenset({"ashley"})).classes("not ashley the card c 7".split())
-        ['negations', 'names', 'function', 'content', 'letters', 'numbers']
-        """
-        known = self._known
-        found = [known[word] if word in known else self._class_of(word) for word in words]
-        spelled = ("numbers", "letters")
-        for index in range(1, len(words) - 1):
-            # "A" is a letter in "c n a 7", an article in "a card".
-            if (
-                words[index] in self.lexicon.letters
-                and found[index - 1] in spelled
-                and found[index + 1] in spelled
-            ):
-                found[index] = "letters"
-        for start, stop in self.places(words):
-            found[start:stop] = ["terms"] * (stop - start)
-        return found
+    @property
+    def first_words(self) -> Collection[str]:
+        """The first words of the terms."""
+        return self._first.keys()
 
     def places(self, words: Sequence[str]) -> list[tuple[int, int]]:
         """Return where terms of the user's list stand, the longest first where several fit; they do not overlap."""
@@ -175,20 +162,23 @@ class Weights:
             start += size or 1
         return found
 
-    def _class_of(self, word: str) -> str:
+    def class_of(self, word: str) -> str:
+        """Return the class of a word by itself.
+
+        >>> weights = Weights(LEXICONS["en"], frozenset({"ashley"}))
+        >>> [weights.class_of(word) for word in "not ashley the card c 7".split()]
+        ['negations', 'names', 'function', 'content', 'letters', 'numbers']
+        """
         lexicon = self.lexicon
         if word[0].isdigit():
-            found = "numbers"
-        elif len(word) == 1 and word.isascii() and word not in lexicon.letters:
-            found = "letters"
-        elif word in self.names:
-            found = "names"
-        elif word in lexicon.negations:
-            found = "negations"
-        else:
-            found = "function" if word in lexicon.function or word in lexicon.answers else "content"
-        self._known[word] = found
-        return found
+            return "numbers"
+        if len(word) == 1 and word.isascii() and word not in lexicon.letters:
+            return "letters"
+        if word in self.names:
+            return "names"
+        if word in lexicon.negations:
+            return "negations"
+        return "function" if word in lexicon.function or word in lexicon.answers else "content"
 
 
 MOST_TERMS = 100_000
@@ -232,158 +222,236 @@ def names_in(texts: Iterable[str], lexicon: Lexicon) -> frozenset[str]:
     return frozenset(word for word, times in large.items() if times > small[word] and word not in closed)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Words that were said and what was heard in their place, with where they start; one of both may be nothing."""
-
-    start: int
-    lost: tuple[str, ...]
-    heard_start: int
-    new: tuple[str, ...]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Weighed:
-    """A transcript against its reference: words said, errors and words kept by class, and where they differ.
+    """Pairs of texts by class of word (pairs x `CLASSES`), and which errors matter.
 
-    `heard` counts the words of the transcript by class: of those, `kept` are right.
+    `heard` counts the words of the transcripts by class: of those, `kept` are right. `serious` says which pairs have an
+    error that matters whatever other recognizers heard; `added` are the stretches with words that were only added, and
+    `weighty` which of them matter unless others heard them, too.
     """
 
-    said: Mapping[str, int]
-    heard: Mapping[str, int]
-    kept: Mapping[str, int]
-    errors: Mapping[str, int]
-    stretches: tuple[Stretch, ...]
+    said: IntArray
+    heard: IntArray
+    kept: IntArray
+    errors: IntArray
+    serious: BoolArray
+    added: Stretches
+    weighty: BoolArray
 
 
-@lru_cache(maxsize=65_536)
-def stretches(said: str, heard: str) -> tuple[Stretch, ...]:
-    """Return where two normalized texts differ, from left to right.
-
-    >>> stretches("turn it off", "turn off now")
-    (Stretch(start=1, lost=('it', 'off'), heard_start=1, new=('off', 'now')),)
-    """
-    if said == heard:
-        return ()
-    words, answer = said.split(), heard.split()
-    return tuple(
-        Stretch(start, tuple(words[start:stop]), first, tuple(answer[first:last]))
-        for start, stop, first, last in differences(words, answer)
-    )
-
-
-def weigh(said: str, heard: str, weights: Weights) -> Weighed:
-    """Return the counts of a pair by class.
-
-    >>> found = weigh("c n 7 3 4 please", "c m 7 3 4", Weights(LEXICONS["en"]))
-    >>> found.said["letters"], found.errors
-    (2, Counter({'letters': 1, 'function': 1}))
-    """
-    words, answer = said.split(), heard.split()
-    own = weights.classes(words)
-    if said == heard:
-        counts = Counter(own)
-        return Weighed(counts, counts, counts, Counter(), ())
-    theirs = weights.classes(answer)
-    errors: Counter[str] = Counter()
-    kept = Counter(own)
-    found = stretches(said, heard)
-    for one in found:
-        lost = own[one.start : one.start + len(one.lost)]
-        new = theirs[one.heard_start : one.heard_start + len(one.new)]
-        kept.subtract(lost)
-        errors.update(lost)
-        # Substitutions count once, by the word that was said; what is more than was said is added.
-        errors.update(new[len(lost) :])
-    return Weighed(Counter(own), Counter(theirs), kept, errors, found)
-
-
-def agreed(one: Stretch, others: Sequence[Collection[Stretch]]) -> bool:
-    """Say whether at least half of two or more other recognizers hear the same there: the reference is in doubt."""
-    if len(others) < 2:
-        return False
-    same = sum(
-        any((o.start, o.lost, o.new) == (one.start, one.lost, one.new) for o in other) for other in others
-    )
-    return same >= AGREED * len(others)
-
-
-def serious(
-    found: Weighed, said: str, heard: str, weights: Weights, others: Sequence[Collection[Stretch]] = ()
-) -> bool:
-    """Say whether a transcript has an error that matters, `others` being how those of other recognizers differ.
+def weigh(pairs: Pairs, weights: Weights) -> Weighed:
+    """Return the counts of pairs by class, and which errors matter.
 
     It matters that a word with meaning was lost, added or became another, and that a third of what was said is gone.
     Not: other writing (spaces, accents where they tell few words apart), words said again, closed words (but for who
     is meant, and an answer that is none any more), one greeting for another, and added words that most of the others
-    heard, too: those are missing in the reference (`agreed`).
+    heard, too: those are missing in the reference.
 
-    >>> weights = Weights(LEXICONS["en"])
-    >>> [
-    ...     serious(weigh("check my new card please", heard, weights), "check my new card please", heard, weights)
-    ...     for heard in ("check my new car please", "yes check my a new card", "")
-    ... ]
-    [True, False, True]
+    >>> heard = ["check my new car please", "yes check my a new card", ""]
+    >>> pairs = Pairs.of(pl.Series(["check my new card please"] * 3), pl.Series(heard))
+    >>> found = weigh(pairs, Weights(LEXICONS["en"]))
+    >>> found.serious[pairs.pair].tolist(), found.errors[pairs.pair].sum(axis=1).tolist()
+    ([True, False, True], [1, 3, 5])
     """
-    if not found.stretches:
-        return False
-    words, answer = said.split(), heard.split()
-    lexicon = weights.lexicon
-    real = [
-        one
-        for one in found.stretches
-        if not _same_writing(one.lost, one.new, lexicon) and not (not one.lost and agreed(one, others))
-    ]
-    closed = lexicon.function | lexicon.answers
+    words, spans = pairs.words, pairs.words.spans
+    kind = _kinds(words, weights)
+    of_text = np.bincount(
+        np.repeat(np.arange(len(spans.lengths)), spans.lengths) * len(CLASSES) + kind,
+        minlength=len(spans.lengths) * len(CLASSES),
+    ).reshape(-1, len(CLASSES))
+    said, heard = of_text[pairs.said], of_text[pairs.heard]
+    found = pairs.stretches
+    whose, theirs = spans.starts[pairs.said[found.pair]], spans.starts[pairs.heard[found.pair]]
+    lost, new = (whose + found.start, whose + found.stop), (theirs + found.first, theirs + found.last)
+    # Substitutions count once, by the word that was said; what is more than was said is added.
+    beyond = np.minimum(new[0] + (lost[1] - lost[0]), new[1])
+    gone = _classes_in(kind, *lost, found.pair, len(pairs))
+    errors = gone + _classes_in(kind, beyond, new[1], found.pair, len(pairs))
+    judged = _Judged(words, kind, weights, lost, new)
+    real = ~judged.same_writing()
+    nothing_lost = lost[0] == lost[1]
+    matters = judged.matters(nothing_lost, _again(pairs, found, nothing_lost, lost, new))
     # "A" for "the" is no loss.
-    lost = [
-        word for one in real for word in one.lost if not (one.new and closed.issuperset(one.lost + one.new))
+    counts = real & ~judged.small_change()
+    size = np.where(counts, lost[1] - lost[0], 0)
+    many = np.bincount(found.pair, size, len(pairs))
+    more = np.bincount(found.pair, np.where(counts, size - judged.answers[0], 0), len(pairs))
+    silent = spans.lengths[pairs.heard] == 0
+    serious = (many > 0) & (spans.lengths[pairs.said] <= MOSTLY * many) & (silent | (more > 0))
+    serious[found.pair[real & matters & ~nothing_lost]] = True
+    return Weighed(
+        said, heard, said - gone, errors, serious, found[nothing_lost], (real & matters)[nothing_lost]
+    )
+
+
+def agreed(added: pl.DataFrame, trials: pl.DataFrame) -> pl.Series:
+    """Say which added stretches at least half of two or more other recognizers have, too: the reference is in doubt.
+
+    `trials` has one row per answer: `cell`, the audio it is about, and `recognizer`; `added` has these, too, with
+    `start` and `new`, where what was added.
+    """
+    same, asked = ["cell", "start", "new"], ["cell"]
+    others = [
+        added.join(rows.group_by(keys).agg(n=pl.len()), on=keys, how="left", maintain_order="left")["n"]
+        - added.join(
+            rows.group_by(*keys, "recognizer").agg(n=pl.len()),
+            on=[*keys, "recognizer"],
+            how="left",
+            maintain_order="left",
+        )["n"]
+        for rows, keys in ((added, same), (trials, asked))
     ]
-    gone = len(words) <= MOSTLY * len(lost) and (not heard or not lexicon.answers.issuperset(lost))
-    return (bool(lost) and gone) or any(_matters(one, words, answer, weights) for one in real)
+    return (others[1] >= 2) & (others[0] >= AGREED * others[1])
 
 
-def _matters(one: Stretch, words: Sequence[str], answer: Sequence[str], weights: Weights) -> bool:
-    lexicon = weights.lexicon
-    lost = weights.classes(words)[one.start : one.start + len(one.lost)]
-    new = weights.classes(answer)[one.heard_start : one.heard_start + len(one.new)]
-    if not one.lost:
-        meant = any(
-            kind != "function" and word not in lexicon.answers
-            for word, kind in zip(one.new, new, strict=True)
-        )
-        return bool(_EXACT & set(new)) or (meant and not _again(one, answer))
-    if set(one.lost) <= lexicon.answers and set(one.new) <= lexicon.answers:
-        # "Yeah" for "yes" says the same; "no" does not.
-        return bool(set(one.lost) & lexicon.negations) != bool(set(one.new) & lexicon.negations)
-    was, became = ([lexicon.persons.get(word, "") for word in side] for side in (one.lost, one.new))
-    another = set(was) - {""} != set(became) - {""}  # "your" for "the"
-    if one.new and (another or (lexicon.answers.issuperset(one.lost) and not lexicon.answers & set(one.new))):
-        return True  # or "is" for "yes"
-    if (
-        not one.new
-        and not lexicon.asked.union(lexicon.persons).isdisjoint(one.lost)
-        and not _again(one, words)
-    ):
-        return True  # "I talk to an agent" for "may I talk to an agent": no grammar gives such words back
-    weighty = any(kind != "function" for kind in (*lost, *new))
-    return weighty and bool(one.new or _EXACT & set(lost) or not _again(one, words))
+def _kinds(words: Words, weights: Weights) -> IntArray:
+    """Return the class of every word of all texts, as its number in `CLASSES`."""
+    number = {name: place for place, name in enumerate(CLASSES)}
+    kind = np.array([number[weights.class_of(word)] for word in words.vocabulary], dtype=np.int64)[
+        words.codes
+    ]
+    letter = _flags(words, weights.lexicon.letters)
+    inside = np.ones(len(kind), dtype=bool)
+    filled = words.spans.lengths > 0
+    inside[words.spans.starts[filled]] = False
+    inside[(words.spans.starts + words.spans.lengths - 1)[filled]] = False
+    letters, spelled = number["letters"], [number["numbers"], number["letters"]]
+    # "A" is a letter in "c n a 7", an article in "a card". From left to right: one letter makes the next one.
+    for place in np.flatnonzero(letter & inside).tolist():
+        if kind[place - 1] in spelled and kind[place + 1] in spelled:
+            kind[place] = letters
+    for text in np.flatnonzero(_in_texts(_flags(words, weights.first_words), words)).tolist():
+        start = int(words.spans.starts[text])
+        for first, last in weights.places(words.text(text)):
+            kind[start + first : start + last] = number["terms"]
+    return kind
 
 
-def _again(one: Stretch, words: Sequence[str]) -> bool:
+def _flags(words: Words, chosen: Collection[str]) -> BoolArray:
+    """Say of every word of all texts whether it is one of some."""
+    return np.array([word in chosen for word in words.vocabulary], dtype=bool)[words.codes]
+
+
+def _in_texts(flag: BoolArray, words: Words) -> IntArray:
+    return _in_ranges(flag, words.spans.starts, words.spans.starts + words.spans.lengths)
+
+
+def _in_ranges(values: NDArray[Any], start: IntArray, stop: IntArray) -> IntArray:
+    """Return the sums of values from `start` up to `stop`."""
+    sums = np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    return np.asarray(sums[stop] - sums[start])
+
+
+def _classes_in(kind: IntArray, start: IntArray, stop: IntArray, pair: IntArray, pairs: int) -> IntArray:
+    """Return how many words of each class stand in stretches, pairs x classes."""
+    key = np.repeat(pair, stop - start) * len(CLASSES) + kind[places(start, stop)]
+    return np.bincount(key, minlength=pairs * len(CLASSES)).reshape(-1, len(CLASSES))
+
+
+def _again(
+    pairs: Pairs, found: Stretches, nothing_lost: BoolArray, lost: Sequence[IntArray], new: Sequence[IntArray]
+) -> BoolArray:
     """Say whether words that one text has more of only say again what stands beside them in it."""
-    piece, start = (one.new, one.heard_start) if one.new else (one.lost, one.start)
-    stop = start + len(piece)
-    beside = (tuple(words[max(start - len(piece), 0) : start]), tuple(words[stop : stop + len(piece)]))
-    return piece in beside
+    codes, spans = pairs.words.codes, pairs.words.spans
+    text = np.where(nothing_lost, pairs.heard[found.pair], pairs.said[found.pair])
+    start, stop = (np.where(nothing_lost, theirs, ours) for ours, theirs in zip(lost, new, strict=True))
+    size = stop - start
+    first, end = spans.starts[text], spans.starts[text] + spans.lengths[text]
+    alone = nothing_lost | (new[0] == new[1])
+    again = np.zeros(len(start), dtype=bool)
+    for beside in (start - size, stop):
+        rows = np.flatnonzero(alone & (beside >= first) & (beside + size <= end))
+        step = 0
+        while len(rows):
+            rows = rows[codes[start[rows] + step] == codes[beside[rows] + step]]
+            step += 1
+            again[rows[size[rows] == step]] = True
+            rows = rows[size[rows] > step]
+    return again
 
 
-def _same_writing(lost: Sequence[str], new: Sequence[str], lexicon: Lexicon) -> bool:
-    return _folded(lost, lexicon.plain) == _folded(new, lexicon.plain)
+class _Judged:
+    """Stretches, as ranges of the words of all texts that were lost and that are new, and what they are made of."""
+
+    def __init__(
+        self,
+        words: Words,
+        kind: IntArray,
+        weights: Weights,
+        lost: Sequence[IntArray],
+        new: Sequence[IntArray],
+    ) -> None:
+        self.words, self.weights, self.sides = words, weights, (lost, new)
+        self.sizes = [side[1] - side[0] for side in self.sides]
+        lexicon = weights.lexicon
+        self.answers = self._count(_flags(words, lexicon.answers))
+        self.closed = self._count(_flags(words, lexicon.function | lexicon.answers))
+        self.negations = self._count(_flags(words, lexicon.negations))
+        self.asked = self._count(_flags(words, lexicon.asked.union(lexicon.persons)))
+        meant = kind != CLASSES.index("function")
+        self.weighty = self._count(meant)
+        self.meant = self._count(meant & ~_flags(words, lexicon.answers))
+        self.exact = self._count(np.isin(kind, [CLASSES.index(name) for name in _EXACT]))
+
+    def _count(self, flag: NDArray[Any]) -> list[IntArray]:
+        """Return the sums of what words are, among those lost and those new."""
+        return [_in_ranges(flag, *side) for side in self.sides]
+
+    def small_change(self) -> BoolArray:
+        """Say where closed words took the place of closed words."""
+        all_closed = sum(self.closed) == sum(self.sizes)
+        return np.asarray((self.sizes[1] > 0) & all_closed)
+
+    def matters(self, nothing_lost: BoolArray, again: BoolArray) -> BoolArray:
+        """Say which stretches change what is meant."""
+        lost, new = self.sizes
+        persons = self.weights.lexicon.persons
+        another = np.zeros(len(lost), dtype=bool)  # "your" for "the"
+        for person in set(persons.values()):
+            was, became = self._count(_flags(self.words, {one for one in persons if persons[one] == person}))
+            another |= (was > 0) != (became > 0)
+        added = (self.exact[1] > 0) | ((self.meant[1] > 0) & ~again)
+        # "Yeah" for "yes" says the same; "no" does not.
+        greeting = (self.answers[0] == lost) & (self.answers[1] == new)
+        turned = (self.negations[0] > 0) != (self.negations[1] > 0)
+        # "Is" for "yes" answers no more.
+        changed = (new > 0) & (another | ((self.answers[0] == lost) & (self.answers[1] == 0)))
+        # "I talk to an agent" for "may I talk to an agent": no grammar gives such words back.
+        unasked = (new == 0) & (self.asked[0] > 0) & ~again
+        weighty = (self.weighty[0] + self.weighty[1] > 0) & ((new > 0) | (self.exact[0] > 0) | ~again)
+        return np.where(nothing_lost, added, np.where(greeting, turned, changed | unasked | weighty))
+
+    def same_writing(self) -> BoolArray:
+        """Say where the same letters were written with other spaces or accents."""
+        plain = self.weights.lexicon.plain
+        folded = [_folded(word, plain) for word in self.words.vocabulary]
+        same = np.ones(len(self.sizes[0]), dtype=bool)
+        # The same letters have the same sums: few others are left to be compared.
+        for measure in (len, _sum, _sum_of_squares):
+            lost, new = self._count(
+                np.array([measure(word) for word in folded], dtype=np.int64)[self.words.codes]
+            )
+            same &= lost == new
+        for row in np.flatnonzero(same).tolist():
+            one, other = (
+                "".join(folded[code] for code in self.words.codes[side[0][row] : side[1][row]])
+                for side in self.sides
+            )
+            same[row] = one == other
+        return same
 
 
-def _folded(words: Sequence[str], plain: bool) -> str:
-    text = "".join(words).replace("'", "")
+def _sum(text: str) -> int:
+    return sum(map(ord, text))
+
+
+def _sum_of_squares(text: str) -> int:
+    return sum(ord(one) ** 2 for one in text)
+
+
+def _folded(word: str, plain: bool) -> str:
+    text = word.replace("'", "")
     if not plain or text.isascii():
         return text
     return "".join(one for one in unicodedata.normalize("NFD", text) if not unicodedata.combining(one))

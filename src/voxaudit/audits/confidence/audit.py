@@ -220,9 +220,7 @@ def _findings(frame: pl.DataFrame, level: float) -> Iterator[Finding]:
         gap, error = row["overconfidence"], row["calibration_error"]
         apart = [gap, row["overconfidence_low"], row["overconfidence_high"]]
         surer = "surer"
-        if (
-            gap < 0
-        ):  # numbers of points are told without a sign: "less sure" turns it, and the limits change places
+        if gap < 0:  # points are told without a sign: "less sure" turns it, and the limits change places
             surer = "less sure"
             apart = [None if one is None else -one for one in (apart[0], apart[2], apart[1])]
         sentences = {
@@ -266,13 +264,12 @@ def _table(id_: str, title: str, frame: pl.DataFrame, keys: Sequence[str]) -> Ta
         "overconfidence": "too sure",
         "calibration_error": "calibration error",
     }
-    kinds = {"overconfidence": "points", "calibration_error": "points"}
     more = {"auroc": "AUROC", "nce": "NCE"}
     sent = {"sent": "sent to a person", "vain": "right words sent", "passed": "wrong words that get through"}
     columns = [
         *((name, name.removeprefix("@")) for name in keys),
         *(
-            (name, text, kinds.get(name, "percent"), f"{name}_low", f"{name}_high")
+            (name, text, "points" if name == "overconfidence" else "percent", f"{name}_low", f"{name}_high")
             for name, text in shown.items()
         ),
         *((name, text, "ratio", f"{name}_low", f"{name}_high") for name, text in more.items()),

@@ -25,11 +25,10 @@ from voxaudit.answer import (
     tabulate,
 )
 from voxaudit.audits.audit import asks
-from voxaudit.audits.normalizers import spoken
+from voxaudit.audits.heard import spoken_pairs
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
 from voxaudit.run import Run
-from voxaudit.score.align import word_counts
 from voxaudit.score.invented import (
     FASTEST,
     FEWEST_WORDS,
@@ -37,12 +36,16 @@ from voxaudit.score.invented import (
     find_loops,
     heard_by_most,
     heard_by_nobody_else,
-    unsupported,
+    may_loop,
+    unsupported_stretches,
     witnesses,
     words_too_many,
 )
+from voxaudit.score.pairs import Pairs, numbered
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.speech_activity import of_recordings, seconds_of_speech
+from voxaudit.score.weight import BoolArray, IntArray
+from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.tables import total
 from voxaudit.wording import counted
@@ -103,14 +106,14 @@ def hallucination(
     recognizer writes 60.0 words per minute that nothing said there sounds like: 1 case in 0.1 minutes.
     """
     read = read_trials(source, **filters).require("text")
-    frame, notes = _usable(read)
-    texts, rules = spoken(frame, ("reference", "text"), normalizer)
+    frame, rows, notes = _usable(read)
+    pairs, rules = spoken_pairs(read, rows, normalizer)
     notes = [rules, *notes]
     quiet: Sequence[str] = ()
     if vad:
         quiet, said = silent_utterances(read.run, frame["utterance"].unique().to_list())
         notes.append(Note(LISTENED, said, {"utterances": len(quiet)}))
-    trials, cases, more = detect(frame, texts[0], texts[1], stretch, quiet)
+    trials, cases, more = detect(frame, pairs, stretch, quiet)
     notes += more
     rates, over_all = (
         read.in_order(_rates(trials, by, confidence)) for by in (["recognizer", "scenario"], ["recognizer"])
@@ -155,7 +158,7 @@ def hallucination(
 # What is read
 
 
-def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
+def _usable(read: Scores) -> tuple[pl.DataFrame, IntArray, list[Note]]:
     """Return the trials that were answered and whose length is known; a table without lengths is refused."""
     if "duration" not in read.frame.columns:
         text = "rates per minute need the seconds of every recording, in a column `duration`"
@@ -164,70 +167,38 @@ def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
     if "reference" not in frame.columns:
         frame = frame.with_columns(reference=pl.lit(None, pl.String))
     steps = [("no_duration", "of unknown length", (pl.col("duration") > 0.0).fill_null(False))]
-    kept, notes = usable_trials(replace(read, frame=frame), steps)
+    kept, rows, notes = usable_trials(replace(read, frame=frame), steps)
     if kept.is_empty():
         raise refuse("no_duration", "no trial was answered whose length is known", about=read.where)
-    return kept, notes
+    return kept, rows, notes
 
 
 # What nobody said
 
 
 def detect(
-    frame: pl.DataFrame, references: pl.Series, texts: pl.Series, fewest: int, quiet: Collection[str] = ()
+    frame: pl.DataFrame, pairs: Pairs, fewest: int, quiet: Collection[str] = ()
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[Note]]:
     """Return the trials with words, cases and minutes of every kind, the cases, and what to know of them.
 
-    `frame` has utterance, scenario, recognizer, text, reference (null: unknown) and duration; `references` and `texts`
-    are normalized; in `quiet` utterances nobody speaks. The minutes of a kind are 0 where it could not occur: words in
-    silence in speech, all others in silence, unsupported words where there is neither a reference nor another
+    `frame` has utterance, scenario, recognizer, reference (null: unknown) and duration; `pairs` are its normalized
+    texts, row by row; in `quiet` utterances nobody speaks. The minutes of a kind are 0 where it could not occur: words
+    in silence in speech, all others in silence, unsupported words where there is neither a reference nor another
     recognizer.
     """
-    heard, said = texts.to_list(), references.to_list()
-    scenarios = frame["scenario"].to_list()
-    silent = set(silent_scenarios(frame["scenario"].unique().to_list()))
-    ids, names = frame["utterance"].to_list(), frame["recognizer"].to_list()
-    quiet = set(quiet)
-    # "Mhm" is speech, though no word is left of it; a reference of marks alone is none.
-    nobody = [
-        scenario in silent or id_ in quiet or (text is not None and not any(map(str.isalnum, text)))
-        for scenario, id_, text in zip(scenarios, ids, frame["reference"].to_list(), strict=True)
-    ]
-    others = _others(frame, heard)
-    counts = word_counts(references.fill_null(""), texts)
-    wrong = (counts["substitutions"] + counts["insertions"]).to_list()
-    alone = np.zeros(frame.height, dtype=bool)
-    cases: list[tuple[int, str, int, int, int]] = []
-    doubtful = 0
-    for row, seconds in enumerate(frame["duration"].to_list()):
-        text, reference = heard[row], said[row]
-        if nobody[row]:
-            size = len(text.split())
-            cases += [(row, "silence", 0, size, size)] if size else []
-            continue
-        if len(text) > SLACK + FASTEST * seconds and (many := words_too_many(text, seconds)):
-            cases.append((row, "too_fast", 0, len(text.split()), many))
-        if text == reference:  # most trials: nothing can be invented
-            continue
-        cases += [(row, "loops", one.start, one.stop, one.words) for one in find_loops(text, reference)]
-        same = others.get((ids[row], scenarios[row]), ())
-        if reference is not None:
-            # Words of a stretch are all wrong: most trials have too few of them, and need no alignment.
-            stretches = unsupported(reference, text, fewest) if wrong[row] >= fewest else []
-            if stretches:
-                rest = [other for name, other in same if name != names[row]]
-                sure = [one for one in stretches if not heard_by_most(one, text, rest, fewest)]
-                doubtful += len(stretches) - len(sure)
-                stretches = sure
-        else:
-            rest = witnesses(text, [other for name, other in same if name != names[row]])
-            alone[row] = not rest
-            stretches = heard_by_nobody_else(text, rest, fewest)
-        cases += [(row, "unsupported", one.start, one.stop, one.words) for one in stretches]
+    silence = _nobody(frame, quiet)
+    seconds = frame["duration"].to_numpy()
+    differs = ~silence & (pairs.said_text != pairs.heard_text)  # else nothing can be invented
+    known = pairs.said_text >= 0
+    found = _silent(pairs, np.flatnonzero(silence)) + _too_fast(pairs, seconds, np.flatnonzero(~silence))
+    found += _loops(pairs, np.flatnonzero(differs))
+    cases, doubtful = _unsupported(frame, pairs, np.flatnonzero(differs & known), fewest)
+    more, alone = _nobody_else(frame, pairs, np.flatnonzero(differs & ~known), fewest)
+    found = sorted([*found, *cases, *more], key=lambda case: case[0])
     columns = []
-    minutes, silence = frame["duration"].to_numpy() / 60.0, np.array(nobody)
+    minutes = seconds / 60.0
     for kind in KINDS:
-        own = [case for case in cases if case[1] == kind]
+        own = [case for case in found if case[1] == kind]
         rows = np.array([case[0] for case in own], dtype=np.int64)
         words = np.bincount(rows, [case[4] for case in own], frame.height).astype(np.int64)
         could = silence if kind == "silence" else ~silence & ~alone if kind == "unsupported" else ~silence
@@ -236,14 +207,6 @@ def detect(
             pl.Series(f"{kind}_cases", np.bincount(rows, minlength=frame.height)),
             pl.Series(f"{kind}_minutes", np.where(could, minutes, 0.0)),
         ]
-    listed = [
-        {
-            **{"recognizer": names[row], "scenario": scenarios[row], "utterance": ids[row], "kind": kind},
-            **{"words": words, "start": start, "stop": stop, "heard": _marked(heard[row], start, stop)},
-            "reference": frame["reference"][row],
-        }
-        for row, kind, start, stop, words in cases
-    ]
     notes = []
     if alone.any():
         text = (
@@ -257,26 +220,117 @@ def detect(
             " doubt"
         ).replace("stretchs", "stretches")
         notes.append(Note("doubtful_references", text, {"stretches": doubtful}))
-    schema = {
-        **dict.fromkeys(("recognizer", "scenario", "utterance", "kind"), pl.String),
-        "words": pl.Int64,
-        "start": pl.Int64,
-        "stop": pl.Int64,
-        "heard": pl.String,
-        "reference": pl.String,
-    }
-    return frame.with_columns(columns), pl.DataFrame(listed, schema=schema), notes
+    return frame.with_columns(columns), _listed(frame, pairs, found), notes
 
 
-def _others(frame: pl.DataFrame, heard: Sequence[str]) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """Return what was heard in the same audio, (recognizer, text) by utterance and scenario."""
-    if frame["recognizer"].n_unique() < 2:
-        return {}
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    keys = zip(frame["utterance"], frame["scenario"], frame["recognizer"], heard, strict=True)
-    for utterance, scenario, name, text in keys:
-        found.setdefault((utterance, scenario), []).append((name, text))
-    return found
+Case = tuple[int, str, int, int, int]
+"""The row of a trial, the kind, the first word and one past the last, and how many words nobody said."""
+
+
+def _nobody(frame: pl.DataFrame, quiet: Collection[str]) -> BoolArray:
+    """Say in which trials nobody speaks."""
+    silent = silent_scenarios(frame["scenario"].unique().to_list())
+    texts, number = numbered(frame["reference"])
+    # "Mhm" is speech, though no word is left of it; a reference of marks alone is none.
+    empty = np.array([not any(map(str.isalnum, text)) for text in texts.to_list()] + [False])
+    there = frame.select(pl.col("scenario").is_in(silent) | pl.col("utterance").is_in(list(quiet)))
+    return np.asarray(there.to_series().to_numpy() | empty[number])
+
+
+def _silent(pairs: Pairs, rows: IntArray) -> list[Case]:
+    sizes = pairs.words.spans.lengths[pairs.heard_text[rows]].tolist()
+    return [(row, "silence", 0, size, size) for row, size in zip(rows.tolist(), sizes, strict=True) if size]
+
+
+def _too_fast(pairs: Pairs, seconds: FloatArray, rows: IntArray) -> list[Case]:
+    long = pairs.texts.str.len_chars().to_numpy()[pairs.heard_text[rows]] > SLACK + FASTEST * seconds[rows]
+    cases = []
+    for row in rows[long].tolist():
+        text = pairs.texts[int(pairs.heard_text[row])]
+        if many := words_too_many(text, float(seconds[row])):
+            cases.append((row, "too_fast", 0, len(text.split()), many))
+    return cases
+
+
+def _loops(pairs: Pairs, rows: IntArray) -> list[Case]:
+    able = may_loop(pairs.words)[pairs.heard_text[rows]]
+    cases = []
+    for row in rows[able].tolist():
+        said = int(pairs.said_text[row])
+        text = pairs.texts[int(pairs.heard_text[row])]
+        loops = find_loops(text, pairs.texts[said] if said >= 0 else None)
+        cases += [(row, "loops", one.start, one.stop, one.words) for one in loops]
+    return cases
+
+
+def _unsupported(frame: pl.DataFrame, pairs: Pairs, rows: IntArray, fewest: int) -> tuple[list[Case], int]:
+    """Return the unsupported stretches of trials with references, and how many most others heard, too."""
+    stretches = unsupported_stretches(pairs, fewest)
+    has = np.zeros(len(pairs), dtype=bool)
+    has[list(stretches)] = True
+    rows = rows[has[pairs.pair[rows]]]
+    others = _others(frame, pairs, rows)
+    cases: list[Case] = []
+    doubtful = 0
+    for row, rest in zip(rows.tolist(), others, strict=True):
+        text = pairs.texts[int(pairs.heard_text[row])]
+        found = stretches[int(pairs.pair[row])]
+        sure = [one for one in found if not heard_by_most(one, text, rest, fewest)]
+        doubtful += len(found) - len(sure)
+        cases += [(row, "unsupported", one.start, one.stop, one.words) for one in sure]
+    return cases, doubtful
+
+
+def _nobody_else(
+    frame: pl.DataFrame, pairs: Pairs, rows: IntArray, fewest: int
+) -> tuple[list[Case], BoolArray]:
+    """Return the stretches of trials without references that no other recognizer heard; which have no witness."""
+    alone = np.zeros(frame.height, dtype=bool)
+    cases: list[Case] = []
+    for row, others in zip(rows.tolist(), _others(frame, pairs, rows), strict=True):
+        text = pairs.texts[int(pairs.heard_text[row])]
+        rest = witnesses(text, others)
+        alone[row] = not rest
+        found = heard_by_nobody_else(text, rest, fewest)
+        cases += [(row, "unsupported", one.start, one.stop, one.words) for one in found]
+    return cases, alone
+
+
+def _others(frame: pl.DataFrame, pairs: Pairs, rows: IntArray) -> list[list[str]]:
+    """Return what other recognizers heard in the audio of each of some rows."""
+    if frame["recognizer"].n_unique() < 2 or not len(rows):
+        return [[] for _ in rows]
+    keys = ["utterance", "scenario"]
+    table = frame.select(*keys, "recognizer", text=pairs.texts.gather(pairs.heard_text))
+    asked = table[rows]
+    heard: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for utterance, scenario, name, text in table.join(
+        asked, on=keys, how="semi", maintain_order="left"
+    ).iter_rows():
+        heard.setdefault((utterance, scenario), []).append((name, text))
+    return [
+        [text for who, text in heard[utterance, scenario] if who != name]
+        for utterance, scenario, name in asked.select(*keys, "recognizer").iter_rows()
+    ]
+
+
+def _listed(frame: pl.DataFrame, pairs: Pairs, found: Sequence[Case]) -> pl.DataFrame:
+    """Return the largest cases, with `of`, how many there are."""
+    largest = sorted(found, key=lambda case: -case[4])[:MOST_CASES]
+    rows = [case[0] for case in largest]
+    table = frame[rows].select("recognizer", "scenario", "utterance")
+    texts = pairs.texts.gather(pairs.heard_text[rows])
+    marked = [_marked(text, case[2], case[3]) for text, case in zip(texts, largest, strict=True)]
+    return table.with_columns(
+        pl.Series("kind", [case[1] for case in largest], dtype=pl.String),
+        *(
+            pl.Series(name, [case[place] for case in largest], dtype=pl.Int64)
+            for place, name in ((4, "words"), (2, "start"), (3, "stop"))
+        ),
+        pl.Series("heard", marked, dtype=pl.String),
+        frame["reference"].gather(rows),
+        of=pl.lit(len(found)),
+    )
 
 
 def _marked(text: str, start: int, stop: int) -> str:
@@ -407,9 +461,9 @@ def _case_table(cases: pl.DataFrame) -> Table:
         ("words", "", "count"),
         ("heard", "heard, the words in [ ]"),
     ]
-    shown = cases.sort("words", descending=True, maintain_order=True).head(MOST_CASES)
-    shown = shown.with_columns(
+    shown = cases.with_columns(
         what=pl.col("kind").replace_strict(TITLES, default=None, return_dtype=pl.String)
     )
-    note = f"The {MOST_CASES} largest of {cases.height:,}." if cases.height > MOST_CASES else ""
-    return tabulate("cases", "What was invented", shown, columns, note=note, folded=cases.height > 24)
+    count = int(cases["of"].item(0)) if cases.height else 0
+    note = f"The {MOST_CASES} largest of {count:,}." if count > MOST_CASES else ""
+    return tabulate("cases", "What was invented", shown.drop("of"), columns, note=note, folded=count > 24)

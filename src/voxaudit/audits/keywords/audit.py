@@ -7,35 +7,41 @@ meaning, and words without. Speakers are the sample everywhere.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
+import numpy as np
 import polars as pl
 
 from voxaudit.answer import Answer, Finding, Note, Table, finding_id, number_or_none, refuse, tabulate
 from voxaudit.audits.audit import asks
+from voxaudit.audits.heard import spoken_pairs
 from voxaudit.audits.normalizers import language_codes, spoken
 from voxaudit.audits.ratios import Compared, Ratio, compare_groups, group_finding
 from voxaudit.audits.scores import Filters, Scores, Source, read_trials, usable_trials
-from voxaudit.errors import VoxauditError
+from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, UtteranceError
 from voxaudit.recognize.services.caller import Call
 from voxaudit.recognize.services.gate import Clock
 from voxaudit.recognize.services.judge import PROMPT, PROMPT_VERSION, Judge
+from voxaudit.score.align import differences
+from voxaudit.score.pairs import Pairs
 from voxaudit.score.run import silent_scenarios
 from voxaudit.score.weight import (
     CLASSES,
     HEAVY,
     LEXICONS,
+    BoolArray,
+    IntArray,
     Lexicon,
-    Stretch,
+    Weighed,
     Weights,
+    agreed,
     names_in,
     read_terms,
-    serious,
     weigh,
 )
 from voxaudit.stats.rates import rate_intervals
@@ -90,14 +96,18 @@ def keywords(
     recognizer gets 20.0 % of the keywords wrong: 1 error on 5 (recall 80.0 %, precision 80.0 %).
     """
     read = read_trials(source, **filters).require("text", "reference")
-    frame, notes = _usable(read)
-    (said, heard), rules = spoken(frame, ("reference", "text"), normalizer)
-    frame = frame.with_columns(said=said, heard=heard, code=language_codes(frame))
+    frame, rows, notes = _usable(read)
+    pairs, rules = spoken_pairs(read, rows, normalizer)
+    frame = frame.with_columns(
+        said=pairs.texts.gather(pairs.said_text),
+        heard=pairs.texts.gather(pairs.heard_text),
+        code=language_codes(frame),
+    )
     own = keywords if keywords is not None else _run_terms(read)
     own = read_terms(own) if isinstance(own, str | Path) else tuple(own)
     weights = weights_of(frame, own, normalizer)
     notes = [rules, *notes, *_about(weights, frame)]
-    trials, cases, found_terms = weighed(frame, weights)
+    trials, cases, found_terms = weighed(frame, weights, pairs)
     asked = [attributes] if isinstance(attributes, str) else list(attributes)
     compared, refusals = compare_groups(read, trials, asked, RATIOS, seed)
     groups = {name: trials[read.column(name)].cast(pl.String) for name in asked}
@@ -152,17 +162,17 @@ def keywords(
 # What is read
 
 
-def _usable(read: Scores) -> tuple[pl.DataFrame, list[Note]]:
+def _usable(read: Scores) -> tuple[pl.DataFrame, IntArray, list[Note]]:
     """Return the trials that were answered and whose words are known, and how many are left out."""
     silent = silent_scenarios(read.frame["scenario"].unique().to_list())
     steps = [
         ("no_references", "without a reference", pl.col("reference").is_not_null()),
         ("no_speech", "without speech", ~pl.col("scenario").is_in(silent)),
     ]
-    frame, notes = usable_trials(read, steps)
+    frame, rows, notes = usable_trials(read, steps)
     if frame.is_empty():
         raise refuse("no_references", "no trial was answered whose words are known", about=read.where)
-    return frame, notes
+    return frame, rows, notes
 
 
 def _run_terms(read: Scores) -> Sequence[str]:
@@ -202,74 +212,125 @@ def _about(weights: Mapping[str, Weights], frame: pl.DataFrame) -> Iterator[Note
 
 
 def weighed(
-    frame: pl.DataFrame, weights: Mapping[str, Weights]
+    frame: pl.DataFrame, weights: Mapping[str, Weights], pairs: Pairs
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the trials with words, errors and `serious` (0 or 1) of every class; serious cases; the user's terms.
 
-    `frame` has utterance, scenario, recognizer, the normalized texts `said` and `heard`, and the language's `code`.
+    `frame` has utterance, scenario, recognizer and the language's `code`; `pairs` are its normalized texts, row by row.
+    The cases are those with most errors, `MOST_CASES` of them, with `of`, how many there are.
     """
-    keys = frame.select("utterance", "scenario", "recognizer").rows()
-    rows = list(zip(frame["said"].to_list(), frame["heard"].to_list(), frame["code"].to_list(), strict=True))
-    known = {row: weigh(row[0], row[1], weights[row[2]]) for row in dict.fromkeys(rows)}
-    others: dict[tuple[str, str], list[tuple[str, tuple[Stretch, ...]]]] = defaultdict(list)
-    if frame["recognizer"].n_unique() > 1:
-        for (utterance, scenario, name), row in zip(keys, rows, strict=True):
-            others[utterance, scenario].append((name, known[row].stretches))
-    matters = []
-    cases = []
-    for (utterance, scenario, name), row in zip(keys, rows, strict=True):
-        found = known[row]
-        rest = [theirs for who, theirs in others.get((utterance, scenario), ()) if who != name]
-        matters.append(bool(found.stretches) and serious(found, row[0], row[1], weights[row[2]], rest))
-        if matters[-1]:
-            differ = "; ".join(
-                f"{' '.join(one.lost) or '-'} > {' '.join(one.new) or '-'}" for one in found.stretches
-            )
-            about = {"recognizer": name, "scenario": scenario, "utterance": utterance}
-            cases.append({**about, "errors": sum(found.errors.values()), "said > heard": differ})
-    columns = [pl.Series("serious", matters).cast(pl.Int64), pl.Series("trials", [1] * frame.height)]
-    number = {row: place for place, row in enumerate(known)}
-    counts = {
-        f"{kind}_{what}": [one.get(kind, 0) for one in own]
-        for what in _COUNTED
-        for own in [[getattr(one, what) for one in known.values()]]
-        for kind in CLASSES
-    }
-    columns += pl.DataFrame(counts)[[number[row] for row in rows]].get_columns()
-    trials = frame.with_columns(columns).with_columns(
-        **{f"keyword_{what}": pl.sum_horizontal(f"{kind}_{what}" for kind in HEAVY) for what in _COUNTED}
+    parts = []
+    for code, own in weights.items():
+        rows = np.flatnonzero((frame["code"] == code).to_numpy())
+        some = pairs.take(rows)
+        parts.append((rows, some, weigh(some, own)))
+    matters = _matters(frame, parts)
+    counts: dict[str, IntArray] = {}
+    for what in COUNTED:
+        table = np.empty((frame.height, len(CLASSES)), dtype=np.int64)
+        for rows, some, found in parts:
+            table[rows] = getattr(found, what)[some.pair]
+        counts |= {f"{kind}_{what}": table[:, place] for place, kind in enumerate(CLASSES)}
+    trials = frame.with_columns(
+        pl.Series("serious", matters).cast(pl.Int64), pl.lit(1, pl.Int64).alias("trials"), *_series(counts)
+    ).with_columns(
+        **{f"keyword_{what}": pl.sum_horizontal(f"{kind}_{what}" for kind in HEAVY) for what in COUNTED}
     )
-    schema = {"recognizer": pl.String, "scenario": pl.String, "utterance": pl.String, "errors": pl.Int64}
-    listed_ = pl.DataFrame(cases, schema={**schema, "said > heard": pl.String})
-    return trials, listed_, _found_terms(keys, rows, known, weights)
+    errors = sum(counts[f"{kind}_errors"] for kind in CLASSES)
+    return trials, _cases(frame, pairs, matters, np.asarray(errors)), _found_terms(frame, parts, weights)
 
 
-_COUNTED = ("said", "heard", "kept", "errors")
+COUNTED = ("said", "heard", "kept", "errors")
+_Parts = Sequence[tuple[IntArray, Pairs, Weighed]]
+"""For each language its rows, their pairs, and what these weigh."""
 
 
-def _found_terms(keys: Any, rows: Any, known: Any, weights: Mapping[str, Weights]) -> pl.DataFrame:
+def _series(counts: Mapping[str, IntArray]) -> Iterator[pl.Series]:
+    return (pl.Series(name, np.ascontiguousarray(values)) for name, values in counts.items())
+
+
+def _matters(frame: pl.DataFrame, parts: _Parts) -> BoolArray:
+    """Say which trials have an error that matters; added words that most others heard, too, are none."""
+    serious = np.zeros(frame.height, dtype=bool)
+    doubtful = np.zeros(frame.height, dtype=bool)  # what was added decides
+    for rows, some, found in parts:
+        open_ = np.zeros(len(some), dtype=bool)
+        open_[found.added.pair[found.weighty]] = True
+        serious[rows] = found.serious[some.pair]
+        doubtful[rows] = (open_ & ~found.serious)[some.pair]
+    if not doubtful.any():
+        return serious
+    cells = frame.select(pl.struct("utterance", "scenario").rank("dense").alias("cell"), "recognizer")
+    asked = cells.filter(doubtful)["cell"].unique()
+    near = cells["cell"].is_in(asked.implode()).to_numpy()
+    added = pl.concat(_added(some, found, rows, near) for rows, some, found in parts)
+    added = pl.concat([added, cells[added["row"]]], how="horizontal")
+    alone = added.filter(~agreed(added, cells.filter(near)) & added["weighty"])["row"].to_numpy()
+    serious[alone[doubtful[alone]]] = True
+    return serious
+
+
+def _added(pairs: Pairs, found: Weighed, rows: IntArray, near: BoolArray) -> pl.DataFrame:
+    """Return the stretches that were only added in trials that are `near`: row, start, new, weighty."""
+    own = pl.DataFrame({"pair": pairs.pair, "row": rows}).filter(near[rows])
+    some = np.isin(found.added.pair, own["pair"].unique().to_numpy())
+    stretches = found.added[some]
+    words = pairs.words
+    first = words.spans.starts[pairs.heard[stretches.pair]]
+    new = [
+        " ".join(map(words.vocabulary.__getitem__, words.codes[start:stop].tolist()))
+        for start, stop in zip(first + stretches.first, first + stretches.last, strict=True)
+    ]
+    table = pl.DataFrame(
+        {
+            "pair": stretches.pair,
+            "start": stretches.start,
+            "new": pl.Series(new, dtype=pl.String),
+            "weighty": found.weighty[some],
+        }
+    )
+    return own.join(table, on="pair").select("row", "start", "new", "weighty")
+
+
+def _cases(frame: pl.DataFrame, pairs: Pairs, matters: BoolArray, errors: IntArray) -> pl.DataFrame:
+    rows = np.flatnonzero(matters)
+    count = len(rows)
+    rows = rows[np.argsort(-errors[rows], kind="stable")[:MOST_CASES]]
+    differ = []
+    for pair in pairs.pair[rows].tolist():
+        said, heard = (pairs.words.text(int(side[pair])) for side in (pairs.said, pairs.heard))
+        places = differences(said, heard)
+        parts = [(" ".join(said[a:b]) or "-", " ".join(heard[c:d]) or "-") for a, b, c, d in places]
+        differ.append("; ".join(f"{lost} > {new}" for lost, new in parts))
+    return (
+        frame[rows]
+        .select("recognizer", "scenario", "utterance")
+        .with_columns(
+            pl.Series("errors", errors[rows], dtype=pl.Int64),
+            pl.Series("said > heard", differ, dtype=pl.String),
+            of=pl.lit(count),
+        )
+    )
+
+
+def _found_terms(frame: pl.DataFrame, parts: _Parts, weights: Mapping[str, Weights]) -> pl.DataFrame:
     """Return how often each term was said, heard right, and heard where it was not said, by recognizer."""
     counts: Counter[tuple[str, str, str]] = Counter()
-    for (_, _, name), row in zip(keys, rows, strict=True):
-        own = weights[row[2]]
+    for (rows, pairs, _), own in zip(parts, weights.values(), strict=True):
         if not own.terms:
             continue
-        sides = (row[0].split(), row[1].split())
-        spans = known[row].stretches
-        for words, first, size, what in (
-            (sides[0], "start", "lost", "kept"),
-            (sides[1], "heard_start", "new", "added"),
-        ):
-            for start, stop in own.places(words):
-                touched = any(
-                    getattr(one, first) < stop and start < getattr(one, first) + len(getattr(one, size))
-                    for one in spans
-                )
-                term = " ".join(words[start:stop])
-                if what == "kept":
-                    counts[name, term, "said"] += 1
-                if touched == (what == "added"):
-                    counts[name, term, what] += 1
+        asked = pl.DataFrame({"name": frame["recognizer"].gather(rows), "pair": pairs.pair})
+        for name, pair, times in asked.group_by("name", "pair", maintain_order=True).len().iter_rows():
+            said, heard = (pairs.words.text(int(side[pair])) for side in (pairs.said, pairs.heard))
+            spans = differences(said, heard)
+            for words, at, what in ((said, 0, "kept"), (heard, 2, "added")):
+                for start, stop in own.places(words):
+                    touched = any(one[at] < stop and start < one[at + 1] for one in spans)
+                    term = " ".join(words[start:stop])
+                    if what == "kept":
+                        counts[name, term, "said"] += times
+                    if touched == (what == "added"):
+                        counts[name, term, what] += times
     found = [
         {
             "recognizer": name,
@@ -286,26 +347,33 @@ def _found_terms(keys: Any, rows: Any, known: Any, weights: Mapping[str, Weights
 
 def _rates(trials: pl.DataFrame, by: Sequence[str], confidence: float) -> pl.DataFrame:
     """Return words, errors, rate with limits, recall and precision of every class and of keywords together."""
+    kinds = ("keyword", *CLASSES)
+    counts = [f"{kind}_{what}" for kind in kinds for what in COUNTED]
+    # Whole numbers, summed by speaker first: eight kinds of every trial are many rows. Trials count in which a kind was
+    # said.
+    people = trials.group_by(*by, "speaker", maintain_order=True).agg(
+        pl.col(counts).sum(), **{f"{kind}_trials": (pl.col(f"{kind}_said") > 0).sum() for kind in kinds}
+    )
     long = pl.concat(
-        trials.select(
+        people.select(
             *by,
             "speaker",
-            "trials",
             kind=pl.lit(kind),
-            **{what: pl.col(f"{kind}_{what}") for what in _COUNTED},
+            **{what: pl.col(f"{kind}_{what}") for what in (*COUNTED, "trials")},
         )
-        for kind in ("keyword", *CLASSES)
+        for kind in kinds
     )
     keys = [*by, "kind"]
-    sums = long.group_by(keys, maintain_order=True).agg(pl.col(*_COUNTED).sum())
-    limits = rate_intervals(long, keys, words="said", confidence=confidence)
+    sums = long.group_by(keys, maintain_order=True).agg(pl.col(*COUNTED).sum())
+    limits = rate_intervals(long, keys, words="said", utterances="trials", confidence=confidence)
     return (
         sums.join(limits, on=keys, how="left", nulls_equal=True, maintain_order="left")
         .filter(pl.col("said") + pl.col("heard") > 0)
         .with_columns(
             rate=(pl.col("errors") / pl.col("said")).replace(float("inf"), None),
             recall=(pl.col("kept") / pl.col("said")).fill_nan(None),
-            precision=(pl.col("kept") / pl.col("heard")).fill_nan(None),
+            # Of a class that nobody said no word could be right: that is no precision of 0.
+            precision=pl.when(pl.col("said") > 0).then(pl.col("kept") / pl.col("heard")).fill_nan(None),
         )
         .rename({"ci_low": "low", "ci_high": "high"})
     )
@@ -400,12 +468,11 @@ def _class_table(id_: str, title: str, rates: pl.DataFrame) -> Table:
 
 
 def _case_table(cases: pl.DataFrame) -> Table:
-    shown = cases.sort("errors", descending=True, maintain_order=True).head(MOST_CASES)
     columns = ["recognizer", "scenario", "utterance", ("errors", "", "count"), "said > heard"]
-    note = f"The {MOST_CASES} with most errors of {cases.height:,}." if cases.height > MOST_CASES else ""
-    return tabulate(
-        "cases", "Utterances with an error that matters", shown, columns, note=note, folded=cases.height > 24
-    )
+    count = int(cases["of"].item(0)) if cases.height else 0
+    note = f"The {MOST_CASES} with most errors of {count:,}." if count > MOST_CASES else ""
+    title = "Utterances with an error that matters"
+    return tabulate("cases", title, cases.drop("of"), columns, note=note, folded=cases.height > 24)
 
 
 # What a language model says of it
@@ -432,7 +499,8 @@ def _opinions(judge: Judge, trials: pl.DataFrame, most: int) -> tuple[list[Findi
     except RecognizerError as error:
         raise VoxauditError(str(error), see=("judge",)) from error
     known = [one for one in opinions if not isinstance(one, UtteranceError)]
-    versions = ", ".join(dict.fromkeys(version for _, version in known)) or judge.model
+    told = dict.fromkeys(one_line(caller.safe(version), 80) for _, version in known)
+    versions = listed(list(told), 3) or judge.model
     table = asked.select(
         *("recognizer", "scenario", "utterance", "reference", "text"),
         rules=pl.col("serious") == 1,

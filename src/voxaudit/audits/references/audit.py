@@ -6,7 +6,7 @@ hangs on them. Most of them is more than half of three or more, on clean speech 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Unpack
 
@@ -17,8 +17,8 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.heard import ASKED, score_texts
 from voxaudit.audits.scores import Filters, Source, Transcripts
 from voxaudit.perturb import CLEAN
+from voxaudit.score.pairs import Pairs
 from voxaudit.score.table import count_columns
-from voxaudit.score.weight import Stretch, stretches
 from voxaudit.wording import counted, listed, percent
 
 NAME = "references"
@@ -97,21 +97,27 @@ def doubted(frame: pl.DataFrame) -> pl.DataFrame:
     """
     keys = ["utterance", "scenario"]
     once = frame.unique([*keys, "recognizer"], keep="first", maintain_order=True)
-    answers = once.group_by(keys, maintain_order=True).agg(pl.col("said").first(), "heard")
+    pairs = Pairs.of(once["said"], once["heard"])
+    differ = defaultdict(list)
+    for pair, start, stop, first, last in pairs.stretches.rows():
+        old = pairs.words.text(int(pairs.said[pair]), start, stop)
+        new = pairs.words.text(int(pairs.heard[pair]), first, last)
+        differ[pair].append((start, tuple(old), tuple(new)))
+    answers = once.with_columns(pair=pairs.pair).group_by(keys, maintain_order=True)
     found = []
-    for utterance, scenario, said, heard in answers.iter_rows():
+    for utterance, scenario, said, heard in answers.agg(pl.col("said").first(), "pair").iter_rows():
         if len(heard) < FEWEST:
             continue
-        votes = Counter((one.start, one.lost, one.new) for text in heard for one in stretches(said, text))
-        taken: list[Stretch] = []
-        for (start, lost, new), agree in votes.most_common():
+        votes = Counter(one for pair in heard for one in differ[pair])
+        taken: list[tuple[int, int]] = []
+        for (start, lost, instead), agree in votes.most_common():
             if 2 * agree <= len(heard):
                 break
-            if all(start >= one.start + len(one.lost) or one.start >= start + len(lost) for one in taken):
-                taken.append(Stretch(start, lost, 0, new))
+            if all(start >= stop or first >= start + len(lost) for first, stop in taken):
+                taken.append((start, start + len(lost)))
                 about = {"utterance": utterance, "scenario": scenario, "said": said, "start": start}
                 found.append(
-                    {**about, "lost": list(lost), "new": list(new), "agree": agree, "of": len(heard)}
+                    {**about, "lost": list(lost), "new": list(instead), "agree": agree, "of": len(heard)}
                 )
     words = pl.List(pl.String)
     schema = {"utterance": pl.String, "scenario": pl.String, "said": pl.String, "start": pl.Int64}

@@ -43,7 +43,8 @@ from voxaudit.audits.scores import Filters, Names, Scores, Source, Transcripts, 
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import describe
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
+from voxaudit.score.pairs import Pairs
 from voxaudit.stats.paired_trials import Slice, Way, by_group, judge_slices
 from voxaudit.stats.theil_sen import pareto_front
 from voxaudit.tables import mean_of
@@ -332,10 +333,7 @@ def _chosen(scores: Scores, first: str | None, second: str | None) -> list[str]:
         raise VoxauditError("name two different recognizers to compare, or none to compare all of them")
     for name in (first, second):
         if name not in there:
-            raise VoxauditError(
-                f"{scores.where}: no recognizer '{one_line(name, 80)}'.{suggest(name, there)}"
-                f" There: {', '.join(there)}"
-            )
+            raise unknown(f"{scores.where}: no recognizer", name, there)
     return [first, second]
 
 
@@ -372,7 +370,13 @@ def _common(
         columns = [*keys, pl.col("errors").alias(f"errors_{place}"), *(["words"] if place == 0 else [])]
         common = common.join(own.select(columns), on=keys, maintain_order="left")
     if common.is_empty():
-        raise refuse("not_heard_alike", f"{listed(names)} have no scored trial in common", about=scores.where)
+        raise refuse(
+            "not_heard_alike",
+            f"{listed(names)} have no scored trial in common",
+            about=scores.where,
+            remedy="compare them part by part, such as by language, or leave out those that heard other recordings",
+            see=("by", "recognizers"),
+        )
     if common["speaker"].null_count():
         raise refuse(
             "no_speakers",
@@ -758,7 +762,7 @@ def _beside(
     common = frame.filter(~pl.col("failed")).join(
         trials.select("utterance", "scenario"), on=("utterance", "scenario"), how="semi"
     )
-    weighty, _, _ = weighed(common, weights_of(common))
+    weighty, _, _ = weighed(common, weights_of(common), Pairs.of(common["said"], common["heard"]))
     seconds = next((name for name in ("seconds", "latency_ms") if name in frame.columns), None)
     asked = [pl.len().alias("asked"), pl.col("failed").mean().alias("failures")]
     asked.append(((pl.col("heard") == "") & (pl.col("said") != "") & ~pl.col("failed")).mean().alias("empty"))

@@ -26,10 +26,11 @@ from voxaudit.audits.waiting.listening import (
     live_findings,
     live_table,
     parts,
-    percentile,
+    speaker_numbers,
     traced,
 )
 from voxaudit.errors import VoxauditError
+from voxaudit.stats.quantiles import quantile, quantile_limits
 from voxaudit.wording import counted
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
@@ -96,9 +97,11 @@ def waiting(
     findings: list[Finding] = []
     for id_, keys in by.items():
         title = f"by {keys[-1].removeprefix('@')}"
-        frame = read.in_order(_percentiles(grouped, keys, confidence))
-        tables.append(_table(id_, f"Waiting {title}", frame, keys))
-        findings += [] if len(keys) > 1 else list(_findings(frame, confidence))
+        frame = _percentiles(grouped, keys, confidence)
+        if frame.height:  # of audio that was sent faster than it was spoken there are no times
+            frame = read.in_order(frame)
+            tables.append(_table(id_, f"Waiting {title}", frame, keys))
+            findings += [] if len(keys) > 1 else list(_findings(frame, confidence))
         if trials["traces"].sum():
             frame = read.in_order(listened(grouped.filter(pl.col("traces") > 0), keys, confidence))
             tables.append(live_table(f"listening-{id_}", f"While listening, {title}", frame, keys))
@@ -176,21 +179,24 @@ def _percentiles(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -
     A percentile that falls on a trial without an answer is the limit, with `at_least`.
     """
     rows = []
-    for about, part in parts(trials.filter(pl.col("waited_s").is_not_null()), keys):
+    asked = trials.filter(pl.col("waited_s").is_not_null()).select(
+        *keys, "speaker", "failed", "waited_s", "counted_s", "audio_s"
+    )
+    for about, part in parts(asked, keys):
+        speaker = speaker_numbers(part)
         row = about | {"failed": int(part["failed"].sum()), "at_least": ""}
         most = float(part["counted_s"].max())  # type: ignore[arg-type]
         for name, share in SHARES.items():
-            found = percentile(part, "waited_s", share, confidence)
+            found = quantile_limits(part["waited_s"].to_numpy(), speaker, share, confidence)
             row[name] = most if np.isinf(found[0]) else found[0]
             row["at_least"] += f"{name} " if np.isinf(found[0]) else ""
             row |= {f"{name}_low": number_or_none(found[1]), f"{name}_high": number_or_none(found[2])}
-        timed = part.filter(pl.col("audio_s") > 0.0).with_columns(
-            speed=pl.col("waited_s") / pl.col("audio_s")
-        )
+        timed = part.filter(pl.col("audio_s") > 0.0)
         row["speed"] = row["speed_p95"] = None
         if timed.height:
             row["speed"] = float(timed["counted_s"].sum()) / float(timed["audio_s"].sum())
-            row["speed_p95"] = number_or_none(percentile(timed, "speed", 0.95, confidence)[0])
+            speed = np.sort((timed["waited_s"] / timed["audio_s"]).to_numpy())
+            row["speed_p95"] = number_or_none(quantile(speed, 0.95))
         rows.append(row)
     return pl.DataFrame(rows, infer_schema_length=None)
 

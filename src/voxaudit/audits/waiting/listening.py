@@ -16,6 +16,7 @@ from voxaudit.score.run import normalizer_of
 from voxaudit.score.speech_activity import end_of_speech, of_recordings
 from voxaudit.score.table import score_columns
 from voxaudit.stats.bootstrap import change_interval
+from voxaudit.stats.cells import IntArray
 from voxaudit.stats.quantiles import quantile_limits
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.wording import in_points
@@ -32,10 +33,14 @@ def traced(read: Scores, vad: bool) -> pl.DataFrame:
     first text, `final_s` those from the end of the audio (with `vad`, of speech) until the last word was final.
     """
     frame = read.frame
-    traces = frame["trace"].to_list() if "trace" in frame.columns else [None] * frame.height
+    if "trace" not in frame.columns or frame["trace"].null_count() == frame.height:
+        names = ("sent_s", "first_s", "final_s", "taken_back", "final_words", "cuts")
+        unknown = {name: pl.lit(None, pl.Float64) for name in names}
+        return frame.with_columns(pl.lit(0.0).alias("traces"), **unknown)
+    traces = frame["trace"].to_list()
     try:
         heard = [None if one is None else told(one) for one in traces]
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise VoxauditError(
             f"{read.where}: a trace is no list of [sent_s, received_s, text, final]"
         ) from error
@@ -56,18 +61,18 @@ def traced(read: Scores, vad: bool) -> pl.DataFrame:
     return frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in own.items())
 
 
-def percentile(part: pl.DataFrame, column: str, share: float, confidence: float) -> tuple[Any, Any, Any]:
-    """Return a percentile of a column and its limits, speakers being the sample."""
-    speaker = (
-        None if part["speaker"].null_count() else part["speaker"].rank("dense").to_numpy().astype(np.int64)
-    )
-    return quantile_limits(part[column].to_numpy().astype(np.float64), speaker, share, confidence)
+def speaker_numbers(part: pl.DataFrame) -> IntArray | None:
+    """Return the speakers of trials as numbers without gaps, in order; None where one is unknown."""
+    if part["speaker"].null_count():
+        return None
+    return np.asarray(np.unique(part["_speaker"].to_numpy(), return_inverse=True)[1])
 
 
 def parts(trials: pl.DataFrame, keys: Sequence[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Yield the trials of every combination of `keys`, with what they are: its values, trials, speakers."""
+    trials = trials.with_columns(_speaker=pl.col("speaker").rank("dense"))
     for values, part in trials.group_by(keys, maintain_order=True):
-        people = part["speaker"].drop_nulls().n_unique()
+        people = part["_speaker"].drop_nulls().n_unique()
         yield dict(zip(keys, values, strict=True)) | {"trials": part.height, "speakers": people}, part
 
 
@@ -78,7 +83,9 @@ def listened(trials: pl.DataFrame, keys: Sequence[str], confidence: float) -> pl
         row = about
         for name, share in (("first_s", 0.5), ("first_s", 0.95), ("final_s", 0.5), ("final_s", 0.95)):
             timed = part.filter(pl.col(name).is_not_null())
-            found = percentile(timed, name, share, confidence) if timed.height else (None, None, None)
+            found: tuple[Any, Any, Any] = (None, None, None)
+            if timed.height:
+                found = quantile_limits(timed[name].to_numpy(), speaker_numbers(timed), share, confidence)
             key = f"{name[:-2]}_p{100 * share:.0f}"
             row |= {key: found[0], f"{key}_low": found[1], f"{key}_high": found[2]}
         rows.append(row)

@@ -1,0 +1,183 @@
+"""Pairs of texts as numbers: every distinct text is split into words once, every distinct pair aligned once.
+
+What an audit asks of pairs (errors by class of word, inserted runs, who agrees) is then arithmetic on arrays, and comes
+back to trials by their number: a run of a million trials costs as much as its different answers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from voxaudit.score.kernel import Codes, Integers, Spans, unmatched
+
+_WORDS = 1_500_000  # of the pairs aligned at a time: bounds memory
+
+
+def numbered(texts: pl.Series) -> tuple[pl.Series, Integers]:
+    """Return the distinct texts of a column and the number of each row's text among them; -1 where there is none.
+
+    >>> distinct, number = numbered(pl.Series(["yes", None, "no", "yes"]))
+    >>> bool(number[0] == number[3] != number[2]), int(number[1]), sorted(distinct)
+    (True, -1, ['no', 'yes'])
+    """
+    known = texts.is_not_null().to_numpy()
+    there = texts.drop_nulls()
+    _, first, number = np.unique(there.hash().to_numpy(), return_index=True, return_inverse=True)
+    distinct = there.gather(first)
+    if not (distinct.gather(number) == there).all():  # two texts with one hash
+        distinct = there.unique()
+        number = there.cast(pl.Enum(distinct)).to_physical().to_numpy()
+    found = np.full(len(texts), -1, dtype=np.int64)
+    found[known] = number
+    return distinct, found
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Where pairs differ, pair by pair and from left to right: words said from `start`, words heard from `first` on.
+
+    `stop` and `last` are one past the last word; either side may be empty.
+    """
+
+    pair: Integers
+    start: Integers
+    stop: Integers
+    first: Integers
+    last: Integers
+
+    def __len__(self) -> int:
+        return len(self.pair)
+
+    def __getitem__(self, some: NDArray[np.bool_] | Integers) -> Stretches:
+        return Stretches(*(getattr(self, name)[some] for name in self.__dataclass_fields__))
+
+    def rows(self) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yield pair, start, stop, first and last of each."""
+        columns = (getattr(self, name).tolist() for name in self.__dataclass_fields__)
+        yield from zip(*columns, strict=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The distinct pairs of two columns of normalized text (a null reference: no pair).
+
+    `texts` are the distinct texts; `said_text`, `heard_text` and `pair` number, row by row, its texts and its pair (-1:
+    none); `said` and `heard` number the texts of each pair.
+    """
+
+    texts: pl.Series
+    said_text: Integers
+    heard_text: Integers
+    pair: Integers
+    said: Integers
+    heard: Integers
+
+    @classmethod
+    def of(cls, said: pl.Series, heard: pl.Series) -> Pairs:
+        """Return the pairs of two columns of text whose words have one space between them.
+
+        >>> pairs = Pairs.of(pl.Series(["turn it off"] * 2 + [None]), pl.Series(["turn off now"] * 2 + ["on"]))
+        >>> len(pairs), pairs.pair.tolist(), [int(n) for n in pairs.words.spans.lengths[pairs.heard]]
+        (1, [0, 0, -1], [3])
+        >>> found = pairs.stretches
+        >>> [(int(found.start[0]), int(found.stop[0]), int(found.first[0]), int(found.last[0]))]
+        [(1, 3, 1, 3)]
+        """
+        texts, number = numbered(pl.concat([said.cast(pl.String), heard.cast(pl.String)]))
+        left, right = number[: len(said)], number[len(said) :]
+        known = (left >= 0) & (right >= 0)
+        size = max(len(texts), 1)
+        keys, back = np.unique(left[known] * size + right[known], return_inverse=True)
+        pair = np.full(len(said), -1, dtype=np.int64)
+        pair[known] = back
+        one, other = np.divmod(keys, size)
+        return cls(texts, left, right, pair, one, other)
+
+    def __len__(self) -> int:
+        return len(self.said)
+
+    def take(self, rows: Integers) -> Pairs:
+        """Return the pairs of some rows; what is known of words and stretches is not found again."""
+        if len(rows) == len(self.pair):
+            return self
+        used, pair = np.unique(np.append(self.pair[rows], -1), return_inverse=True)
+        used, pair = used[1:], pair[:-1].astype(np.int64) - 1
+        some = Pairs(
+            self.texts, self.said_text[rows], self.heard_text[rows], pair, self.said[used], self.heard[used]
+        )
+        number = np.full(len(self.said), -1, dtype=np.int64)
+        number[used] = np.arange(len(used))
+        found = self.stretches
+        own = number[found.pair]
+        kept = found[own >= 0]
+        some.__dict__["words"] = self.words
+        some.__dict__["stretches"] = replace(kept, pair=own[own >= 0])
+        return some
+
+    @cached_property
+    def words(self) -> Words:
+        """The words of all texts."""
+        return Words.of(self.texts)
+
+    @cached_property
+    def stretches(self) -> Stretches:
+        """Where the pairs differ, by the alignment that errors are counted with."""
+        parts = []
+        words = self.words
+        for rows in self._blocks(np.flatnonzero(self.said != self.heard)):
+            own, ends = unmatched(words.codes, words.spans[self.said[rows]], words.spans[self.heard[rows]])
+            parts.append((rows[own], *ends))
+        none = np.zeros(0, dtype=np.int64)
+        return (
+            Stretches(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            if parts
+            else Stretches(*[none] * 5)
+        )
+
+    def _blocks(self, rows: Integers) -> Iterator[Integers]:
+        lengths = self.words.spans.lengths
+        ends = np.cumsum(lengths[self.said[rows]] + lengths[self.heard[rows]])
+        while len(rows):
+            some = max(1, int(np.searchsorted(ends, _WORDS)))
+            yield rows[:some]
+            rows, ends = rows[some:], ends[some:] - ends[some - 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """The words of texts as numbers, one text behind the other: `vocabulary[code]`; `spans` says where a text lies."""
+
+    codes: Codes
+    spans: Spans
+    vocabulary: list[str]
+
+    @classmethod
+    def of(cls, texts: pl.Series) -> Words:
+        """Return the words of texts, which have one space between them."""
+        split = texts.str.split(" ")
+        words = split.explode()
+        words = words.filter(words != "")
+        lengths = np.where((texts == "").to_numpy(), 0, split.list.len().to_numpy()).astype(np.int64)
+        vocabulary = words.unique()
+        codes = words.cast(pl.Enum(vocabulary)).to_physical().to_numpy().astype(np.int32)
+        starts = np.cumsum(lengths) - lengths
+        return cls(codes, Spans(starts, lengths), vocabulary.to_list())
+
+    def text(self, number: int, first: int = 0, last: int | None = None) -> list[str]:
+        """Return the words of a text, or some of them."""
+        start = int(self.spans.starts[number])
+        stop = start + (int(self.spans.lengths[number]) if last is None else last)
+        return [self.vocabulary[code] for code in self.codes[start + first : stop].tolist()]
+
+
+def places(start: Integers, stop: Integers) -> Integers:
+    """Return all numbers from each start up to its stop."""
+    length = stop - start
+    found: Integers = np.arange(length.sum()) + np.repeat(start - (np.cumsum(length) - length), length)
+    return found
