@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.verdicts.measure import EXPERIMENTS, RESULTS, asked, measure
-from benchmarks.verdicts.resampled import AS_THEY_ARE, PLACES, missing
+from benchmarks.verdicts.resampled import AS_THEY_ARE, HERE, PLACES, missing
 from benchmarks.verdicts.results import read_results
 from benchmarks.verdicts.table import EARLIER, write_page
 from benchmarks.verdicts.world import HARD, SIZES, setting
@@ -35,7 +35,8 @@ def main() -> None:
     add("--docs", type=Path, metavar="FILE", help="write the tables of docs/verdicts.md")
     add("--out", type=Path, default=RESULTS, metavar="FILE")
     for world, variable in PLACES.items():
-        add(f"--{world.lower()}", metavar="PATH", help=f"data of {world} (else ${variable})")
+        otherwise = f"${variable}, or the public audit" if world in HERE else f"${variable}"
+        add(f"--{world.lower()}", metavar="PATH", help=f"data of {world} (else {otherwise})")
     args = parser.parse_args()
     for world, variable in PLACES.items():
         if path := getattr(args, world.lower()):

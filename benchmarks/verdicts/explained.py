@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from unittest.mock import patch
 
 import numpy as np
 import polars as pl
-from benchmarks.verdicts.experiment import POWER_AT, Claims, Experiment, Verdict
+from benchmarks.verdicts.experiment import POWER_AT, Audit, Claims, Experiment, Numbered, Verdict
 from benchmarks.verdicts.world import (
     KIND,
     RATIOS,
@@ -21,9 +24,14 @@ from benchmarks.verdicts.world import (
     setting,
 )
 
+from voxaudit.audits.disparity import explain as explaining
+from voxaudit.audits.disparity import gaps, trend
 from voxaudit.audits.disparity.audit import disparity
-from voxaudit.audits.slices.audit import slices
+from voxaudit.audits.disparity.frames import Question, frames
+from voxaudit.audits.scores import Scores
+from voxaudit.audits.slices import audit as slicing
 from voxaudit.errors import VoxauditError
+from voxaudit.stats.group_ratios import judge
 
 WORLDS = (KIND, "mix", "uneq")
 LARGE = setting(KIND, "40 + 40")
@@ -66,28 +74,56 @@ def _table(
     )
 
 
-def _reasons(table: pl.DataFrame) -> list[str | None]:
-    try:
-        return [one.reason for one in disparity(table, attribute="group", explain=True).detail.explained]
-    except VoxauditError:
-        return []
+Reasons = Callable[[pl.DataFrame], Sequence[str | None]]
+"""From a table to what explains its gap, if one is shown."""
 
 
-def _of_text(generator: np.random.Generator, where: Setting, voice: float) -> Claims:
-    found = _reasons(_table(generator, where, text=2.0, voice=voice))
+def whole(table: pl.DataFrame) -> list[str | None]:
+    """Return what the audit says."""
+    return [one.reason for one in disparity(table, attribute="group", explain=True).detail.explained]
+
+
+def decided(table: pl.DataFrame) -> list[str | None]:
+    """Return what the functions decide that the audit calls, without the model and the sentences beside."""
+    scores, question = Scores.of(table), Question("group", by=("recognizer",))
+    parts = [gaps.Part(one, "group", ()) for one in frames(scores, question)]
+    shown, _ = gaps.compare(parts, against=None, speakers=True, seed=0)
+    found, _ = explaining.explain(scores, {"group": question}, shown, (), speakers=True, seed=0)
+    return [one.reason for one in found]
+
+
+def _of_text(generator: np.random.Generator, where: Setting, voice: float, reasons: Reasons) -> Claims:
+    found = reasons(_table(generator, where, text=2.0, voice=voice))
     return {"disparity.unexplained": [one == "unexplained" for one in found]}
 
 
-def _of_recording(generator: np.random.Generator, where: Setting, voice: float) -> Claims:
-    found = _reasons(_table(generator, where, noise=2.0, voice=voice))
+def _of_recording(generator: np.random.Generator, where: Setting, voice: float, reasons: Reasons) -> Claims:
+    found = reasons(_table(generator, where, noise=2.0, voice=voice))
     return {"disparity.unexplained_recording": [one == "unexplained" for one in found]}
 
 
-def _of_voices(generator: np.random.Generator, where: Setting, text: float) -> Claims:
+def _of_voices(generator: np.random.Generator, where: Setting, text: float, reasons: Reasons) -> Claims:
     """Plant a gap of voices where `text` is 1, else one of the text alone."""
-    found = _reasons(_table(generator, where, text=text, voice=2.0 if text == 1.0 else 1.0))
+    found = reasons(_table(generator, where, text=text, voice=2.0 if text == 1.0 else 1.0))
     right = ("text",) if text != 1.0 else ("text", "recording", "either", "together")
     return {"disparity.explained": [one in right for one in found]}
+
+
+SHUFFLES = 999
+"""In place of 9,999: a permutation test keeps its level with any number."""
+
+
+def _fewer(
+    audits: Numbered, where: Setting, effect: float, *, audit: Audit, limits: bool = False
+) -> list[Claims]:
+    """Do many audits with fewer shuffles, and without intervals where no verdict rests on their `limits`."""
+    quick = partial(judge, limits=limits)
+    with ExitStack() as changed:
+        for module in (gaps, trend, slicing):
+            changed.enter_context(patch.object(module, "PERMUTATIONS", SHUFFLES))
+        for module in (gaps, explaining, slicing):
+            changed.enter_context(patch.object(module, "judge", quick))
+        return [audit(generator, where, effect) for generator in audits.values()]
 
 
 def _prompts(generator: np.random.Generator, where: Setting, ratio: float) -> Claims:
@@ -102,11 +138,11 @@ def _prompts(generator: np.random.Generator, where: Setting, ratio: float) -> Cl
     table = as_table(people, ["clean"], np.repeat(counted, 2, axis=0)).head(len(second))
     table = table.with_columns(reference=pl.Series([f"text {n}" for n in text]))
     try:
-        gaps = disparity(table, attribute="group").detail.gaps
+        found = disparity(table, attribute="group").detail.gaps
     except VoxauditError:
         return {}
     return {
-        "disparity.prompts": [None if one.verdict == "refused" else one.verdict == "shown" for one in gaps]
+        "disparity.prompts": [None if one.verdict == "refused" else one.verdict == "shown" for one in found]
     }
 
 
@@ -147,7 +183,7 @@ def sliced(generator: np.random.Generator, where: Setting, ratio: float) -> pl.D
 
 def _slices(generator: np.random.Generator, where: Setting, ratio: float) -> Claims:
     try:
-        found = slices(sliced(generator, where, ratio), attributes=["region"]).detail
+        found = slicing.slices(sliced(generator, where, ratio), attributes=["region"]).detail
     except VoxauditError:
         return {}
     said = [one.shown and (ratio == 1.0 or "speaking_rate" in one.slice.columns) for one in found]
@@ -159,7 +195,7 @@ _of = partial(Experiment, worlds=WORLDS, sizes=("40 + 40", "8 + 40"), power_at=L
 EXPERIMENTS = (
     _of(
         "explain text",
-        _of_text,
+        partial(_of_text, reasons=whole),
         (
             Verdict(
                 "disparity.unexplained",
@@ -171,10 +207,11 @@ EXPERIMENTS = (
         ),
         "beside the text, the error rate of the second group, times",
         (1.5, 2.0),
+        batch=partial(_fewer, audit=partial(_of_text, reasons=decided)),
     ),
     _of(
         "explain recording",
-        _of_recording,
+        partial(_of_recording, reasons=whole),
         (
             Verdict(
                 "disparity.unexplained_recording",
@@ -186,10 +223,11 @@ EXPERIMENTS = (
         ),
         "beside the noise, the error rate of the second group, times",
         (2.0,),
+        batch=partial(_fewer, audit=partial(_of_recording, reasons=decided)),
     ),
     _of(
         "explain voices",
-        _of_voices,
+        partial(_of_voices, reasons=whole),
         (
             Verdict(
                 "disparity.explained",
@@ -201,6 +239,7 @@ EXPERIMENTS = (
         ),
         "in place of the speakers' gap, one of the text alone, times",
         (2.0,),
+        batch=partial(_fewer, audit=partial(_of_voices, reasons=decided)),
     ),
     _of(
         "unlike prompts",
@@ -216,6 +255,7 @@ EXPERIMENTS = (
         ),
         "error rate of the second group, times",
         (1.5, 2.0),
+        batch=partial(_fewer, audit=_prompts, limits=True),
     ),
     _of(
         "trend",
@@ -230,6 +270,7 @@ EXPERIMENTS = (
         RATIOS,
         sizes=("16 + 16", "8 + 40"),
         power_at=POWER_AT,
+        batch=partial(_fewer, audit=_trend),
     ),
     _of(
         "slices",
@@ -246,5 +287,6 @@ EXPERIMENTS = (
         "error rate of the fastest third of the utterances, times",
         (1.5, 2.0),
         sizes=("8 + 40",),
+        batch=partial(_fewer, audit=_slices),
     ),
 )

@@ -187,9 +187,6 @@ MEANING: dict[str, str] = {
         "The group that starts with more lost words is named. Where disturbance takes the same share from both it is"
         " false as well; where it takes more from this group, it is what should be found."
     ),
-    "differential.chance": (
-        "The plain rule counts more violations than with shuffled speakers. Of two groups each has its own p."
-    ),
     "localize.word": (
         "A word gets lost more than the words beside it. What a speaker's occurrences of it are worth is estimated from"
         " how much they are lost together. Rare words are hardly ever shown: silence is no sign of robust words."

@@ -1,7 +1,7 @@
 """Worlds made of real speakers: people are drawn from a study, with all they said, and put into groups by chance.
 
-The data are not here: an environment variable (or an option of the command) says where they are. Without them these
-worlds are left out, and the reason is printed.
+Koenecke's data are not here: an environment variable (or an option of the command) says where they are. Without them
+that world is left out, and the reason is printed. The readers of the accents are those of the public audit.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from benchmarks.verdicts.worlds import Array
 KOENECKE, ACCENTS = "Koenecke", "accents"
 PLACES: Mapping[str, str] = {KOENECKE: "VERDICTS_KOENECKE", ACCENTS: "VERDICTS_ACCENTS"}
 """World to the environment variable that names its file or folder."""
+HERE = {ACCENTS: Path(__file__).parents[2] / "studies" / "2026-public" / "scores" / "disturbed.parquet"}
+"""Where no variable says so."""
 ABOUT: Mapping[str, str] = {
     KOENECKE: "98 speakers of Koenecke et al. (2020) with their segments and five recognizers, race by lot",
     ACCENTS: "110 speakers of the Speech Accent Archive, a text each, clean and disturbed speech, groups by lot",
@@ -61,7 +63,7 @@ class Pool:
 def pool(world: str) -> Pool:
     """Read the speakers of a world; `NoDataError` says what is missing."""
     variable = PLACES[world]
-    where = os.environ.get(variable)
+    where = os.environ.get(variable) or HERE.get(world)
     if not where:
         raise NoDataError(f"{world}: {variable} does not say where its data are")
     path = Path(where)

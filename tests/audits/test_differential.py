@@ -230,7 +230,7 @@ def test_speakers_in_two_groups_cannot_be_moved() -> None:
     answer = differential(pl.DataFrame(rows), attribute="gender")
     assert totals(answer) == {"f": 4, "m": 0}
     assert answer.findings[0].code == "speakers_in_several_groups"
-    assert "speaker 'same' is in the groups f and m" in answer.refusals[0].text
+    assert "speaker 'same' is in several groups of 'gender' (1 such)" in answer.refusals[0].text
 
 
 def test_rows_without_group_or_speaker_are_left_out_and_counted() -> None:

@@ -79,8 +79,9 @@ def test_a_planted_gap_is_found_and_survives(planted, capsys) -> None:
     }
     assert {row["setting"] for row in strong} == {"2", "10"}
     assert all(row["low"] < row["gap"] < row["high"] and row["gap"] > row["tau"] for row in strong)
-    p = by_group(found, "groups", "p")
-    assert p["female"] < 0.05 < p["male"]
+    high = by_group(found, "groups", "by_chance_high")
+    assert by_group(found, "groups", "violations")["female"] > high["female"]
+    assert by_group(found, "groups", "violations")["male"] <= high["male"]
     [survived] = [row for row in rows(found, "agreement") if row["cells"] == "survive the test"]
     assert survived["both"] == 2
     wer = by_group(found, "groups", "wer_violations")

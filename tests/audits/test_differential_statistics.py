@@ -172,6 +172,12 @@ def test_a_group_of_few_speakers_is_refused_and_the_others_tested() -> None:
     assert {"g2", "g3"} >= set(untested.select("group", "against").max_horizontal()) - {"g0", "g1"}
 
 
+def test_nothing_is_surer_among_others_than_by_itself() -> None:
+    found = compared(simulated(np.random.default_rng(5), (9, 9, 8), gap=0.6, scenarios=3))
+    assert found.p.min() == pytest.approx(2 / (found.permutations + 1))  # two tails; the family counts one
+    assert (found.p_adjusted >= found.p).all()
+
+
 def test_a_cell_in_which_few_were_heard_is_refused() -> None:
     sums = simulated(np.random.default_rng(6), (6, 6), scenarios=2)
     for values in (sums.edits, sums.words, sums.clean_edits, sums.clean_words):

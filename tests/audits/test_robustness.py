@@ -561,6 +561,14 @@ def test_severity_curves_follow_the_parameter():
     assert trends["clipping"]["reversals"] == []
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.3, 0.7, 0.9])
+def test_a_rate_that_stays_the_same_has_no_trend(rate):
+    rates = {"clean": 0.1, **{f"tremolo:{severity}": rate for severity in (1, 2, 3, 4)}}
+    (trend,) = robustness(scores(heard("r", rates))).trends.rows(named=True)
+    assert (trend["slope"], trend["low"], trend["high"], trend["trend"]) == (0.0, 0.0, 0.0, "no trend shown")
+    assert trend["reversals"] == []
+
+
 def test_facts_of_recognizers_without_a_measure_are_refused():
     facts = pl.DataFrame({"recognizer": ["r"], "parameters": [5]})
     tables, refusals = correlate(facts, {"r": math.nan}, {"r": 0.1}, "werd")

@@ -177,3 +177,20 @@ def test_columns_are_renamed_in_each_of_several_sources():
     one = pl.DataFrame({"asr_name": ["a"], "words": [10]})
     both = Scores.of([one, one], columns={"recognizer": "asr_name"})
     assert both.frame["recognizer"].to_list() == ["a", "a"]
+
+
+def test_recognizers_and_scenarios_that_are_numbers_are_names() -> None:
+    table = pl.DataFrame(
+        {"recognizer": [1, 2], "scenario": [True, True], "words": [10, 20], "errors": [1, 4]}
+    )
+    read = Scores.of(table, recognizer="2")
+    assert (read.recognizers, read.scenarios) == (["2"], ["true"])
+    assert read.frame.filter(pl.col("recognizer") == "2")["words"].to_list() == [20]
+    with pytest.raises(VoxauditError, match="column 'recognizer' holds List"):
+        Scores.of(table.with_columns(pl.concat_list("recognizer")))
+
+
+def test_counts_beyond_all_speech_are_none() -> None:
+    table = pl.DataFrame({"recognizer": ["a", "a"], "words": [10, 2**62]})
+    with pytest.raises(VoxauditError, match=r"row 2, column 'words': 4.61169e\+18 is not a count"):
+        Scores.of(table).counts("words")

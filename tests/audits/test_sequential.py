@@ -273,6 +273,11 @@ def test_refusals_have_codes():
     for table, options, code in (
         (scores(people(6, 1), wrong=planted), {"attribute": "group"}, "too_few_speakers"),
         (scores(people(6, 0), wrong=planted), {"attribute": "group"}, "one_group"),
+        (
+            scores(people(6, 6), wrong=planted).with_columns(group=pl.col("utterance").str.slice(-1)),
+            {"attribute": "group"},
+            "speakers_in_several_groups",
+        ),
         (scores(people(2, 2), wrong=planted), {"precision": 0.1}, "too_few_speakers"),
     ):
         with pytest.raises(RefusedError) as caught:

@@ -28,6 +28,7 @@ from voxaudit.audits.stutter.scoring import (
     change,
     compare,
     dose_response,
+    hear_doses,
     rates,
     trial_table,
 )
@@ -345,7 +346,8 @@ def test_more_stuttering_is_heard_as_more(material, tmp_path):
     recordings, engines = material
     scenarios = StutterScenarios({r.utterance.id: r.timings for r in recordings})
     with Session(tmp_path / "out", {"exact": engines["exact"]}, scenarios, cache=False, workers=1) as session:
-        dose = dose_response(recordings, session, (0, 50, 100), "even", mode="aster")
+        heard = hear_doses(recordings, session, (0, 50, 100), "even", mode="aster")
+    dose = dose_response(heard, recordings, "even")
     rates_ = [point.wer for point in dose]
     assert rates_[0] < rates_[1] < rates_[2]
     assert dose[0].events == 0

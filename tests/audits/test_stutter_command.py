@@ -61,6 +61,20 @@ def test_an_audit_from_end_to_end(spoken, tmp_path, capsys):
     assert costs["wer"] == one["wer"]
     cases = pl.read_parquet(tmp_path / "out" / "cases.parquet")
     assert cases.filter(pl.col("chain") == "").height == 3
+    # Counts for other audits: the same errors, by scenario.
+    scores = pl.read_parquet(tmp_path / "out" / "scores.parquet")
+    assert scores["scenario"].unique().sort().to_list() == ["30", "block", "clean", "prolongation"]
+    errors = scores.select(
+        "scenario", "words", errors=pl.sum_horizontal("substitutions", "deletions", "insertions")
+    )
+    summed = {
+        name: (e, w) for name, e, w in errors.group_by("scenario").agg(pl.col("errors", "words").sum()).rows()
+    }
+    assert summed["clean"][0] / summed["clean"][1] == one["wer_original"]
+    assert summed["block"][0] / summed["block"][1] == found["kinds"]["block"]["moonshine"]["wer"]
+    assert summed["30"][0] / summed["30"][1] == found["dose"][1]["wer"]
+    assert main(["robustness", str(tmp_path / "out"), "--json"]) == 0
+    assert capsys.readouterr().out
     # The same again: nothing is heard, the answer is the same. So it is when it is read back.
     assert run(spoken, tmp_path / "out", "--json", "--dose", "0,30") == 0
     assert json.loads(capsys.readouterr().out) == answer

@@ -13,7 +13,7 @@ sys.path.insert(
     0, str(Path(__file__).resolve().parents[2])
 )  # the benchmarks are no part of the installed package
 
-from benchmarks.verdicts import disturbance, early, groups, kinds, words
+from benchmarks.verdicts import disturbance, early, explained, groups, kinds, words
 from benchmarks.verdicts import parity as parities
 from benchmarks.verdicts.simple import paired, welch
 from benchmarks.verdicts.world import (
@@ -112,6 +112,17 @@ def test_gaps_of_many_audits_are_those_of_the_audit(world):
         assert [one.p_adjusted for one in found] == adjusted.tolist()
         # What the gate starts from is the test turned round.
         assert [not one.low <= 1.0 <= one.high for one in found] == (p <= 0.05).tolist()
+
+
+def test_what_explains_a_gap_is_decided_as_in_the_audit():
+    generator = np.random.default_rng(3)
+    tables = [
+        explained._table(generator, setting(KIND, "16 + 16"), **planted)
+        for planted in ({"text": 2.5}, {"noise": 2.5}, {"voice": 2.5})
+    ]
+    whole = [explained.whole(table) for table in tables]
+    assert whole == [explained.decided(table) for table in tables]
+    assert whole == [["text"], ["recording"], ["unexplained"]]
 
 
 def test_six_attributes_are_those_of_the_audit():

@@ -286,3 +286,23 @@ def test_false_alarms_stay_near_nominal(world: str, sizes: tuple[int, int]) -> N
         p.append(np.fmax(equal_tailed(one.statistics(np.ones(200))), one.guard(np.ones(200))))
     rate = np.mean(np.concatenate(p) <= 0.05)
     assert 0.02 < rate < 0.05 + 3 * np.sqrt(0.05 * 0.95 / audits)
+
+
+@pytest.mark.parametrize("shared", [(0, 0, 16), (8, 8, 8), (4, 30, 6)])
+@pytest.mark.parametrize("world", ["even", "wide", "mix"])
+def test_speakers_on_both_sides_raise_no_false_alarms(world: str, shared: tuple[int, int, int]) -> None:
+    """Speakers of the first group only, of the second only, and of both."""
+    audits, count, kind = 600, sum(shared), np.repeat([0, 1, 2], shared)[:, None]
+    generator = np.random.default_rng([12, *shared])
+    own = np.exp({"even": 0.5, "wide": 0.9, "mix": 0.25}[world] * generator.standard_normal((count, audits)))
+    if world == "mix":
+        own *= np.where(generator.random((count, audits)) < 0.12, 5.0, 1.0)
+    sides = []
+    for there in (kind != 1, kind != 0):
+        words = 10.0 * (1 + generator.poisson(6, (count, audits))) * there
+        # A speaker is heard a little better or worse on one side than on the other.
+        moved = np.exp(0.2 * generator.standard_normal((count, audits)))
+        sides.append(np.stack([generator.poisson(0.15 * own * moved * words).astype(float), words]))
+    found = Rates(sides[0], sides[1], Shuffles(count, 299))
+    p = np.fmax(equal_tailed(found.statistics(np.ones(audits))), found.guard(np.ones(audits)))
+    assert np.mean(p <= 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / audits)

@@ -18,6 +18,7 @@ from voxaudit.audits.scores import Scores
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray
 from voxaudit.stats.group_ratios import Judged, Rates, Shares, judge
+from voxaudit.stats.labels import Labels
 from voxaudit.stats.permutations import LEVEL, Shuffles
 from voxaudit.wording import named, p_value
 
@@ -58,31 +59,41 @@ def compare_groups(
     if trials["speaker"].null_count():
         text = "the speaker of some trials is unknown, and trials of one speaker are not independent"
         return [], [Refusal("no_speakers", "groups", text)]
-    people = {name: place for place, name in enumerate(trials["speaker"].unique(maintain_order=True))}
-    unit = trials["speaker"].replace_strict(people, return_dtype=pl.Int64).to_numpy()
-    shuffles = Shuffles(len(people), seed=seed)
+    unit = _labels(trials["speaker"])
+    name_of = _labels(trials["recognizer"])
+    shuffles = Shuffles(len(unit.names), seed=seed)
     questions: list[tuple[Ratio, dict[str, Any], float, Rates]] = []
     refusals = []
     for attribute in attributes:
         groups = read.comparable(attribute)
-        group = trials[read.column(attribute)].cast(pl.String).to_numpy()
-        sizes = {one: len(np.unique(unit[group == one])) for one in groups}
+        group = _labels(trials[read.column(attribute)].cast(pl.String))
+        shape = (len(name_of.names), len(group.names) + 1, len(unit.names))
+        # Rows without a group have a place behind the last one.
+        cell = np.ravel_multi_index((name_of.codes, group.codes % shape[1], unit.codes), shape)
+        sums = {
+            name: np.bincount(
+                cell, trials[name].fill_null(0.0).to_numpy().astype(np.float64), int(np.prod(shape))
+            ).reshape(shape)
+            for name in {name for ratio in ratios for name in (ratio.top, ratio.below, ratio.cases) if name}
+        }
+        heard = np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape).sum(axis=0)
+        number = {name: place for place, name in enumerate(group.names)}
+        sizes = {one: int((heard[number[one]] > 0).sum()) if one in number else 0 for one in groups}
         few = [one for one in groups if sizes[one] < FEWEST_SPEAKERS]
         if few:
             text = f"fewer than {FEWEST_SPEAKERS} speakers: {', '.join(map(named, few))}"
             refusals.append(Refusal("too_few_speakers", attribute, text, {"groups": few}))
         groups = [one for one in groups if one not in few]
         for other in groups[1:]:
-            for name in read.recognizers:
-                own = (trials["recognizer"] == name).to_numpy()
+            for name in (name for name in read.recognizers if name in name_of.names):
                 for ratio in ratios:
-                    ours, theirs = own & (group == other), own & (group == groups[0])
-                    if (
-                        ratio.cases
-                        and trials[ratio.cases].fill_null(0).to_numpy()[ours | theirs].sum() < FEWEST_CASES
-                    ):
+                    at = [(name_of.names.index(name), number[one]) for one in (other, groups[0])]
+                    if ratio.cases and sum(sums[ratio.cases][place].sum() for place in at) < FEWEST_CASES:
                         continue
-                    sides = [_sums(trials, ratio, unit, rows, len(people)) for rows in (ours, theirs)]
+                    sides = [
+                        np.stack([sums[column][place][:, None] for column in (ratio.top, ratio.below)])
+                        for place in at
+                    ]
                     if not all(side[1].any() for side in sides):
                         continue
                     about: dict[str, Any] = {
@@ -131,10 +142,11 @@ def _of_the_whole(one: Judged, share: float) -> Judged:
     return replace(one, ratio=share + (1.0 - share) * one.ratio, low=low, high=high, lowest=lowest)
 
 
-def _sums(trials: pl.DataFrame, ratio: Ratio, unit: Any, rows: Any, people: int) -> Any:
-    """Return both sums by speaker: 2 x speakers x 1."""
-    values = (trials[name].fill_null(0.0).to_numpy().astype(np.float64) for name in (ratio.top, ratio.below))
-    return np.stack([np.bincount(unit[rows], one[rows], people)[:, None] for one in values])
+def _labels(column: pl.Series) -> Labels:
+    """Return a column's labels as they are, in order of appearance: shuffles go by the order of speakers."""
+    names = column.drop_nulls().unique(maintain_order=True)
+    codes = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1)
+    return Labels(codes.to_numpy(), tuple(names.to_list()))
 
 
 def group_finding(audit: str, compared: Compared, shown: str, open_: str, unit: str) -> Finding:

@@ -13,16 +13,17 @@ import polars as pl
 
 from voxaudit.answer import Note, Refusal, RefusedError, refuse
 from voxaudit.corpus.describe import durations
-from voxaudit.corpus.select import choose_rows, condition, parse_clause
+from voxaudit.corpus.select import choose_rows, clauses_of, condition
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.scenario_id import is_original
 from voxaudit.recognize.streaming.trace import as_trials, is_trace
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.run.folder import Run, open_run, read_config
 from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.score.run import run_measures
 from voxaudit.score.table import ATTRIBUTE_PREFIX, SCORE_COLUMNS, attribute_names
+from voxaudit.stats.cells import IntArray
 from voxaudit.stats.labels import FloatArray, Labels, labels_of
 from voxaudit.tables import (
     Frame,
@@ -42,6 +43,9 @@ Source = Any
 
 Names = str | Sequence[str] | None
 """One name, several, or None for all."""
+
+MOST_COUNTED = 1e12
+"""Nobody says more words in a trial; sums of more would not be exact."""
 
 MOST_GROUPS = 24
 """An attribute with more groups than this is not compared group by group."""
@@ -138,7 +142,18 @@ class Scores:
             read = _read(source)
         if columns:
             read = replace(read, frame=renamed(read.frame, columns, read.where))
-        return read.select(**asked)
+        return read._with_names().select(**asked)
+
+    def _with_names(self) -> Scores:
+        """Return it with recognizers and scenarios that are called 1, 2 ... under their names as text."""
+        schema = {name: self.frame.schema[name] for name in KEYS[1:3] if name in self.frame.columns}
+        for name, kind in schema.items():
+            if kind.is_nested():
+                raise VoxauditError(f"{self.where}: column '{name}' holds {kind}, not names")
+        numbers = [name for name, kind in schema.items() if kind.is_numeric() or kind == pl.Boolean]
+        return (
+            replace(self, frame=self.frame.with_columns(pl.col(numbers).cast(pl.String))) if numbers else self
+        )
 
     def select(self, **asked: Unpack[Rows]) -> Scores:
         """Return the rows that are asked about; a name that no row has raises one line."""
@@ -147,7 +162,7 @@ class Scores:
         for column, wanted in names.items():
             frame = self._keep(frame, column, wanted)
         if clauses:
-            named = {parse_clause(clause).column for clause in clauses} - set(frame.columns)
+            named = {clause.column for clause in clauses_of(clauses, frame.columns)} - set(frame.columns)
             if "duration" in named:
                 frame = replace(self, frame=frame).with_durations().frame
             elif named & set(ALL_MEASURES):
@@ -331,12 +346,12 @@ class Scores:
         column = self.frame[name]
         if column.dtype.is_integer() and not column.null_count():  # what tables of counts hold
             values = column.to_numpy().astype(np.float64)
-            if not values.min(initial=0.0) < 0.0:
+            if not values.min(initial=0.0) < 0.0 and values.max(initial=0.0) <= MOST_COUNTED:
                 return values
         numbers = self.numbers(name)
         for wrong, what in (
             (numbers < 0, "is negative; counts are 0 or more"),
-            (np.isinf(numbers), "is not a count"),
+            (numbers > MOST_COUNTED, "is not a count"),
             (
                 numbers != np.round(numbers),
                 "is not a whole number; give counts of errors and words, not rates",
@@ -384,6 +399,19 @@ def require_comparable(groups: Sequence[str], attribute: str) -> None:
     if len(groups) > MOST_GROUPS:
         text = f"it has {len(groups):,} groups, more than the {MOST_GROUPS} that are compared one by one"
         raise refuse("too_many_groups", text, about=attribute, see=("attribute",), groups=len(groups))
+
+
+def in_several_groups(speakers: Sequence[str], attribute: str, about: str = "") -> Refusal:
+    """Return why groups are not compared that share speakers, where whole speakers are moved between groups.
+
+    Error rates are compared all the same, a speaker in two groups with himself (`stats.group_ratios`).
+    """
+    text = (
+        f"speaker '{one_line(str(speakers[0]), 60)}' is in several groups of '{attribute}' ({len(speakers):,} such):"
+        " groups are compared by whole speakers, each in one of them"
+    )
+    facts = {"speakers": len(speakers)}
+    return Refusal("speakers_in_several_groups", about or attribute, text, facts, see=("attribute",))
 
 
 def unchanged_notes(runs: Iterable[Run], scenarios: Sequence[str]) -> list[Note]:
@@ -473,7 +501,7 @@ class Transcripts:
         return replace(self, lazy=self.lazy.filter(text.is_in(names)))
 
     def _meet(self, clauses: Sequence[str]) -> Transcripts:
-        parsed = [parse_clause(clause) for clause in clauses]
+        parsed = clauses_of(clauses, self.names)
         wanted = list(dict.fromkeys(clause.column for clause in parsed))
         known = set(wanted) <= set(self.names)
         table = self._collected(self.lazy.select(wanted) if known else self.lazy.head(0))
@@ -558,27 +586,41 @@ def read_trials(
     """Return trials for audits that ask about single answers, with durations: one recognizer, clean speech and unknown
     speakers where a table names none.
     """
+    source = _run_of(source)
+    if isinstance(source, Run) and not (columns or more):
+        # Several audits of a report ask for the same trials.
+        if (known := source.found.get("trials")) is None:
+            known = source.found["trials"] = _trials(source, columns, more)
+        return known.select(**asked)
+    return _trials(source, columns, more).select(**asked)
+
+
+def _trials(source: Source, columns: Mapping[str, str] | None, more: Sequence[str]) -> Scores:
     opened = Transcripts.of(source, columns=columns, more=more)
     usual = {"scenario": CLEAN, "recognizer": "recognizer", "speaker": None}
     missing = {name: pl.lit(value, pl.String) for name, value in usual.items() if name not in opened.names}
     opened = replace(opened, lazy=opened.lazy.with_columns(**missing), names=(*opened.names, *missing))
-    return opened.require("utterance").scores().select(**asked).with_durations()
+    return opened.require("utterance").scores().with_durations()
 
 
-def usable_trials(read: Scores, steps: Sequence[tuple[str, str, pl.Expr]]) -> tuple[pl.DataFrame, list[Note]]:
-    """Return the answers that pass every step, and notes of how many do not: code, what they are, who passes.
+def usable_trials(
+    read: Scores, steps: Sequence[tuple[str, str, pl.Expr]]
+) -> tuple[pl.DataFrame, IntArray, list[Note]]:
+    """Return the answers that pass every step, their rows, and notes of how many do not.
 
-    An empty cell of a table is an answer without words; in a run it is none.
+    A step is a code, what those are that do not pass, and who passes. An empty cell of a table is an answer without
+    words; in a run it is none.
     """
     frame, notes = read.frame, []
+    rows = np.arange(frame.height)
     if read.run is None:
         frame = frame.with_columns(pl.col("text").fill_null(""))
     for code, what, passes in (("failures", "without an answer", pl.col("text").is_not_null()), *steps):
-        kept = frame.filter(passes)
-        if out := frame.height - kept.height:
+        kept = frame.select(passes).to_series().fill_null(False)
+        if out := frame.height - int(kept.sum()):
             notes.append(Note(code, f"{counted(out, 'trial')} {what} left out", {"trials": out}))
-        frame = kept
-    return frame, notes
+            frame, rows = frame.filter(kept), rows[kept.to_numpy()]
+    return frame, rows, notes
 
 
 def _opened(source: Source, more: Sequence[str] = ()) -> Transcripts:
@@ -621,7 +663,7 @@ def _opened(source: Source, more: Sequence[str] = ()) -> Transcripts:
     else:
         lazy = source if isinstance(source, pl.LazyFrame) else as_frame(source).lazy()
     if is_trace(lazy.collect_schema().names()):
-        lazy = as_trials(collect(lazy, where)).lazy()
+        lazy = as_trials(collect(lazy, where), where).lazy()
     lazy = answered(own_names(lazy), keep="failure" in more)
     return Transcripts(lazy, tuple(lazy.collect_schema().names()), where, None, folder)
 
@@ -649,11 +691,7 @@ def _require_choice(column: str, names: Sequence[str], where: str) -> None:
 def _require_names(names: Sequence[str], known: list[str], column: str, where: str) -> None:
     for name in names:
         if name not in known:
-            shown = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-            raise VoxauditError(
-                f"{where}: no {column} '{one_line(name, 80)}'.{suggest(name, known)} There: {shown}",
-                see=(column,),
-            )
+            raise unknown(f"{where}: no {column}", name, known, column)
 
 
 def _column(name: str, names: Sequence[str], attributes: Sequence[str], where: str) -> str:
@@ -661,10 +699,7 @@ def _column(name: str, names: Sequence[str], attributes: Sequence[str], where: s
         return ATTRIBUTE_PREFIX + name
     name = own_name(name, names)
     if name not in names:
-        known = list(attributes or names)
-        raise VoxauditError(
-            f"{where}: no column '{one_line(name, 80)}'.{suggest(name, known)} There: {', '.join(known[:40])}"
-        )
+        raise unknown(f"{where}: no column", name, attributes or names)
     return name
 
 

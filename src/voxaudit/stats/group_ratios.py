@@ -132,15 +132,11 @@ class Rates:
         )
 
     @cached_property
-    def _sums(self) -> tuple[FloatArray, FloatArray]:
-        """What every claimed ratio needs of the shuffles (cells x parts x shuffles), and sums over both sides.
+    def _sums(self) -> _Sums:
+        """What every claimed ratio needs of the shuffles.
 
-        Only the first column is divided by the ratio; of the others only what they come to together is kept. Of the
-        first side: sums of the first column and of its square, of what the first group said and of what the second
-        said; the second side has the rest of the sums over both. For each side: products of the first column with the
-        others over their sums, of what either group said; the others' variance; and what an unbiased variance is
-        multiplied by. Then the product of the other columns' sums, and `_shared` where there are speakers on both
-        sides.
+        Only the first column is divided by the ratio; of the others only what they come to together is kept, and once
+        for all cells in which they are the same: words are alike in most scenarios.
         """
         first, second, both = self._members
         inside = len(first) + len(second)
@@ -152,52 +148,91 @@ class Rates:
             np.ascontiguousarray(self._columns(side[:, some]).transpose(2, 0, 1))
             for side, some in zip((self.ours, self.theirs), speakers, strict=True)
         ]
-        totals = [side.sum(axis=2)[..., None] for side in said]
+        totals = [side.sum(axis=2) for side in said]
         distinct = [_distinct(side) for side in said]
         crossed = [side.transpose(2, 0, 1) for side in self._crossed(both)]
         cells, count = self.ours.shape[2], len(self.coefficients)
-        parts = np.empty((cells, 19 if len(both) else 13, self.shuffles.permutations + 1))
+        others = np.r_[1:count, 2 * count : said[0].shape[1]]  # columns that the first one has no part in
+        keys = np.concatenate([index[:, others] for _, index in distinct], axis=1)
+        _, alike, of_cell = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        size = self.shuffles.permutations + 1
+        own = np.empty((cells, 8, size))
+        common = np.empty((len(alike), 5, size))
+        pulled = np.empty((cells, 6, size)) if len(both) else None
         for rows, block in _stays(self.shuffles, first, second, both):
             for start in range(0, len(block), _AT_A_TIME):
-                some = block[start : start + _AT_A_TIME].T
-                stays, own = [some[place] for place in places], some[inside:]
+                some = block[start : start + _AT_A_TIME].T.astype(np.float64)
+                stays, swapped = [some[place] for place in places], some[inside:]
                 here = slice(rows.start + start, rows.start + start + some.shape[1])
                 kept = [rows_ @ stay for (rows_, _), stay in zip(distinct, stays, strict=True)]
-                for cell in range(cells):
-                    ours, theirs = (
-                        sums[index[cell]] for sums, (_, index) in zip(kept, distinct, strict=True)
-                    )
-                    sides = (ours, totals[1][cell] - theirs), (totals[0][cell] - ours, theirs)
-                    pulls = [crossed[0][cell] @ own, crossed[1][cell] @ (1.0 - own)] if len(both) else []
-                    with np.errstate(divide="ignore", invalid="ignore"):
-                        for part, values in enumerate(self._reduced(sides, pulls)):
-                            parts[cell, part, here] = values
-        sums = [total[:, column, 0] for column in (0, count) for total in totals]
-        return parts, np.array(sums)
 
-    def _reduced(
-        self, sides: Sequence[tuple[FloatArray, FloatArray]], crossed: Sequence[FloatArray]
-    ) -> list[FloatArray]:
+                def sides(
+                    cell: int, columns: IntArray | slice, kept: list[FloatArray] = kept
+                ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+                    """What stays in the first group, what comes to it, what goes to the second, what stays there."""
+                    ours, theirs = (
+                        sums[index[cell, columns]] for sums, (_, index) in zip(kept, distinct, strict=True)
+                    )
+                    goes, comes = (
+                        total[cell, columns][:, None] - side
+                        for total, side in zip(totals, (ours, theirs), strict=True)
+                    )
+                    return ours, comes, goes, theirs
+
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    weights = [
+                        self._others(sides(int(cell), others), common[place, :, here])
+                        for place, cell in enumerate(alike)
+                    ]
+                    for cell, place in enumerate(of_cell.ravel().tolist()):
+                        parts = sides(cell, slice(0, 2 * count))
+                        self._own(parts, weights[place], own[cell, :, here])
+                        if pulled is not None:
+                            pulls = [crossed[0][cell] @ swapped, crossed[1][cell] @ (1.0 - swapped)]
+                            pulled[cell, :, here] = self._shared(pulls, weights[place])
+        sums = [total[:, column] for column in (0, count) for total in totals]
+        return _Sums(own, common, of_cell.ravel(), pulled, np.array(sums))
+
+    def _others(self, sides: Sequence[FloatArray], into: FloatArray) -> list[FloatArray]:
+        """Work out what the columns but the first come to.
+
+        Return 1 over their sums on either side, then the same as weights of their products with the first column.
+
+        For each side: their variance, and what an unbiased variance is multiplied by. Then the product of their sums.
+        """
         count, c = len(self.coefficients), self._c
-        (first, second), _ = sides
-        found = [first[0], second[0], first[count], second[count]]
+        one, other = np.array([pair for pair in self._pairs if pair[0] > 0]).T - 1
+        weight = (c[one + 1] * c[other + 1] * np.where(one == other, 1.0, 2.0))[:, None]
         product: FloatArray | float = 1.0
         inverses = []
-        one, other = np.array([pair for pair in self._pairs if pair[0] > 0]).T
-        weight = (c[one] * c[other] * np.where(one == other, 1.0, 2.0))[:, None]
-        mixed = (2.0 * c[0] * c[1:])[:, None]
-        for sign, (ours, theirs) in zip((1.0, -1.0), sides, strict=True):
-            both = ours + theirs
-            whole = np.maximum(both[:count], 0.0)
+        for side, sign in enumerate((1.0, -1.0)):
+            both = sides[2 * side] + sides[2 * side + 1]
+            whole = np.maximum(both[: count - 1], 0.0)
             inverse = 1.0 / whole
             inverses.append(inverse)
             for k in range(1, count):
-                product = product * (whole[k] if sign * c[k] > 0.0 else inverse[k])
-            weighted = mixed * inverse[1:]
-            found += [(group[count + 1 : 2 * count] * weighted).sum(axis=0) for group in (ours, theirs)]
-            found.append((weight * both[2 * count : -1] * inverse[one] * inverse[other]).sum(axis=0))
-            found.append(both[-1] / (both[-1] - 1.0))
-        return [*found, np.asarray(product), *(self._shared(crossed, inverses) if crossed else [])]
+                product = product * (whole[k - 1] if sign * c[k] > 0.0 else inverse[k - 1])
+            into[2 * side] = (weight * both[count - 1 : -1] * inverse[one] * inverse[other]).sum(axis=0)
+            into[2 * side + 1] = both[-1] / (both[-1] - 1.0)
+        into[4] = product
+        mixed = (2.0 * c[0] * c[1:])[:, None]
+        return [*inverses, *(mixed * inverse for inverse in inverses)]
+
+    def _own(self, sides: Sequence[FloatArray], inverses: Sequence[FloatArray], into: FloatArray) -> None:
+        """Work out what depends on the first column.
+
+        Of the first side: sums of it and of its square, of what the first group said and of what the second said; the
+        second side has the rest of the sums over both. For each side: its products with the others over their sums, of
+        what either group said.
+        """
+        count = len(self.coefficients)
+        into[0], into[1] = sides[0][0], sides[1][0]
+        into[2], into[3] = sides[0][count], sides[1][count]
+        for place, side in enumerate(sides):
+            mixed, weighted = into[4 + place], inverses[2 + place // 2]
+            np.multiply(side[count + 1], weighted[0], out=mixed)
+            for k in range(1, count - 1):
+                mixed += side[count + 1 + k] * weighted[k]
 
     def _shared(self, crossed: Sequence[FloatArray], inverses: Sequence[FloatArray]) -> list[FloatArray]:
         """Return twice the covariance of the sides' logs that speakers on both make, in parts.
@@ -211,21 +246,20 @@ class Rates:
             for whose in (0, 1):
                 value = 2.0 * c[k] * c[other] * crossed[whose][place]
                 if k > 0:
-                    value = value * inverses[0][k]
+                    value = value * inverses[0][k - 1]
                 if other > 0:
-                    value = value * inverses[1][other]
+                    value = value * inverses[1][other - 1]
                 part = 0 if k == other == 0 else 1 + whose if k == 0 else 3 + whose if other == 0 else 5
                 found[part] += value
         return found
 
     def statistics(self, ratio: FloatArray, cells: IntArray | None = None) -> FloatArray:
         """Return studentized log ratios, shuffles x cells; infinite where one side has no errors."""
-        sums, totals = self._sums
-        found = np.empty((len(ratio), sums.shape[2]))
+        found = np.empty((len(ratio), self.shuffles.permutations + 1))
         with np.errstate(divide="ignore", invalid="ignore"):
             # Cell by cell, and in place: what is worked on stays in the processor's cache.
             for place, cell in enumerate(range(len(ratio)) if cells is None else cells):
-                found[place] = _studentized(sums[cell], totals[:, cell], 1.0 / ratio[place])
+                _studentized(self._sums, int(cell), 1.0 / ratio[place], found[place])
         return found.T
 
     def _pulls(self) -> list[FloatArray]:
@@ -281,12 +315,25 @@ def _distinct(said: FloatArray) -> tuple[FloatArray, IntArray]:
     return rows[np.unique(index, return_index=True)[1]], index.reshape(said.shape[:2])
 
 
-def _studentized(parts: FloatArray, totals: FloatArray, tilt: float) -> FloatArray:
-    """Return studentized log ratios of a cell's `Rates._sums`, `tilt` being 1 over the ratio that is claimed.
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Sums of shuffles: `own` of each cell (`Rates._own`), `common` (`Rates._others`) and which of these is a cell's,
+    `pulled` (`Rates._shared`) where there are speakers on both sides, and `totals` over both sides."""
+
+    own: FloatArray
+    common: FloatArray
+    of_cell: IntArray
+    pulled: FloatArray | None
+    totals: FloatArray
+
+
+def _studentized(sums: _Sums, cell: int, tilt: float, into: FloatArray) -> None:
+    """Work out studentized log ratios of a cell, `tilt` being 1 over the ratio that is claimed.
 
     What the first group said is multiplied by it in the first column, in its square twice.
     """
-    ours, theirs, squares, their_squares = parts[:4]
+    ours, theirs, squares, their_squares, *mixes = sums.own[cell]
+    common, totals = sums.common[sums.of_cell[cell]], sums.totals[:, cell]
     first = ours * tilt
     first += theirs
     second = totals[0] * tilt + totals[1] - first
@@ -294,50 +341,59 @@ def _studentized(parts: FloatArray, totals: FloatArray, tilt: float) -> FloatArr
     squared += their_squares
     rest = totals[2] * tilt**2 + totals[3] - squared
     inverses = []
-    for whole, own, side in ((first, squared, parts[4:8]), (second, rest, parts[8:12])):
-        mixed, their_mixed, others, unbiased = side
+    for place, (whole, own) in enumerate(((first, squared), (second, rest))):
         np.maximum(whole, 0.0, out=whole)
         inverse = 1.0 / whole
         own *= inverse
-        mixed = mixed * tilt
-        mixed += their_mixed
+        mixed = mixes[2 * place] * tilt
+        mixed += mixes[2 * place + 1]
         own += mixed
         own *= inverse
-        own += others
+        own += common[2 * place]
         np.maximum(own, 0.0, out=own)
-        own *= unbiased
+        own *= common[2 * place + 1]
         inverses.append(inverse)
     variance = squared
     variance += rest
-    if len(parts) > 13:
+    if sums.pulled is not None:
         # A speaker on both sides pulls both at once; the first group's errors are the ones divided.
-        both, here, here_theirs, there, there_theirs, left = parts[13:]
+        both, here, here_theirs, there, there_theirs, left = sums.pulled[cell]
         variance -= both * tilt * inverses[0] * inverses[1] + left
         variance -= (here * tilt + here_theirs) * inverses[0]
         variance -= (there + there_theirs * tilt) * inverses[1]
     first *= inverses[1]
-    first *= parts[12]
+    first *= common[4]
     log = np.log(first, out=first)
     spread = np.sqrt(np.maximum(variance, _NO_SPREAD, out=variance), out=variance)
-    return np.asarray(np.where(np.isinf(log), log, log / spread))
+    np.divide(log, spread, out=into)
+    # One side without errors: however little is known of its spread.
+    endless = np.isinf(log)
+    if endless.any():
+        into[endless] = log[endless]
 
 
 def _stays(
     shuffles: Shuffles, first: IntArray, second: IntArray, both: IntArray
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield shuffles as what stays on its side of a comparison: 1 or 0, shuffles x speakers (first, second, both).
+) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
+    """Yield shuffles as what stays on its side of a comparison, shuffles x speakers (first, second, both).
 
     Speakers of one group are shuffled among all of them; a speaker on both sides is exchanged with himself or not.
     """
+    key = (first.tobytes(), second.tobytes(), both.tobytes())
+    yield from shuffles.remembered(key, lambda: _staying(shuffles, first, second, both))
+
+
+def _staying(
+    shuffles: Shuffles, first: IntArray, second: IntArray, both: IntArray
+) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
     members = np.concatenate([first, second])
     swaps = np.random.Generator(np.random.PCG64([shuffles.seed, 1]))
     is_first = np.zeros(shuffles.speakers, dtype=bool)
     is_first[first] = True
     for rows, block in shuffles.blocks():
-        in_first = is_first[among(block, members)]
-        stays = np.ones((len(block), len(members) + len(both)))
-        stays[:, : len(first)] = in_first[:, : len(first)]
-        stays[:, len(first) : len(members)] = ~in_first[:, len(first) :]
+        stays = np.ones((len(block), len(members) + len(both)), dtype=bool)
+        stays[:, : len(members)] = is_first[among(block, members)]
+        stays[:, len(first) : len(members)] ^= True
         if len(both):
             fresh = slice(1 if rows.start == 0 else 0, None)
             stays[fresh, len(members) :] = swaps.integers(0, 2, (len(block), len(both)))[fresh]

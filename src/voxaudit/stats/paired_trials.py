@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.stats.bootstrap import by_people, speaker_cells
 from voxaudit.stats.sign_flips import FloatArray, flip_limits, least_p, sign_flips
 from voxaudit.wording import named
@@ -54,11 +54,7 @@ def match_recognizers(
         for names, there, side in ((given, before, "before"), (given.values(), after, "after")):
             for name in names:
                 if name not in there:
-                    raise VoxauditError(
-                        f"the run {side} has no recognizer '{one_line(name, 60)}'.{suggest(name, list(there))}"
-                        f" There: {', '.join(there)}",
-                        see=("renamed",),
-                    )
+                    raise unknown(f"the run {side} has no recognizer", name, there, "renamed")
         if len(set(given.values())) < len(given):
             raise VoxauditError(
                 "a recognizer after is compared with two before; compare them one by one", see=("renamed",)
@@ -80,11 +76,7 @@ def choose_recognizers(matched: Mapping[str, str], names: Sequence[str]) -> dict
     known = list(dict.fromkeys(name for pair in matched.items() for name in pair))
     for name in names:
         if name not in known:
-            raise VoxauditError(
-                f"no recognizer '{one_line(name, 80)}' is in both runs.{suggest(name, known)} There:"
-                f" {', '.join(known)}",
-                see=("recognizer",),
-            )
+            raise unknown("the runs share no recognizer", name, known, "recognizer")
     return {old: new for old, new in matched.items() if old in names or new in names}
 
 

@@ -8,7 +8,7 @@ also holds, in large samples, where groups differ in spread but not in what is c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,12 @@ TIE = 1e-9
 _CLOSE = 1e-5  # the same for margins, which are kept in single precision
 _BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
 _KEPT = 30_000_000  # those that are kept for the next question: bound memory
+
+
+_COMPARISONS = 12  # whose shuffles are kept
+
+Block = tuple[slice, NDArray[np.bool_]]
+"""Rows, and what the shuffles there make of a comparison."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,23 @@ class Shuffles:
     @cached_property
     def _kept(self) -> list[tuple[slice, NDArray[np.int32]]]:
         return list(self._drawn())
+
+    @cached_property
+    def _remembered(self) -> dict[Hashable, list[Block]]:
+        return {}
+
+    def remembered(self, key: Hashable, make: Callable[[], Iterator[Block]]) -> Iterable[Block]:
+        """Return what is made of the shuffles for one comparison, a byte each: questions about it are many.
+
+        The last few are kept, where shuffles are.
+        """
+        if self.speakers * self.permutations > _KEPT:
+            return make()
+        if key not in self._remembered:
+            if len(self._remembered) >= _COMPARISONS:
+                self._remembered.pop(next(iter(self._remembered)))
+            self._remembered[key] = list(make())
+        return self._remembered[key]
 
     def _drawn(self) -> Iterator[tuple[slice, NDArray[np.int32]]]:
         generator = np.random.Generator(np.random.PCG64(self.seed))
@@ -143,31 +166,38 @@ def margins(
     observed margin is no larger than what they allow. Margins of different questions can be compared with one another,
     which `step_down` does.
     """
-    known = np.where(np.isnan(statistics), np.inf, statistics)
-    count = len(known)
+    count, questions = statistics.shape
     most = int(np.floor(level / 2.0 * count + 1e-9))
     high, low = int(np.ceil((1.0 - level / 2.0) * count)) - 1, int(np.floor(level / 2.0 * count))
     places = [low, min(most, count - 1), max(count - most - 1, 0), high]
-    down, lowest, highest, up = np.partition(known, places, axis=0)[places]
+    scaled = np.empty((questions, count), dtype=np.float32)
+    observed = np.empty(questions, dtype=np.float32)
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = np.where(
-            known >= 0.0,
-            known / np.where(up > 0.0, up, np.nan),
-            known / np.where(down < 0.0, down, np.nan),
-        )
-        hopeless = ((known >= 0.0) & (known.max(axis=0) <= highest + TIE)) | (
-            (known < 0.0) & (known.min(axis=0) >= lowest - TIE)
-        )
-    # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
-    scaled = np.where(np.isnan(scaled), np.inf, scaled)
-    scaled = np.where(hopeless | (known == 0.0), 0.0, scaled).astype(np.float32)
-    observed = scaled[0]
-    if guard is not None:
-        own = np.sort(scaled, axis=0)
-        place = np.ceil((1.0 - np.nan_to_num(guard, nan=1.0)) * count).astype(np.int64) - 1
-        observed = np.minimum(observed, own[np.clip(place, 0, count - 1), np.arange(scaled.shape[1])])
-    observed = np.where(np.isnan(statistics[0]), np.nan, observed)
-    return scaled, observed.astype(np.float32)
+        # One question at a time: what is worked on stays in the processor's cache.
+        for place, own in enumerate(statistics.T):
+            known = np.where(np.isnan(own), np.inf, own)
+            ordered = np.partition(known, places)
+            down, lowest, highest, up = ordered[places]
+            ends = ordered[: places[0] + 1].min(), ordered[high:].max()
+            positive = known >= 0.0
+            unit = np.where(positive, up if up > 0.0 else np.nan, down if down < 0.0 else np.nan)
+            margin = known / unit
+            # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
+            margin[np.isnan(margin)] = np.inf
+            none = known == 0.0
+            if ends[1] <= highest + TIE:
+                none |= positive
+            if ends[0] >= lowest - TIE:
+                none |= ~positive
+            margin[none] = 0.0
+            scaled[place] = margin
+            observed[place] = scaled[place, 0]
+            if guard is not None:
+                p = 1.0 if np.isnan(guard[place]) else guard[place]
+                rank = min(max(int(np.ceil((1.0 - p) * count)) - 1, 0), count - 1)
+                observed[place] = min(observed[place], np.partition(scaled[place], rank)[rank])
+    observed = np.where(np.isnan(statistics[0]), np.float32(np.nan), observed)
+    return scaled.T, observed
 
 
 def step_down(scaled: NDArray[np.float32], observed: NDArray[np.float32]) -> FloatArray:

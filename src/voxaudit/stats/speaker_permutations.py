@@ -233,7 +233,8 @@ def compare_groups(
         adjusted = step_down(
             np.hstack([one.scaled for one in results]), np.concatenate([one.observed for one in results])
         )
-        values[5, tested] = adjusted.reshape(len(tested), count)
+        # Nothing is surer among others than by itself.
+        values[5, tested] = np.fmax(adjusted.reshape(len(tested), count), values[4, tested])
     gap, low, high, in_points, p, p_adjusted = values
     return Compared(couples, gap, low, high, in_points, p, p_adjusted, permutations)
 

@@ -22,6 +22,7 @@ from voxaudit.answer import (
     Finding,
     Note,
     Refusal,
+    RefusedError,
     Table,
     Tables,
     Verdict,
@@ -39,7 +40,7 @@ from voxaudit.audits.hearing import (
     reading,
     write_found,
 )
-from voxaudit.audits.scores import MOST_GROUPS
+from voxaudit.audits.scores import MOST_GROUPS, in_several_groups
 from voxaudit.corpus import Corpus, Utterance
 from voxaudit.corpus.select import require_attributes
 from voxaudit.errors import VoxauditError
@@ -292,17 +293,16 @@ def _speakers(corpus: Corpus, attribute: str | None, rule: Normalizer, seed: int
     require_attributes(corpus, [attribute] if attribute else [], "attribute")
     own: dict[str, list[Utterance]] = {}
     groups: dict[str, str] = {}
+    several: dict[str, None] = {}
     for utterance in corpus:
         group = ALL if attribute is None else utterance.attributes[attribute]
         if utterance.speaker is None or group is None or not rule(utterance.text or ""):
             continue
         if groups.setdefault(utterance.speaker, str(group)) != str(group):
-            raise VoxauditError(
-                f"{where}: speaker '{utterance.speaker}' is in several groups of '{attribute}'. Groups are compared by"
-                " speaker: choose an attribute of the speaker",
-                see=("attribute",),
-            )
+            several[utterance.speaker] = None
         own.setdefault(utterance.speaker, []).append(utterance)
+    if several:
+        raise RefusedError(in_several_groups(list(several), str(attribute), where))
     if not own:
         raise VoxauditError(
             f"{where}: no utterance has a speaker, a reference text and a group. Breaking points are per speaker:"

@@ -35,10 +35,10 @@ from voxaudit.audits.audit import asks
 from voxaudit.audits.differential.measure import Disagreement, is_distances, measure_disagreement, read_grids
 from voxaudit.audits.differential.views import CELL, TAUS, Agreement, View, agree, ask, view_of
 from voxaudit.audits.scores import Filters, Source, Transcripts, unchanged_notes
-from voxaudit.errors import VoxauditError, one_line
+from voxaudit.errors import VoxauditError
 from voxaudit.perturb.comprehensibility import Ratings, published_ratings, read_ratings, select
 from voxaudit.perturb.scenario_id import show_setting
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.score.normalize import Normalizer
 from voxaudit.score.normalize import normalizer as find_normalizer
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
@@ -152,11 +152,7 @@ def differential(
     if against is not None:
         known = list(dict.fromkeys(group for one in found for group in one.view.groups))
         if against not in known:
-            raise VoxauditError(
-                f"{attribute}: no group '{one_line(against, 60)}'.{suggest(against, known)} There:"
-                f" {', '.join(known)}",
-                see=("against",),
-            )
+            raise unknown(f"{attribute}: no group", against, known, "against")
     return _answer(found, attribute, notes, full, against, asked.ratings)
 
 
@@ -618,7 +614,6 @@ def _groups(found: Sequence[Differential], names: Sequence[str], reference: str 
                     "more": more.get(group),
                     "by_chance": chance and chance.mean,
                     "by_chance_high": chance and chance.upper,
-                    "p": chance and chance.p,
                     "surviving": survived[group] if one.view.tested else None,
                     "wer_violations": of_wer.get(group),
                 }
@@ -634,7 +629,6 @@ def _groups(found: Sequence[Differential], names: Sequence[str], reference: str 
             f" That anything survives where groups do not differ has a chance of {100 * (1 - found[0].level):g} % at"
             " most, everything asked taken together."
         )
-    high = ("by_chance_high", "by chance: 95th percentile", "number")
     compared = [("more", f"more than {reference}", "percent")] if reference is not None else []
     columns = [
         *names,
@@ -643,9 +637,9 @@ def _groups(found: Sequence[Differential], names: Sequence[str], reference: str 
         PLAIN,
         *compared,
         ("by_chance", "by chance: mean", "number"),
-        high,
+        ("by_chance_high", "by chance: 95th percentile", "number"),
+        SURVIVING,
     ]
-    columns += [("p", "p of the total", "p"), SURVIVING]
     columns += [("wer_violations", "by error rates", "count")] if found[0].wer else []
     return tabulate("groups", f"Violations by {found[0].attribute}", rows, columns, note=note)
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from voxaudit.answer import Refusal, refuse
-from voxaudit.audits.scores import KEYS, Transcripts, require_comparable
+from voxaudit.audits.scores import KEYS, Transcripts, in_several_groups, require_comparable
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.scenario_id import (
     ScenarioId,
@@ -73,7 +73,7 @@ def measure_disagreement(source: Transcripts, attribute: str, rule: Normalizer) 
     """
     trials = _opened(source, attribute)
     about, left_out = _usable(trials.about, attribute)
-    people = _people(about)
+    people = _people(about, attribute)
     references = normalize_column(about["reference"], rule).to_list()
     names = trials.recognizers
     axes = [tuple(f"{a} and {b}" for a, b in combinations(names, 2))]
@@ -196,7 +196,7 @@ def _usable(about: pl.DataFrame, attribute: str) -> tuple[pl.DataFrame, dict[str
     return about, left_out
 
 
-def _people(about: pl.DataFrame) -> _People:
+def _people(about: pl.DataFrame, attribute: str) -> _People:
     """Number groups and speakers; without speakers, or with speakers in several groups, nothing can be permuted."""
     groups = tuple(sorted(about["group"].unique().to_list()))
     untestable = None
@@ -205,18 +205,9 @@ def _people(about: pl.DataFrame) -> _People:
         untestable = Refusal(
             "no_speakers", "", "the speakers are unknown, and only whole speakers can be moved between groups"
         )
-    several = (
-        about.group_by("speaker").agg(pl.col("group").unique().sort()).filter(pl.col("group").list.len() > 1)
-    )
+    several = about.group_by("speaker").agg(pl.col("group").n_unique()).filter(pl.col("group") > 1)
     if several.height:
-        name, found = several.sort("speaker").row(0)
-        untestable = Refusal(
-            "speakers_in_several_groups",
-            "",
-            f"speaker '{one_line(name, 60)}' is in the groups {' and '.join(found[:2])} ({several.height} such): whole"
-            " speakers can only be moved where each is in one group",
-            {"speakers": several.height},
-        )
+        untestable = in_several_groups(several["speaker"].sort().to_list(), attribute)
     keys = about.select("group", "speaker").unique().sort("group", "speaker").with_row_index("place")
     places = about.join(keys, on=["group", "speaker"], how="left", maintain_order="left")["place"]
     order = {group: place for place, group in enumerate(groups)}

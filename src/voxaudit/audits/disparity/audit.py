@@ -62,13 +62,13 @@ from voxaudit.audits.scores import Filters, Names, Scores, Source
 from voxaudit.corpus.bands import Bands, read_bands
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import CLEAN
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.score.meaning import MINILM
 from voxaudit.score.measures import ALL_MEASURES
 from voxaudit.stats.dispersion import speaker_spread
 from voxaudit.stats.group_design import Control, Frame
 from voxaudit.stats.labels import natural_order
-from voxaudit.stats.multiplicity import benjamini_hochberg, holm
+from voxaudit.stats.multiplicity import holm
 from voxaudit.stats.poisson_glmm import DEFAULT_NODES
 from voxaudit.stats.regression import Settings
 from voxaudit.wording import as_or_than, counted, listed, percent, ratio_interval, times_as_many
@@ -214,6 +214,7 @@ def disparity(
             parts += [Part(part, name, heard) for part in own]
             notes += said_of
             questions[name] = question
+            notes += _in_two_groups(own, name)
         except RefusedError as error:
             if len(names) == 1:
                 raise
@@ -290,6 +291,20 @@ def _heard(scores: Scores, scenario: Names, used: set[str | None]) -> Scores:
     return scores.clean
 
 
+def _in_two_groups(own: Sequence[Frame], name: str) -> Iterator[Note]:
+    """Say how many speakers are in several groups: each is compared with himself."""
+    several: set[str] = set()
+    for frame in own:
+        if frame.speaker is not None:
+            pairs = np.unique(np.stack([frame.speaker.codes, frame.attribute.codes]), axis=1)
+            codes, groups = np.unique(pairs[0], return_counts=True)
+            several.update(frame.speaker.names[code] for code in codes[groups > 1])
+    if several:
+        are = "is" if len(several) == 1 else "are"
+        text = f"{counted(len(several), 'speaker')} {are} in several groups of {name}, and compared with themselves"
+        yield Note("speakers_in_several_groups", text, {"attribute": name, "speakers": len(several)})
+
+
 def _all_known(scores: Scores) -> bool:
     """Say whether every row has a speaker: without a speaker effect, they are not needed."""
     if "speaker" not in scores.frame.columns:
@@ -333,12 +348,7 @@ def _against(parts: Sequence[Frame], attribute: str, asked: str | None, where: s
     if asked is not None:
         asked = str(asked).lower() if isinstance(asked, bool) else str(asked)  # labels are text
         if asked not in totals:
-            known_names = natural_order(list(totals))
-            raise VoxauditError(
-                f"{where}: no group '{asked}' of {attribute}.{suggest(asked, known_names)} Groups there:"
-                f" {', '.join(known_names)}",
-                see=("against",),
-            )
+            raise unknown(f"{where}: {attribute} has no group", asked, natural_order(list(totals)), "against")
         return asked, []
     if len(totals) < 2:
         text = f"only the group '{next(iter(totals))}' can be used" if totals else "no utterance can be used"
@@ -369,24 +379,20 @@ def _interaction_base(
     if asked is None:
         return CLEAN if CLEAN in names else names[0]
     if asked not in names:
-        raise VoxauditError(
-            f"{where}: no value '{asked}' of {column}.{suggest(asked, names)} Values there: {', '.join(names)}",
-            see=("interaction_against",),
-        )
+        raise unknown(f"{where}: {column} has no value", asked, names, "interaction_against")
     return asked
 
 
 def _adjusted(fits: Sequence[Fit]) -> list[Fit]:
     """Return the fits of one attribute with the model's p-values adjusted over all of them."""
-    effects = [effect for fit in fits for effect in fit.effects]
-    decided = iter(
-        replace(effect, **p)
-        for effect, p in zip(effects, _both([_careful(effect) for effect in effects]), strict=True)
-    )
-    fits = [replace(fit, effects=tuple(next(decided) for _ in fit.effects)) for fit in fits]
-    tests = _both([None if fit.lrt is None else fit.lrt.p for fit in fits])
+    effects = iter(holm([_careful(effect) for fit in fits for effect in fit.effects]))
+    tests = holm([None if fit.lrt is None else fit.lrt.p for fit in fits])
     return [
-        fit if fit.lrt is None else replace(fit, lrt=replace(fit.lrt, **p))
+        replace(
+            fit,
+            effects=tuple(replace(effect, p_adjusted=next(effects)) for effect in fit.effects),
+            lrt=fit.lrt and replace(fit.lrt, p_adjusted=p),
+        )
         for fit, p in zip(fits, tests, strict=True)
     ]
 
@@ -395,12 +401,6 @@ def _careful(effect: Effect) -> float | None:
     """Return the larger of the likelihood's and the robust p-value: a difference has to convince both."""
     known = [one.p for one in (effect.profile, effect.robust) if one is not None and one.p is not None]
     return max(known) if known else effect.p
-
-
-def _both(p_values: Sequence[float | None]) -> list[dict[str, Any]]:
-    """Return Holm's and Benjamini and Hochberg's p-values of one family."""
-    pairs = zip(holm(p_values), benjamini_hochberg(p_values), strict=True)
-    return [{"p_adjusted": p, "p_bh": p_bh} for p, p_bh in pairs]
 
 
 # The words
@@ -855,7 +855,7 @@ def _groups_table(
             row = {**fit.by, "attribute": fit.attribute, **asdict(group), "against": against}
             row |= {"spread": spreads[_key(fit.attribute, fit.by)][group.group]}
             row |= {TYPICAL: effect and effect.ratio, "p": effect and _careful(effect)}
-            row |= {name: effect and getattr(effect, name) for name in ("low", "high", "p_adjusted", "p_bh")}
+            row |= {name: effect and getattr(effect, name) for name in ("low", "high", "p_adjusted")}
             for kind in INTERVALS:  # all kinds are in the JSON
                 limits = effect and getattr(effect, kind)
                 row |= {f"{kind}_{name}": limits and getattr(limits, name) for name in ("low", "high", "p")}

@@ -21,7 +21,6 @@ class RatioTest(LikelihoodRatio):
     """A likelihood-ratio test of several coefficients, with p-values adjusted for the family it belongs to."""
 
     p_adjusted: float | None = None
-    p_bh: float | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,6 @@ class Effect:
     baseline: RatioBootstrap | None
     p_adjusted: float | None = None
     """Holm's, of the larger of the likelihood's and the robust p-value: a gap has to convince both."""
-    p_bh: float | None = None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from voxaudit.audits.localize.trials import (
     read_counts,
     speakers_of,
 )
-from voxaudit.audits.scores import Filters, Source, Transcripts
+from voxaudit.audits.scores import Filters, Source, Transcripts, in_several_groups
 from voxaudit.errors import VoxauditError
 from voxaudit.score.lost_words import (
     CELL,
@@ -251,11 +251,11 @@ def _localized(work: _Work, where: str, fdr: float, attribute: str | None) -> Lo
         work.omega,
         fdr,
         work.rule.id,
-        _untested(trials, found),
+        _untested(trials, found, attribute),
     )
 
 
-def _untested(trials: Trials, words: pl.DataFrame) -> Refusal | None:
+def _untested(trials: Trials, words: pl.DataFrame, attribute: str | None) -> Refusal | None:
     """Return why no word is tested, or none between groups."""
     if not trials.speakers_known:
         text = "tests compare speakers, and a speaker is not known for every utterance"
@@ -264,8 +264,8 @@ def _untested(trials: Trials, words: pl.DataFrame) -> Refusal | None:
         text = f"a test needs {FEWEST_SPEAKERS} speakers of a group who said the word, and no word has them"
         return Refusal("too_few_speakers", "tests", text, {"needed": FEWEST_SPEAKERS})
     if not trials.speakers_in_one_group:
-        text = "some speakers are in several groups, and cannot be compared with themselves"
-        return Refusal("speakers_in_several_groups", "tests between groups", text)
+        several = trials.people["speaker"].filter(trials.people["speaker"].is_duplicated())
+        return in_several_groups(several.unique().sort().to_list(), str(attribute), "tests between groups")
     return None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from voxaudit.answer import Bars, Cell, Kind, Note, Refusal, Series, refuse
-from voxaudit.audits.scores import COUNTS, Names, Scores
+from voxaudit.audits.scores import COUNTS, Names, Scores, in_several_groups
 from voxaudit.corpus.bands import OTHER, cuts_of, group_names, in_order, is_age, merge_rare
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
@@ -447,11 +447,7 @@ def _groups(raw: pl.DataFrame, attributes: Sequence[str], settings: Settings) ->
             notes.append(Note("bands", said, {"attribute": name, "cuts": list(cuts)}, see=("bands",)))
         two = (group != last).fill_null(False)
         if two.any():
-            text = (
-                f"{counted(int(two.sum()), 'speaker')} are in several groups of it (for example"
-                f" '{raw['speaker'].filter(two)[0]}'), so it does not describe speakers"
-            )
-            refusals.append(Refusal("speakers_in_several_groups", name, text, {"speakers": int(two.sum())}))
+            refusals.append(in_several_groups(raw["speaker"].filter(two).to_list(), name))
             continue
         if nobody := group.null_count():
             said = (

@@ -45,7 +45,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.describe import in_short
 from voxaudit.perturb.settings import ALL, ATTACKED, CATEGORIES
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.score.quality.difficulty import choose_difficulties, quality_of
 from voxaudit.stats.multiplicity import farther_together
 from voxaudit.wording import (
@@ -190,10 +190,7 @@ def _checked(reference: Mapping[str, str] | None, groups: Mapping[str, list[str]
                 see=("attributes", "reference"),
             )
         if group not in known:
-            raise VoxauditError(
-                f"{attribute}: no group '{one_line(group, 60)}'.{suggest(group, known)} There: {', '.join(known)}",
-                see=("reference",),
-            )
+            raise unknown(f"{attribute}: no group", group, known, "reference")
     return dict(reference or {})
 
 
@@ -202,10 +199,7 @@ def _first(name: str, tables: Sequence[Table]) -> tuple[Table, ...]:
     known = {one.id: one for one in tables}
     name = TABLE_1 if name == "1" else name
     if name not in known:
-        raise VoxauditError(
-            f"no table '{one_line(name, 60)}'.{suggest(name, list(known))} There: {', '.join(known)}",
-            see=("table",),
-        )
+        raise unknown("no table", name, known, "table")
     others = [replace(one, folded=True) for one in tables if one.id != name]
     return (replace(known[name], folded=False), *others)
 

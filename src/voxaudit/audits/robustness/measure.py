@@ -530,16 +530,20 @@ def trend_row(
 
 def _along(
     curve: Sequence[Node], weights: FloatArray, resample: Resample, *, tests: int = 1
-) -> tuple[float, float | None, float | None]:
+) -> tuple[float | None, float | None, float | None]:
     """Return a weighted sum of the error rates of a curve, and its limits."""
     values = weights @ np.stack([node["wer"] for node in curve])
     each = np.hstack([moved(node["wer"], node.pulls["wer"]) for node in curve])
     share = np.max([np.nan_to_num(node.pulls["wer"].share[:, 0]) for node in curve], axis=0)
     said = np.mean([node["said"] for node in curve], axis=0)
     speakers = min(node.speakers for node in curve)
-    return float(values[0]), *resample.change_limits(
-        values, each @ weights, share, said, speakers, tests=tests
-    )
+    low, high = resample.change_limits(values, each @ weights, share, said, speakers, tests=tests)
+    return _exact(float(values[0])), _exact(low), _exact(high)
+
+
+def _exact(value: float | None) -> float | None:
+    """Return 0 for what is only a rest of rounding: its sign would be taken for a trend."""
+    return 0.0 if value is not None and abs(value) < 1e-12 else value
 
 
 # The ranking of recognizers: by what disturbed speech costs them, with ties where the data cannot tell.

@@ -16,7 +16,7 @@ from voxaudit.audits.scores import DRAWS, Scores
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.settings import Setting, describe_all
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.score.table import TRIAL_COLUMNS
 from voxaudit.stats.rates import rate_intervals
 from voxaudit.stats.unseen import MOST
@@ -251,11 +251,7 @@ def _require_baseline(table: pl.DataFrame, baseline: Mapping[str, str], where: s
     ):
         for name in names:
             if name not in known:
-                raise VoxauditError(
-                    f"{where}: {what} '{one_line(name, 80)}'.{suggest(name, known)} There:"
-                    f" {one_line(', '.join(known), 200)}",
-                    see=("baseline",),
-                )
+                raise unknown(f"{where}: {what}", name, known, "baseline")
 
 
 def _require_values(table: pl.DataFrame, where: str) -> None:

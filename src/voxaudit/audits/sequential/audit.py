@@ -23,6 +23,7 @@ from voxaudit.answer import (
     ForestRow,
     Note,
     Refusal,
+    RefusedError,
     Table,
     Tables,
     Verdict,
@@ -36,7 +37,7 @@ from voxaudit.answer import (
 from voxaudit.answer import Cell as Drawn
 from voxaudit.audits.audit import FILTERS, asks
 from voxaudit.audits.hearing import corpus_to_hear, reading, write_found
-from voxaudit.audits.scores import MOST_GROUPS, Filters, Scores
+from voxaudit.audits.scores import MOST_GROUPS, Filters, Scores, in_several_groups
 from voxaudit.audits.sequential import RECORD
 from voxaudit.corpus import Corpus
 from voxaudit.corpus.select import require_attributes
@@ -45,7 +46,7 @@ from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb import CLEAN
 from voxaudit.perturb.sources import Source as NoiseSource
 from voxaudit.recognize import AnswersById
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.run.folder import Run, make_folder, read_config, write_config
 from voxaudit.run.lock import hold
 from voxaudit.run.order import Order, order_speakers
@@ -287,11 +288,7 @@ def plan_order(
     )
     people = known.select("speaker", "group").unique()
     if twice := people.filter(pl.col("speaker").is_duplicated())["speaker"].sort().to_list():
-        raise VoxauditError(
-            f"{where}: speaker '{twice[0]}' is in several groups of '{attribute}'. Groups are compared by speaker:"
-            " choose an attribute of the speaker",
-            see=("attribute",),
-        )
+        raise RefusedError(in_several_groups(twice, str(attribute), where))
     sizes = dict(people.group_by("group").len().sort(["len", "group"], descending=[True, False]).rows())
     names = _compared(sizes, attribute, against, where)
     order = order_speakers(known, names, seed=seed, per_speaker=per_speaker)
@@ -305,11 +302,7 @@ def _compared(
     if not sizes:
         raise VoxauditError(f"{where}: no utterance has a speaker, a reference text with words and a group")
     if against is not None and against not in sizes:
-        raise VoxauditError(
-            f"{where}: no speaker has {attribute} '{against}'.{suggest(against, list(sizes))}"
-            f" Groups there: {', '.join(sizes)}",
-            see=("against",),
-        )
+        raise unknown(f"{where}: no speaker has {attribute}", against, sizes, "against")
     large = [name for name, count in sizes.items() if count >= FEWEST_SPEAKERS]
     if attribute is None and not large:
         text = f"{sizes[ALL]} speakers; at least {FEWEST_SPEAKERS} are needed"
