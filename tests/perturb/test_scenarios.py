@@ -1,3 +1,5 @@
+import subprocess
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from voxaudit.audio import Audio
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, SUITES, parse_scenario, parse_scenarios
 from voxaudit.perturb.suites import SLOTS
+from voxaudit.process import python_command
 
 SEVERITIES = [
     f"{name}:{n + 1}"
@@ -168,3 +171,18 @@ def test_only_random_perturbations_depend_on_seed_and_utterance():
     assert noise.fingerprint(seed=1, utterance="a") != noise.fingerprint(seed=2, utterance="a")
     assert noise.fingerprint(seed=1, utterance="a") != noise.fingerprint(seed=1, utterance="b")
     assert gain.fingerprint(seed=1, utterance="a") == gain.fingerprint(seed=2, utterance="b")
+
+
+WITHOUT_FILTERS = """
+import sys, numpy as np
+from voxaudit.audio import Audio
+from voxaudit.perturb import SUITES, parse_scenarios
+for scenario in parse_scenarios(SUITES["quick"].scenarios):
+    scenario.apply(Audio(np.ones(8000, np.float32), 16000), seed=0, utterance="u")
+print(*(name for name in ("scipy.signal", "scipy.stats", "polars") if name in sys.modules))
+"""
+
+
+def test_the_usual_suite_needs_none_of_the_slow_imports():
+    said = subprocess.check_output(python_command(program=WITHOUT_FILTERS), text=True)
+    assert said.split() == []

@@ -29,6 +29,7 @@ from voxaudit.perturb.stutter import (
 from voxaudit.perturb.stutter import applicable as _applicable
 from voxaudit.perturb.stutter import sample_chain as _sample_chain
 from voxaudit.perturb.stutter import sample_operation as _sample_operation
+from voxaudit.perturb.stutter.profiles import shares_at
 from voxaudit.perturb.stutter.prolongation import continuant
 from voxaudit.perturb.stutter.splice import cut_near
 
@@ -274,6 +275,13 @@ def test_mixtures_weigh_the_kinds_and_leave_out_what_has_no_place():
     weights = MIXTURES["fluencybank"]
     share = kinds.count("interjection") / len(kinds)
     assert share == pytest.approx(weights["interjection"] / sum(weights.values()), abs=0.05)
+    # A profile has the kinds of people who stutter so much, as in the other mode: they interject nothing.
+    kinds = [
+        o.kind for _ in range(300) for o in sample_chain(TIMINGS, "profile", 100, None, generator).operations
+    ]
+    for kind, expected in shares_at(100).items():
+        assert kinds.count(kind) / len(kinds) == pytest.approx(expected, abs=0.05)
+    assert "interjection" not in kinds
     alone = sample_chain(ONE, "sep28k", 300, None, generator)
     assert {o.kind for o in alone.operations} <= {"prolongation", "word_repetition"}
     for mixture in ("sep29k", {"block": 1.0}, {"blok": 1.0}, {"block": -1.0}, {}):

@@ -1,5 +1,8 @@
 """Speed, pitch and resampling: lengths, timings, frequencies. torchaudio itself is in tests/reference."""
 
+import os
+import subprocess
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import PERTURBATIONS, parse_scenario
 from voxaudit.perturb.time_pitch import resampled_length, sinc_resample, stretch
+from voxaudit.process import THREADS, python_command
 
 NAMES = ["speed_up", "speed_down", "pitch_up", "pitch_down", "resample"]
 SEVERITIES = [f"{name}:{n}" for name in NAMES for n in (1, 2, 3, 4)]
@@ -147,6 +151,24 @@ def test_the_blocks_of_the_vocoder_do_not_show(monkeypatch):
     in_blocks = stretch(samples, 0.7)
     monkeypatch.setattr("voxaudit.perturb.time_pitch.BLOCK", 10**6)
     assert in_blocks == pytest.approx(stretch(samples, 0.7), abs=1e-12)
+
+
+DIGESTS = """
+import hashlib, numpy as np
+from voxaudit.perturb.time_pitch import sinc_resample
+samples = np.random.default_rng(0).standard_normal(200_000).astype(np.float32)
+for source, target in ((5, 4), (16000, 2000), (1, 2), (19027, 16000)):
+    print(hashlib.sha256(sinc_resample(samples, source, target)).hexdigest())
+"""
+
+
+def test_the_samples_do_not_depend_on_the_number_of_threads():
+    def digests(threads):
+        environment = {**os.environ, **dict.fromkeys(THREADS, threads)}
+        return subprocess.check_output(python_command(program=DIGESTS), env=environment).split()
+
+    assert digests("1") == digests("4")
+    assert len(set(digests("1"))) == 4
 
 
 @pytest.mark.parametrize("scenario", ["speed_up:factor=1", "pitch_up:semitones=0", "resample:factor=1"])

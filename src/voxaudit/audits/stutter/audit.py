@@ -41,6 +41,7 @@ from voxaudit.audits.stutter import FOUND, KEPT
 from voxaudit.audits.stutter.folder import (
     CASES,
     QUEUE,
+    SCORES,
     Stutter,
     false_positive_rate,
     fault_counts,
@@ -50,7 +51,7 @@ from voxaudit.audits.stutter.folder import (
     read_refusal,
     write_found,
 )
-from voxaudit.audits.stutter.scoring import Comparison, Cost, DosePoint, dose_response
+from voxaudit.audits.stutter.scoring import Comparison, Cost, DosePoint, hear_doses
 from voxaudit.audits.stutter.search import (
     NORMALIZER,
     Settings,
@@ -128,9 +129,10 @@ def stutter(
     """Say whether people who stutter can use the recognizers, by stuttered speech made from a corpus.
 
     `source` is a corpus, or the path of one: it is made to stutter and heard, and the folder `out` holds the store,
-    `cases.parquet`, `suspicious.jsonl` (the review queue), `recordings.parquet` (what makes the cases' audio again) and
-    `stutter.json`; the same call again hears nothing twice. A finished audit's folder, or a run with one in its folder
-    `stutter`, is read again and nothing is heard; with `out`, its cases are replayed to the `recognizers` instead.
+    `cases.parquet`, `scores.parquet` (counts, for other audits), `suspicious.jsonl` (the review queue),
+    `recordings.parquet` (what makes the cases' audio again) and `stutter.json`; the same call again hears nothing
+    twice. A finished audit's folder, or a run with one in its folder `stutter`, is read again and nothing is heard;
+    with `out`, its cases are replayed to the `recognizers` instead.
 
     `mode` is how speech stutters: `realistic`, as real stuttering was measured (`perturb.stutter.measured`), or
     `aster`, as Liu et al. 2023 publish it. Of each of the `utterances` (all of them; else so many, of as many
@@ -183,7 +185,7 @@ def stutter(
     engines = listening(recognizers, "a search")
     if folder is not None:
         _replay(folder, engines, Path(out), options)
-        return as_written(_answer(Path(out), labels, ()), Path(out), f"{CASES}, {QUEUE}, {FOUND}")
+        return as_written(_answer(Path(out), labels, ()), Path(out), f"{CASES}, {SCORES}, {QUEUE}, {FOUND}")
     brought = read_alignments(timings) if isinstance(timings, str | Path) else timings or {}
     corpus = corpus_to_hear(
         source,
@@ -202,7 +204,7 @@ def stutter(
     fillers = (*clips, *(filler_clips() if filler_voice else ()))
     asked = _Doses(rates, mixture, style, tuple(attributes))
     _hear(corpus, engines, folder, settings, asked, fillers, brought, only_agreed, options)
-    said = f"{CASES}, {QUEUE} (for people to label), {FOUND}"
+    said = f"{CASES}, {SCORES}, {QUEUE} (for people to label), {FOUND}"
     return as_written(_answer(folder, labels, ()), folder, said)
 
 
@@ -277,7 +279,7 @@ def _hear(
         bars.begin("stuttered cases", len(recordings) * settings.budget * len(settings.seeds))
         advance = partial(bars.advance, heard=True)
         found = search(recordings, session, meaning, settings, clips=clips, place=place, progress=advance)
-        points = dose_response(
+        heard = hear_doses(
             recordings,
             session,
             doses.rates,
@@ -287,10 +289,10 @@ def _hear(
             clips=clips,
             mode=settings.mode,
             style=doses.style,
-            attributes=doses.attributes,
         )
     write_recordings(folder, recordings, clips)
-    write_found(folder, recordings, found, {**skipped, **found.skipped}, settings, points, clips)
+    skipped |= found.skipped
+    write_found(folder, recordings, found, skipped, settings, heard, doses.mixture, doses.attributes, clips)
 
 
 def _replay(folder: Path, recognizers: Mapping[str, Recognizer], out: Path, options: RunOptions) -> None:
@@ -313,8 +315,9 @@ def _replay(folder: Path, recognizers: Mapping[str, Recognizer], out: Path, opti
     ):
         bars.begin("replayed cases", cases.height)
         found = replay(recordings, cases, session, meaning, progress=partial(bars.advance, heard=True))
+        none = hear_doses(recordings, session, (), PROFILE)
     write_recordings(out, recordings, stored.clips)
-    write_found(out, recordings, found, {}, before.settings, (), stored.clips)
+    write_found(out, recordings, found, {}, before.settings, none, clips=stored.clips)
 
 
 def filler_clips() -> tuple[Clip, ...]:

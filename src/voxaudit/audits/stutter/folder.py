@@ -19,12 +19,14 @@ from voxaudit.audits.stutter.scoring import (
     by_kind,
     compare,
     cost,
+    dose_response,
+    score_table,
     trial_table,
 )
 from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Settings, aims, front
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.stutter import Chain, Clip, StutterError
+from voxaudit.perturb.stutter import PROFILE, Chain, Clip, StutterError
 from voxaudit.perturb.stutter.measured import MEASURES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.score import normalizer
@@ -32,7 +34,7 @@ from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
 from voxaudit.tables import read_table, require_columns, write_atomically
 
-CASES = "cases.parquet"
+CASES, SCORES = "cases.parquet", "scores.parquet"
 QUEUE = "suspicious.jsonl"
 LABELS = ("real_fault", "malformed", "fine")
 """What a person can say of a suspicious case: a fault of the recognizer, a case nobody could understand, no fault."""
@@ -216,10 +218,12 @@ def write_found(
     found: Found,
     skipped: Mapping[str, str],
     settings: Settings,
-    dose: Sequence[DosePoint],
+    doses: pl.DataFrame,
+    mixture: str = PROFILE,
+    attributes: Sequence[str] = (),
     clips: Sequence[Clip] = (),
 ) -> None:
-    """Score what was heard, and leave what was found in the folder."""
+    """Score what was heard (`doses` by `hear_doses`), and leave what was found in the folder."""
     normalize = normalizer(NORMALIZER)
     texts = {r.utterance.id: normalize(r.text) for r in recordings}
     originals = {id_: dict(said) for id_, said in found.originals.items()}
@@ -240,7 +244,7 @@ def write_found(
             | {"transcripts": {"original": one.original, "case": one.transcript}}
             for one in suspects
         ],
-        "dose": [asdict(point) for point in dose] or None,
+        "dose": [asdict(point) for point in dose_response(doses, recordings, mixture, attributes)] or None,
         "skipped": dict(skipped),
         "comparisons": [asdict(one) for one in compare(table, settings.kinds)],
         "real": against_real(recordings, found.cases, clips),
@@ -253,6 +257,7 @@ def write_found(
         "searched": _searched(found.cases, settings.mode),
     }
     write_atomically(folder / CASES, table.write_parquet)
+    write_atomically(folder / SCORES, score_table(table, doses, settings.kinds, recordings).write_parquet)
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
     forget_refusal(folder)

@@ -17,7 +17,7 @@ from voxaudit.perturb.stutter.measured import FILLER_RATE, PROFILES
 from voxaudit.perturb.stutter.profiles import speaker_rate
 from voxaudit.perturb.stutter.recordings import Recording
 from voxaudit.run.session import Session
-from voxaudit.score import Counts, normalizer, total, word_counts
+from voxaudit.score import Counts, normalizer, score_transcripts, total, word_counts
 from voxaudit.stats.paired import Change, mann_whitney, paired_change
 from voxaudit.stats.rates import rate_intervals
 
@@ -276,13 +276,17 @@ class DosePoint:
 
     @property
     def severity(self) -> str:
-        """What a rate is called: mild, moderate, severe, or the number."""
-        if self.mixture == PROFILE:
-            return next((one.name for one in PROFILES.values() if one.rate == self.rate), f"{self.rate:g}")
-        return f"{self.rate:g}"
+        """What its rate is called."""
+        return severity_name(self.rate, self.mixture)
 
 
-def dose_response(
+def severity_name(rate: float, mixture: str) -> str:
+    """Return what a rate of stuttering is called: mild, moderate, severe, or the number."""
+    named = PROFILES.values() if mixture == PROFILE else ()
+    return next((one.name for one in named if one.rate == rate), f"{rate:g}")
+
+
+def hear_doses(
     recordings: Sequence[Recording],
     session: Session,
     doses: Sequence[float],
@@ -293,19 +297,18 @@ def dose_response(
     clips: Sequence[Clip] = (),
     mode: str = "realistic",
     style: str = "read",
-    attributes: Sequence[str] = (),
-) -> tuple[DosePoint, ...]:
-    """Hear every recording once per seed at each rate (events per 100 words; 0 is the original), scored as intended.
+) -> pl.DataFrame:
+    """Hear every recording once per seed at each rate (events per 100 words; 0 is the original): one row per answer.
 
     `mixture` gives the shares of the kinds of stuttering. In the mode `realistic` each speaker has a rate of their own
-    about the dose, and the style `conversation` adds fillers. The groups of `attributes` have points of their own.
+    about the dose, and the style `conversation` adds fillers.
     """
     normalize = normalizer(NORMALIZER)
     texts = {recording.utterance.id: normalize(recording.text) for recording in recordings}
     fillers = FILLER_RATE if style == "conversation" and mode == "realistic" else 0.0
     rows = []
     for dose, seed in product(doses, seeds):
-        asked, events = [], {}
+        asked, events = [], []
         for recording in recordings:
             about = recording.utterance
             generator = trial_generator(seed, f"stutter-dose:{mode}:{dose:g}:{mixture}", about.id)
@@ -329,17 +332,34 @@ def dose_response(
             except StutterError:  # no place for any kind of the mixture: said by the search already
                 continue
             asked.append((about, str(chain) or CLEAN))
-            events[about.id] = len(chain)
+            events.append(len(chain))
         for name, outcomes in session.hear(asked).items():
+            called = severity_name(dose, mixture)
             rows += [
-                (name, dose, u.id, u.speaker, texts[u.id], normalize(outcome.transcript.text), events[u.id])
-                for (u, _), outcome in zip(asked, outcomes, strict=True)
-                if outcome.transcript is not None
+                (
+                    name,
+                    dose,
+                    called,
+                    seed,
+                    u.id,
+                    u.speaker,
+                    texts[u.id],
+                    normalize(one.transcript.text),
+                    count,
+                )
+                for (u, _), one, count in zip(asked, outcomes, events, strict=True)
+                if one.transcript is not None
             ]
-    names = ["recognizer", "rate", "utterance", "speaker", "intended", "heard", "events"]
-    if not rows:
-        return ()
-    counted = scored(pl.DataFrame(rows, schema=names, orient="row"))
+    numbers = {"rate": pl.Float64, "seed": pl.Int64, "events": pl.Int64}
+    names = ("recognizer", "rate", "severity", "seed", "utterance", "speaker", "intended", "heard", "events")
+    return pl.DataFrame(rows, {name: numbers.get(name, pl.String) for name in names}, orient="row")
+
+
+def dose_response(
+    heard: pl.DataFrame, recordings: Sequence[Recording], mixture: str, attributes: Sequence[str] = ()
+) -> tuple[DosePoint, ...]:
+    """Return the error rates of what `hear_doses` heard; the groups of `attributes` have points of their own."""
+    counted = scored(heard)
     points = _dose_points(counted, mixture, None, None)
     known = {r.utterance.id: r.utterance.attributes for r in recordings}
     for attribute in attributes:
@@ -349,9 +369,44 @@ def dose_response(
     return tuple(points)
 
 
+def score_table(
+    table: pl.DataFrame, doses: pl.DataFrame, kinds: Sequence[str], recordings: Sequence[Recording]
+) -> pl.DataFrame:
+    """Return one row of counts per trial, for every audit of scores: `clean`, each kind alone, each dose as scenarios.
+
+    Errors are against what is meant. Cases with several events are not there: the search chose them for their errors.
+    """
+    originals = table.filter(pl.col("chain") == "").with_columns(scenario=pl.lit(CLEAN))
+    parts = [
+        one.filter(pl.col("chain") != "").with_columns(scenario=pl.lit(kind))
+        for kind, one in by_kind(table, kinds).items()
+    ]
+    doses = doses.filter(pl.col("rate") > 0).with_columns(scenario="severity")
+    trials = pl.concat(
+        [
+            one.select("utterance", "scenario", "recognizer", "seed", text="heard", failure=pl.lit(""))
+            for one in (originals, *parts, doses)
+        ]
+    )
+    names = dict.fromkeys(
+        name for r in recordings for name in ("id", "speaker", "text", *r.utterance.attributes)
+    )
+    corpus = pl.DataFrame(
+        [
+            {**r.utterance.attributes, "id": r.utterance.id, "speaker": r.utterance.speaker, "text": r.text}
+            for r in recordings
+        ],
+        dict.fromkeys(names, pl.String),
+    )
+    scores = score_transcripts(trials, corpus, NORMALIZER).scores
+    return scores.with_columns(trials["seed"])
+
+
 def _dose_points(
     counted: pl.DataFrame, mixture: str, attribute: str | None, group: str | None
 ) -> list[DosePoint]:
+    if counted.is_empty():
+        return []
     by = ["recognizer", "rate"]
     limits = rate_intervals(counted, by).select(*by, "speakers", low="ci_low", high="ci_high")
     points = []

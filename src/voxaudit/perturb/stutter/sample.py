@@ -12,7 +12,7 @@ from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
 from voxaudit.perturb.stutter.block import Block
 from voxaudit.perturb.stutter.chain import KINDS, Chain
 from voxaudit.perturb.stutter.interjection import NO_FILLER, Interjection, fillers
-from voxaudit.perturb.stutter.profiles import draw_event, draw_events, weights
+from voxaudit.perturb.stutter.profiles import draw_event, draw_events, shares_at, weights
 from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.registry import suggest
@@ -134,28 +134,29 @@ def sample_chain(
 ) -> Chain:
     """Return a chain with `rate` events per 100 intended words, on as many different words as there are.
 
-    `mixture` is a name of `MIXTURES`, `profile` (the shares measured at the rate; mode `realistic`), or weights by
-    kind; kinds that the recording has no place for are left out and the others share their weight. The number of
-    events is rounded up or down at random, so that its mean over recordings is the rate; for a short recording it may
-    be none. `fillers` per 100 words come on top (mode `realistic`).
+    `mixture` is a name of `MIXTURES`, `profile` (the shares measured at the rate), or weights by kind; kinds that the
+    recording has no place for are left out and the others share their weight. The number of events is rounded up or
+    down at random, so that its mean over recordings is the rate; for a short recording it may be none. `fillers` per
+    100 words come on top (mode `realistic`).
     """
     check_mode(mode)
     if not 0 <= rate <= 500:
         raise StutterError(f"the rate must be from 0 to 500 events per 100 words, not {rate:g}")
     if mode == "realistic":
-        shares = None if mixture == PROFILE else _weights(mixture, applicable(timings, clips))
+        own = None if mixture == PROFILE else _weights(mixture, applicable(timings, clips))
         found = draw_events(
             timings,
             rate,
             generator,
-            shares=shares,
+            shares=own,
             fillers=fillers,
             severity=severity,
             clips=clips,
             pitch=pitch,
         )
         return Chain(tuple(found))
-    chosen = _weights("even" if mixture == PROFILE else mixture, applicable(timings, clips, mode))
+    shares = shares_at(rate) if mixture == PROFILE else mixture
+    chosen = _weights(shares, applicable(timings, clips, mode))
     events = int(np.floor(rate * len(timings.intended) / 100 + generator.random()))
     kinds = list(chosen)
     share = np.array([chosen[kind] for kind in kinds]) / sum(chosen.values())
