@@ -8,8 +8,10 @@ import runpy
 import shlex
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from voxaudit import disparity, robustness
 from voxaudit.cli.main import main
 
 STUDY = Path(__file__).resolve().parents[1] / "studies" / "2026-public"
@@ -47,6 +49,49 @@ def test_the_scores_give_the_answers_on_file(name, monkeypatch, capsys):
         assert now[id_]["sentence"] == one["sentence"], id_
         for key in ("estimate", "low", "high", "p", "p_adjusted"):
             assert _same(now[id_][key], one[key]), (id_, key)
+
+
+@pytest.mark.parametrize(
+    ("corpus", "attribute"),
+    [
+        ("accents", ["native_language", "gender"]),
+        ("disturbed", ["native_language"]),
+        ("ravdess", ["gender"]),
+        ("digits", ["accent"]),
+    ],
+)
+def test_the_headline_is_the_ratio_of_the_printed_rates(corpus, attribute):
+    """On every corpus with groups and reference texts: by disparity, and by robustness over all disturbances."""
+    table = pl.read_parquet(STUDY / "scores" / f"{corpus}.parquet")
+    errors = pl.sum_horizontal("substitutions", "deletions", "insertions")
+    answer = disparity(table, attribute=attribute)
+    ratios = [one for one in answer.findings if one.measure == "wer_ratio" and one.estimate is not None]
+    assert ratios
+    for one in ratios:
+        own = table.filter(recognizer=one.recognizer, scenario="clean")
+        rates = [
+            own.filter(pl.col(one.attribute) == group).select(errors.sum() / pl.col("words").sum()).item()
+            for group in (one.group, one.against)
+        ]
+        assert one.estimate == pytest.approx(rates[0] / rates[1], rel=1e-12), one.id
+        shown = " against ".join(f"{100 * rate:.1f} %" for rate in rates)
+        assert f"({shown} of the words" in one.sentence
+    if corpus != "disturbed":
+        return
+    rows = robustness(table, attributes=attribute, difficulty="none").detail.groups
+    assert rows.height
+    for row in rows.to_dicts():
+        assert 2.0 ** row["lwerr"] == pytest.approx(row["wer"] / row["wer_against"], rel=1e-12)
+
+
+def test_published_rates_have_the_published_ratio():
+    """Koenecke's table is not in the repository: the answer on file has the rates and their ratio."""
+    found = json.loads((STUDY / "answers" / "koenecke-race.json").read_text("utf-8"))
+    [gaps] = [one for one in found["tables"] if one["id"] == "gaps"]
+    rows = [dict(zip(gaps["names"], row, strict=True)) for row in gaps["rows"]]
+    assert len(rows) == 10
+    for row in rows:
+        assert row["wer_ratio"] == pytest.approx(row["wer"] / row["wer_against"], rel=1e-12)
 
 
 def _same(now: float | None, kept: float | None) -> bool:

@@ -16,6 +16,7 @@ import json
 import re
 import resource
 import shlex
+import sqlite3
 import subprocess
 import sys
 import time
@@ -31,7 +32,9 @@ DATA, PUBLISHED, RUNS, SCORES, ANSWERS = (
     HERE / name for name in ("data", "published", "runs", "scores", "answers")
 )
 PAGES = HERE.parent.parent / "docs" / "study-2026"
-PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish")
+PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told")
+LISTENING: dict[str, str] = tomllib.loads((HERE / "questions.toml").read_text())["parts"]
+"""Parts that are no run: audits that hear by themselves, as commands by name."""
 SPANISH_PROMPTS = 40
 PROMPTS = Path("/usr/share/asterisk/sounds/es_MX_f_Allison")
 PROMPT_TEXTS = "/usr/share/doc/asterisk-core-sounds-es/core-sounds-es.txt.gz"
@@ -54,7 +57,7 @@ def main() -> None:
     chosen = [name for name in names if name not in steps]
     if "hear" in steps:
         prepare()
-        for part in chosen or PARTS:
+        for part in chosen or (*PARTS, *LISTENING):
             hear(part)
     if "ask" in steps:
         ask(chosen)
@@ -83,7 +86,16 @@ def prepare() -> None:
         if len(text.split()) >= 8 and "[" not in text and (PROMPTS / f"{name}.wav").exists()
     ]
     pl.DataFrame(prompts[:SPANISH_PROMPTS]).write_csv(folder / "spanish.csv")
+    if not (folder / "accents7.csv").exists():
+        sentence(folder / "accents7.csv")
     keep_weights(DATA / "fsdd")
+
+
+def sentence(manifest: Path) -> None:
+    """Cut "We also need a small plastic snake" out of the passage, for everybody whose reading can be aligned."""
+    command = ["-m", "benchmarks.studies.stutter", str((DATA / "accents" / "manifest.csv").absolute())]
+    command += ["--words", "35-41", "--cut", str(manifest.absolute())]
+    subprocess.run([sys.executable, *command], cwd=HERE.parent.parent, check=True)
 
 
 def koenecke() -> None:
@@ -113,9 +125,10 @@ def _from_here(manifest: pl.DataFrame, corpus: str) -> pl.DataFrame:
 def hear(part: str) -> None:
     """Hear a part, note what it cost, and keep its scores: counts and attributes, no text and no audio."""
     began = time.time()
-    code = subprocess.run(["voxaudit", "run", f"{part}.toml"], cwd=HERE).returncode
+    command = f"{LISTENING[part]} --out runs/{part}" if part in LISTENING else f"run {part}.toml"
+    code = subprocess.run(["voxaudit", *shlex.split(command)], cwd=HERE).returncode
     if code not in (0, 1):
-        sys.exit(f"voxaudit run {part}.toml ended with {code}; run the same again to go on")
+        sys.exit(f"voxaudit {command} ended with {code}; run the same again to go on")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     note(part, time.time() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
     keep_scores(part)
@@ -125,18 +138,32 @@ def note(part: str, wall: float, cpu: float, megabytes: float) -> None:
     """Add what hearing a part cost to `lock.json`, with the versions of all that heard."""
     file = HERE / "lock.json"
     lock: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"parts": {}}
-    trials = pl.read_parquet(RUNS / part / "transcripts.parquet")
-    config = json.loads((RUNS / part / "run.json").read_text())
+    trials, heard_by = heard(part)
     earlier = lock["parts"].get(part, {"sittings": []})
     sitting = {"wall_s": round(wall), "cpu_s": round(cpu), "peak_mb": round(megabytes)}
     lock["parts"][part] = {
         "trials": trials.height,
         "failures": trials.filter(pl.col("failure") != "").height,
-        "recognizers": {name: one["fingerprint"] for name, one in config["recognizers"].items()},
+        "recognizers": heard_by,
         "sittings": [*earlier["sittings"], sitting],
     }
     lock["packages"] = {name: _version(name) for name in PACKAGES}
     file.write_text(json.dumps(lock, indent=1) + "\n")
+
+
+def heard(part: str) -> tuple[pl.DataFrame, dict[str, dict[str, str]]]:
+    """Return the trials of a part and the recognizers that heard them, by name with their fingerprints."""
+    if part not in LISTENING:
+        config = json.loads((RUNS / part / "run.json").read_text())
+        names = {name: one["fingerprint"] for name, one in config["recognizers"].items()}
+        return pl.read_parquet(RUNS / part / "transcripts.parquet"), names
+    from voxaudit.recognize import make_recognizer
+
+    with sqlite3.connect(RUNS / part / "trials.sqlite") as store:
+        trials = pl.read_database("SELECT recognizer, failure FROM trials", store)
+    return trials, {
+        name: make_recognizer(name).fingerprint() for name in trials["recognizer"].unique().sort()
+    }
 
 
 def _version(package: str) -> str | None:
@@ -151,9 +178,13 @@ def keep_scores(part: str) -> None:
     source = RUNS / part / "scores.parquet"
     if source.exists():  # there are no scores without references
         SCORES.mkdir(exist_ok=True)
-        pl.read_parquet(source).write_parquet(
-            SCORES / f"{part}.parquet", compression="zstd", compression_level=19
-        )
+        scores = pl.read_parquet(source)
+        if part == "told":  # beside the same model that was not told
+            before = pl.read_parquet(SCORES / "accents.parquet")
+            scores = pl.concat(
+                [before.filter(pl.col("recognizer") == "whisper-base"), scores], how="diagonal"
+            )
+        scores.write_parquet(SCORES / f"{part}.parquet", compression="zstd", compression_level=19)
 
 
 def questions() -> list[dict[str, Any]]:
@@ -185,7 +216,8 @@ def ask(chosen: list[str]) -> None:
             sys.exit(f"{name}: {done.stderr.strip()}")
         answer = json.loads(done.stdout)
         kept = {key: answer[key] for key in ("audit", "question", "findings", "refusals")}
-        kept["tables"] = [one for one in answer["tables"] if one["id"] == question.get("table")]
+        wanted = (question.get("table"), *question.get("keep", ()))
+        kept["tables"] = [one for one in answer["tables"] if one["id"] in wanted]
         (ANSWERS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
         print(f"{name}: {len(kept['findings'])} findings")
 
@@ -194,6 +226,7 @@ def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
     blocks |= {"cost": cost(), "enough": enough()}
+    blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "ravdess")}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
         filled = re.sub(
@@ -230,7 +263,8 @@ def table_lines(table: dict[str, Any], question: dict[str, Any]) -> list[str]:
 
     frame = pl.DataFrame(table["rows"], schema=table["names"], orient="row", infer_schema_length=None)
     for name, wanted in question.get("where", {}).items():
-        frame = frame.filter(pl.col(name).is_in(wanted if isinstance(wanted, list) else [wanted]))
+        values = pl.col(name).cast(pl.String).fill_null("")  # TOML has no word for none: an empty text
+        frame = frame.filter(values.is_in(wanted if isinstance(wanted, list) else [wanted]))
     if "sort" in question:
         frame = frame.sort(question["sort"], maintain_order=True)
     shown = question.get("columns") or [one["name"] for one in table["columns"]]
@@ -250,6 +284,31 @@ def enough() -> str:
         shares = "".join(f" {100 * row[name]:.0f} % |" for name in methods)
         lines.append(f"| {row['group']} and {row['against']} | {row['speakers']} |{shares}")
     return "\n".join([*lines, ""])
+
+
+def stuttered(corpus: str) -> str:
+    """Return WER, MER and WIL before, by kind and by severity, realistic and as published side by side, as a table."""
+    cells: dict[str, dict[str, str]] = {}
+    for mode in ("realistic", "published"):
+        name = f"stutter-{corpus}" + ("" if mode == "realistic" else f"-{mode}")
+        costs, doses = json.loads((ANSWERS / f"{name}.json").read_text())["tables"]
+        for table in (costs, doses):
+            for row in (dict(zip(table["names"], one, strict=True)) for one in table["rows"]):
+                column, what = f"{row['recognizer']}, {mode}", row.get("kind") or row["severity"]
+                if what == "all kinds":
+                    cells.setdefault("before", {})[column] = _rates(row, "_original")
+                elif what != "0" and not row.get("group"):
+                    cells.setdefault(what, {})[column] = _rates(row, "")
+    columns = sorted(
+        cells["before"], key=lambda name: list(cells["before"]).index(name) % (len(cells["before"]) // 2)
+    )
+    lines = ["| |" + "".join(f" {name} |" for name in columns), "|---|" + "---|" * len(columns)]
+    lines += [f"| {row} |" + "".join(f" {own[name]} |" for name in columns) for row, own in cells.items()]
+    return "\n".join([*lines, ""])
+
+
+def _rates(row: dict[str, Any], which: str) -> str:
+    return ", ".join(f"{100 * row[f'{name}{which}']:.1f}" for name in ("wer", "mer", "wil"))
 
 
 def cost() -> str:
