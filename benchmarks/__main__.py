@@ -48,10 +48,20 @@ USUAL = (
         "sources",
         "quality",
     ),
-    *("recognizers", "corpus", "run", "distributed", "bank", "scale", "attack", "breaking", "sequential"),
+    *(
+        "recognizers",
+        "corpus",
+        "run",
+        "distributed",
+        "bank",
+        "scale",
+        "attack",
+        "breaking",
+        "sequential",
+    ),
 )
 """What runs unless something else is asked for."""
-LONG = ("soak", "beyond")
+LONG = ("batches", "nodes", "grid", "soak", "beyond")
 """What runs only if it is named."""
 LONGEST = 120
 """Characters of a message that are kept."""

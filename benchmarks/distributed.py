@@ -14,6 +14,8 @@ from pathlib import Path
 from benchmarks.measure import Row, Settings, absent, named, race, row_of, skipped
 from benchmarks.run import instant_corpus, instant_run
 
+from voxaudit.run.cluster import import_ray
+
 FEW = 200
 
 
@@ -23,8 +25,7 @@ def measure(settings: Settings) -> Iterator[Row]:
     if missing := absent("ray"):
         yield skipped(what, "wall us a trial", "ray", missing)
         return
-    import ray
-
+    ray = import_ray()
     ray.init(address="local", log_to_driver=False, logging_level="ERROR", include_dashboard=False)
     try:
         with tempfile.TemporaryDirectory() as home:

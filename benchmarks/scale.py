@@ -8,7 +8,7 @@ Beside the larger size stands the smaller one: 1 is linear, above it is what sta
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,17 +47,23 @@ def make(folder: Path, utterances: int) -> None:
     ).write_parquet(folder / "manifest.parquet")
 
 
-def stage(name: str, folder: str) -> None:
+def stage(name: str, folder: str, scenarios: str = "clean") -> None:
     """Do one stage of an audit."""
     manifest, out = Path(folder) / "manifest.parquet", Path(folder) / "run"
     if name in ("read", "run"):
         corpus = voxaudit.read_corpus(manifest)
         if name == "run":
             hearing = {"instant": Instant(batch_size=64)}
-            voxaudit.run_trials(corpus, hearing, ["clean"], out=out, cache=False, progress=False)
+            voxaudit.run_trials(corpus, hearing, [scenarios], out=out, cache=False, progress=False)
         return
     if name == "score":
         voxaudit.score_run(voxaudit.open_run(out))
+        return
+    if name == "report":
+        built = voxaudit.build_report(
+            voxaudit.open_run(out), attributes=("gender", "age"), audio_megabytes=0.0
+        )
+        voxaudit.write_report(built, out)
         return
     scores = voxaudit.open_run(out).scores
     if name == "accuracy":
@@ -70,23 +76,30 @@ def stage(name: str, folder: str) -> None:
         voxaudit.compare(scores, scores, attributes=["gender", "age"])
 
 
-def stages(utterances: int) -> dict[str, Took]:
+def stages(utterances: int, names: Sequence[str], scenarios: str) -> dict[str, Took]:
     """Return what every stage took for so many utterances."""
     with tempfile.TemporaryDirectory() as folder:
         make(Path(folder), utterances)
-        return {name: alone(stage, name=name, folder=folder) for name in STAGES}
+        return {name: alone(stage, name=name, folder=folder, scenarios=scenarios) for name in names}
 
 
 def measure(settings: Settings) -> Iterator[Row]:
     sizes = settings.pick((600, 1_200), (10_000, 100_000), (100_000, 1_000_000))
-    few, many = (stages(size) for size in sizes)
-    for name in STAGES:
+    yield from growth(sizes, STAGES, "clean", 1, "utterance")
+
+
+def growth(
+    sizes: tuple[int, int], names: Sequence[str], scenarios: str, each: int, unit: str
+) -> Iterator[Row]:
+    """Yield a row for every stage: what it takes for the larger number of utterances, beside the smaller one."""
+    few, many = (stages(size, names, scenarios) for size in sizes)
+    for name in names:
         yield row_of(
-            f"{name}, {sizes[1]:,} utterances",
-            "CPU us an utterance",
-            [1e6 * many[name].cpu / sizes[1]],
-            [1e6 * few[name].cpu / sizes[0]],
-            peer=f"the same for {sizes[0]:,}",
+            f"{name}, {each * sizes[1]:,} {unit}s",
+            f"CPU us {'an' if unit[0] in 'aeiou' else 'a'} {unit}",
+            [1e6 * many[name].cpu / sizes[1] / each],
+            [1e6 * few[name].cpu / sizes[0] / each],
+            peer=f"the same for {each * sizes[0]:,}",
             kind="floor",
             note=f"{many[name].wall:.1f} s, peak {many[name].megabytes:.0f} MB",
         )

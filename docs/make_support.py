@@ -1,6 +1,8 @@
 """Write docs/support.md: which engines and corpora were tried here, and how far.
 
-    python docs/make_support.py [--data FOLDER]
+    python docs/make_support.py [--data FOLDER] [--engines NAME ...]
+
+With `--engines`, the rows of the others stay as they are: no environment has all of them.
 
 Engines: installed or not; a tiny model with random weights of each family saved by its own library, loaded, and put to
 `voxaudit recognizers check`; real weights where they are on this machine. Corpora: the tests that read a miniature of
@@ -36,12 +38,17 @@ REAL = {
     "vosk": "vosk",
     "faster_whisper": "faster_whisper:base,language=en,beam_size=1",
     "whisper": "whisper:tiny.en",
+    "vosk_streaming": "vosk_streaming",
 }
 """Engines with weights in packages: the line that uses them."""
 NOTE = """\
 The check is `voxaudit recognizers check`: alone, in batches, shuffled, repeated, after odd audio and freshly loaded, a
 recording gets the same text. *Protocol only*: asked over HTTP as the vendor documents it, from a server of our own that
 answers so; never the vendor."""
+STAND_IN = {
+    "mlx_whisper": "runs on Apple chips only: against a stand-in",
+    "sherpa_onnx_streaming": "no package carries a model: against a stand-in",
+}
 OWN = {"command": "a program of yours", "python": "a function of yours", "transcripts": "a file of yours"}
 
 
@@ -49,8 +56,17 @@ def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with corpora, one per folder")
-    data = parser.parse_args().data
+    parser.add_argument("--engines", nargs="*", help="engines to try; the rows of the others are kept")
+    args = parser.parse_args()
     warnings.simplefilter("ignore")
+    file = ROOT / "docs" / "support.md"
+    before = file.read_text("utf-8").splitlines() if file.is_file() else []
+    engines = before[: before.index("## Corpora")] if before else []
+    kept = {
+        name: [row for row in engines if row.startswith((f"| `{name}` |", f"| `{name}`:"))]
+        for name in ENGINES.names()
+    }
+    asked = set(ENGINES.names() if args.engines is None else args.engines)
     page = [
         "# What was tried",
         "",
@@ -61,7 +77,7 @@ def main() -> None:
         "",
         "| engine | installed | random weights | passes the check | real weights | protocol only |",
         "|---|---|---|---|---|---|",
-        *(row for name in ENGINES.names() for row in engine_rows(name)),
+        *(row for name in ENGINES.names() for row in (engine_rows(name) if name in asked else kept[name])),
         "",
         NOTE,
         "",
@@ -69,31 +85,32 @@ def main() -> None:
         "",
         "| format | a miniature of the published layout is read by | real files read here |",
         "|---|---|---|",
-        *corpus_rows(data),
+        *(corpus_rows(args.data) if args.data else [row for row in before if "` | `test_" in row]),
+        "",
+        "Platforms, and which wheels there are for them: [platforms](platforms.md).",
         "",
     ]
-    (ROOT / "docs" / "support.md").write_text("\n".join(page), encoding="utf-8")
+    file.write_text("\n".join(page), encoding="utf-8")
 
 
 def engine_rows(name: str) -> list[str]:
     """Return the rows of an engine, one per family of models."""
     kind = ENGINES.load(name)
-    if issubclass(kind, Service):
-        return [f"| `{name}` | nothing to install | | | | yes |"]
     if name in OWN:
         return [f"| `{name}` | nothing to install | | yes, in the tests | {OWN[name]} | |"]
-    there = all(installed(module) for module in kind.requires)
-    version = package_version(getattr(kind, "versions", kind.requires)[0]) if there else "no"
+    needed = getattr(kind, "requires", ())
+    there = all(installed(module) for module in needed)
+    version = package_version((getattr(kind, "versions", ()) or needed)[0]) if needed and there else "no"
+    if issubclass(kind, Service):
+        return [f"| `{name}` | {version if needed else 'nothing to install'} | | | | yes |"]
     families = {f: found for f, found in FAMILIES.items() if found[0].partition(":")[0] == name}
     rows = []
     for family, (spec, save, modules) in families.items():
         loads, passes = tried(spec, save, modules) if there else ("not tried", "not tried")
         rows.append(f"| `{name}`: {family} | {version} | {loads} | {passes} | not at hand | |")
     real = real_weights(name) if there else "not tried"
-    own = {"mlx_whisper": "runs on Apple chips only: against a stand-in"}.get(name, "")
-    return rows or [
-        f"| `{name}` | {version} | not tried | {'see real weights' if name in REAL else 'not tried'} | {real} | {own} |"
-    ]
+    random, passes = ("not tried: real ones are", real) if name in REAL else ("not tried", "not tried")
+    return rows or [f"| `{name}` | {version} | {random} | {passes} | {real} | {STAND_IN.get(name, '')} |"]
 
 
 def tried(spec, save, modules) -> tuple[str, str]:
@@ -133,7 +150,7 @@ def checked(recognizer) -> str:
     return "yes" if not failed else f"no: {', '.join(failed)}"
 
 
-def corpus_rows(data: Path | None) -> list[str]:
+def corpus_rows(data: Path) -> list[str]:
     """Return a row per format."""
     tests = {
         (file.name, name): body
@@ -143,7 +160,7 @@ def corpus_rows(data: Path | None) -> list[str]:
         )
     }
     real: dict[str, list[str]] = {}
-    for folder in sorted(data.iterdir()) if data else []:
+    for folder in sorted(data.iterdir()):
         if folder.is_dir():
             try:
                 corpus = examine_corpus(folder)

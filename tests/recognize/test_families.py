@@ -22,6 +22,6 @@ def test_every_family_passes_the_check(family, tmp_path):
 
         torch.manual_seed(4)
     save(tmp_path)
-    clips = [clip for name, clip in check_clips().items() if ".wav" not in name][:4]
+    clips = [clip for name, clip in check_clips().items() if ".flac" not in name][:4]
     result = check_recognizer(make_recognizer(spec.format(tmp_path)), clips, long_seconds=5)
     assert [(check.name, check.problems) for check in result.checks if not check.passed] == []

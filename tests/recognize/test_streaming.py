@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from voxaudit.audio import Audio
-from voxaudit.recognize import RecognizerError, UtteranceError, make_recognizer
+from voxaudit.recognize import RecognizerError, UtteranceError, make_recognizer, streaming
+from voxaudit.recognize.base import as_transcript
 from voxaudit.recognize.streaming import FAST, REAL_TIME, LocalSession, Said, listen
 
 TONE = Audio(np.sin(np.arange(8_000) / 5.0).astype(np.float32), 16_000)
@@ -241,3 +242,54 @@ def test_a_service_that_refuses_or_hangs_up_says_so_in_one_line(serve, monkeypat
         hear(make_recognizer("vosk_server", url=serve(lambda socket: socket.close(1011, "broken"))))
     with pytest.raises(UtteranceError, match="cannot be reached"):
         hear(make_recognizer("vosk_server", url="http://127.0.0.1:9"))
+
+
+def test_a_service_that_redirects_gets_no_audio_sent_elsewhere(serve):
+    elsewhere = []
+    other = serve(lambda socket: elsewhere.append(socket.recv()))
+
+    def redirect(connection, request):
+        answer = connection.respond(302, "over there")
+        answer.headers["Location"] = "ws" + other.removeprefix("http")
+        return answer
+
+    url = serve(lambda socket: None, process_request=redirect)
+    with pytest.raises((RecognizerError, UtteranceError), match=r"status 302. It redirects"):
+        hear(make_recognizer("vosk_server", url=url))
+    assert elsewhere == []
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("[" * 100_000, "not of the documented form"),
+        ("[]", "not of the documented form"),
+        ('{"text": 3}', "not of the documented form"),
+        ('{"result": [{"word": "a", "start": 1%s, "end": 2, "conf": 1}], "text": "a"}' % ("0" * 400), "word"),
+        ('{"partial": "key-9876-abcdef"}', "repeats the key"),
+        ('{"partial": "fedcba-6789-yek"}', "repeats the key"),
+    ],
+    ids=range(6),
+)
+def test_what_a_hostile_server_says_costs_its_own_trial_and_no_key(serve, monkeypatch, message, reason):
+    monkeypatch.setenv("MY_KEY", "key-9876-abcdef")
+
+    def handler(socket):
+        socket.send(message)
+        socket.recv()
+
+    recognizer = make_recognizer("vosk_server", url=serve(handler), key_env="MY_KEY", pace=FAST)
+    with pytest.raises(UtteranceError, match=reason) as caught:
+        as_transcript(hear(recognizer))
+    assert "key-9876" not in str(caught.value)
+
+
+def test_a_server_that_talks_without_end_is_given_up(serve, monkeypatch):
+    monkeypatch.setattr(streaming, "LONGEST_TRACE", 5_000)
+
+    def handler(socket):
+        for number in range(10_000):
+            socket.send(json.dumps({"partial": f"hm {number}"}))
+
+    with pytest.raises(UtteranceError, match="more than 5,000 characters"):
+        hear(make_recognizer("vosk_server", url=serve(handler), pace=FAST))

@@ -149,3 +149,15 @@ def test_a_changed_file_is_read_again_and_has_another_fingerprint(write):
 def test_it_cannot_hear(write):
     with pytest.raises(RecognizerError, match="looked up by id"):
         from_file(write("h.csv", "id,text\na,x\n")).load()
+
+
+def test_columns_that_hold_no_text_are_left_alone(tmp_path):
+    """Lists of words beside a text are what most recognizers write."""
+    rows = [{"id": "a", "text": "hi", "words": [{"word": "hi", "start": 0.1}], "tokens": [1, 2]}]
+    (tmp_path / "heard.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert read_transcripts(tmp_path / "heard.jsonl") == {"a": "hi"}
+    pl.DataFrame([{**rows[0], "bytes": b"\xff"}]).write_parquet(tmp_path / "heard.parquet")
+    assert read_transcripts(tmp_path / "heard.parquet") == {"a": "hi"}
+    (tmp_path / "heard.jsonl").write_text('{"id": "a", "text": ["hi"]}')
+    with pytest.raises(RecognizerError, match="which column is the text"):
+        read_transcripts(tmp_path / "heard.jsonl")

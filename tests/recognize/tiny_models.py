@@ -6,6 +6,7 @@ documentation go through.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 
@@ -90,13 +91,13 @@ def save_whisper(folder, spread=0.6):
 LETTERS = "▁abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ<>_ ?.,"
 
 
-def make_tokenizer(*special, **named):
+def make_tokenizer(*special, kind=None, **named):
     from tokenizers import Tokenizer, decoders, models
 
     vocabulary = {token: number for number, token in enumerate([*special, *LETTERS])}
     made = Tokenizer(models.BPE(vocab=vocabulary, merges=[], unk_token=special[0]))
     made.decoder = decoders.Metaspace()
-    tokenizer = transformers.PreTrainedTokenizerFast(
+    tokenizer = (kind or transformers.PreTrainedTokenizerFast)(
         tokenizer_object=made, unk_token=special[0], pad_token=special[1], eos_token=special[2], **named
     )
     tokenizer.add_special_tokens({"additional_special_tokens": list(special[3:])})
@@ -116,9 +117,226 @@ def make_encoder():
     )
 
 
+def save_encoder_ctc(folder, family):
+    """Save a Parakeet CTC, a MedASR (Lasr) or a Granite Speech 5: an encoder and its best path."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", kind=transformers.ParakeetTokenizer)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    extractor = {"num_mel_bins" if family == "GraniteSpeech5" else "feature_size": 16}
+    if family == "Parakeet":
+        encoder = make_encoder()
+    elif family == "Lasr":
+        more = {"subsampling_conv_channels": 8, "conv_kernel_size": 4, "num_mel_bins": 16}
+        encoder = transformers.LasrEncoderConfig(**sizes, **more, initializer_range=0.5)
+    else:
+        more = {"context_size": 20, "head_dim": 8, "num_mel_bins": 16, "vocab_size": len(tokenizer)}
+        encoder = transformers.GraniteSpeech5EncoderConfig(**sizes, **more, initializer_range=0.5)
+    config = getattr(transformers, f"{family}CTCConfig")(
+        vocab_size=len(tokenizer), encoder_config=encoder, pad_token_id=1
+    )
+    model = getattr(transformers, f"{family}ForCTC")(config)
+    torch.nn.init.normal_(model.ctc_head.weight, std=1.0)
+    model.save_pretrained(folder)
+    made = getattr(transformers, f"{family}FeatureExtractor")(**extractor)
+    getattr(transformers, f"{family}Processor")(made, tokenizer).save_pretrained(folder)
+
+
+def save_moonshine(folder, streaming=False):
+    """Save a Moonshine of either generation."""
+    tokenizer = make_tokenizer("<unk>", "<s>", "<eos>")
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2}
+    extractor = transformers.Wav2Vec2FeatureExtractor(return_attention_mask=True, do_normalize=False)
+    if streaming:
+        config = transformers.MoonshineStreamingConfig(
+            encoder_config=transformers.MoonshineStreamingEncoderConfig(
+                **sizes, num_hidden_layers=2, sliding_windows=((16, 4), (16, 0))
+            ),
+            **{**sizes, "vocab_size": len(tokenizer), "num_hidden_layers": 1, "decoder_start_token_id": 1},
+        )
+        model = transformers.MoonshineStreamingForConditionalGeneration(config)
+        processor = transformers.MoonshineStreamingProcessor(extractor, tokenizer)
+        widen(model, 0.5)
+    else:
+        parts = {f"{part}_num_{what}": n for part in ("encoder", "decoder") for what, n in HEADS.items()}
+        config = transformers.MoonshineConfig(
+            hidden_size=16,
+            intermediate_size=32,
+            vocab_size=len(tokenizer),
+            pad_token_id=2,
+            initializer_range=0.9,
+            **parts,
+        )
+        model = transformers.MoonshineForConditionalGeneration(config)
+        processor = transformers.Wav2Vec2Processor(extractor, tokenizer)
+    model.generation_config.max_length = 12
+    model.save_pretrained(folder)
+    processor.save_pretrained(folder)
+
+
+HEADS = {"hidden_layers": 1, "attention_heads": 2}
+
+
+def widen(model, spread, but="-"):
+    """Spread a model's weights, so that what is heard decides what is said."""
+    for name, weight in model.named_parameters():
+        if weight.ndim > 1 and not name.startswith(but):
+            torch.nn.init.normal_(weight, std=spread)
+
+
+COHERE = "startofcontext startoftranscript emo:undefined en de pnc nopnc noitn notimestamp nodiarize"
+
+
+def save_cohere(folder):
+    """Save a Cohere Transcribe, which must be told the language with the audio."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", *(f"<|{name}|>" for name in COHERE.split()))
+    config = transformers.CohereAsrConfig(
+        encoder_config=make_encoder(),
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        pad_token_id=1,
+        eos_token_id=2,
+        bos_token_id=4,
+        decoder_start_token_id=4,
+        initializer_range=0.9,
+    )
+    model = transformers.CohereAsrForConditionalGeneration(config)
+    model.generation_config.max_length = 20
+    model.save_pretrained(folder)
+    extractor = transformers.CohereAsrFeatureExtractor(feature_size=16)
+    transformers.CohereAsrProcessor(extractor, tokenizer).save_pretrained(folder)
+
+
+def save_kyutai(folder):
+    """Save a Kyutai STT: a codec at 24 kHz, and a text beside its tokens."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>")
+    heads = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "num_key_value_heads": 2}
+    codec = transformers.MimiConfig(
+        **heads,
+        head_dim=8,
+        num_filters=4,
+        intermediate_size=16,
+        codebook_size=16,
+        codebook_dim=8,
+        vector_quantization_hidden_dimension=8,
+        num_quantizers=4,
+        upsample_groups=16,
+    )
+    config = transformers.KyutaiSpeechToTextConfig(
+        codec_config=codec,
+        vocab_size=len(tokenizer),
+        codebook_vocab_size=17,
+        num_codebooks=4,
+        audio_bos_token_id=16,
+        audio_pad_token_id=len(tokenizer) + 4 * 17,
+        pad_token_id=1,
+        bos_token_id=0,
+        ffn_dim=32,
+        head_dim=8,
+        initializer_range=0.9,
+        **heads,
+    )
+    model = transformers.KyutaiSpeechToTextForConditionalGeneration(config)
+    for name, values in model.named_buffers():
+        if name.endswith("embed_sum"):  # the codes, which are all alike at first
+            torch.nn.init.normal_(values)
+    model.save_pretrained(folder)
+    extractor = transformers.KyutaiSpeechToTextFeatureExtractor(
+        audio_delay_seconds=0.5, audio_silence_prefix_seconds=0.0
+    )
+    transformers.KyutaiSpeechToTextProcessor(extractor, tokenizer).save_pretrained(folder)
+
+
+def save_nemotron(folder):
+    """Save a Nemotron ASR Streaming: a transducer that is told how far it may look ahead."""
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<blank>", kind=transformers.ParakeetTokenizer)
+    encoder = transformers.NemotronAsrStreamingEncoderConfig(
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        num_mel_bins=16,
+        subsampling_conv_channels=8,
+        conv_kernel_size=5,
+        initializer_range=0.5,
+    )
+    config = transformers.NemotronAsrStreamingConfig(
+        vocab_size=len(tokenizer),
+        decoder_hidden_size=16,
+        num_decoder_layers=1,
+        encoder_config=encoder,
+        pad_token_id=1,
+        blank_token_id=3,
+        max_symbols_per_step=2,
+    )
+    model = transformers.NemotronAsrStreamingForRNNT(config)
+    widen(model, 1.0, but="encoder")
+    model.generation_config.decoder_start_token_id = 3
+    model.save_pretrained(folder)
+    extractor = transformers.NemotronAsrStreamingFeatureExtractor(feature_size=16)
+    transformers.NemotronAsrStreamingProcessor(extractor, tokenizer).save_pretrained(folder)
+
+
+def save_chatting(folder, family):
+    """Save one of those that put audio into a language model's chat, and ask for a transcript by themselves."""
+    shown = {
+        "AudioFlamingo3": ["<sound>"],
+        "MossTranscribeDiarize": ["<|audio_pad|>", "<|audio_start|>", "<|audio_end|>"],
+        "FunAsrNano": ["<|object_ref_start|>"],
+        "VibeVoiceAsr": ["<|box_start|>", "<|object_ref_start|>", "<|object_ref_end|>"],
+    }[family]
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<start>", *shown)
+    ids = {"bos_token_id": 3, "eos_token_id": 2, "pad_token_id": 1}
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_attention_heads": 2, "num_mel_bins": 16}
+    extractor, qwen, more = {"feature_size": 16}, "Qwen3", {}
+    if family == "VibeVoiceAsr":
+        # What it adds by chance would drown out what it heard.
+        audio = {"hidden_size": 8, "num_filters": 2, "depths": (1,) * 7, "vae_std": 1e5}
+        audio |= {"initializer_range": 0.5, "layer_scale_init_value": 0.5}
+        encoder = transformers.VibeVoiceAcousticTokenizerEncoderConfig(**audio)
+        more = {f"{part}_tokenizer_encoder_config": encoder for part in ("acoustic", "semantic")}
+        extractor, qwen = {}, "Qwen2"
+        more |= {"audio_bos_token_id": 5, "audio_eos_token_id": 6}
+        made = transformers.VibeVoiceAcousticTokenizerFeatureExtractor()
+    elif family == "FunAsrNano":
+        layers = {"num_hidden_layers": 2, "num_timestamp_prediction_layers": 1}
+        more = {
+            "audio_config": transformers.FunAsrNanoEncoderConfig(**sizes, **layers),
+            "adaptor_config": transformers.FunAsrNanoAdaptorConfig(
+                hidden_size=16,
+                intermediate_size=4,
+                num_attention_heads=2,
+                num_hidden_layers=1,
+                projector_hidden_size=16,
+            ),
+        }
+        made = transformers.FunAsrNanoFeatureExtractor(**extractor)
+    else:
+        flamingo = family == "AudioFlamingo3"
+        encoder = f"{family}{'Encoder' if flamingo else 'Audio'}Config"
+        qwen = "Qwen2" if flamingo else "Qwen3"
+        audio = getattr(transformers, encoder)(**sizes, num_hidden_layers=1, initializer_range=0.5)
+        made = "WhisperFeatureExtractor" if flamingo else f"{family}FeatureExtractor"
+        more, made = {"audio_config": audio}, getattr(transformers, made)(**extractor)
+    text = getattr(transformers, f"{qwen}Config")(vocab_size=len(tokenizer), **ids, **TEXT_MODEL, head_dim=8)
+    config = getattr(transformers, f"{family}Config")(text_config=text, audio_token_id=4, **more)
+    begin, end = [*shown[1:], "", ""][:2]
+    save_asked(
+        folder,
+        getattr(transformers, f"{family}ForConditionalGeneration")(config),
+        getattr(transformers, f"{family}Processor")(
+            made,
+            tokenizer,
+            chat_template=CHAT.replace("AUDIO", f"{begin}{shown[0]}{end}"),
+            audio_token=shown[0],
+        ),
+    )
+
+
 def save_transducer(folder, kind):
     """Save a Parakeet that predicts tokens and durations (TDT), or tokens (RNNT)."""
-    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<blank>")
+    tokenizer = make_tokenizer("<unk>", "<pad>", "<eos>", "<blank>", kind=transformers.ParakeetTokenizer)
     config = getattr(transformers, f"Parakeet{kind}Config")(
         vocab_size=len(tokenizer),
         decoder_hidden_size=16,
@@ -129,9 +347,7 @@ def save_transducer(folder, kind):
         max_symbols_per_step=2,
     )
     model = getattr(transformers, f"ParakeetFor{kind}")(config)
-    for name, weight in model.named_parameters():
-        if not name.startswith("encoder") and weight.ndim > 1:
-            torch.nn.init.normal_(weight, std=1.0)
+    widen(model, 1.0, but="encoder")
     model.generation_config.decoder_start_token_id = 3
     model.save_pretrained(folder)
     extractor = transformers.ParakeetFeatureExtractor(feature_size=16)
@@ -269,6 +485,65 @@ def save_granite(folder):
         folder,
         transformers.GraniteSpeechForConditionalGeneration(config),
         transformers.GraniteSpeechProcessor(extractor, tokenizer),
+    )
+
+
+CONTROLS = (
+    "<unk> <s> </s> [INST] [/INST] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CALLS]"
+    " [IMG] <pad> [IMG_BREAK] [IMG_END] [PREFIX] [MIDDLE] [SUFFIX] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [TOOL_CONTENT]"
+    " <20> <21> <22> <23> [AUDIO] [BEGIN_AUDIO] [TRANSCRIBE]"
+)
+
+
+def save_voxtral(folder):
+    """Save a Voxtral: its tokenizer is Mistral's own, here with single bytes for words."""
+    from transformers.tokenization_mistral_common import MistralCommonBackend
+
+    names = CONTROLS.split()
+    size = 256 + len(names)
+    letters = [{"rank": n, "token_bytes": base64.b64encode(bytes([n])).decode()} for n in range(256)]
+    spectrogram = {"num_mel_bins": 16, "window_size": 400, "hop_length": 160}
+    tekken = {
+        "config": {
+            "pattern": r"\S+|\s+",
+            "num_vocab_tokens": 256,
+            "default_vocab_size": size,
+            "default_num_special_tokens": len(names),
+            "version": "v7",
+        },
+        "vocab": [{**letter, "token_str": chr(letter["rank"])} for letter in letters],
+        "special_tokens": [
+            {"rank": n, "token_str": name, "is_control": True} for n, name in enumerate(names)
+        ],
+        "audio": {
+            "sampling_rate": 16_000,
+            "frame_rate": 12.5,
+            "audio_encoding_config": spectrogram,
+            "chunk_length_s": 30.0,
+        },
+        "version": 1,
+        "type": "Tekken",
+    }
+    (folder / "tekken.json").write_text(json.dumps(tekken))
+    tokenizer = MistralCommonBackend(folder / "tekken.json")
+    sizes = {"hidden_size": 16, "intermediate_size": 64, "num_attention_heads": 2, "num_hidden_layers": 1}
+    config = transformers.VoxtralConfig(
+        audio_config=transformers.VoxtralEncoderConfig(**sizes, num_mel_bins=16, initializer_range=0.5),
+        text_config=transformers.LlamaConfig(
+            **sizes,
+            vocab_size=size,
+            head_dim=8,
+            initializer_range=0.9,
+            bos_token_id=1,
+            eos_token_id=2,
+            pad_token_id=11,
+        ),
+        audio_token_id=24,
+    )
+    save_asked(
+        folder,
+        transformers.VoxtralForConditionalGeneration(config),
+        transformers.VoxtralProcessor(transformers.WhisperFeatureExtractor(feature_size=16), tokenizer),
     )
 
 
@@ -426,13 +701,31 @@ def save_sense_voice(folder):
 
 FAMILIES = {
     "wav2vec 2.0 (CTC)": ("transformers:{}", lambda folder: save_ctc(folder, "layer"), "torch"),
-    "Whisper (encoder-decoder)": ("transformers:{},longest=1", save_whisper, "torch"),
+    "HuBERT (CTC)": ("transformers:{}", lambda folder: save_ctc(folder, "layer", "Hubert"), "torch"),
+    "WavLM (CTC)": ("transformers:{}", lambda folder: save_ctc(folder, "layer", "WavLM"), "torch"),
+    "Parakeet CTC": ("transformers:{}", lambda folder: save_encoder_ctc(folder, "Parakeet"), "torch"),
+    "MedASR (CTC)": ("transformers:{}", lambda folder: save_encoder_ctc(folder, "Lasr"), "torch"),
+    "Granite Speech 5 (CTC)": (
+        "transformers:{}",
+        lambda folder: save_encoder_ctc(folder, "GraniteSpeech5"),
+        "torch torchaudio",
+    ),
     "Parakeet TDT (transducer)": ("transformers:{}", lambda folder: save_transducer(folder, "TDT"), "torch"),
     "Parakeet RNN-T (transducer)": (
         "transformers:{}",
         lambda folder: save_transducer(folder, "RNNT"),
         "torch",
     ),
+    "Nemotron ASR Streaming (transducer)": ("transformers:{}", save_nemotron, "torch"),
+    "Whisper (encoder-decoder)": ("transformers:{},longest=1", save_whisper, "torch"),
+    "Moonshine (encoder-decoder)": ("transformers:{}", save_moonshine, "torch"),
+    "Moonshine Streaming (encoder-decoder)": (
+        "transformers:{}",
+        lambda folder: save_moonshine(folder, streaming=True),
+        "torch",
+    ),
+    "Cohere Transcribe (encoder-decoder)": ("transformers:{},language=en", save_cohere, "torch"),
+    "Kyutai STT (codec and language model)": ("transformers:{}", save_kyutai, "torch"),
     "Canary (asked in words)": (
         "transformers:{},language=en",
         lambda folder: save_canary(folder, 16_000),
@@ -440,6 +733,27 @@ FAMILIES = {
     ),
     "Qwen3-ASR (asked in words)": ("transformers:{}", save_qwen, "torch"),
     "GLM-ASR (asked in words)": ("transformers:{}", save_glm, "torch"),
+    "Voxtral (asked in words)": ("transformers:{},language=en", save_voxtral, "torch mistral_common"),
+    "Audio Flamingo 3 (asked in words)": (
+        "transformers:{},longest=2",
+        lambda folder: save_chatting(folder, "AudioFlamingo3"),
+        "torch",
+    ),
+    "MOSS Transcribe (asked in words)": (
+        "transformers:{}",
+        lambda folder: save_chatting(folder, "MossTranscribeDiarize"),
+        "torch",
+    ),
+    "VibeVoice ASR (asked in words)": (
+        "transformers:{}",
+        lambda folder: save_chatting(folder, "VibeVoiceAsr"),
+        "torch",
+    ),
+    "Fun-ASR Nano (asked in words)": (
+        "transformers:{},prompt=what",
+        lambda folder: save_chatting(folder, "FunAsrNano"),
+        "torch torchaudio",
+    ),
     "Granite Speech (asked in a chat)": ("transformers:{},prompt=what?", save_granite, "torch torchaudio"),
     "SpeechBrain EncoderASR": ("speechbrain:{},kind=EncoderASR", save_speechbrain, "speechbrain"),
     "NeMo CTC": ("nemo:{}", save_nemo, "nemo.collections.asr"),

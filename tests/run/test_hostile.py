@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 import pytest
 import soundfile
+from billed_recognizer import Billed
 from toy_recognizers import Toy, words_for
 
 from voxaudit import audio
@@ -308,6 +309,12 @@ def test_marks_are_of_descendants_only():
     assert theirs.poll() is None
     end_marked(other)
     assert theirs.wait(10) < 0
+
+
+def test_what_was_paid_for_is_kept_before_more_is_asked_for(make_corpus, tmp_path):
+    billed = Billed(store=str(tmp_path / "run" / "trials.sqlite"))
+    run = run_trials(make_corpus(8), {"billed": billed}, [], out=tmp_path / "run", workers=1, **QUIET)
+    assert sorted(texts(run).values()) == [f"heard after {count}" for count in range(8)]
 
 
 # What is left of an earlier death, and a cache that others wrote.

@@ -54,6 +54,15 @@ cache = false
 """
 
 
+STAGES = {
+    "starting": "",
+    "hearing": "lock",
+    "scoring": "transcripts.parquet",
+    "reporting": "scores.parquet",
+    "stuttering": "stutter/lock",
+    "reporting at last": "stutter/stutter.json",
+}
+"""What a driver does, and the file with which it begins."""
 STUTTER = """
 [stutter]
 utterances = 6
@@ -77,6 +86,15 @@ def committed(folder: Path) -> Counter[str]:
 
 def heard(journal: Path) -> list[str]:
     return journal.read_text().split() if journal.exists() else []
+
+
+def began(folder: Path, since: float) -> dict[str, float]:
+    """Return when each stage of a driver began that was started at `since`."""
+    times = {
+        stage: (folder / name).stat().st_mtime if name and (folder / name).exists() else since
+        for stage, name in STAGES.items()
+    }
+    return {stage: time for stage, time in times.items() if time > since or stage == "starting"}
 
 
 @pytest.fixture(params=["run", "stutter"])
@@ -107,36 +125,43 @@ def start(tmp_path, request):
 
 
 def test_killed_drivers_lose_nothing_and_repeat_little(start, tmp_path):
-    began = time.monotonic()
+    since = time.time()
     assert start("whole").wait(600) == 0
-    whole = time.monotonic() - began
+    stages = began(tmp_path / "whole", since)
+    ends = dict(zip(stages, [*list(stages.values())[1:], time.time()], strict=True))
     expected, in_all = open_run(tmp_path / "whole"), committed(tmp_path / "whole")
     assert Counter(heard(tmp_path / "journal-whole")) == in_all
     journal, folder = tmp_path / "journal-killed", tmp_path / "killed"
     chance = random.Random(5)
-    repeated, finished = [], 0
+    repeated, killed = [], Counter[str]()
     for _ in range(KILLS):
         before, lines = committed(folder), len(heard(journal))
+        aim = chance.choice(list(stages))
+        moment = chance.uniform(stages[aim], ends[aim]) - since
+        now = time.time()
         driver = start("killed")
         try:
-            driver.wait(chance.uniform(0.2, 1.1) * whole)
+            driver.wait(moment)
         except subprocess.TimeoutExpired:
             driver.send_signal(signal.SIGKILL)
             driver.wait()
             time.sleep(0.5)  # workers notice and end
+            stage = list(began(folder, now))[-1]
+            killed[stage] += 1
         else:
+            stage = "finished"
             assert driver.returncode == 0, (tmp_path / "said-killed").read_text()[-500:]
-        after, now = committed(folder), Counter(heard(journal)[lines:])
+        after, new = committed(folder), Counter(heard(journal)[lines:])
         assert before <= after  # nothing is lost
-        assert now <= in_all - before  # nothing that was committed is heard again, and nothing twice
-        repeated.append((now - (after - before)).total())
-        if driver.returncode == 0:
-            finished += 1
+        assert new <= in_all - before  # nothing that was committed is heard again, and nothing twice
+        repeated.append((new - (after - before)).total())
+        if stage == "finished":
             assert open_run(folder).transcripts.drop("seconds").equals(expected.transcripts.drop("seconds"))
+        if stage == "finished" or (stage.startswith("reporting") and chance.random() < 0.5):  # begin anew
             for path in folder.rglob("*"):
                 if path.is_file():
                     path.unlink()
-            journal.unlink()
+            journal.unlink(missing_ok=True)
     assert start("killed").wait(600) == 0
     for table in ("transcripts", "scores"):
         same = (getattr(open_run(out), table) for out in (folder, tmp_path / "whole"))
@@ -144,8 +169,10 @@ def test_killed_drivers_lose_nothing_and_repeat_little(start, tmp_path):
         assert one.equals(other)
     assert committed(folder) == in_all
     assert not list(folder.rglob(".*.tmp"))
+    where = ", ".join(f"{count} {stage}" for stage, count in killed.items())
     print(
-        f"{KILLS} starts, {KILLS - finished} killed; heard again: {sum(repeated)}, at most {max(repeated)} per kill"
+        f"{KILLS} starts, {killed.total()} killed ({where});"
+        f" heard again: {sum(repeated)}, at most {max(repeated)} per kill"
     )
     # One chunk per worker is under way, and one more trial of each may have been begun since.
     assert max(repeated) <= WORKERS * (CHUNK / PAUSE + 1)

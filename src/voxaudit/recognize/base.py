@@ -42,7 +42,7 @@ class RefusedUtteranceError(UtteranceError):
     again = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Word:
     """One recognized word with its start and end in seconds, and the engine's confidence if it has one."""
 
@@ -52,7 +52,7 @@ class Word:
     confidence: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Message:
     """What a recognizer said while it listened: a stretch of text, `final` where it will not change any more.
 
@@ -66,7 +66,7 @@ class Message:
     final: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Transcript:
     """What a recognizer returned for one utterance: its text exactly as it came, and what it said on the way."""
 
@@ -217,7 +217,7 @@ def _confidence(value: Any) -> float | None:
 def _number(value: Any, what: str) -> float:
     try:
         number = math.nan if isinstance(value, bool | str | None) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise UtteranceError(f"the recognizer returned {one_line(repr(value), 40)} as {what}")

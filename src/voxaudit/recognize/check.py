@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from voxaudit.audio import SUFFIXES, Audio, AudioError, read, resample
+from voxaudit.audio import SUFFIXES, Audio, read, resample
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import AnswersById, Recognizer, RecognizerError, Transcriber, as_transcripts
-from voxaudit.recognize.files import package_folder
-from voxaudit.recognize.pcm import split_at_pauses
 
 RATE = 16_000
 
@@ -220,14 +218,16 @@ def _describe(error: Exception) -> str:
     return f"{kind}{one_line(error, 200)}"
 
 
-# Audio to check a recognizer with: speech that an installed package carries, and made-up sounds.
+# Audio to check a recognizer with: synthetic speech and made-up sounds.
 
-SPEECH = ("two_cities.wav", "beckett.wav", "clone-test.wav")
+VOICES = Path(__file__).parents[1] / "speak" / "voices"
+"""The demo's recordings: speech that is there wherever voxaudit is."""
 
 
 def check_clips() -> dict[str, Audio]:
-    """Return at least 8 different clips of 1 to 5 s: speech from moonshine-voice where it is installed, and sounds."""
-    return {**_packaged_speech(), **_sounds()}
+    """Return different clips of 1 to 5 s: eight of the demo's synthetic voices, and sounds."""
+    speech = {file.name: read(file, rate=RATE) for file in sorted(VOICES.glob("*.flac"))[::8]}
+    return {**speech, **_sounds()}
 
 
 def clips_of(path: str | Path | None, limit: int) -> dict[str, Audio]:
@@ -250,21 +250,6 @@ def clips_of(path: str | Path | None, limit: int) -> dict[str, Audio]:
         raise VoxauditError(f"{path}: {len(files)} recordings there; checking takes at least 2")
     step = max(1, len(files) // limit)
     return {str(file.relative_to(path)): read(file) for file in files[::step][:limit]}
-
-
-def _packaged_speech() -> dict[str, Audio]:
-    folder = package_folder("moonshine_voice")
-    clips: dict[str, Audio] = {}
-    if folder is None:
-        return clips
-    for name in SPEECH:
-        try:
-            audio = read(folder / "assets" / name, rate=RATE)
-        except AudioError:
-            continue
-        pieces = [piece for piece in split_at_pauses(audio.samples, RATE, 5.0) if len(piece) >= RATE]
-        clips |= {f"{name} {number}": Audio(piece, RATE) for number, piece in enumerate(pieces[:4], start=1)}
-    return clips
 
 
 def _sounds() -> dict[str, Audio]:

@@ -51,7 +51,7 @@ class LocalModel:
     """Seconds: what is shorter is filled up with silence, for many models fail on a handful of samples."""
     one_file: ClassVar[str] = ""
     """The pattern of the model's only file, for engines that want that and not its folder."""
-    aside: ClassVar[frozenset[str]] = frozenset({"threads", "model", "revision"})
+    aside: ClassVar[frozenset[str]] = frozenset({"threads", "model", "revision", "batch_seconds"})
     """Settings that cannot change a text, or are told in another way."""
 
     def __post_init__(self) -> None:

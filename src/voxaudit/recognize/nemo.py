@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from voxaudit.audio import Audio
 from voxaudit.recognize.base import Transcriber, Transcript, UtteranceError, counted
 from voxaudit.recognize.local import LocalModel, WithModel
-from voxaudit.recognize.settings import revision, setting, threads
+from voxaudit.recognize.settings import batch_seconds, revision, setting, threads
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Nemo(LocalModel):
     batch: int = setting(
         1, help="utterances per call; more is faster on a GPU, and padding may change a text", at_least=1
     )
+    batch_seconds: float = batch_seconds()
     device: str = setting("cpu", help="cpu, cuda or cuda:1")
     threads: int = threads()
 

@@ -46,6 +46,15 @@ def longest() -> Any:
     )
 
 
+def batch_seconds() -> Any:
+    """Return the setting of engines that hear batches: what fits into a GPU's memory is seconds, not utterances."""
+    return setting(
+        0.0,
+        help="most seconds of audio per call, each clip counted as long as the longest; 0: no limit",
+        at_least=0,
+    )
+
+
 def check_settings(recognizer: Any, engine: str) -> None:
     """Raise one line for the first setting with a value that it cannot have: call it in `__post_init__`."""
     for f in fields(recognizer):

@@ -119,7 +119,7 @@ def _traces(path: Path) -> dict[str, tuple[Message, ...]]:
     table = read_table(path, strings=True)
     if not is_trace(table.columns):
         return {}
-    trials = as_trials(table)
+    trials = as_trials(table, path)
     return {
         str(key): tuple(Message(*one) for one in json.loads(trace))
         for key, trace in zip(trials["utterance"], trials["trace"], strict=True)
@@ -164,7 +164,7 @@ def _table_rows(path: Path, id: str, text: str) -> list[tuple[str | None, str | 
 
     table = read_table(path, strings=True)
     if is_trace(table.columns):
-        table = as_trials(table)
+        table = as_trials(table, path)
     keys, values = (
         _column(table.columns, id, ID_COLUMNS, "id", path),
         _column(table.columns, text, TEXT_COLUMNS, "text", path),

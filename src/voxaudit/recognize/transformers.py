@@ -19,7 +19,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
 from voxaudit.recognize.files import package_version
 from voxaudit.recognize.local import LocalModel, join
-from voxaudit.recognize.settings import longest, revision, setting, threads
+from voxaudit.recognize.settings import batch_seconds, longest, revision, setting, threads
 
 RATE = 16_000
 DTYPES = ("float32", "float16", "bfloat16")
@@ -51,6 +51,7 @@ class Transformers(LocalModel):
     batch: int = setting(
         1, help="utterances per call; more is faster on a GPU, and rounding may change a text", at_least=1
     )
+    batch_seconds: float = batch_seconds()
     device: str = setting("cpu", help="cpu, cuda, cuda:1, mps; or auto: spread over what is there")
     dtype: str = setting("float32", help=", ".join(DTYPES), choices=DTYPES)
     threads: int = threads()
@@ -124,7 +125,8 @@ class _Model:
         if self._ctc:
             self._masks = masked and hasattr(model, "_get_feat_extract_output_lengths")
         else:
-            self._masks = self._request is None and not name.endswith(("ForTDT", "ForRNNT"))
+            takes = "return_attention_mask" in inspect.signature(extractor.__call__).parameters
+            self._masks = takes and self._request is None and not name.endswith(("ForTDT", "ForRNNT"))
 
     def __call__(self, batch: Sequence[Audio]) -> list[Transcript]:
         pieces = [
@@ -153,22 +155,34 @@ class _Model:
 
     def _hear(self, samples: list[Samples]) -> list[str]:
         whisper = self.model.config.model_type == "whisper"
-        inputs = (
-            self.processor(
-                samples,
-                sampling_rate=self._rate,
-                return_tensors="pt",
-                padding="max_length" if whisper else True,  # Whisper hears 30 s, always
-                **({"return_attention_mask": True} if self._masks else {}),
-            )
-            if self._request is None
-            else self._asked(samples)
-        ).to(self.model.device)
-        inputs = {
-            name: value.to(self.model.dtype) if value.is_floating_point() else value
-            for name, value in inputs.items()
+        options: dict[str, Any] = {
+            "sampling_rate": self._rate,
+            "return_tensors": "pt",
+            "padding": "max_length" if whisper else True,  # Whisper hears 30 s, always
+            **({"return_attention_mask": True} if self._masks else {}),
         }
+        inputs = (
+            self._asked(samples)
+            if self._request is not None
+            else self.processor(audio=samples, **options, **self._told())
+            if hasattr(self.processor, "feature_extractor")
+            else self.processor(samples, **options)
+        ).to(self.model.device)
+        # A few are no tensors, such as how far Nemotron looks ahead.
+        floating = (name for name, value in inputs.items() if getattr(value, "is_floating_point", bool)())
+        inputs = {**inputs, **{name: inputs[name].to(self.model.dtype) for name in floating}}
         return self._spell_ctc(inputs, samples) if self._ctc else self._spell(inputs)
+
+    def _told(self) -> dict[str, str]:
+        """Return the language where the model hears it with the audio (Cohere's, Nemotron's), not while it answers."""
+        language = inspect.signature(self.processor.__call__).parameters.get("language")
+        if language is None:
+            return {}
+        if not self._settings.language and language.default is language.empty:
+            raise RecognizerError(
+                f"recognizer 'transformers': {self._settings.model} must be told the language: set `language`"
+            )
+        return {"language": self._settings.language} if self._settings.language else {}
 
     def _asked(self, samples: list[Samples]) -> Any:
         """Return the model's own request for a transcript, in the words it was trained with."""
@@ -187,7 +201,9 @@ class _Model:
                 raise RecognizerError(
                     f"recognizer 'transformers': {self._settings.model} cannot be told the {told}"
                 )
-        return self._request(**{name: value for name, value in known.items() if name in taken})
+        known = {name: value for name, value in known.items() if name in taken}
+        more = any(one.kind is one.VAR_KEYWORD for one in taken.values())
+        return self._request(**known, **({"return_tensors": "pt"} if more else {}))
 
     def _in_chat(self, audio: list[Samples], prompt: str = "") -> Any:
         """Return the inputs of a model that answers whatever it is asked."""
@@ -206,17 +222,22 @@ class _Model:
         if len(samples) > 1 and self._masks:
             lengths = inputs["attention_mask"].sum(-1)
             counts = self.model._get_feat_extract_output_lengths(lengths).tolist()
-        return [
-            str(self.processor.tokenizer.decode(row[:count])) for row, count in zip(best, counts, strict=True)
-        ]
+        # MedASR ends with </s>, which is no word; wav2vec 2.0 is read as the library's own pipeline reads it.
+        tokenizer = self.processor.tokenizer
+        skip = {} if hasattr(tokenizer, "word_delimiter_token") else {"skip_special_tokens": True}
+        return [str(tokenizer.decode(row[:count], **skip)) for row, count in zip(best, counts, strict=True)]
 
     def _spell(self, inputs: dict[str, Any]) -> list[str]:
         chosen = self._settings
         options: dict[str, Any] = {"num_beams": chosen.beams, "do_sample": False}
         if self._request is None:
-            options |= {name: value for name in ("language", "task") if (value := getattr(chosen, name))}
+            told = ("task",) if self._told() else ("language", "task")
+            options |= {name: value for name in told if (value := getattr(chosen, name))}
         if chosen.max_new_tokens:
             options["max_new_tokens"] = chosen.max_new_tokens
+        # VibeVoice adds noise to what it heard: its answer would depend on chance.
+        if "sample" in inspect.signature(self.model.forward).parameters:
+            options["sample"] = False
         try:
             tokens = self.model.generate(**inputs, **options)
         except ValueError as error:  # such as a language for a model that has only one

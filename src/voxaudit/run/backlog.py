@@ -57,14 +57,14 @@ class Backlog:
                 self._waiting.append(Attempt(trial))
         return len(self._waiting)
 
-    def next_chunk(self) -> list[Attempt]:
-        """Return what a free worker should hear next; [] when nothing waits."""
+    def next_chunk(self, seconds: float = CHUNK_SECONDS) -> list[Attempt]:
+        """Return what a free worker should hear next, about so many seconds of work; [] when nothing waits."""
         self.look_ahead(1)
         if self._waiting and self._waiting[0].alone:
             return [self._waiting.popleft()]
         size = self._batch
         if self._seconds_a_trial is not None and not self._single:
-            batches = CHUNK_SECONDS / max(self._seconds_a_trial * self._batch, 1e-6)
+            batches = seconds / max(self._seconds_a_trial * self._batch, 1e-6)
             size = self._batch * max(1, min(int(batches), LARGEST_CHUNK // self._batch))
         self.look_ahead(size)
         chunk: list[Attempt] = []

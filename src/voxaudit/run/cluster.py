@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import logging
 import os
@@ -21,6 +22,10 @@ from uuid import uuid4
 from voxaudit.errors import VoxauditError, one_line
 
 CONNECT_SECONDS = 5.0
+"""How long a first word may take of whoever listens at an address."""
+
+SILENT_SECONDS, PATIENT_SECONDS = 10.0, 60.0
+"""How long Ray may take to connect before that is said, and before it is given up."""
 
 _HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """How every gRPC connection begins, Ray's too."""
@@ -73,7 +78,7 @@ def connect(
         raise VoxauditError(
             f"a replica needs CPUs or GPUs: replica_cpus {cpus:g} and replica_gpus {gpus:g} cannot be used"
         )
-    ray = _import_ray()
+    ray = import_ray()
     ours = not ray.is_initialized()
     # Ray prints its reports on standard output, where a command's own output must stand alone.
     stream = _Sorted(sys.stdout, log)
@@ -92,8 +97,12 @@ def connect(
                     ray.shutdown()
 
 
-def _import_ray() -> Any:
+def import_ray() -> Any:
+    """Return Ray, set to say nothing by itself; one line where it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault(
+        "RAY_worker_niceness", "0"
+    )  # of a cluster of our own: as local processes have it, not 15
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # its future default; else it warns
     try:
         with warnings.catch_warnings():
@@ -115,11 +124,12 @@ def _initialize(ray: Any, address: str | None) -> None:
         options |= {"log_to_driver": False, "logging_level": logging.CRITICAL}
     before = logging.root.manager.disable
     try:
-        with tempfile.TemporaryFile() as said, _standard_error_to(said), warnings.catch_warnings():
+        with tempfile.TemporaryFile() as said, _standard_error_to(said) as screen, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             logging.disable(logging.CRITICAL)
             try:
-                ray.init(**options)
+                with _patience(wanted or "this machine", screen):
+                    ray.init(**options)
             except Exception as error:
                 said.seek(0)
                 if b"AuthToken" in said.read():
@@ -135,12 +145,48 @@ def _initialize(ray: Any, address: str | None) -> None:
 
 
 @contextlib.contextmanager
-def _standard_error_to(file: IO[bytes]) -> Iterator[None]:
-    """Send file descriptor 2 elsewhere: Ray's native part writes there a line for every second it waits."""
+def _patience(place: str, screen: int) -> Iterator[None]:
+    """Say on `screen` (a file descriptor) that what is done here takes long, and give it up in the end.
+
+    Where something speaks its protocol and is no head, such as a node's own port, Ray tries for 20 s to minutes.
+    """
+    over, late = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        if over.wait(SILENT_SECONDS):
+            return
+        limit = f"given up after {PATIENT_SECONDS:g} s"
+        os.write(screen, f"voxaudit: still connecting to the Ray cluster at {place} ({limit})\n".encode())
+        if not over.wait(PATIENT_SECONDS - SILENT_SECONDS) and ours:
+            late.set()
+            _thread.interrupt_main()  # as Ctrl-C does: Ray returns from its native part for it
+
+    ours = threading.current_thread() is threading.main_thread()
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if late.is_set():
+            raise ConnectionError(
+                f"no answer in {PATIENT_SECONDS:g} s; is this the port of its head?"
+            ) from None
+        raise
+    finally:
+        over.set()
+        watcher.join()
+
+
+@contextlib.contextmanager
+def _standard_error_to(file: IO[bytes]) -> Iterator[int]:
+    """Send file descriptor 2 elsewhere: Ray's native part writes there a line for every second it waits.
+
+    Yields a descriptor of where it went before.
+    """
     kept = os.dup(2)
     os.dup2(file.fileno(), 2)
     try:
-        yield
+        yield kept
     finally:
         os.dup2(kept, 2)
         os.close(kept)

@@ -100,6 +100,11 @@ class Run:
         """One row a scored trial: its counts, and the utterance's attributes as columns."""
         return self._table("scores")
 
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """What one audit of the run has worked out and the next one asks for again; it goes with this object."""
+        return {}
+
     @property
     def failures(self) -> pl.DataFrame:
         """The trials without a transcript, with the reason."""

@@ -73,6 +73,9 @@ class Pool:
         outcomes: list[Outcome] = []
         due = 0.0
         while True:
+            if outcomes and not self._together:  # kept before anything more is asked
+                yield outcomes
+                outcomes = []
             self._feed()
             over = self._idle or self._hopeless is not None
             if outcomes and (over or time.monotonic() >= due):

@@ -208,7 +208,7 @@ def hash_recordings(store: Store, paths: Sequence[str], limits: Limits) -> dict[
             if path in known and known[path][:2] == state:
                 hashes[path] = known[path][2]
             else:
-                hashes[path] = content_hash(path)
+                hashes[path] = content_hash(path, limits)
                 if state is not None:
                     fresh.append((path, *state, hashes[path]))
         except (AudioError, RemoteError) as error:

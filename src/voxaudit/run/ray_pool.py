@@ -23,7 +23,7 @@ from voxaudit.files import url_of
 from voxaudit.options import RunOptions
 from voxaudit.process import THREADS, module_path
 from voxaudit.recognize.base import RecognizerError
-from voxaudit.run.backlog import Attempt, Backlog
+from voxaudit.run.backlog import CHUNK_SECONDS, Attempt, Backlog
 from voxaudit.run.budget import is_remote
 from voxaudit.run.cluster import Cluster
 from voxaudit.run.local import LOAD_TIMEOUT, Pool
@@ -32,6 +32,9 @@ from voxaudit.run.worker import Job
 
 CHUNKS_AHEAD = 2
 """Chunks that a replica has at most: one it hears, one that waits there so that it never idles."""
+
+CHUNKS_A_SECOND = 200
+"""Chunks that the driver sends at most: one costs it about a millisecond of Ray, whatever is in it."""
 
 LOSSES = 3
 """A trial that was by itself on so many replicas when they were lost is given up."""
@@ -104,10 +107,11 @@ class RayPool:
                 raise self._hopeless
 
     def _feed(self) -> None:
+        seconds = chunk_seconds(len(self._replicas))
         for ahead in range(self._ahead):
             for replica in self._replicas:
                 if replica.loading is None and len(replica.pending) <= ahead:
-                    if not (chunk := self._backlog.next_chunk()):
+                    if not (chunk := self._backlog.next_chunk(seconds)):
                         return
                     answer = replica.handle.hear.remote([attempt.trial for attempt in chunk])
                     if not replica.pending:
@@ -179,7 +183,7 @@ class RayPool:
         """Say whether an answer is not the replica's own to what it was asked; one that gives up may say less."""
         asked = [attempt.trial for attempt in replica.pending[0][1]]
         said = [outcome.trial for outcome in answer.outcomes]
-        whole = sorted(said, key=repr) == sorted(asked, key=repr)
+        whole = len(said) == len(asked) and set(said) == set(asked)
         return answer.process != replica.process or not (
             whole or (answer.unusable and set(said) <= set(asked))
         )
@@ -250,6 +254,15 @@ class RayPool:
         self._replicas.clear()
 
 
+def chunk_seconds(replicas: int) -> float:
+    """Return how much work a chunk has: more where so many replicas ask that the driver could not answer all in time.
+
+    >>> chunk_seconds(8), chunk_seconds(512)
+    (0.2, 2.56)
+    """
+    return max(CHUNK_SECONDS, replicas / CHUNKS_A_SECOND)
+
+
 def _why(error: Exception) -> str:
     """Return Ray's reason for a loss in a few words: its own takes a screen."""
     text = str(error)
@@ -278,7 +291,7 @@ AT_ANY_TIME = "at_any_time"
 Method = TypeVar("Method", bound=Callable[..., object])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """What a replica says: outcomes, why it can never hear anything (if so), and what the recognizer printed.
 

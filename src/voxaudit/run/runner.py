@@ -43,6 +43,9 @@ from voxaudit.run.trial import Outcome, Trial
 from voxaudit.run.worker import Job
 from voxaudit.tables import remove_half_written, write_atomically, write_parquet
 
+BATCHES_AHEAD = 32
+"""Batches among whose trials those of one batch are chosen: what is about equally long is heard together."""
+
 HOPELESS = 25
 """A recognizer whose first trials all fail is stopped after this many: something is wrong with it, not with them."""
 
@@ -159,11 +162,24 @@ class _Hearing:
         hopeless = _Hopeless(self.name)
         try:
             with self.pools(job, self.options, self.log) as pool:
-                for outcomes in pool.hear(self._to_hear()):
+                for outcomes in pool.hear(self._by_length()):
                     self._record(outcomes, heard=True)
                     hopeless.watch(outcomes)
         except RecognizerError as error:
             raise _named_error(self.name, error) from error
+
+    def _by_length(self) -> Iterator[Trial]:
+        """Yield what is to be heard; for an engine that hears batches, clips of like length one after the other.
+
+        A batch costs as much as if all of it were as long as its longest clip.
+        """
+        trials, recognizer = self._to_hear(), self.plan.recognizers[self.name]
+        if recognizer.batch_size <= 1 or is_remote(recognizer):
+            yield from trials
+            return
+        meter = Meter(recognizer, self.plan.scenarios_by_id(self.name))
+        while some := list(islice(trials, BATCHES_AHEAD * recognizer.batch_size)):
+            yield from sorted(some, key=meter.seconds)
 
     def _to_hear(self) -> Iterator[Trial]:
         recognizer = self.plan.recognizers[self.name]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from voxaudit.recognize.base import Transcript
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Trial:
     """What a worker needs to hear one utterance; `key` is the trial's identity in the store and the cache."""
 
@@ -22,7 +22,7 @@ class Trial:
     key: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """What became of a trial: a transcript and its time in seconds, or one line that says why not."""
 

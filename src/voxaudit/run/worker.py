@@ -28,7 +28,7 @@ from voxaudit.recognize.base import (
 from voxaudit.run.trial import Trial
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Job:
     """What stays the same for all trials of a worker."""
 
@@ -38,7 +38,7 @@ class Job:
     limits: Limits = Limits()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Heard:
     """The answer to one trial. `again` says that another try could help, `spent` that only another process can."""
 
@@ -50,12 +50,12 @@ class Heard:
     spent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ready:
     """The recognizer is loaded."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Unusable:
     """The recognizer cannot be loaded, or will never answer again: no trial can be heard."""
 
@@ -82,9 +82,21 @@ def hear(job: Job, transcribe: Transcriber, trials: Sequence[Trial]) -> Iterator
         for place, answer in each(clips):
             yield [_heard(asked[place], answer, time.perf_counter() - start)]
     elif clips:
-        answers += _transcribe(transcribe, asked, clips)
+        for part in _fitting(clips, getattr(job.recognizer, "batch_seconds", 0.0)):
+            answers += _transcribe(transcribe, asked[part], clips[part])
     if answers:
         yield answers
+
+
+def _fitting(clips: Sequence[audio.Audio], most: float) -> Iterator[slice]:
+    """Yield the parts of a batch that have at most so many seconds each, padding too; 0 is no limit."""
+    start, longest = 0, 0.0
+    for place, clip in enumerate(clips):
+        longest = max(longest, clip.duration)
+        if most and place > start and longest * (place + 1 - start) > most:
+            yield slice(start, place)
+            start, longest = place, clip.duration
+    yield slice(start, len(clips))
 
 
 @lru_cache(maxsize=2)

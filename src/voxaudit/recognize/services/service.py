@@ -320,7 +320,8 @@ class Client:
         audio = Audio(at_least(audio.samples, math.ceil(service.shortest * audio.rate)), audio.rate)
         try:
             heard = service.hear(Call(self.caller), audio)
-            said = " ".join((heard.text, *(word.text for word in heard.words)))
+            parts = (*(word.text for word in heard.words), *(message.text for message in heard.messages))
+            said = " ".join((heard.text, *parts))
             if any(secret.within(said) for secret in self.caller.access.secrets):
                 return RefusedUtteranceError(
                     f"{service.engine}: the answer repeats the key, which nobody said"
@@ -330,7 +331,7 @@ class Client:
             return type(error)(self.caller.safe(str(error)))
         except RecognizerError as error:
             return error
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
             kind = f"{type(error).__name__}: {one_line(error, WHOLE)}"
             return UtteranceError(
                 self.caller.safe(f"{service.engine}: the answer is not of the documented form ({kind})")

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from voxaudit.audio import Audio, Samples
-from voxaudit.recognize.base import Message, Transcript, UtteranceError, Word
+from voxaudit.recognize.base import Message, RefusedUtteranceError, Transcript, UtteranceError, Word
 from voxaudit.recognize.settings import setting
 
 REAL_TIME, FAST = "real_time", "fast"
 PATIENCE = 60.0
 """Seconds without a message, once all audio was sent, after which a session is given up."""
+LONGEST_TRACE = 100_000_000
+"""Characters of all messages of an utterance: a server that says more is not listening."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,13 @@ def listen(session: Session, audio: Audio, *, chunk: float, pace: str) -> Transc
     size = max(1, round(chunk * audio.rate))
     skips = session.local and pace == FAST
     clock, sent, messages, said = _Clock(skips), 0.0, list[Message](), list[Said]()
+    length = 0
 
     def note(one: Said) -> None:
+        nonlocal length
+        length += len(one.text) + 100  # what an empty one takes
+        if length > LONGEST_TRACE:
+            raise RefusedUtteranceError(f"it said more than {LONGEST_TRACE:,} characters on the way")
         last = messages[-1] if messages else Message(0.0, 0.0, "", True)
         changed = (one.text, one.final) != (last.text, last.final)
         # Silence is said again and again, and so is a text that stays as it was.

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
+
+from voxaudit.errors import VoxauditError, one_line
 
 COLUMNS = ("sent_s", "received_s", "text", "final")
 AHEAD = 0.05
@@ -24,8 +27,10 @@ def is_trace(names: Sequence[str]) -> bool:
     return {"utterance", *COLUMNS} <= set(names)
 
 
-def as_trials(table: pl.DataFrame) -> pl.DataFrame:
+def as_trials(table: pl.DataFrame, where: str | Path = "trace") -> pl.DataFrame:
     """Return the trials of a trace, a row each: its text (the final stretches) and the messages in order, as JSON.
+
+    What is no time or no text raises one line with its row.
 
     >>> rows = [{"utterance": "a", "sent_s": 1, "received_s": 1.2, "text": "go", "final": False}]
     >>> rows += [{"utterance": "a", "sent_s": 2, "received_s": 2.1, "text": "go on", "final": True}]
@@ -34,10 +39,23 @@ def as_trials(table: pl.DataFrame) -> pl.DataFrame:
     """
     keys = [name for name in ("utterance", "scenario", "recognizer") if name in table.columns]
     others = [name for name in table.columns if name not in (*keys, *COLUMNS)]
+    for name in (*keys, *COLUMNS):
+        if table.schema[name].is_nested():
+            raise VoxauditError(f"{where}: column '{name}' of this trace holds {table.schema[name]}")
     final = pl.col("final").cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
     typed = table.with_columns(
-        pl.col("sent_s", "received_s").cast(pl.Float64), pl.col("text").fill_null(""), final=final
-    ).sort("received_s", maintain_order=True)
+        pl.col("sent_s", "received_s").cast(pl.Float64, strict=False),
+        pl.col("text").cast(pl.String).fill_null(""),
+        final=final,
+    )
+    for name in ("sent_s", "received_s"):
+        untimed = ~typed[name].is_finite().fill_null(False)
+        if untimed.any():
+            row = int(untimed.arg_max() or 0)
+            raise VoxauditError(
+                f"{where}: row {row + 1:,}, column '{name}': {one_line(repr(table[name][row]), 60)} is not a time"
+            )
+    typed = typed.sort("received_s", maintain_order=True)
     said = pl.col("text").filter(pl.col("final") & (pl.col("text") != "")).str.join(" ").alias("text")
     messages = pl.struct(COLUMNS).alias("trace")
     trials = typed.group_by(keys, maintain_order=True).agg(said, messages, pl.col(others).first())

