@@ -29,7 +29,11 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 SPOKEN = "us-3-s05"
 """The recording that the gallery disturbs."""
-STYLE = ".md-grid { max-width: 76rem } audio { width: 13rem; height: 2rem } td > code { white-space: nowrap }"
+STYLE = """
+.md-grid { max-width: 76rem }
+audio { width: 13rem; height: 2rem }
+td > code, td:first-child code { white-space: nowrap }
+"""
 OUTSIDE = re.compile(
     r"\]\((\.\./)+([A-Z]+\.md|pyproject\.toml|benchmarks[^)]*|tests[^)]*|src[^)]*)(#[^)]*)?\)"
 )
@@ -169,7 +173,13 @@ def gallery_page(folder: Path) -> str:
         if row["family"] != family:
             family = row["family"]
             title = str(family).replace("_", " and ").capitalize()
-            lines += ["", f"## {title}", "", "| scenario | | setting | what it does |", "|---|---|---|---|"]
+            lines += [
+                "",
+                f"## {title}",
+                "",
+                "| scenario | listen | setting | what it does |",
+                "|---|---|---|---|",
+            ]
         play = f'<audio controls preload="none" src="gallery/audio/{name}.mp3"></audio>'
         what = str(row["what"]).replace("|", "\\|")
         lines.append(f"| `{id_}` | {play} | {row['setting']} | {what} |")

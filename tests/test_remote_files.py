@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from voxaudit import audio, files
 from voxaudit.config import load_config
 from voxaudit.corpus import CorpusError, read_corpus
 from voxaudit.errors import VoxauditError
+from voxaudit.options import Limits
 from voxaudit.run import run_trials
 
 
@@ -120,6 +122,28 @@ def test_audio_that_is_not_there_is_named(memory, rows):
     ) as e:
         read_corpus("memory://far/manifest.csv")
     assert "c1.wav" in str(e.value)
+
+
+def test_what_has_no_end_is_not_read(memory, tmp_path):
+    os.mkfifo(tmp_path / "pipe.wav")
+    for place in (f"file://{tmp_path}/pipe.wav", "file:///dev/zero"):
+        (tmp_path / "manifest.csv").write_text(f"path,text\n{place},hello\n")
+        with pytest.raises(CorpusError, match="audio file does not exist"):
+            read_corpus(tmp_path / "manifest.csv")
+        for use in (audio.content_hash, audio.read):
+            with pytest.raises(audio.AudioError, match="no such file"):
+                use(place)
+    inside = f"tar://{tmp_path}/pipe.wav@0+{10**17}/a.wav"
+    with pytest.raises(audio.AudioError, match="no such file"):
+        audio.content_hash(inside)
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 16_000)
+    assert audio.read(f"tar://{tmp_path}/a.wav@0+{10**17}/a.wav").duration == 0.05
+    assert audio.content_hash(f"tar://{tmp_path}/a.wav@0+{10**17}/a.wav") == audio.content_hash(
+        tmp_path / "a.wav"
+    )
+    memory.pipe("/long.wav", bytes(3_000_000))
+    with pytest.raises(audio.AudioError, match=r"more than 2 MB \(`largest`\)"):
+        audio.content_hash("memory://long.wav", Limits(largest=2))
 
 
 def test_mistakes_are_one_line(memory):

@@ -144,6 +144,10 @@ def hostile(tmp_path_factory) -> Path:
     score_run(open_run(folder))
     heard = corpus.select(plain, text=pl.col("text") + EVIL + " " + EVIL + "x")
     heard.write_csv(home / "heard.csv")
+    trace = [(id_, 0.1 * n, 0.1 * n + 0.2, f"turn {EVIL}", n % 2 == 1) for id_ in ids for n in range(4)]
+    schema = ["utterance", "sent_s", "received_s", "text", "final"]
+    told = pl.DataFrame(trace, schema=schema, orient="row").with_columns(recognizer=pl.lit(names[0]))
+    told.write_ndjson(home / "trace.jsonl")
     return home
 
 
@@ -157,6 +161,12 @@ COMMANDS = [
     ["localize", "{home}/run", "--attribute", "{group}"],
     ["power", "{home}/run", "--attributes", "{group}"],
     ["compare", "{home}/run", "{home}/run"],
+    ["accuracy", "{home}/run", "--by", "{group}"],
+    ["versus", "{home}/run"],
+    ["hallucination", "{home}/run", "--attributes", "{group}"],
+    ["keywords", "{home}/run", "--attributes", "{group}"],
+    ["waiting", "{home}/run"],
+    ["waiting", "{home}/trace.jsonl"],
     ["inspect", "{home}/manifest.csv"],
     ["inspect", "{home}/refused.csv"],
     ["init", "{home}/refused.csv", "{tmp}/audit.toml"],

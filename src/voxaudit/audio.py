@@ -84,7 +84,7 @@ def read(
                     f"{name}: has {own_rate:,} samples per second, under the limit of {limits.lowest_rate:,}"
                     " (`lowest_rate`)"
                 )
-            first = round(start * own_rate)
+            first = round(min(start * own_rate, file.frames + 1))
             if first > file.frames:
                 raise AudioError(
                     f"{name}: the segment starts at {start:g} s but the file ends at {file.frames / own_rate:g} s"
@@ -93,7 +93,7 @@ def read(
                 file.seek(first)
             frames = file.frames - first
             if duration is not None:
-                frames = min(frames, max(round(duration * own_rate), 0))
+                frames = round(max(min(frames, duration * own_rate), 0))
             if frames > limits.longest * min(own_rate, USUAL_RATE):
                 raise AudioError(
                     f"{name}: lasts {frames / own_rate:,.0f} s at {own_rate:,} Hz, over the limit of"
@@ -188,12 +188,12 @@ def pcm16(samples: Samples) -> NDArray[np.int16]:
     return limited
 
 
-def content_hash(path: str | Path) -> str:
+def content_hash(path: str | Path, limits: Limits = Limits()) -> str:
     """Return the SHA-256 of a file's bytes: the identity of a recording, wherever it lies."""
     url = files.url_of(path)
     if url is not None:
         try:
-            return files.content_hash(url)
+            return files.content_hash(url, int(limits.largest * 1e6))
         except files.RemoteError as error:
             raise AudioError(str(error)) from error
     if Path(path).exists() and not Path(path).is_file():  # a device or a pipe would be read for ever

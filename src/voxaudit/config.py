@@ -99,9 +99,7 @@ GATES = {
     "hallucinated_words_per_minute": GateKind(
         "hallucination", "*_words_per_minute", "the length of the recordings is not known"
     ),
-    "keyword_error_rate": GateKind(
-        "keywords", "keyword_error_rate", "no keyword was said whose words are known"
-    ),
+    "keyword_error_rate": GateKind("keywords", "keyword_error_rate", "no keyword was said"),
     "serious_error_rate": GateKind("keywords", "serious_error_rate", "there are no references"),
     "p95_seconds": GateKind("waiting", "p95_seconds", "no answer was timed"),
     "calibration_error": GateKind(

@@ -78,10 +78,13 @@ def read_bytes(url: str, most: int | None = None) -> bytes:
     with _one_line(url, "read"):
         if (member := _member(url)) is not None:
             archive, offset, size = member
+            if not archive.is_file():
+                raise FileNotFoundError
             with archive.open("rb") as file:
                 file.seek(offset)
-                return file.read(size if most is None else min(size, most))
-        system, path = _open(url)
+                there = max(os.fstat(file.fileno()).st_size - offset, 0)
+                return file.read(min(size, there, size if most is None else most))
+        system, path = _readable(url)
         content: bytes = system.cat_file(path, 0, most)
         return content
 
@@ -100,14 +103,20 @@ def stamp(url: str) -> tuple[int, int] | None:
     return int(about["size"]), int.from_bytes(digest[:7], "big")
 
 
-def content_hash(url: str) -> str:
-    """Return the SHA-256 of a file's bytes, read in pieces."""
+def content_hash(url: str, most: int) -> str:
+    """Return the SHA-256 of a file's bytes, read in pieces; one of more than `most` bytes raises one line."""
     if _member(url) is not None:
         return hashlib.sha256(read_bytes(url)).hexdigest()
+    digest, size = hashlib.sha256(), 0
     with _one_line(url, "read"):
-        system, path = _open(url)
+        system, path = _readable(url)
         with system.open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            while block := file.read(1 << 20):
+                size += len(block)
+                if size > most:  # a server can send without end
+                    raise RemoteError(f"{url}: has more than {most / 1e6:,g} MB (`largest`)")
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def existing(urls: Sequence[str]) -> list[bool]:
@@ -134,7 +143,7 @@ def _is_file(url: str, listed: dict[str, set[str]]) -> bool:
         return name in listed[folder]
     with _one_line(url, "read"):
         system, path = _open(url)
-        return bool(system.exists(path))
+        return bool(system.isfile(path))
 
 
 @contextlib.contextmanager
@@ -176,6 +185,14 @@ def _open(url: str) -> tuple[Any, str]:
     except ImportError as error:
         raise VoxauditError(f"{url}: URLs need fsspec: pip install 'voxaudit[remote]'") from error
     system, path = core.url_to_fs(url)
+    return system, path
+
+
+def _readable(url: str) -> tuple[Any, str]:
+    """Return the filesystem of a URL and the path on it, unless that is a device or a pipe: such have no end."""
+    system, path = _open(url)
+    if url.startswith("file:") and Path(path).exists() and not Path(path).is_file():
+        raise FileNotFoundError
     return system, path
 
 

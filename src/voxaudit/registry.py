@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
@@ -20,6 +20,18 @@ def suggest(name: str, known: list[str]) -> str:
 
     close = difflib.get_close_matches(name, known, n=2, cutoff=0.6)
     return f" Did you mean: {' or '.join(close)}?" if close else ""
+
+
+def unknown(what: str, name: str, known: Iterable[str], *see: str) -> VoxauditError:
+    """Return the error of a name that is not among those known, which says what there is.
+
+    >>> str(unknown("no group", "femal", ["female", "male"]))
+    "no group 'femal'. Did you mean: female or male? There: female, male"
+    """
+    names = list(known)
+    shown = (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    text = f"{what} '{one_line(name, 80)}'.{suggest(name, names)} There: {one_line(shown, 600)}"
+    return VoxauditError(text, see=see)
 
 
 class Registry:

@@ -54,7 +54,8 @@ def mean_of(*columns: str) -> pl.Expr:
 def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
     """Read a table; the ending decides the format.
 
-    With `strings`, nothing is guessed: every value stays the text it was (ids such as `007` survive).
+    With `strings`, nothing is guessed: every value stays the text it was (ids such as `007` survive), and columns that
+    hold none (lists of words) are left out.
     `.json` is read as JSON lines, as NeMo writes it. An unreadable file raises one line that names it.
     """
     path = Path(path)
@@ -80,14 +81,24 @@ def read_table(path: str | Path, *, strings: bool = False) -> pl.DataFrame:
         elif ending in (".jsonl", ".ndjson", ".json"):
             table = pl.read_ndjson(path, infer_schema_length=None)
         else:
-            raise VoxauditError(f"{path}: unknown table format '{ending}'. Use one of {', '.join(ENDINGS)}")
+            hint = " Decompress it first." if ending in (".gz", ".zip", ".zst", ".bz2", ".xz") else ""
+            raise VoxauditError(
+                f"{path}: unknown table format '{ending}'.{hint} Use one of {', '.join(ENDINGS)}"
+            )
     except DAMAGE as error:
         raise _unreadable(path, error) from error
     # A length of time is in seconds here, as everywhere; it cannot be written as text otherwise.
     table = table.with_columns(pl.col(pl.Duration).dt.total_microseconds() / 1e6)
     if strings:
-        table = table.with_columns(pl.exclude(pl.String).cast(pl.String, strict=False))
+        table = table.drop(unwritable(table.schema)).with_columns(
+            pl.exclude(pl.String).cast(pl.String, strict=False)
+        )
     return table
+
+
+def unwritable(schema: Mapping[str, Any]) -> list[str]:
+    """Return the columns whose values are no text and cannot be written as one: lists, objects, bytes."""
+    return [name for name, kind in schema.items() if kind.is_nested() or kind in (pl.Binary, pl.Object)]
 
 
 def read_json(path: Path) -> Any:

@@ -113,12 +113,18 @@ def test_a_folder_that_was_deleted_is_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "error", ["RuntimeError('boom\\nmore')", "KeyError('x')", "OSError(5, 'odd', 'file')"]
+    "error",
+    [
+        "RuntimeError('boom\\nmore')",
+        "KeyError('x')",
+        "OSError(5, 'odd', 'file')",
+        "PanicError('as polars does')",
+    ],
 )
 def test_what_nobody_foresaw_is_70_and_says_how_to_report_it(error):
     program = (
         "import sys\nfrom voxaudit.cli import list as command\nfrom voxaudit.cli.main import main\n"
-        f"def broken(args):\n    raise {error}\n"
+        f"class PanicError(BaseException): pass\ndef broken(args):\n    raise {error}\n"
         "command.run = broken\nsys.exit(main())\n"
     )
     run = [sys.executable, "-c", program, "list", "suites"]

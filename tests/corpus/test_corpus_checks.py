@@ -61,7 +61,7 @@ def test_all_problems_are_raised_at_once_with_their_rows_and_the_remedy(bad):
     assert found["bad_duration"].count == 4
     assert found["bad_duration"].rows == ("5", "6", "9", "10")
     assert found["blank_text"].message == "1 text is only white space (row 3)"
-    assert found["missing_text"].message == "1 row has no text (row 9)"
+    assert found["missing_text"].message == "1 row has no text: not transcribed, so not scored (row 9)"
     assert found["missing_speaker"].message == "1 row has no speaker (row 4)"
 
 

@@ -13,6 +13,7 @@ import soundfile
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from voxaudit import audio
 from voxaudit.config import load_config
 from voxaudit.corpus import CorpusError, columns, examine_corpus, lhotse, read_corpus
 from voxaudit.corpus.base import COLUMNS
@@ -246,3 +247,22 @@ def test_a_compressed_line_without_end_is_not_had_in_memory(tmp_path, monkeypatc
         file.write(cut + b"[" * 1_000_000)
     read = examine_corpus(tmp_path / "cuts.jsonl.gz", format="lhotse", check_audio=False)
     assert any(problem.kind == "bad_json" and problem.count == 1000 for problem in read.problems)
+
+
+def test_spellings_of_one_name_are_one_person_and_one_group(tmp_path):
+    """An accent is one character where one machine wrote it, and two where another did."""
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 16_000)
+    rows = ["id,path,speaker,city,text", "1,a.wav,Zo\u00eb,M\u00e1laga,x", "2,a.wav,Zoe\u0308,Ma\u0301laga,x"]
+    (tmp_path / "m.csv").write_text("\n".join(rows) + "\n")
+    table = read_corpus(tmp_path / "m.csv").table
+    assert table["speaker"].to_list() == ["Zo\u00eb"] * 2
+    assert table["city"].to_list() == ["M\u00e1laga"] * 2
+
+
+def test_times_beyond_all_numbers_are_like_others_beyond_the_end(tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(800), 16_000)
+    assert audio.read(tmp_path / "a.wav", duration=1e308).duration == 0.05
+    with pytest.raises(
+        audio.AudioError, match=r"the segment starts at 1e\+308 s but the file ends at 0\.05 s"
+    ):
+        audio.read(tmp_path / "a.wav", start=1e308)

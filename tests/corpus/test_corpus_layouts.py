@@ -103,7 +103,7 @@ def test_kaldi_segments(kaldi):
         ("u2", "s1", None, 1.5, None, "rec1", "f"),
         ("u3", "s2", "three", 0.0, 2.5, "rec2", "m"),
     ]
-    assert "1 row has no text (segments line 2)" in messages(corpus)
+    assert "1 row has no text: not transcribed, so not scored (segments line 2)" in messages(corpus)
     assert "1 line of utt2spk is about no utterance of the corpus (line 4: 'u9')" in messages(corpus)
 
 

@@ -13,7 +13,7 @@ import soundfile
 
 from voxaudit import files
 from voxaudit.audio import content_hash, read
-from voxaudit.corpus import CorpusError, read_corpus
+from voxaudit.corpus import CorpusError, examine_corpus, read_corpus
 
 
 def sound(seconds, ending="wav"):
@@ -169,3 +169,74 @@ def test_shards_from_strangers(tmp_path):
     (tmp_path / "a.tar").write_bytes((tmp_path / "a.tar").read_bytes()[:4000])  # cut short on the way
     with pytest.raises(CorpusError):
         read_corpus(tmp_path / "a.tar")
+
+
+def header(kind, size, name="x"):
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+def extended(**told):
+    """Return a header that says more of the next one, as PAX has it."""
+    text = b"".join(f"{len(key) + len(value) + 5:2} {key}={value}\n".encode() for key, value in told.items())
+    return header(tarfile.XHDTYPE, len(text)) + text.ljust(512, b"\0")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (header(tarfile.XHDTYPE, 1 << 40) + bytes(2048), "a header of 1,099,511,627,776 bytes"),
+        (header(tarfile.GNUTYPE_LONGNAME, 1 << 40) + bytes(2048), "a header of"),
+        (extended(path="abc") * 2000, "recursion"),
+        (
+            extended(**{"GNU.sparse.map": "1,2,x"}) + header(tarfile.REGTYPE, 0) + bytes(1024),
+            "invalid literal",
+        ),
+        (extended(size="-5") + header(tarfile.REGTYPE, 600, "a.wav") + bytes(2048), "no good row"),
+        (header(tarfile.REGTYPE, 0, "a.wav") + b"rot" * 300, "not a whole plain file"),
+    ],
+    ids=range(6),
+)
+def test_headers_that_do_damage_or_were_damaged(tmp_path, content, reason):
+    (tmp_path / "a.tar").write_bytes(content)
+    with pytest.raises(CorpusError, match=reason):
+        read_corpus(tmp_path / "a.tar")
+
+
+def test_an_empty_text_is_silence_and_none_is_not_transcribed(tmp_path):
+    entries = {"a.wav": sound(0.5), "a.txt": b"hi", "b.wav": sound(0.5), "b.txt": b"\n", "c.wav": sound(0.5)}
+    found = read_corpus(shard(tmp_path / "a.tar", entries))
+    assert found.table["text"].to_list() == ["hi", "", None]
+    assert {problem.kind for problem in found.problems} >= {"empty_text", "missing_text"}
+
+
+def test_what_a_sample_says_of_itself_are_attributes_and_nothing_else(tmp_path):
+    about = {"row:number": "abc", "row:file": ["x"], "id": "../x", "audio": "/etc/passwd", "text": "hi"}
+    shard(tmp_path / "a.tar", {"a.wav": sound(0.5), "a.json": json.dumps(about).encode()})
+    (one,) = read_corpus(tmp_path / "a.tar")
+    assert (one.id, one.text, read(one.audio).duration) == ("a", "hi", 0.5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"supervisions": [None]},
+        {"supervisions": [{"custom": 3}]},
+        {"supervisions": {"a": 1}},
+        {"start": 10**400},
+        {"supervisions": [{"start": [1]}]},
+        {"id": ["c"]},
+        {"recording": 3},
+    ],
+    ids=range(7),
+)
+def test_a_cut_that_is_none_is_a_line_that_cannot_be_read(tmp_path, change):
+    home = tmp_path / "shar"
+    shard(home / "recording.000000.tar", {"c.wav": sound(1.0)})
+    good = shar_cut("c", "one", 1.0)
+    lines = [json.dumps(good), json.dumps(good | {"id": "d"} | change)]
+    (home / "cuts.000000.jsonl").write_text("\n".join(lines))
+    found = examine_corpus(home)
+    assert found.table["id"].to_list() == ["c"]
+    assert [problem.count for problem in found.problems if problem.fatal] == [1]

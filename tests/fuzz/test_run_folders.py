@@ -22,7 +22,7 @@ from voxaudit.score.run import score_run
 TABLES = ("corpus", "transcripts", "scores")
 COMMANDS = [
     "accuracy {run}",
-    "robustness {run} --resamples 50",
+    "robustness {run} --resamples 100",
     "disparity {run} --attribute accent",
     "parity {run} --attributes accent --recordings 0",
     "differential {run} --attribute accent",
@@ -31,8 +31,13 @@ COMMANDS = [
     "compare {run} {run}",
     "versus {run}",
     "sequential {run} --attribute accent --precision 0.1",
-    "quality {run} --workers 1 --measures snr",
-    "score {run}",
+    "quality {run} --workers 1 --utterances 1",
+    "hallucination {run}",
+    "keywords {run}",
+    "references {run}",
+    "waiting {run}",
+    "confidence {run}",
+    "score {run}/corpus.parquet {run}/corpus.parquet",
     "review {run} --agreement",
     "report {run}",
 ]
@@ -75,22 +80,32 @@ def made(tmp_path_factory) -> Path:
     """A small finished run, as `voxaudit run` leaves it."""
     folder = tmp_path_factory.mktemp("made") / "run"
     folder.mkdir()
-    ids = [f"u{n}" for n in range(12)]
+    count = 24
+    ids = [f"u{n}" for n in range(count)]
     soundfile.write(folder / "a.wav", 0.1 * np.sin(np.arange(4000) / 9), 16000)
     pl.DataFrame(
         {
             "id": ids,
-            "audio": [str(folder / "a.wav")] * 12,
-            "speaker": [f"s{n // 2}" for n in range(12)],
-            "text": [f"one two three{n}" for n in range(12)],
-            "start": [0.0] * 12,
-            "duration": [0.2] * 12,
-            "accent": ["a" if n % 4 < 2 else "b" for n in range(12)],
+            "audio": [str(folder / "a.wav")] * count,
+            "speaker": [f"s{n // 2}" for n in range(count)],
+            "text": [f"one two three{n}" for n in range(count)],
+            "start": [0.0] * count,
+            "duration": [0.2] * count,
+            "accent": ["a" if n % 4 < 2 else "b" for n in range(count)],
         }
     ).write_parquet(folder / "corpus.parquet")
-    scenarios, names = ["clean", "gain:1"], ["toy", "other"]
+    scenarios, names = ["clean", "gain:1"], ["toy", "other", "third"]
     rows = [
-        (id_, scenario, name, "one two" if (n + place) % 3 else f"one two three{n}", None, None, 0.1, None)
+        (
+            id_,
+            scenario,
+            name,
+            "one two" if (n + place) % 3 else f"one two three{n}",
+            n / count,
+            None,
+            0.1,
+            None,
+        )
         for name in names
         for n, id_ in enumerate(ids)
         for place, scenario in enumerate(scenarios)
@@ -111,8 +126,8 @@ def made(tmp_path_factory) -> Path:
         "name": "made",
         "source": str(folder),
         "format": "manifest",
-        "utterances": 12,
-        "speakers": 6,
+        "utterances": count,
+        "speakers": count // 2,
         "skipped": 0,
     }
     config = {
@@ -217,6 +232,13 @@ def of_table(draw):
 
     damage.said = f"{name} {how} {place} {kind} {odd}"
     return damage
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_what_is_tampered_with_is_understood_before(made, capsys, line):
+    if line.startswith("quality "):
+        pytest.importorskip("speechmos")
+    assert main(line.format(run=made).split()) == 0, capsys.readouterr().err
 
 
 @tried(30)

@@ -116,10 +116,10 @@ def test_long_tables_are_cut_and_folded_ones_left_out():
     text = answer_text(Answer("a", "A", findings=said, tables=Tables([long, folded])))
     assert "1,023" in text
     assert "1,024" not in text
-    assert 'The first 24 of 25 rows: in `tables["long"]`' in text
+    assert 'The first 24 of 25 rows; all are in `tables["long"]`' in text
     assert text.endswith("More tables: folded (in `tables`)\n\n- Said.")
     flags = answer_text(Answer("a", "A", findings=said, tables=Tables([long, folded])), flags=True)
-    assert "The first 24 of 25 rows: in the JSON" in flags
+    assert "The first 24 of 25 rows; all are in the JSON." in flags
     assert "More tables: folded (in the JSON)" in flags
 
 
@@ -130,7 +130,7 @@ def test_a_list_is_longer_than_the_tables_beside_findings():
     )
     assert "1,059" in text
     assert "1,060" not in text
-    assert 'The first 60 of 61 rows: in `tables["long"]`' in text
+    assert 'The first 60 of 61 rows; all are in `tables["long"]`' in text
 
 
 def test_of_many_findings_three_are_said_headlines_and_claims_first():

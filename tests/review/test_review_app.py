@@ -15,6 +15,7 @@ from voxaudit import audio
 from voxaudit.audio import Audio, pcm16
 from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
+from voxaudit.perturb.given import open_given
 from voxaudit.perturb.stutter import Chain, Clip
 from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
 from voxaudit.perturb.stutter.scenarios import StutterScenarios
@@ -32,7 +33,7 @@ from voxaudit.review.app import (
 from voxaudit.review.cases import Filters, Sound, Trials, trial_id, trial_keys
 from voxaudit.review.store import LabelStore
 from voxaudit.review.web import HttpError, Request, asset
-from voxaudit.run.folder import open_run, read_config, write_config
+from voxaudit.run.folder import clean_corpus, open_run, read_config, write_config
 from voxaudit.score.run import score_run
 
 
@@ -222,6 +223,24 @@ def test_a_trial_sounds_as_the_recognizer_heard_it(app, folder):
     wave = get(app, "/api/wave", side="changed", **query)
     assert wave["duration"] == pytest.approx(0.8)
     assert get(app, "/api/spectrogram", side="changed", **query).body.startswith(b"\x89PNG")
+
+
+def test_audio_that_was_given_for_a_scenario_is_what_is_played(tmp_path):
+    """It stands in run.json under the scenario's id, where noise and rooms stand under a perturbation's name."""
+    home = write_run(tmp_path / "run")
+    (tmp_path / "made").mkdir()
+    soundfile.write(tmp_path / "made" / "clip2.wav", np.full(800, 0.25), RATE)
+    config = json.loads((home / "run.json").read_text())
+    source = open_given("noise:theta=2", tmp_path / "made", clean_corpus(open_run(home)))
+    about = {
+        "description": source.describe(),
+        "fingerprint": source.fingerprint(),
+        "folder": source.folder,
+    }
+    (home / "run.json").write_text(json.dumps({**config, "sources": {"noise:theta=2": about}}))
+    query = {"source": "trials", "id": trial_id("alpha", "noise:theta=2", "u2"), "side": "changed"}
+    samples, _ = soundfile.read(io.BytesIO(get(ReviewApp(home), "/api/audio", **query).body))
+    assert np.array_equal(samples, np.full(800, 0.25))
 
 
 def test_a_stuttered_case_sounds_as_the_recognizer_heard_it(app, folder):

@@ -74,7 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             _complain(f"the output cannot be written ({error.strerror})")
             return BAD_INPUT
         return _unforeseen(error)
-    except Exception as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # a library that panics (polars) raises no Exception
         return _unforeseen(error)
 
 

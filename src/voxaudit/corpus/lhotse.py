@@ -20,6 +20,8 @@ _NOT_ATTRIBUTES = frozenset(
 )
 
 
+_NO_CUT = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What reading a line raises that is no cut."""
 LONGEST_LINE = 1 << 24
 """Bytes of a line that are read: a few compressed ones can be a line without end."""
 
@@ -77,15 +79,15 @@ def cut_records(
                 cut = json.loads(line)
                 supervisions = cut["supervisions"] or [{}]
                 file_name = _file(cut) if audio is None else audio.get(cut["id"])
+                if file_name is None:
+                    others.add(number, str(cut.get("id")))
+                    continue
                 start = float(cut["start"])
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+                records = [_record(cut, one, file_name, start, len(supervisions)) for one in supervisions]
+            except _NO_CUT as error:
                 misfits.add(number, one_line(error, 50))
                 continue
-            if file_name is None:
-                others.add(number, str(cut.get("id")))
-                continue
-            for one in supervisions:
-                yield _record(cut, one, file_name, start, len(supervisions)) | {LINE: number}
+            yield from (record | {LINE: number} for record in records)
 
 
 def _record(

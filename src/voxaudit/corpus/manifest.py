@@ -13,7 +13,7 @@ from voxaudit.corpus.delimited import read_delimited
 from voxaudit.corpus.json_lines import json_keys, read_json_lines
 from voxaudit.corpus.rows import Reader, Rows
 from voxaudit.errors import VoxauditError
-from voxaudit.tables import ENDINGS, read_table
+from voxaudit.tables import ENDINGS, read_table, unwritable
 
 
 def detect(path: Path) -> bool:
@@ -64,9 +64,7 @@ def _parquet_rows(path: Path) -> Rows:
         table = read_table(path)
     except VoxauditError as error:
         raise CorpusError(str(error)) from error
-    nested = [
-        name for name, kind in table.schema.items() if kind.is_nested() or kind in (pl.Binary, pl.Object)
-    ]
+    nested = unwritable(table.schema)
     others = {name.lower() for name in table.columns if name not in nested}
     if "audio" in nested and others.isdisjoint(USUAL_NAMES["audio"]):
         raise CorpusError(

@@ -192,7 +192,7 @@ ROW_CHECKS = (
     RowCheck(
         "missing_text",
         pl.col("text").is_null() & (pl.col("raw_text").fill_null("") == ""),
-        "[row has|rows have] no text",
+        "[row has|rows have] no text: not transcribed, so not scored",
         fatal=False,
     ),
     RowCheck(
@@ -371,13 +371,18 @@ def _corpus_table(source: pl.DataFrame, work: pl.DataFrame, plan: Plan) -> pl.Da
     ours = work.select(
         "id",
         pl.col("path").alias("audio"),
-        "speaker",
+        _one_form(pl.col("speaker")),
         "text",
         start.alias("start"),
         pl.coalesce("duration_number", end - start.fill_null(0.0)).alias("duration"),
     ).select(COLUMNS)
-    attributes = (_cleaned(pl.col(theirs)).alias(name) for name, theirs in plan.attributes.items())
+    attributes = (_one_form(_cleaned(pl.col(theirs))).alias(name) for name, theirs in plan.attributes.items())
     return ours.hstack(source.select(attributes))
+
+
+def _one_form(names: pl.Expr) -> pl.Expr:
+    # An accent is one character on one machine and two on another: people and groups would fall apart unseen.
+    return names.str.normalize("NFC")
 
 
 # Files of texts with times: sclite's STM and CTM, SegLST. As references or transcripts they are ids and texts.

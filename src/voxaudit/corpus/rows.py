@@ -112,7 +112,8 @@ def rows_of(records: Iterable[Mapping[str, object]], root: Path, **rest: Any) ->
 
 def rows_in(table: pl.DataFrame, root: Path, **rest: Any) -> Rows:
     """Return a table with our column names, and perhaps `LINE` and `FILE`, as rows."""
-    numbers = table[LINE].cast(pl.UInt32) if LINE in table.columns else None
+    # Not strict: a stranger's JSON may have such a key, too.
+    numbers = table[LINE].cast(pl.UInt32, strict=False) if LINE in table.columns else None
     files = table[FILE] if FILE in table.columns else None
     plain = table.drop(LINE, FILE, strict=False)
     return Rows(plain, root, guess=False, numbers=numbers, files=files, **rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -15,7 +15,8 @@ from voxaudit.corpus.base import Corpus, CorpusError, Problem
 from voxaudit.corpus.describe import durations
 from voxaudit.corpus.problems import quote
 from voxaudit.errors import VoxauditError
-from voxaudit.registry import suggest
+from voxaudit.registry import suggest, unknown
+from voxaudit.tables import own_name
 
 SRB_ACCENTED = ("accent", "accent!~united states", "accent!~american", "dnsmos>=3.4")
 """The Speech Robust Bench's choice of clean accented speech: an accent is given, it is not American, DNSMOS >= 3.4."""
@@ -56,6 +57,13 @@ def parse_clause(text: str) -> Clause:
     return clause
 
 
+def clauses_of(clauses: Sequence[str | Clause], there: Iterable[str]) -> list[Clause]:
+    """Return the clauses, each about a column as it is called here: a published table's `locale` is `language`."""
+    names = list(there)
+    parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
+    return [replace(clause, column=own_name(clause.column, names)) for clause in parsed]
+
+
 def select(corpus: Corpus, clauses: Sequence[str | Clause]) -> Corpus:
     """Return the corpus of the rows that meet every clause; a note says how many.
 
@@ -64,7 +72,7 @@ def select(corpus: Corpus, clauses: Sequence[str | Clause]) -> Corpus:
     """
     if not clauses:
         return corpus
-    parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
+    parsed = clauses_of(clauses, corpus.table.columns)
     table = _with_known(corpus, {clause.column for clause in parsed})
     kept, notes = choose_rows(table, parsed, corpus.name, noun="utterances")
     return replace(corpus, table=kept.select(corpus.table.columns), problems=(*corpus.problems, *notes))
@@ -93,7 +101,7 @@ def choose_rows(
 
     `where` names the table in errors, `noun` what its rows are.
     """
-    parsed = [clause if isinstance(clause, Clause) else parse_clause(clause) for clause in clauses]
+    parsed = clauses_of(clauses, table.columns)
     notes = [problem for clause in parsed for problem in _check(table, clause, where)]
     kept = table.filter(pl.all_horizontal([condition(clause) for clause in parsed]))
     said = " and ".join(_said(clause) for clause in parsed)
@@ -187,11 +195,7 @@ def require_attributes(corpus: Corpus, names: Sequence[str], argument: str) -> N
     """Raise one line, which names the `argument` to see, where a corpus lacks an attribute."""
     for name in names:
         if name not in corpus.attributes:
-            raise VoxauditError(
-                f"{corpus.source or corpus.name}: no attribute '{name}'.{suggest(name, corpus.attributes)} Attributes"
-                f" there: {', '.join(corpus.attributes) or 'none'}",
-                see=(argument,),
-            )
+            raise unknown(f"{corpus.source or corpus.name}: no attribute", name, corpus.attributes, argument)
 
 
 def choose_utterances(corpus: Corpus, count: int, *, attributes: Sequence[str] = (), seed: int = 0) -> Corpus:

@@ -11,6 +11,7 @@ import re
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from voxaudit.audio import SUFFIXES
 from voxaudit.corpus.base import CorpusError
@@ -26,14 +27,31 @@ LARGEST_TEXT = 1 << 20
 _TEXT = (".txt", ".text", ".transcript", ".lab")
 
 
+_NO_TAR = (tarfile.TarError, ValueError, LookupError, ArithmeticError, RecursionError)
+"""What `tarfile` raises of headers that were damaged, or made to do damage."""
+
+
+class _Modest:
+    """A file of which nobody reads much at a time: extended headers say how long they are, and are believed."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.seek, self.tell, self._file = file.seek, file.tell, file
+
+    def read(self, size: int) -> bytes:
+        if size > LARGEST_TEXT + tarfile.BLOCKSIZE:
+            raise tarfile.ReadError(f"a header of {size:,} bytes")
+        return self._file.read(size)
+
+
 def members(shard: Path, misfits: Misfits) -> Iterator[tuple[str, str, bytes | None]]:
     """Yield (name, address, content) of a shard's plain files; the content only of small files that are no audio."""
-    with readable(shard):
+    with readable(shard), shard.open("rb") as file:
         try:
-            with tarfile.open(shard, "r:") as tar:
+            with tarfile.open(fileobj=cast("IO[bytes]", _Modest(file)), mode="r:") as tar:
                 whole = shard.stat().st_size
                 for entry in tar:
-                    if not entry.isreg() or entry.issparse() or entry.offset_data + entry.size > whole:
+                    there = 0 <= entry.size <= whole - entry.offset_data
+                    if not entry.isreg() or entry.issparse() or not there:
                         if not entry.isdir():
                             misfits.add(shard.name, one_line(entry.name, 60))
                         continue
@@ -42,7 +60,12 @@ def members(shard: Path, misfits: Misfits) -> Iterator[tuple[str, str, bytes | N
                     plain = tar.extractfile(entry) if wanted else None
                     url = member_url(shard, entry.offset_data, entry.size, name)
                     yield name, url, None if plain is None else plain.read()
-        except tarfile.TarError as error:
+                file.seek(
+                    tar.offset
+                )  # a header that makes no sense ends the list as zeros do, and nothing is said
+                if (rest := file.read(tarfile.BLOCKSIZE)).strip(b"\0"):
+                    misfits.add(shard.name, one_line(rest[:40].decode("latin-1"), 60))
+        except _NO_TAR as error:
             hint = "; decompress it first" if shard.suffix in (".gz", ".tgz", ".zst") else ""
             raise CorpusError(f"{shard}: not a plain tar file ({one_line(error, 80)}){hint}") from None
 
@@ -66,7 +89,15 @@ def _webdataset(path: Path, shards: list[Path]) -> Rows:
     # `json` of a sample has the columns that people give it: they are found by their usual names.
     rows = rows_of(records, home)
     return _noted(
-        Rows(rows.table, home, {"id": "id", "audio": "audio"}, files=rows.files, unit="sample"), misfits
+        Rows(
+            rows.table,
+            home,
+            {"id": "id", "audio": "audio"},
+            files=rows.files,
+            unit="sample",
+            empty_text=True,
+        ),
+        misfits,
     )
 
 

@@ -69,7 +69,7 @@ def _write(answer: Answer, console: Console, flags: bool, width: int | None) -> 
             _say(console, title, "bold")
         console.print(_table_grid(table, width or _screen(), most))
         if table.frame.height > most:
-            _say(console, f"  The first {most} of {rows}: {_elsewhere('tables', table.id, flags)}\n")
+            _say(console, f"  The first {most} of {rows}; all are {_elsewhere('tables', table.id, flags)}.\n")
         if table.note:
             _say(console, f"  {table.note}\n")
     folded = [table.id for table in answer.tables.shown if table.folded]

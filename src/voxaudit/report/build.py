@@ -17,7 +17,7 @@ from voxaudit.audits.scores import Scores
 from voxaudit.config import Gates, read_gates
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb.describe import in_short
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.render.document import Chapter, Report
 from voxaudit.render.html import render_html
 from voxaudit.render.json import to_json
@@ -59,11 +59,7 @@ def build_report(
     asked = tuple(dict.fromkeys(attributes))
     for name in asked:
         if name not in scores.attributes:
-            raise VoxauditError(
-                f"{run.folder}: no attribute '{name}'.{suggest(name, scores.attributes)}"
-                f" Attributes there: {', '.join(scores.attributes) or 'none'}",
-                see=("attributes",),
-            )
+            raise unknown(f"{run.folder}: no attribute", name, scores.attributes, "attributes")
     took = seconds if seconds is not None else {}
     room = int(audio_megabytes * 1e6)
     chapters: list[Chapter] = []

@@ -28,6 +28,7 @@ from voxaudit.perturb.stutter.checks import describe_chain
 from voxaudit.perturb.stutter.recordings import Marks, read_recordings
 from voxaudit.render.document import Case, Chapter
 from voxaudit.run import Run
+from voxaudit.run.folder import clean_corpus
 from voxaudit.score.align import align_words
 from voxaudit.score.normalize import Normalizer, normalizer
 from voxaudit.score.run import normalizer_of
@@ -71,9 +72,7 @@ class Remaker:
         self._run = run
         self._seed = int(config["seed"])
         self._roles = set(config.get("corpora", {}))
-        size = int(config["corpus"]["utterances"])
-        corpus = Corpus(config["corpus"]["name"], "run", run.corpus.head(size))
-        self._sources: dict[str, Source] = reopen_sources(config.get("sources", {}), corpus)
+        self._sources: dict[str, Source] = reopen_sources(config.get("sources", {}), clean_corpus(run))
 
     def make(self, utterance: str, scenario: str) -> CaseAudio:
         """Return a trial's audio; without what cannot be read, made or packed."""

@@ -23,7 +23,7 @@ from voxaudit.errors import VoxauditError, one_line
 from voxaudit.perturb import CLEAN, parse_scenario
 from voxaudit.perturb.sources import reopen_sources
 from voxaudit.perturb.stutter.recordings import Replay, read_recordings
-from voxaudit.run.folder import Run
+from voxaudit.run.folder import Run, clean_corpus
 from voxaudit.score.align import align_words, word_counts
 from voxaudit.score.faults import KINDS, SEVERITIES
 from voxaudit.score.normalize import normalize_column, normalizer
@@ -405,10 +405,9 @@ class Trials:
             return Sound(audio)
         config = self._run.config
         name = found["scenario"].partition(":")[0]
-        recorded = {key: entry for key, entry in config.get("sources", {}).items() if key == name}
-        size = int(config["corpus"]["utterances"])
-        corpus = Corpus(config["corpus"]["name"], "run", self._run.corpus.head(size))
-        scenario = parse_scenario(found["scenario"], reopen_sources(recorded, corpus))
+        wanted = (name, found["scenario"])  # audio made elsewhere stands under the id of its scenario
+        recorded = {key: entry for key, entry in config.get("sources", {}).items() if key in wanted}
+        scenario = parse_scenario(found["scenario"], reopen_sources(recorded, clean_corpus(self._run)))
         return Sound(scenario.apply(audio, seed=int(config["seed"]), utterance=about.id))
 
 
