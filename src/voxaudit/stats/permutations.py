@@ -23,6 +23,7 @@ PERMUTATIONS = 9_999
 LEVEL = 0.05
 TIE = 1e-9
 """Statistics that differ by less are the same one: sums taken in another order."""
+_CACHED = 10_000  # statistics worked on at a time
 _CLOSE = 1e-5  # the same for margins, which are kept in single precision
 _BLOCK = 2_000_000  # speakers x shuffles drawn at a time, and
 _EXACT = 2**24  # whole numbers up to here are exact in single precision
@@ -211,36 +212,38 @@ def margins(
     which `step_down` does.
     """
     count, questions = statistics.shape
-    most = int(np.floor(level / 2.0 * count + 1e-9))
+    most = most_beyond(level, count)
     high, low = int(np.ceil((1.0 - level / 2.0) * count)) - 1, int(np.floor(level / 2.0 * count))
     places = [low, min(most, count - 1), max(count - most - 1, 0), high]
     scaled = np.empty((questions, count), dtype=np.float32)
     observed = np.empty(questions, dtype=np.float32)
+    ranks = np.full(questions, count - 1)
+    if guard is not None:
+        allowed = np.ceil((1.0 - np.nan_to_num(guard, nan=1.0)) * count).astype(np.int64) - 1
+        ranks = np.clip(allowed, 0, count - 1)
+    step = max(1, _CACHED // count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # One question at a time: what is worked on stays in the processor's cache.
-        for place, own in enumerate(np.ascontiguousarray(statistics.T)):
-            known = toward(own, 1.0)
-            ordered = np.partition(known, places)
-            down, lowest, highest, up = ordered[places]
-            ends = ordered[: places[0] + 1].min(), ordered[high:].max()
+        # A few questions at a time: what is worked on stays in the processor's cache.
+        for first in range(0, questions, step):
+            some = slice(first, first + step)
+            known = toward(np.ascontiguousarray(statistics.T[some]), 1.0)
+            ordered = np.partition(known, sorted(set(places)), axis=1)
+            down, lowest, highest, up = (ordered[:, [place]] for place in places)
+            least = ordered[:, : places[0] + 1].min(axis=1, keepdims=True)
+            largest = ordered[:, high:].max(axis=1, keepdims=True)
             positive = known >= 0.0
-            unit = np.where(positive, up if up > 0.0 else np.nan, down if down < 0.0 else np.nan)
+            unit = np.where(positive, np.where(up > 0.0, up, np.nan), np.where(down < 0.0, down, np.nan))
             margin = known / unit
             # What is more than all others has no unit; nothing is nothing, also where no shuffle gives more.
             margin[np.isnan(margin)] = np.inf
             none = known == 0.0
-            if ends[1] <= highest + TIE:
-                none |= positive
-            if ends[0] >= lowest - TIE:
-                none |= ~positive
+            none |= np.where(positive, largest <= highest + TIE, least >= lowest - TIE)
             margin[none] = 0.0
-            scaled[place] = margin
-            observed[place] = scaled[place, 0]
-            if guard is not None:
-                p = 1.0 if np.isnan(guard[place]) else guard[place]
-                rank = min(max(int(np.ceil((1.0 - p) * count)) - 1, 0), count - 1)
-                if np.count_nonzero(scaled[place] < observed[place]) > rank:
-                    observed[place] = np.partition(scaled[place], rank)[rank]
+            scaled[some] = margin
+            observed[some] = scaled[some, 0]
+            below = (scaled[some] < observed[some, None]).sum(axis=1)
+            for place in first + np.flatnonzero(below > ranks[some]):
+                observed[place] = np.partition(scaled[place], ranks[place])[ranks[place]]
     observed = np.where(np.isnan(statistics[0]), np.float32(np.nan), observed)
     return scaled.T, observed
 
