@@ -195,23 +195,23 @@ def between_groups(
     gap, error, df, p, observed = (np.full(shape, np.nan) for _ in range(5))
     for number in range(groups):
         if number == 1 and groups == 2:  # what one of two loses more the other loses less
-            statistics, sums, sides = -statistics, all_ - sums, sides[::-1]
+            statistics, sides, real = -statistics, sides[::-1], real[::-1]
         else:
             dealt = np.concatenate([(group[block] == number).T for _, block in shuffles.blocks()], axis=1)
             sums = sums_of(parts, dealt).reshape(6, shape[1] + 1, -1)
-            statistics, sides = _studentized(sums, all_ - sums, pooled[:, None])
-        real = [one[:, :-1, 0] for one in (sums, all_ - sums)]
+            real = [one[:, :-1, 0] for one in (sums, all_ - sums[..., :1])]
+            statistics, sides = _studentized(sums, all_, pooled[:, None])
         with np.errstate(divide="ignore", invalid="ignore"):
             guard = stdtr(_freedom(real, [side[1] for side in sides]), -statistics[:, 0])
             limits = _welch(real, [side[2] for side in sides])
         tested = (np.minimum(real[0][5], real[1][5]) >= FEWEST_SPEAKERS) & (pooled > 0.0)
-        seen = np.where(tested, statistics[:, 0], np.nan)
-        own = np.column_stack([seen, statistics[:, 1:]])
-        margin, reached = margins(own.T, 2.0 * np.minimum(guard, 1.0 - guard))
+        statistics[~tested, 0] = np.nan
+        seen = statistics[:, :1]
+        margin, reached = margins(statistics.T, 2.0 * np.minimum(guard, 1.0 - guard))
         # Only more is asked for: less is more for the others.
-        scaled[number] = np.where(own > 0.0, margin.T, 0.0)
-        observed[number] = np.where(seen > 0.0, reached, np.where(tested, 0.0, np.nan))
-        alone = (own >= seen[:, None] - TIE).mean(axis=1)
+        np.copyto(scaled[number], margin.T, where=statistics > 0.0)
+        observed[number] = np.where(seen[:, 0] > 0.0, reached, np.where(tested, 0.0, np.nan))
+        alone = (statistics >= seen - TIE).mean(axis=1)
         p[number] = np.where(tested, np.maximum(alone, guard), np.nan)
         difference = sides[0][0] - sides[1][0]
         gap[number], error[number], df[number] = np.where(tested, [difference, *limits], np.nan)
@@ -219,30 +219,32 @@ def between_groups(
 
 
 def _studentized(
-    here: FloatArray, there: FloatArray, pooled: FloatArray
+    sums: FloatArray, all_: FloatArray, pooled: FloatArray
 ) -> tuple[FloatArray, list[tuple[FloatArray, ...]]]:
     """Return the differences of shares over their standard errors, words x shuffles, and what was observed (`_side`).
 
-    The last word is all of them together.
+    `sums` are a group's, `all_` everybody's; the last word is all of them together.
     """
-    statistics = np.empty((here.shape[1] - 1, here.shape[2]))
-    step = max(1, _CACHED // here.shape[2])
+    statistics = np.empty((sums.shape[1] - 1, sums.shape[2]))
+    step = max(1, _CACHED // sums.shape[2])
     with np.errstate(divide="ignore", invalid="ignore"):
-        every = [_spread_of_all(one[:, -1:]) for one in (here, there)]
+        every = [_spread_of_all(one) for one in (sums[:, -1:], all_[:, -1:] - sums[:, -1:])]
+
+        def sides(words: slice, shuffles: slice) -> list[tuple[FloatArray, ...]]:
+            own = sums[:, words, shuffles]
+            return [
+                _side(one, pooled[words], spread[:, shuffles])
+                for one, spread in zip((own, all_[:, words] - own), every, strict=True)
+            ]
+
         for first in range(0, len(statistics), step):
             some = slice(first, min(first + step, len(statistics)))
-            sides = [
-                _side(one[:, some], pooled[some], spread)
-                for one, spread in zip((here, there), every, strict=True)
-            ]
-            statistics[some] = (sides[0][0] - sides[1][0]) / np.sqrt(sides[0][1] + sides[1][1])
+            here, there = sides(some, slice(None))
+            statistics[some] = (here[0] - there[0]) / np.sqrt(here[1] + there[1])
         # Where one side does not say the word, nothing speaks for a difference.
         statistics[~np.isfinite(statistics)] = 0.0
-        real = [
-            tuple(value[:, 0] for value in _side(one[:, :-1, :1], pooled, spread[:, :1]))
-            for one, spread in zip((here, there), every, strict=True)
-        ]
-    return statistics, real
+        observed = sides(slice(len(statistics)), slice(1))
+    return statistics, [tuple(value[:, 0] for value in side) for side in observed]
 
 
 @lru_cache(maxsize=1)
