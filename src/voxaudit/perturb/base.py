@@ -30,17 +30,16 @@ class Perturbation(ABC):
     A subclass is a frozen dataclass with numeric fields (`parameter` bounds them), and perhaps a `source` of noise or
     rooms. Unless it says otherwise, `name` is that of the class (`PacketLoss`: packet_loss) and `family` that of its
     module. `does` says in one sentence, without a full stop, what it does, with the values of its fields filled in
-    (`{snr:g}`; `{theta.inverse:g}` is 1 / theta); `units` gives the fields' units and `paper` says where it comes from.
-    `severities` gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the same settings
-    give other samples than before: it is part of a trial's key, so nothing stale is taken from the cache. Where
-    `speech` is False nothing is left of what was said: a recognizer must stay silent, and is scored against an empty
-    reference.
+    (`{snr:g}`; `{theta.inverse:g}` is 1 / theta), and in brackets at its end the paper it comes from; `units` gives the
+    fields' units. `severities` gives the fields of severity 1, 2, ... as the paper lists them. Raise `version` when the
+    same settings give other samples than before: it is part of a trial's key, so nothing stale is taken from the cache.
+    Where `speech` is False nothing is left of what was said: a recognizer must stay silent, and is scored against an
+    empty reference.
     """
 
     name: ClassVar[str]
     family: ClassVar[str]
     does: ClassVar[str] = ""
-    paper: ClassVar[str] = ""
     units: ClassVar[Mapping[str, str]] = {}
     severities: ClassVar[tuple[Mapping[str, float], ...]] = ()
     random: ClassVar[bool] = False
