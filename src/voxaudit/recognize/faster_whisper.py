@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Samples
 from voxaudit.errors import VoxauditError, one_line
@@ -17,15 +17,12 @@ from voxaudit.recognize.settings import revision, setting, threads
 
 @dataclass(frozen=True)
 class FasterWhisper(LocalModel):
-    """The recognizer `faster_whisper`: its fields are its settings."""
-
-    description: ClassVar[str] = "Whisper through faster-whisper: 99 languages, without torch, CPU or GPU."
-    engine: ClassVar[str] = "faster_whisper"
-    extra: ClassVar[str] = "faster-whisper"
-    requires: ClassVar[tuple[str, ...]] = ("faster_whisper",)
-    versions: ClassVar[tuple[str, ...]] = ("faster-whisper", "ctranslate2")
-    decoding: ClassVar[int] = 1
-    shortest: ClassVar[float] = 0.1
+    description = "Whisper through faster-whisper: 99 languages, without torch, CPU or GPU."
+    engine = "faster_whisper"
+    requires = ("faster_whisper",)
+    versions = ("faster-whisper", "ctranslate2")
+    decoding = 1
+    shortest = 0.1
     # One at a time: batches of several would be quantized together.
 
     model: str = setting(

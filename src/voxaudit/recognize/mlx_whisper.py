@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import Transcriber, Transcript
@@ -15,14 +14,11 @@ from voxaudit.recognize.settings import revision, setting
 
 @dataclass(frozen=True)
 class MlxWhisper(LocalModel):
-    """The recognizer `mlx_whisper`: its fields are its settings."""
-
-    description: ClassVar[str] = "Whisper through mlx-whisper: 99 languages, on Macs with Apple chips."
-    engine: ClassVar[str] = "mlx_whisper"
-    extra: ClassVar[str] = "mlx-whisper"
-    requires: ClassVar[tuple[str, ...]] = ("mlx_whisper",)
-    versions: ClassVar[tuple[str, ...]] = ("mlx-whisper", "mlx")
-    shortest: ClassVar[float] = 0.1
+    description = "Whisper through mlx-whisper: 99 languages, on Macs with Apple chips."
+    engine = "mlx_whisper"
+    requires = ("mlx_whisper",)
+    versions = ("mlx-whisper", "mlx")
+    shortest = 0.1
 
     model: str = setting("hf:mlx-community/whisper-tiny", help="a folder, or hf:ORG/NAME", path=True)
     revision: str = revision()

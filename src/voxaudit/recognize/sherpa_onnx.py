@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import RecognizerError, Transcriber
@@ -43,17 +43,13 @@ _TOLD = ("whisper", "sense_voice", "nemo_canary", "cohere_transcribe", "funasr_n
 
 @dataclass(frozen=True)
 class SherpaOnnx(LocalModel):
-    """The recognizer `sherpa_onnx`: its fields are its settings."""
-
-    description: ClassVar[str] = (
+    description = (
         "sherpa-onnx: transducers, CTC, Whisper, Canary, Qwen3-ASR and more from ONNX files, any CPU."
     )
-    engine: ClassVar[str] = "sherpa_onnx"
-    extra: ClassVar[str] = "sherpa-onnx"
-    requires: ClassVar[tuple[str, ...]] = ("sherpa_onnx",)
-    versions: ClassVar[tuple[str, ...]] = ("sherpa-onnx",)
-    decoding: ClassVar[int] = 1
-    aside: ClassVar[frozenset[str]] = LocalModel.aside | {"int8"}  # which files: told by their bytes
+    engine = "sherpa_onnx"
+    requires = ("sherpa_onnx",)
+    decoding = 1
+    aside = LocalModel.aside | {"int8"}  # which files: told by their bytes
     # One at a time: padding to the longest of a batch would change an answer.
 
     model: str = setting(

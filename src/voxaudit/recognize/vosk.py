@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Samples, pcm16
 from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Word
@@ -18,17 +18,11 @@ BLOCK = 4_000
 
 @dataclass(frozen=True)
 class Vosk(LocalModel):
-    """The recognizer `vosk`: its fields are its settings."""
-
-    description: ClassVar[str] = (
-        "Vosk: Kaldi recognizer with word times and confidences, many languages, any CPU."
-    )
-    engine: ClassVar[str] = "vosk"
-    extra: ClassVar[str] = "vosk"
-    requires: ClassVar[tuple[str, ...]] = ("vosk",)
-    versions: ClassVar[tuple[str, ...]] = ("vosk",)
-    decoding: ClassVar[int] = 1
-    shortest: ClassVar[float] = 0.1
+    description = "Vosk: Kaldi recognizer with word times and confidences, many languages, any CPU."
+    engine = "vosk"
+    requires = ("vosk",)
+    decoding = 1
+    shortest = 0.1
 
     model: str = setting(
         "small-en-us", help="fetched model, the folder of another, or hf:ORG/NAME", path=True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Samples
 from voxaudit.recognize.base import Transcriber, Transcript
@@ -15,16 +15,13 @@ from voxaudit.recognize.settings import setting, threads
 
 @dataclass(frozen=True)
 class Whisper(LocalModel):
-    """The recognizer `whisper`: its fields are its settings."""
-
-    description: ClassVar[str] = "Whisper as OpenAI published it (openai-whisper), with torch."
-    engine: ClassVar[str] = "whisper"
-    extra: ClassVar[str] = "whisper"
-    requires: ClassVar[tuple[str, ...]] = ("whisper", "torch")
-    versions: ClassVar[tuple[str, ...]] = ("openai-whisper", "torch")
-    decoding: ClassVar[int] = 1
-    shortest: ClassVar[float] = 0.1
-    one_file: ClassVar[str] = "*.pt"
+    description = "Whisper as OpenAI published it (openai-whisper), with torch."
+    engine = "whisper"
+    requires = ("whisper", "torch")
+    versions = ("openai-whisper", "torch")
+    decoding = 1
+    shortest = 0.1
+    one_file = "*.pt"
 
     model: str = setting("tiny.en", help="fetched model, a .pt file, or hf:ORG/NAME with one", path=True)
     language: str = setting("", help="language of the speech, such as en; empty lets the model decide")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -30,15 +30,11 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class SherpaOnnxStreaming(LocalModel):
-    """The recognizer `sherpa_onnx_streaming`: its fields are its settings."""
-
-    description: ClassVar[str] = (
-        "sherpa-onnx's online models: partial and final texts with their times, any CPU."
-    )
-    engine: ClassVar[str] = "sherpa_onnx_streaming"
-    extra: ClassVar[str] = "sherpa-onnx"
-    requires: ClassVar[tuple[str, ...]] = ("sherpa_onnx",)
-    versions: ClassVar[tuple[str, ...]] = ("sherpa-onnx",)
+    description = "sherpa-onnx's online models: partial and final texts with their times, any CPU."
+    engine = "sherpa_onnx_streaming"
+    extra = "sherpa-onnx"
+    requires = ("sherpa_onnx",)
+    versions = ("sherpa-onnx",)
 
     model: str = setting(help="folder of an online model: its .onnx files and tokens.txt", path=True)
     kind: str = setting("transducer", help=", ".join(KINDS), choices=tuple(KINDS))

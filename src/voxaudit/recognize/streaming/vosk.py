@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from voxaudit.audio import Samples, pcm16
 from voxaudit.recognize.base import Transcriber, Word
@@ -17,10 +17,8 @@ from voxaudit.recognize.vosk import Vosk
 
 @dataclass(frozen=True)
 class VoskStreaming(Vosk):
-    """The recognizer `vosk_streaming`: its fields are its settings."""
-
-    description: ClassVar[str] = "Vosk while it listens: partial and final texts with their times."
-    engine: ClassVar[str] = "vosk_streaming"
+    description = "Vosk while it listens: partial and final texts with their times."
+    engine = "vosk_streaming"
 
     chunk: float = chunk_setting()
     pace: str = pace_setting()
