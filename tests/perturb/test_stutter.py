@@ -29,8 +29,8 @@ from voxaudit.perturb.stutter import (
 from voxaudit.perturb.stutter import applicable as _applicable
 from voxaudit.perturb.stutter import sample_chain as _sample_chain
 from voxaudit.perturb.stutter import sample_operation as _sample_operation
+from voxaudit.perturb.stutter.aster import continuant
 from voxaudit.perturb.stutter.profiles import shares_at
-from voxaudit.perturb.stutter.prolongation import continuant
 from voxaudit.perturb.stutter.splice import cut_near
 
 RATE = 16_000

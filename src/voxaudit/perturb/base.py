@@ -6,13 +6,13 @@ import hashlib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.options import Range
+from voxaudit.options import Range, out_of_range
 
 
 def parameter(default: Any = MISSING, *, note: str = "", **limits: float) -> Any:
@@ -53,11 +53,10 @@ class Perturbation(ABC):
             cls.family = cls.__module__.rpartition(".")[2]
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            allowed = one.metadata.get("range")
-            if allowed is not None and getattr(self, one.name) not in allowed:
-                note = one.metadata["note"] or self.units.get(one.name, "")
-                raise ValueError(f"{one.name} must be {allowed}{f' ({note})' if note else ''}")
+        if (wrong := out_of_range(self)) is not None:
+            one, allowed = wrong
+            note = one.metadata["note"] or self.units.get(one.name, "")
+            raise ValueError(f"{one.name} must be {allowed}{f' ({note})' if note else ''}")
 
     @abstractmethod
     def __call__(self, samples: Samples, rate: int, generator: np.random.Generator) -> Samples:

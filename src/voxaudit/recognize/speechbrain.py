@@ -16,7 +16,9 @@ KINDS = ("EncoderASR", "EncoderDecoderASR", "WhisperASR")
 
 @dataclass(frozen=True)
 class SpeechBrain(LocalModel):
-    description = "SpeechBrain: a model with its hyperparams.yaml, which runs code: trust where it comes from."
+    description = (
+        "SpeechBrain: a model with its hyperparams.yaml, which runs code: trust where it comes from."
+    )
     engine = "speechbrain"
     requires = ("speechbrain", "torch")
     versions = ("speechbrain", "torch")

@@ -12,7 +12,7 @@ import polars as pl
 from voxaudit.audits.stutter.search import NORMALIZER, Case, clips_for
 from voxaudit.perturb import CLEAN, trial_generator
 from voxaudit.perturb.stutter import PROFILE, Chain, Clip, StutterError, sample_chain
-from voxaudit.perturb.stutter.interjection import FILLER_WORDS
+from voxaudit.perturb.stutter.aster import FILLER_WORDS
 from voxaudit.perturb.stutter.measured import FILLER_RATE, PROFILES
 from voxaudit.perturb.stutter.profiles import speaker_rate
 from voxaudit.perturb.stutter.recordings import Recording

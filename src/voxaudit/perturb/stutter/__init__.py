@@ -1,11 +1,15 @@
 """Five kinds of stuttering put into fluent speech, as measured or as ASTER has them, with the timings carried along."""
 
+from voxaudit.perturb.stutter.aster import (
+    Block,
+    Interjection,
+    Prolongation,
+    SoundRepetition,
+    WordRepetition,
+    fillers,
+)
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
-from voxaudit.perturb.stutter.block import Block
 from voxaudit.perturb.stutter.chain import KINDS, OPERATIONS, Chain, parse_operation
-from voxaudit.perturb.stutter.interjection import Interjection, fillers
-from voxaudit.perturb.stutter.prolongation import Prolongation
-from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.perturb.stutter.sample import (
     MIXTURE_NAMES,
     MIXTURES,

@@ -8,12 +8,9 @@ from dataclasses import MISSING, dataclass, fields
 from voxaudit.align import Timings
 from voxaudit.audio import Samples
 from voxaudit.errors import one_line
+from voxaudit.perturb.stutter.aster import Block, Interjection, Prolongation, SoundRepetition, WordRepetition
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
-from voxaudit.perturb.stutter.block import Block
-from voxaudit.perturb.stutter.interjection import Interjection
-from voxaudit.perturb.stutter.prolongation import Prolongation
 from voxaudit.perturb.stutter.realistic import REALISTIC
-from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.registry import suggest
 
 KINDS: dict[str, type[Operation]] = {
