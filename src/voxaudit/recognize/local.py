@@ -15,7 +15,7 @@ from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Ut
 from voxaudit.recognize.files import package_version, require_packages
 from voxaudit.recognize.pcm import at_least, split_at_pauses
 from voxaudit.recognize.settings import check_settings
-from voxaudit.recognize.weights import model_source
+from voxaudit.recognize.weights.fetch import model_source
 
 Hear = Callable[[Samples], Transcript | str]
 """A loaded model that hears one recording, at the engine's rate."""

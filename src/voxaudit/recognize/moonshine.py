@@ -19,7 +19,7 @@ from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript
 from voxaudit.recognize.files import package_folder, package_version, require_packages, sha256
 from voxaudit.recognize.local import LocalModel
 from voxaudit.recognize.settings import setting, threads
-from voxaudit.recognize.weights import model_source
+from voxaudit.recognize.weights.fetch import model_source
 
 RATE = 16_000
 LONGEST = 30.0

@@ -26,9 +26,11 @@ from voxaudit.audits.stutter.scoring import (
 from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Settings, aims, front
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.stutter import PROFILE, Chain, Clip, StutterError
+from voxaudit.perturb.stutter.base import Clip, StutterError
+from voxaudit.perturb.stutter.chain import Chain
 from voxaudit.perturb.stutter.measured import MEASURES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
+from voxaudit.perturb.stutter.sample import PROFILE
 from voxaudit.score import normalizer
 from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
