@@ -58,8 +58,9 @@ class LocalModel:
     """Settings that cannot change a text, or are told in another way."""
 
     def __init_subclass__(cls) -> None:
-        cls.extra = cls.extra or cls.engine.replace("_", "-")
-        cls.versions = cls.versions or (cls.extra,)
+        if cls.engine:
+            cls.extra = cls.extra or cls.engine.replace("_", "-")
+            cls.versions = cls.versions or (cls.extra,)
 
     def __post_init__(self) -> None:
         check_settings(self, self.engine)

@@ -23,7 +23,7 @@ from voxaudit.recognize.services.deepgram import Deepgram
 from voxaudit.recognize.services.service import Service
 from voxaudit.recognize.settings import check_settings, setting
 from voxaudit.recognize.streaming import REAL_TIME, Said, chunk_setting, listen, pace_setting
-from voxaudit.recognize.streaming.vosk import read_said
+from voxaudit.recognize.vosk import read_said
 
 LARGEST = 1_000_000
 """Bytes of one message."""
