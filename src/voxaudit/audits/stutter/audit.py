@@ -31,6 +31,7 @@ from voxaudit.answer import (
     Verdict,
     finding_id,
     number_or_none,
+    of_row,
     refuse,
     tabulate,
 )
@@ -437,7 +438,6 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
             continue
         few = "too_few_speakers" if row["speakers"] < FEWEST_SPEAKERS else "no_speakers"
         limits = row["high"], row["low"]
-        same = ("verdict", "low", "high", "p", "p_adjusted", "family", "recognizer", "speakers", "utterances")
         finding = Finding(
             id=finding_id(NAME, row["recognizer"], "werd"),
             measure="werd",
@@ -446,7 +446,7 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
             excludes=max(limits, key=abs) if row["verdict"] == "not_shown" else None,
             code=few if row["verdict"] == "refused" else None,
             headline=True,
-            **{name: row[name] for name in same},
+            **of_row(row, "verdict low high p p_adjusted family recognizer speakers utterances"),
         )
         findings.append(finding)
     return findings

@@ -34,7 +34,7 @@ from voxaudit.perturb.stutter.sample import PROFILE
 from voxaudit.score import normalizer
 from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
-from voxaudit.tables import read_table, require_columns, write_atomically
+from voxaudit.tables import read_table, require_columns, write_atomically, write_json
 
 CASES, SCORES = "cases.parquet", "scores.parquet"
 QUEUE = "suspicious.jsonl"
@@ -260,8 +260,7 @@ def write_found(
     }
     write_atomically(folder / CASES, table.write_parquet)
     write_atomically(folder / SCORES, score_table(table, doses, settings.kinds, recordings).write_parquet)
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(folder / FOUND, document)
     forget_refusal(folder)
 
 

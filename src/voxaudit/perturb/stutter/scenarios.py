@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ import numpy as np
 from voxaudit.align import Timings
 from voxaudit.audio import Samples
 from voxaudit.perturb.base import Perturbation
-from voxaudit.perturb.scenario import CLEAN, Scenario
+from voxaudit.perturb.scenario import CLEAN, Scenario, ScenariosOnDemand
 from voxaudit.perturb.stutter.base import Clip, StutterError
 from voxaudit.perturb.stutter.chain import Chain
 
@@ -46,7 +46,7 @@ class Stuttered(Perturbation):
 
 
 @dataclass(frozen=True)
-class StutterScenarios(Mapping[str, Scenario]):
+class StutterScenarios(ScenariosOnDemand):
     """`clean` and every chain as a scenario, made when it is asked for. `timings` are by utterance id."""
 
     timings: Mapping[str, Timings]
@@ -56,9 +56,3 @@ class StutterScenarios(Mapping[str, Scenario]):
         if id_ == CLEAN:
             return Scenario(CLEAN, None)
         return Scenario(id_, Stuttered(Chain.parse(id_), self.timings, self.clips))
-
-    def __iter__(self) -> Iterator[str]:
-        yield CLEAN
-
-    def __len__(self) -> int:
-        return 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from voxaudit.answer import Finding, finding_id
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.tables import read_json, write_atomically
+from voxaudit.tables import read_json, write_atomically, write_json
 
 Kind = Literal["comprehensibility", "realism"]
 KINDS: tuple[Kind, ...] = ("comprehensibility", "realism")
@@ -129,8 +129,7 @@ def write_study(study: Study) -> Study:
         "each": study.each,
         "items": [asdict(item) for item in study.items],
     }
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(study.folder / "study.json", lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(study.folder / "study.json", document)
     return study
 
 
