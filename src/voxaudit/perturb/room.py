@@ -9,11 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from voxaudit.audio import Samples
-from voxaudit.perturb.acoustics import measure_drr, measure_rt60, reverberate
+from voxaudit.perturb.acoustics import measure_drr, measure_rt60, reverberate, srmr
 from voxaudit.perturb.base import Perturbation, parameter
 from voxaudit.perturb.sources.base import IS_SOURCE, RoomSource, Signal
 from voxaudit.perturb.sources.responses import SimulatedHalls, SimulatedRooms
-from voxaudit.perturb.srmr import srmr
 
 ROOMS, HALLS = SimulatedRooms(), SimulatedHalls()
 

@@ -66,12 +66,11 @@ from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
 from voxaudit.perturb.stutter.base import Clip
-from voxaudit.perturb.stutter.chain import KINDS, Chain
+from voxaudit.perturb.stutter.chain import KINDS, Chain, StutterScenarios
 from voxaudit.perturb.stutter.checks import CHECKS, PlaceCheck, describe_chain
 from voxaudit.perturb.stutter.measured import PROFILES, STYLES
 from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
 from voxaudit.perturb.stutter.sample import MIXTURE_NAMES, PROFILE
-from voxaudit.perturb.stutter.scenarios import StutterScenarios
 from voxaudit.recognize import Recognizer
 from voxaudit.run import Run
 from voxaudit.run.progress import Progress
