@@ -18,7 +18,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.registry import suggest
+from voxaudit.registry import suggest, unknown
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -315,9 +315,7 @@ class RunOptions:
         known = list(options_of(cls))
         for name in given:
             if name not in known:
-                raise VoxauditError(
-                    f"unknown option '{one_line(name, 60)}'.{suggest(name, known)} Known: {', '.join(known)}"
-                )
+                raise unknown("unknown option", name, known, there="Known")
         if given.get("ray_address") is not None:
             given.setdefault("executor", "ray")
         return replace(options or cls(), **given)

@@ -19,7 +19,7 @@ from voxaudit.corpus.folder import glimpse
 from voxaudit.corpus.rows import Reader, Rows, table_of
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.files import cache_folder
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 from voxaudit.tables import write_atomically
 
 BATCH = 256
@@ -246,8 +246,7 @@ def stream_records(place: str) -> Iterator[tuple[dict[str, Any], str]]:
     settings = dict(parse_qsl(query))
     for key in settings:
         if key not in SETTINGS:
-            known = ", ".join(SETTINGS)
-            raise CorpusError(f"hf:{place}: unknown '{key}'.{suggest(key, list(SETTINGS))} Known: {known}")
+            raise unknown(f"hf:{place}: unknown", key, SETTINGS, there="Known", error=CorpusError)
     if not settings.get("limit", "1").isdigit():
         raise CorpusError(f"hf:{place}: limit is a number of rows")
     try:

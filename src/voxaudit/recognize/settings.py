@@ -13,7 +13,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from voxaudit.errors import one_line
 from voxaudit.options import Range, out_of_range
 from voxaudit.recognize.base import RecognizerError
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 
 T = TypeVar("T")
 
@@ -75,10 +75,8 @@ def build(cls: type[T], engine: str, settings: Mapping[str, Any]) -> T:
     known = {f.name: f for f in fields(cls) if f.init}
     for name in settings:
         if name not in known:
-            raise RecognizerError(
-                f"recognizer '{engine}': unknown setting '{one_line(name, 60)}'.{suggest(name, list(known))}"
-                f" Settings: {', '.join(known) or 'none'}"
-            )
+            what = f"recognizer '{engine}': unknown setting"
+            raise unknown(what, name, known, there="Settings", error=RecognizerError)
     for name, f in known.items():
         if name not in settings and f.default is MISSING and f.default_factory is MISSING:
             help_ = f": {f.metadata['help']}" if f.metadata.get("help") else ""

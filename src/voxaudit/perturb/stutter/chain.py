@@ -17,7 +17,7 @@ from voxaudit.perturb.scenario import CLEAN, Scenario, ScenariosOnDemand
 from voxaudit.perturb.stutter.aster import Block, Interjection, Prolongation, SoundRepetition, WordRepetition
 from voxaudit.perturb.stutter.base import Clip, Edit, Operation, StutterError
 from voxaudit.perturb.stutter.realistic import REALISTIC
-from voxaudit.registry import suggest
+from voxaudit.registry import unknown
 
 KINDS: dict[str, type[Operation]] = {
     kind.kind: kind for kind in (Block, Prolongation, SoundRepetition, WordRepetition, Interjection)
@@ -78,10 +78,7 @@ def parse_operation(text: str) -> Operation:
     """Return the operation that a string names; an unknown name, field or value raises one line."""
     name, _, rest = text.partition(":")
     if name not in OPERATIONS:
-        raise StutterError(
-            f"unknown kind of stuttering '{one_line(name, 40)}'.{suggest(name, list(OPERATIONS))}"
-            f" Available: {', '.join(OPERATIONS)}"
-        )
+        raise unknown("unknown kind of stuttering", name, OPERATIONS, there="Available", error=StutterError)
     kind = OPERATIONS[name]
     known = {field.name: field for field in fields(kind)}
     values: dict[str, int | float | str] = {}

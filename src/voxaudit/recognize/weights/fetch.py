@@ -27,7 +27,7 @@ from voxaudit.recognize.base import MissingModelError, RecognizerError
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.weights.hub import SCHEME, find, hub_name
 from voxaudit.recognize.weights.hub import fetch as fetch_hub
-from voxaudit.registry import suggest
+from voxaudit.registry import suggest, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,7 @@ class Model:
 def known_model(name: str) -> Model:
     """Return the model called `name`; an unknown one raises one line that lists the known."""
     if name not in KNOWN:
-        raise VoxauditError(
-            f"no model '{one_line(name, 60)}'.{suggest(name, list(KNOWN))} Known: {', '.join(KNOWN)}"
-        )
+        raise unknown("no model", name, KNOWN, there="Known")
     return KNOWN[name]
 
 
