@@ -18,6 +18,7 @@ from voxaudit.answer import (
     Series,
     Table,
     finding_id,
+    number_or_none,
     of_row,
     tabulate,
 )
@@ -263,7 +264,7 @@ def _worst(scores: Scores, rates: pl.DataFrame, by: Sequence[str], confidence: f
             f"{sentence}.",
             estimate=worst["wer"],
             low=low,
-            high=high,
+            high=number_or_none(high),
             recognizer=name,
             **of_row(worst, "scenario speakers utterances words"),
         )

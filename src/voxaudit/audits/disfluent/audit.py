@@ -191,7 +191,7 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
                 finding_id(NAME, row["recognizer"], "wer"),
                 "wer",
                 "measured",
-                f"Of disfluent speech, {row['recognizer']} gets {sure} of the words wrong that people mean to say"
+                f"On disfluent speech, {row['recognizer']} gets {sure} of the words wrong that people mean to say"
                 f" ({counted(row['utterances'], 'utterance')} of {counted(row['speakers'], 'speaker')}).",
                 estimate=row["wer"],
                 headline=True,

@@ -88,6 +88,7 @@ from voxaudit.wording import (
     p_value,
     percent,
     percent_interval,
+    points_interval,
     spoken,
 )
 
@@ -458,23 +459,21 @@ def _sentence(row: Mapping[str, Any]) -> str:
         f"On speech made to stutter, {row['recognizer']} gets {percent(row['wer'])} of the words wrong instead of"
         f" {percent(row['wer_original'])}"
     )
+    said += f": {in_points(abs(change))} {'more' if change >= 0 else 'fewer'}"
     if row["verdict"] == "refused":
         why = (
             f"with {people}, fewer than {FEWEST_SPEAKERS}"
             if row["speakers"] < FEWEST_SPEAKERS
             else "without known speakers"
         )
-        return f"{said}: {in_points(abs(change))} {_more(change)}; how sure that is cannot be said {why} ({cases})."
+        return f"{said}; how sure that is cannot be said {why} ({cases})."
     ends = sorted((low, high) if change >= 0 else (-low, -high))
-    sure = ""
+    said += " " + points_interval(change, *ends).partition(" ")[2]
     if row["verdict"] == "not_shown":
         but = "" if low <= 0.0 <= high else f", but {p_value(row['p_adjusted'])} after Holm's correction"
-        sure = f"{but}, so no cost is shown; {not_excluded(max(high, 0.0), 'one')}"
-    return f"{said}: {in_points(abs(change), *ends)} {_more(change)}{sure} ({cases} of {people})."
-
-
-def _more(change: float) -> str:
-    return "more" if change >= 0 else "fewer"
+        open_ = not_excluded(max(high, 0.0), "one")
+        return f"{said}{but}, so no cost is shown; {open_} ({cases} of {people})."
+    return f"{said}, in {cases} of {people}."
 
 
 def _oracle(found: Stutter, labels: Mapping[str, str]) -> list[Finding]:

@@ -27,8 +27,8 @@ from voxaudit.perturb.stutter.base import (
     find_clip,
     word_position,
 )
-from voxaudit.perturb.stutter.sounds import Floats, as_loud, held, laid, release, room_tone, shifted
-from voxaudit.perturb.stutter.splice import cut_near, spliced, stretched
+from voxaudit.perturb.stutter.sounds import as_loud, held, laid, release, room_tone, shifted
+from voxaudit.perturb.stutter.splice import Floats, cut_near, spliced, stretched
 
 MODE = "realistic"
 SHORTEST_HELD = 0.04
