@@ -12,7 +12,7 @@ from pathlib import Path
 from voxaudit.audio import resample, write
 from voxaudit.corpus import base_language
 from voxaudit.errors import VoxauditError, missing_extra, one_line
-from voxaudit.recognize.weights import KNOWN, fetched
+from voxaudit.recognize.weights.fetch import KNOWN, fetched
 from voxaudit.registry import suggest
 from voxaudit.speak import kokoro, made
 from voxaudit.speak.base import Voice, speak

@@ -31,6 +31,7 @@ from voxaudit.answer import (
     Verdict,
     finding_id,
     number_or_none,
+    of_row,
     refuse,
     tabulate,
 )
@@ -64,11 +65,12 @@ from voxaudit.audits.stutter.search import (
 from voxaudit.corpus import Corpus
 from voxaudit.errors import VoxauditError, one_line
 from voxaudit.options import ON_DEMAND, RunOptions, takes_options
-from voxaudit.perturb.stutter import KINDS, MIXTURE_NAMES, PROFILE, Chain, Clip
+from voxaudit.perturb.stutter.base import Clip
+from voxaudit.perturb.stutter.chain import KINDS, Chain, StutterScenarios
 from voxaudit.perturb.stutter.checks import CHECKS, PlaceCheck, describe_chain
 from voxaudit.perturb.stutter.measured import PROFILES, STYLES
 from voxaudit.perturb.stutter.recordings import read_recordings, write_recordings
-from voxaudit.perturb.stutter.scenarios import StutterScenarios
+from voxaudit.perturb.stutter.sample import MIXTURE_NAMES, PROFILE
 from voxaudit.recognize import Recognizer
 from voxaudit.run import Run
 from voxaudit.run.progress import Progress
@@ -435,7 +437,6 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
             continue
         few = "too_few_speakers" if row["speakers"] < FEWEST_SPEAKERS else "no_speakers"
         limits = row["high"], row["low"]
-        same = ("verdict", "low", "high", "p", "p_adjusted", "family", "recognizer", "speakers", "utterances")
         finding = Finding(
             id=finding_id(NAME, row["recognizer"], "werd"),
             measure="werd",
@@ -444,7 +445,7 @@ def _findings(rows: Iterable[Mapping[str, Any]]) -> list[Finding]:
             excludes=max(limits, key=abs) if row["verdict"] == "not_shown" else None,
             code=few if row["verdict"] == "refused" else None,
             headline=True,
-            **{name: row[name] for name in same},
+            **of_row(row, "verdict low high p p_adjusted family recognizer speakers utterances"),
         )
         findings.append(finding)
     return findings

@@ -15,12 +15,11 @@ import numpy as np
 
 from voxaudit.audio import Audio, AudioError, Samples, content_hash, resample
 from voxaudit.errors import one_line
-from voxaudit.perturb.acoustics import measure_rt60, reverberate
+from voxaudit.perturb.acoustics import RATE, measure_rt60, reverberate, srmr
 from voxaudit.perturb.base import trial_generator
 from voxaudit.perturb.sources.base import RoomSource, Signal, digest
 from voxaudit.perturb.sources.cut import KEPT, made_once
 from voxaudit.perturb.sources.folder import find_audio, spread, unusable
-from voxaudit.perturb.srmr import RATE, srmr
 
 # Impulse responses of simulated rooms: images of the source for what comes early, noise for what comes late.
 

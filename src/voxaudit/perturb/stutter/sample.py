@@ -8,13 +8,18 @@ import numpy as np
 
 from voxaudit.align import Timings
 from voxaudit.errors import one_line
+from voxaudit.perturb.stutter.aster import (
+    NO_FILLER,
+    Block,
+    Interjection,
+    Prolongation,
+    SoundRepetition,
+    WordRepetition,
+    fillers,
+)
 from voxaudit.perturb.stutter.base import Clip, Operation, StutterError
-from voxaudit.perturb.stutter.block import Block
 from voxaudit.perturb.stutter.chain import KINDS, Chain
-from voxaudit.perturb.stutter.interjection import NO_FILLER, Interjection, fillers
 from voxaudit.perturb.stutter.profiles import draw_event, draw_events, shares_at, weights
-from voxaudit.perturb.stutter.prolongation import Prolongation
-from voxaudit.perturb.stutter.repetition import SoundRepetition, WordRepetition
 from voxaudit.registry import suggest
 
 SEVERITIES = (1, 2, 3, 4)
