@@ -181,8 +181,8 @@ def test_a_server_that_sends_without_end_is_left(memory):
         server.shutdown()
 
 
-INSTRUCTIONS = """{"version": 1, "templates": {}, "refs": {}, "gen": [{"url": "x", "dimensions": {"i": {"start": 0, "stop": 1}},
-"key": "{{ cycler.__init__.__globals__.os.mkdir('OWNED') }}"}]}"""
+INSTRUCTIONS = """{"version": 1, "templates": {}, "refs": {}, "gen": [{"url": "x",
+"dimensions": {"i": {"start": 0, "stop": 1}}, "key": "{{ cycler.__init__.__globals__.os.mkdir('OWNED') }}"}]}"""
 
 
 @pytest.mark.parametrize("outer", ["reference", "zip", "filecache", "dir"])

@@ -160,7 +160,7 @@ def _batches(file: Path, column: str) -> Iterator[pl.Series]:
 
 
 def _unpacked(entries: Iterable[Any], beside: Path) -> Iterator[tuple[str | None, str | None]]:
-    """Yield where each recording is now, and what the source calls it; one at a time, for many can be one in the file."""
+    """Yield where each recording is now, and what the source calls it; one by one: many can be one in the file."""
     folder = unpacked_folder()
     for entry in entries:
         content, name = (entry or {}).get("bytes"), (entry or {}).get("path")
