@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import polars as pl
 
@@ -295,6 +295,15 @@ def _reserve(path: Path, mode: int) -> Path:
     temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.tmp")
     os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     return temporary
+
+
+def appended(path: Path) -> BinaryIO:
+    """Open a log to add to it; a link that lies there is not followed, for it may lead anywhere."""
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+        return os.fdopen(os.open(path, flags, 0o666), "ab")
+    except OSError as error:
+        raise VoxauditError(f"{path}: cannot write ({error.strerror or one_line(error, 200)})") from error
 
 
 def remove_half_written(folder: Path) -> None:

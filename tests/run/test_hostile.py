@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -20,9 +22,11 @@ from toy_recognizers import Toy, words_for
 
 from voxaudit import audio
 from voxaudit.audio import AudioError
+from voxaudit.errors import VoxauditError
 from voxaudit.options import Limits
 from voxaudit.process import Child, StrangerError, end_marked, marked, module_path, python_command
 from voxaudit.run import run_trials
+from voxaudit.run.database import Database
 from voxaudit.run.folder import published_files
 
 QUIET = {"cache": False, "progress": False}
@@ -329,13 +333,21 @@ def test_half_written_files_of_a_run_that_was_killed_are_removed(make_corpus, tm
     assert sorted(path.name for path in home.glob(".*")) == [".mine.tmp"]
 
 
+def test_a_log_is_not_written_through_a_link(make_corpus, tmp_path):
+    home, precious = tmp_path / "run", tmp_path / "precious"
+    home.mkdir()
+    precious.write_text("mine")
+    (home / "workers.log").symlink_to(precious)
+    with pytest.raises(VoxauditError, match=r"workers\.log: cannot write"):
+        run_trials(make_corpus(1), {"toy": Toy("prints")}, [], out=home, workers=1, **QUIET)
+    assert precious.read_text() == "mine"
+
+
 POISON = ["[[", '[["a"]]', '[["a", "b", "c", "d"]]', '{"a": 1}', "[3]", '[["a", 2, 1, null]]', "[" * 100_000]
 
 
 @pytest.mark.parametrize("times", POISON, ids=range(len(POISON)))
 def test_a_row_of_the_cache_that_makes_no_sense_is_heard_again(make_corpus, tmp_path, times):
-    import sqlite3
-
     cache = tmp_path / "cache"
     options = {"workers": 1, "cache": cache, "progress": False}
     run_trials(make_corpus(3), {"toy": Toy()}, [], out=tmp_path / "first", **options)
@@ -346,18 +358,19 @@ def test_a_row_of_the_cache_that_makes_no_sense_is_heard_again(make_corpus, tmp_
     assert got == {f"u{n}": words_for(101 + n) for n in range(3)}
 
 
-def test_a_cache_that_cannot_be_written_costs_no_run(make_corpus, tmp_path, capsys):
-    import sqlite3
+def test_a_cache_that_cannot_be_written_costs_no_run(make_corpus, tmp_path, capsys, monkeypatch):
+    class Full(Database):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            self._connection.execute("PRAGMA max_page_count=1")
+            with contextlib.suppress(sqlite3.OperationalError):  # until the one page is full
+                for number in range(1000):
+                    self._connection.execute(
+                        "INSERT INTO transcripts VALUES (?, '', 0, '', 0)", [b"%d" % number]
+                    )
 
+    monkeypatch.setattr("voxaudit.run.cache.Database", Full)
     cache = tmp_path / "cache"
-    cache.mkdir()
-    with sqlite3.connect(cache / "transcripts.sqlite") as base:
-        base.executescript(
-            "CREATE TABLE transcripts (key BLOB PRIMARY KEY, text TEXT NOT NULL, confidence REAL, word_times TEXT,"
-            " seconds REAL NOT NULL) WITHOUT ROWID;"
-            "CREATE TRIGGER full BEFORE INSERT ON transcripts BEGIN SELECT RAISE(FAIL, 'disk is full'); END;"
-        )
-    base.close()
     run = run_trials(
         make_corpus(4), {"toy": Toy()}, [], out=tmp_path / "run", workers=1, cache=cache, progress=False
     )

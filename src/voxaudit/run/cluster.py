@@ -20,6 +20,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from voxaudit.errors import VoxauditError, one_line
+from voxaudit.tables import appended
 
 CONNECT_SECONDS = 5.0
 """How long a first word may take of whoever listens at an address."""
@@ -225,8 +226,8 @@ class _Sorted:
     def write(self, text: str) -> int:
         if not self.all_is_theirs and threading.current_thread().name != "ray_listen_error_messages":
             return self._stream.write(text)
-        with contextlib.suppress(OSError), self._log.open("a", encoding="utf-8") as file:
-            file.write(text)
+        with contextlib.suppress(OSError, VoxauditError), appended(self._log) as file:
+            file.write(text.encode("utf-8", "replace"))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
