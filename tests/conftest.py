@@ -42,6 +42,14 @@ def shared_data() -> Path:
 
 
 @pytest.fixture
+def tmp_path(tmp_path: Path) -> Path:
+    """A folder beside which nothing lies: recordings are looked for there, and all other tests' would be listed."""
+    alone = tmp_path / "own"
+    alone.mkdir()
+    return alone
+
+
+@pytest.fixture
 def asked(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
     """Run a command with --json and return its answer: records of its tables, findings and facts of its notes.
 

@@ -15,7 +15,7 @@ from voxaudit.recognize.base import RecognizerError, Transcriber, Transcript, Ut
 from voxaudit.recognize.files import package_version, require_packages
 from voxaudit.recognize.pcm import at_least, split_at_pauses
 from voxaudit.recognize.settings import check_settings
-from voxaudit.recognize.weights.fetch import model_source
+from voxaudit.recognize.weights.fetch import is_name, model_source
 
 Hear = Callable[[Samples], Transcript | str]
 """A loaded model that hears one recording, at the engine's rate."""
@@ -73,6 +73,13 @@ class LocalModel:
     def names(self) -> Mapping[str, str]:
         """Return the library's own names of models and the Hub's name of each."""
         return {}
+
+    def is_name(self, model: str) -> bool:
+        """Say whether a setting is the name of a model and no path."""
+        try:
+            return is_name(self.engine, model, self.names)
+        except ImportError:  # the library's own names are not known without it
+            return is_name(self.engine, model)
 
     def source(self) -> tuple[Path, str]:
         """Return where the model is, and its identity; raise one line if it, or a package, is missing."""

@@ -159,11 +159,13 @@ def anchor(recognizer: T, folder: str | Path) -> T:
     if not is_dataclass(recognizer) or isinstance(recognizer, type):
         return recognizer
     moved = {}
+    is_name = getattr(recognizer, "is_name", lambda value: False)
     for f in fields(recognizer):
         value = getattr(recognizer, f.name)
         if f.metadata.get("path") and isinstance(value, str) and value and not Path(value).is_absolute():
             candidate = Path(folder) / value
-            if candidate.exists() or Path(str(candidate).rpartition(":")[0]).is_file():
+            there = candidate.exists() or Path(str(candidate).rpartition(":")[0]).is_file()
+            if there and not is_name(value):
                 moved[f.name] = str(candidate)
     return replace(recognizer, **moved) if moved else recognizer
 

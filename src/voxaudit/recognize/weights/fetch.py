@@ -388,16 +388,15 @@ def model_source(
 ) -> tuple[Path, str]:
     """Return (path, identity) of what an engine's setting `model` means.
 
-    That is a file or folder; the name of fetched weights; `hf:ORG/NAME@REVISION`, or one of the library's own `names`
-    (each with its name at the Hub), in the Hub's cache. The identity is the SHA-256 of the bytes, or `ORG/NAME@COMMIT`,
-    whose files never change. Raises `MissingModelError` with the command that fetches it. With `one_file`, a pattern,
-    the path is that of the one file in the folder.
+    That is the name of fetched weights; `hf:ORG/NAME@REVISION`, or one of the library's own `names` (each with its
+    name at the Hub), in the Hub's cache; or a file or folder: one that is called like a model is `./NAME`. The identity
+    is the SHA-256 of the bytes, or `ORG/NAME@COMMIT`, whose files never change. Raises `MissingModelError` with the
+    command that fetches it. With `one_file`, a pattern, the path is that of the one file in the folder.
     """
-    weights_of = engine.removesuffix("_streaming")  # the same files, heard as they come
-    own = {known.setting: known for known in KNOWN.values() if known.engine == weights_of}
+    own = _own(engine)
     if model in own and (folder := fetched(own[model])) is not None:
         return _one_file(folder, one_file), sha256(_one_file(folder, one_file))
-    if model and Path(model).exists():
+    if model and Path(model).exists() and not is_name(engine, model, names):
         path = _one_file(Path(model), one_file)
         return path, sha256(path)
     if model in own:
@@ -418,6 +417,21 @@ def model_source(
         wanted = f"hf:{name}{'@' if revision else ''}{revision}"
         raise MissingModelError(f"recognizer '{engine}': '{wanted}' is not on this machine.", wanted)
     return _one_file(found, one_file), f"{name}@{found.name}"
+
+
+def is_name(engine: str, model: str, names: Callable[[], Mapping[str, str]] = dict) -> bool:
+    """Say whether an engine's setting `model` is a name, whatever lies under it in the working folder or a corpus.
+
+    >>> is_name("vosk", "small-en-us"), is_name("vosk", "./small-en-us"), is_name("nemo", "hf:nvidia/parakeet-ctc")
+    (True, False, True)
+    """
+    return model.startswith(SCHEME) or model in _own(engine) or model in names()
+
+
+def _own(engine: str) -> dict[str, Model]:
+    """Return the weights that can be fetched for an engine, by what its setting `model` calls them."""
+    engine = engine.removesuffix("_streaming")  # the same files, heard as they come
+    return {known.setting: known for known in KNOWN.values() if known.engine == engine}
 
 
 def _one_file(path: Path, pattern: str) -> Path:
