@@ -233,15 +233,26 @@ _LEAST_AGAIN = 7  # words that stand there again in the least loop, one word eig
 
 
 def may_loop(words: Words) -> NDArray[np.bool_]:
-    """Say which texts say enough words again for a loop: few do, and only those are gone through."""
+    """Say in which texts a piece stands in a row often enough for a loop: few have one, and only those are gone through.
+
+    A piece of n words that stands there t times makes n * (t - 1) words in a row that stand again n places behind.
+    """
     lengths = words.spans.lengths
-    able = np.flatnonzero(lengths > _LEAST_AGAIN)
-    start = words.spans.starts[able]
-    text = np.repeat(np.arange(len(able)), lengths[able])
-    keys = np.sort(text * len(words.vocabulary) + words.codes[places(start, start + lengths[able])])
-    again = np.bincount(keys[1:][keys[1:] == keys[:-1]] // max(len(words.vocabulary), 1), minlength=len(able))
     found = np.zeros(len(lengths), dtype=bool)
-    found[able] = again >= _LEAST_AGAIN
+    able = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths > _LEAST_AGAIN)]
+    size, start = lengths[able], words.spans.starts[able]
+    ends = np.cumsum(size + 1)
+    # Between texts stand codes that no word has: a row that crossed one would be shorter than the piece.
+    codes = -1 - np.arange(size.sum() + len(size), dtype=np.int64)
+    codes[places(ends - size - 1, ends - 1)] = words.codes[places(start, start + size)]
+    for piece in range(1, LONGEST_LOOP + 1):
+        times = fewest_times(piece)
+        row = piece * (times - 1)
+        long = np.count_nonzero(size >= piece * times)
+        part = codes[: ends[long - 1] if long else 0]
+        again = np.cumsum(np.append(False, part[piece:] == part[:-piece]), dtype=np.int64)
+        first = np.flatnonzero(again[row:] - again[:-row] == row)
+        found[able[np.searchsorted(ends, first, side="right")]] = True
     return found
 
 
