@@ -233,7 +233,7 @@ _LEAST_AGAIN = 7  # words that stand there again in the least loop, one word eig
 
 
 def may_loop(words: Words) -> NDArray[np.bool_]:
-    """Say in which texts a piece stands in a row often enough for a loop: few have one, and only those are gone through.
+    """Say in which texts a piece stands in a row often enough for a loop: few do, and only those are gone through.
 
     A piece of n words that stands there t times makes n * (t - 1) words in a row that stand again n places behind.
     """
@@ -259,11 +259,14 @@ def may_loop(words: Words) -> NDArray[np.bool_]:
 def find_loops(text: str, said: str | None = None) -> list[Loop]:
     """Return the loops of a normalized text: pieces of 1 to 24 words in a row more often than people say them.
 
-    Where it is known what was said, a loop that was said as often is none. Loops do not overlap; of pieces that fit,
-    the shortest is taken. Digits are said many times in a row in numbers: they need twice as many.
+    Where it is known what was said, a loop is none that was said at least half as often, in these words or in others
+    (a service may translate). Loops do not overlap; of pieces that fit, the shortest is taken. Digits are said many
+    times in a row in numbers: they need twice as many.
 
     >>> find_loops("so " + "thank you " * 9 + "bye")
     [Loop(start=1, size=2, times=9)]
+    >>> find_loops("hold on " * 6, "hold on " * 4)
+    []
     """
     words = text.split()
     if len(words) - len(set(words)) < _LEAST_AGAIN:
@@ -282,8 +285,12 @@ def find_loops(text: str, said: str | None = None) -> list[Loop]:
     if not found or said is None:
         return found
     spoken = said.split()
+    most = max((loop.times for loop in find_loops(said)), default=0)
     return [
-        loop for loop in found if not _says(spoken, words[loop.start : loop.start + loop.size], loop.times)
+        loop
+        for loop in found
+        if 2 * most < loop.times
+        and not _says(spoken, words[loop.start : loop.start + loop.size], (loop.times + 1) // 2)
     ]
 
 
@@ -308,12 +315,11 @@ def _loop_at(words: list[str], place: int) -> Loop | None:
 
 
 def _says(spoken: Sequence[str], piece: Sequence[str], times: int) -> bool:
-    """Say whether a piece was said in a row nearly as often as it was heard (one time less is a slip)."""
-    size = len(piece)
-    wanted = list(piece) * max(times - 1, 1)
+    """Say whether a piece was said so many times in a row."""
+    wanted = list(piece) * times
     return any(
         list(spoken[place : place + len(wanted)]) == wanted for place in range(len(spoken) - len(wanted) + 1)
-    ) and bool(size)
+    )
 
 
 def words_too_many(text: str, seconds: float) -> int:
