@@ -121,15 +121,6 @@ def changed_words(reference: str, hypothesis: str) -> list[tuple[str | None, str
     ]
 
 
-def wrong_places(words: Sequence[str], heard: Sequence[str]) -> list[int]:
-    """Return the places of the words heard that the same alignment matches with none that was said.
-
-    >>> wrong_places(["turn", "it", "off"], ["turn", "off", "now"])
-    [1, 2]
-    """
-    return [to for kind, _, to in _edits(words, heard) if kind != "delete"]
-
-
 def word_counts(references: Texts, hypotheses: Texts) -> pl.DataFrame:
     """Return the word counts of many pairs, row by row: a table with `COUNT_COLUMNS`.
 

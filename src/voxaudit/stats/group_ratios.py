@@ -195,7 +195,10 @@ class Rates:
                     if pulled is not None:
                         for start in range(0, size, _AT_A_TIME):
                             here = slice(start, start + _AT_A_TIME)
-                            crosses = [crossed[0][cell] @ swapped[:, here], crossed[1][cell] @ ~swapped[:, here]]
+                            crosses = [
+                                crossed[0][cell] @ swapped[:, here],
+                                crossed[1][cell] @ ~swapped[:, here],
+                            ]
                             pulled[cell, :, here] = self._shared(crosses, [one[:, here] for one in weights])
         whole = [total[:, column] for column in (0, count) for total in totals]
         return _Sums(own, common, of_cell.ravel(), pulled, np.array(whole))

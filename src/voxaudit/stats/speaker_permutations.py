@@ -288,7 +288,9 @@ def _compare_two(
             step = max(1, _BLOCK // moments.values.shape[1])
             for start in range(0, len(dealt), step):
                 here = slice(rows.start + start, min(rows.start + start + step, rows.stop))
-                points[here, some], room[here, some], sides = _studentized(dealt[start : start + step], moments)
+                points[here, some], room[here, some], sides = _studentized(
+                    dealt[start : start + step], moments
+                )
                 if here.start == 0:
                     real[:, some] = [side[0] for side in sides]
     points[:, few], room[:, few] = np.nan, np.nan
