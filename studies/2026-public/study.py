@@ -326,19 +326,19 @@ def stuttered(corpus: str) -> str:
     cells: dict[str, dict[str, str]] = {}
     for mode in ("realistic", "published"):
         name = f"stutter-{corpus}" + ("" if mode == "realistic" else f"-{mode}")
-        costs, doses = answer(name)["tables"]
-        for table in (costs, doses):
+        for table in answer(name)["tables"]:
             for row in (dict(zip(table["names"], one, strict=True)) for one in table["rows"]):
                 column, what = f"{row['recognizer']}, {mode}", row.get("kind") or row["severity"]
                 if what == "all kinds":
                     cells.setdefault("before", {})[column] = _rates(row, "_original")
                 elif what != "0" and not row.get("group"):
                     cells.setdefault(what, {})[column] = _rates(row, "")
-    columns = sorted(
-        cells["before"], key=lambda name: list(cells["before"]).index(name) % (len(cells["before"]) // 2)
-    )
+    heard_by = list(dict.fromkeys(name.rpartition(", ")[0] for name in cells["before"]))
+    columns = sorted(cells["before"], key=lambda name: heard_by.index(name.rpartition(", ")[0]))
     lines = ["| |" + "".join(f" {name} |" for name in columns), "|---|" + "---|" * len(columns)]
-    lines += [f"| {row} |" + "".join(f" {own[name]} |" for name in columns) for row, own in cells.items()]
+    lines += [
+        f"| {row} |" + "".join(f" {own.get(name, '-')} |" for name in columns) for row, own in cells.items()
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -355,9 +355,10 @@ def cost() -> str:
     ]
     for name, part in lock["parts"].items():
         minutes = sum(one["cpu_s"] or 0 for one in part["sittings"]) / 60
+        told = f"{minutes:,.0f} | {len(part['sittings'])}" if part["sittings"] else "not on record | -"
+        shown = name if name in LISTENING else f"{name}.toml"
         rows.append(
-            f"| `{name}.toml` | {len(part['recognizers'])} | {part['trials']:,} | {part['failures']} |"
-            f" {minutes:,.0f} | {len(part['sittings'])} |"
+            f"| `{shown}` | {len(part['recognizers'])} | {part['trials']:,} | {part['failures']} | {told} |"
         )
     total = sum(part["trials"] for part in lock["parts"].values())
     return "\n".join([*rows, "", f"{total:,} trials in all.", ""])

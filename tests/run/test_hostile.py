@@ -425,6 +425,19 @@ def test_a_cache_that_cannot_be_written_costs_no_run(make_corpus, tmp_path, caps
     assert "disk is full" in said
 
 
+def test_a_cache_folder_that_cannot_be_used_costs_no_run_either(make_corpus, tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VOXAUDIT_CACHE", str(tmp_path / "file" / "cache"))
+    how = {"workers": 1, "progress": False}
+    run = run_trials(make_corpus(2), {"toy": Toy()}, [], out=tmp_path / "run", **how)
+    assert run.failures.is_empty()
+    assert capsys.readouterr().err.count("goes on without the cache: [Errno 20]") == 1
+    with pytest.raises(VoxauditError, match="Not a directory"):  # this one somebody asked for
+        run_trials(
+            make_corpus(2), {"toy": Toy()}, [], out=tmp_path / "run", cache=tmp_path / "file" / "x", **how
+        )
+
+
 # Without the rights of root.
 
 

@@ -52,7 +52,7 @@ _NO_SPREAD = 1e-20
 _FAR = np.log(1e4)  # a limit farther from the estimate than this is none
 _STEPS = 40  # tries at a limit
 _CLOSE = 5e-4  # on the log scale: so well are limits found
-_NEAR = 0.1  # of the critical statistic: shuffles that may be as far out as it
+_NEAR = 0.2  # of the critical statistic: shuffles that may be as far out as it
 _AT_A_TIME = 1_000  # shuffles of a cell summed at a time: what is worked on stays in the processor's cache
 _TOGETHER = 40  # cells whose shuffled sums are held at a time: bounds memory
 
@@ -414,7 +414,7 @@ class _Line:
         own = np.empty(len(some))
         _studentized(sums.of(cell, some), 0, float(np.exp(-log)), own)
         known = toward(own, side)
-        if np.abs(known[1:] - self.bar - about[some[1:]]).max() > _NEAR / 2.0:
+        if np.abs(known[1:] - self.bar - about[some[1:]]).max() > _NEAR / 4.0:
             return None
         self.bar = float(critical_value(known[1:], most - beyond))
         return short_of(self.bar, float(known[0]))

@@ -32,10 +32,18 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 from voxaudit.perturb.scenario_id import ScenarioId
-from voxaudit.score.align import PairEdits
+from voxaudit.score.pairs import PairEdits
 from voxaudit.stats.bootstrap import FEWEST_SPEAKERS
 from voxaudit.stats.cells import FloatArray, IntArray
-from voxaudit.stats.permutations import PERMUTATIONS, Shuffles, among, equal_tailed, margins, step_down
+from voxaudit.stats.permutations import (
+    PERMUTATIONS,
+    Shuffles,
+    among,
+    equal_tailed,
+    margins,
+    step_down,
+    toward,
+)
 from voxaudit.stats.ttests import kish_freedom, satterthwaite
 
 FEWEST_PERMUTATIONS = 999
@@ -270,8 +278,9 @@ def _compare_two(
     up = ~(gap < 0.0)
     # A gap within tau is no claim: all of it is taken off, and nothing is left to test.
     off = np.nan_to_num(np.minimum(np.abs(gap), tau)) * np.where(up, first[:, None], ~first[:, None])
-    points = np.full((shuffles.permutations + 1, own.shape[1]), np.nan)
-    room = points.copy()
+    # A cell's shuffles lie side by side.
+    points = np.empty((own.shape[1], shuffles.permutations + 1)).T
+    room = np.empty_like(points)
     real = np.empty((8, own.shape[1]))
     alike = [(some, _Moments.of(own[:, some], off[:, some])) for some in _alike(own)]
     for rows, block in shuffles.blocks():
@@ -304,10 +313,10 @@ def _compare_two(
     # The limits leave out tau exactly where shuffles and guard reject it.
     most = int(np.floor(level / 2.0 * len(points) + 1e-9))
     upper, lower = len(points) - most - 1, min(most, len(points) - 1)
-    tails = np.partition(np.where(np.isnan(points), np.inf, points), (lower, upper), axis=0)
+    tails = np.array([np.partition(toward(one, 1.0), (lower, upper))[[lower, upper]] for one in points.T])
     with np.errstate(invalid="ignore"):
-        low = gap - np.fmax(tails[upper] * error, reach)
-        high = gap + np.fmax(-tails[lower] * error, reach)
+        low = gap - np.fmax(tails[:, 1] * error, reach)
+        high = gap + np.fmax(-tails[:, 0] * error, reach)
     values = np.stack([gap, low, high, alone, np.fmax(alone, agreed)])
     values[1:, np.isnan(points[0])] = np.nan
     values[1:3][np.isinf(values[1:3])] = np.nan  # so many shuffles without a statistic that there is no limit

@@ -194,13 +194,13 @@ def between_groups(
     scaled = np.zeros((*shape, shuffles.permutations + 1), dtype=np.float32)
     gap, error, df, p, observed = (np.full(shape, np.nan) for _ in range(5))
     for number in range(groups):
-        if number == 1 and groups == 2:  # what one of two loses more the other loses less
-            statistics, sides, real = -statistics, sides[::-1], real[::-1]
-        else:
+        if number == 0 or groups > 2:
             dealt = np.concatenate([(group[block] == number).T for _, block in shuffles.blocks()], axis=1)
             sums = sums_of(parts, dealt).reshape(6, shape[1] + 1, -1)
             real = [one[:, :-1, 0] for one in (sums, all_ - sums[..., :1])]
             statistics, sides = _studentized(sums, all_, pooled[:, None])
+        else:  # what one of two loses more the other loses less
+            statistics, sides, real = -statistics, sides[::-1], real[::-1]
         with np.errstate(divide="ignore", invalid="ignore"):
             guard = stdtr(_freedom(real, [side[1] for side in sides]), -statistics[:, 0])
             limits = _welch(real, [side[2] for side in sides])
