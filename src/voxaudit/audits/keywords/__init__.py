@@ -24,7 +24,6 @@ AUDIT = Audit(
     name="keywords",
     title="Errors that matter",
     summary="errors that matter: numbers, letters, names, negations, your own terms; by recognizer, scenario, group",
-    function="voxaudit.audits.keywords.audit:keywords",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts with their references (csv, tsv, jsonl, parquet)",

@@ -22,6 +22,7 @@ from voxaudit.answer import (
     Table,
     Tables,
     finding_id,
+    of_row,
     refuse,
     tabulate,
 )
@@ -725,7 +726,7 @@ def _wers(found: Versus) -> Iterator[Finding]:
             level=1.0 - found.alpha,
             recognizer=name,
             scenario=scenario,
-            **{column: row[column] for column in ("low", "high", "speakers", "utterances", "words")},
+            **of_row(row),
         )
 
 
