@@ -33,7 +33,7 @@ STYLE = """
 .md-grid { max-width: 76rem }
 audio { width: 13rem; height: 2rem }
 td > code, td:first-child code { white-space: nowrap }
-@media (max-width: 45em) { .md-typeset td { min-width: 7rem } }
+@media (max-width: 45em) { .md-typeset td { min-width: 10rem } }
 """
 OUTSIDE = re.compile(
     r"\]\((\.\./)+([A-Z]+\.md|pyproject\.toml|benchmarks[^)]*|tests[^)]*|src[^)]*)(#[^)]*)?\)"
