@@ -275,6 +275,12 @@ def write_atomically(path: Path, write: Callable[[Path], object], *, mode: int =
         raise VoxauditError(f"{path}: cannot write ({reason or one_line(error, 200)})") from error
 
 
+def write_json(path: Path, document: Any, *, indent: int = 1) -> None:
+    """Write plain data as JSON, whole or not at all."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
+    write_atomically(path, lambda target: target.write_text(text, encoding="utf-8"))
+
+
 def write_table(table: pl.DataFrame, path: Path) -> None:
     """Write a table as the path's ending says: `.csv`, `.tsv`, `.jsonl` or `.parquet`."""
     writers: dict[str, Callable[[Path], object]] = {

@@ -35,15 +35,21 @@ def test_metrics_are_the_findings_of_the_report_by_their_ids(logged):
     assert any(name.endswith(".low") for name in metrics)
 
 
-def test_mlflow_has_numbers_and_the_report(logged, tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of its own use of its packages
+@pytest.mark.parametrize("database", [False, True], ids=["folder", "database"])
+def test_mlflow_has_numbers_and_the_report(logged, tmp_path, monkeypatch, database):
     mlflow = pytest.importorskip("mlflow")
+    if database:
+        pytest.importorskip("alembic")
+        pytest.importorskip("sqlalchemy")
+    monkeypatch.chdir(tmp_path)  # where a database puts artifacts
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri((tmp_path / "store").as_uri())
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/mlflow.db" if database else (tmp_path / "mlruns").as_uri())
     report, files = logged
     found = mlflow.get_run(log_report(report, files, "mlflow", name="first"))
     assert found.data.metrics == pytest.approx(metrics_of(report))
     assert found.info.run_name == "first"
-    assert {path.name for path in (tmp_path / "store").rglob("artifacts/*")} >= {
+    assert {path.name for path in (tmp_path / "mlruns").rglob("artifacts/*")} >= {
         "report.html",
         "findings.json",
     }

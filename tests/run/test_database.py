@@ -11,7 +11,7 @@ import pytest
 
 from voxaudit.errors import VoxauditError
 from voxaudit.review.store import LabelStore
-from voxaudit.review.study.answers import Answers
+from voxaudit.review.study.study import Answers
 from voxaudit.run import database
 from voxaudit.run.cache import Cache
 from voxaudit.run.database import Database, marks

@@ -23,7 +23,6 @@ AUDIT = Audit(
     name="accuracy",
     title="Accuracy",
     summary="error rates of every recognizer, scenario and group, with intervals",
-    function="voxaudit.audits.accuracy.audit:accuracy",
     example=("runs/first", {"by": ("recognizer", "gender"), "scenario": "clean"}),
     questions=questions,
 )

@@ -1,7 +1,5 @@
 """Attacks on recognizers: how little noise, chosen by an adversary, is enough to make them fail."""
 
-from __future__ import annotations
-
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 FOUND = "attack.json"
@@ -12,7 +10,6 @@ AUDIT = Audit(
     name="attack",
     title="Attacks",
     summary="how little noise, chosen by an adversary, makes a recognizer fail?",
-    function="voxaudit.audits.attack.audit:attack",
     example=(
         "manifest.csv",
         {"recognizers": "hf:models/wav2vec2", "method": "pgd", "snr": (30, 20), "out": "runs/attack"},

@@ -1,7 +1,5 @@
 """How much disturbance a recognizer bears, for whom: the setting at which errors reach a level, by staircases."""
 
-from __future__ import annotations
-
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 RECORD = "breaking.json"
@@ -12,7 +10,6 @@ AUDIT = Audit(
     name="breaking",
     title="Breaking points",
     summary="how much disturbance a recognizer bears, and for whom",
-    function="voxaudit.audits.breaking.audit:breaking",
     example=(
         "manifest.csv",
         {

@@ -23,7 +23,6 @@ AUDIT = Audit(
     name="compare",
     title="Two runs compared",
     summary="paired comparison of two runs: what got better, what got worse; a gate for CI",
-    function="voxaudit.audits.compare.audit:compare",
     example=("runs/v1 runs/v2", {"attributes": ("gender", "accent"), "out": "runs/v1-v2"}),
     options={
         "attributes": OPTIONS["attributes"].noting("their groups are slices of their own"),

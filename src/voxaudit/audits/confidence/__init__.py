@@ -25,7 +25,6 @@ AUDIT = Audit(
     name="confidence",
     title="Confidence",
     summary="is it as sure as it is right: reliability, calibration error, which wrong words get through; by group",
-    function="voxaudit.audits.confidence.audit:confidence",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table with text, reference and confidence (csv, tsv, jsonl, parquet)",

@@ -20,7 +20,6 @@ AUDIT = Audit(
     name="differential",
     title="Groups under disturbance, without reference texts",
     summary="groups that disturbed speech hurts more; no references needed",
-    function="voxaudit.audits.differential.audit:differential",
     example=("runs/first", {"attribute": "gender", "exclude": ("scale:0.6", "scale:0.5")}),
     questions=questions,
     source_help="a run's folder, a table of transcripts, or a table of distances (csv, tsv, jsonl, parquet)",

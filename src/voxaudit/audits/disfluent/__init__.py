@@ -22,7 +22,6 @@ AUDIT = Audit(
     name="disfluent",
     title="Real disfluent speech",
     summary="how people who stutter are heard: errors against what they mean and say, by kind and rate of events",
-    function="voxaudit.audits.disfluent.audit:disfluent",
     example=("runs/fluencybank", {"beside": "runs/stutter"}),
     options={
         "beside": Option(

@@ -24,7 +24,6 @@ AUDIT = Audit(
     name="disparity",
     title="Groups on clean speech",
     summary="compare groups by a regression that knows about speakers and confounders",
-    function="voxaudit.audits.disparity.audit:disparity",
     example=("runs/first", {"attribute": "gender", "controls": "age"}),
     questions=questions,
     options={

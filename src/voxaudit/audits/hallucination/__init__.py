@@ -23,7 +23,6 @@ AUDIT = Audit(
     name="hallucination",
     title="Words that nobody said",
     summary="words that nobody said: in silence, far from what was said, in loops, too fast; by group",
-    function="voxaudit.audits.hallucination.audit:hallucination",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts with their durations (csv, tsv, jsonl, parquet)",

@@ -46,7 +46,6 @@ AUDIT = Audit(
     name="localize",
     title="Words that get lost",
     summary="the words that get lost, for whom, when speech is disturbed; no references needed",
-    function="voxaudit.audits.localize.audit:localize",
     example=("runs/first", {"attribute": "gender", "exclude": ("scale:0.6", "scale:0.5")}),
     questions=questions,
     source_help="a run's folder, a table of transcripts, or one of word counts (csv, tsv, jsonl, parquet)",

@@ -48,7 +48,6 @@ AUDIT = Audit(
     name="parity",
     title="Parity between speakers",
     summary="compare groups speaker by speaker; say what the data cannot show",
-    function="voxaudit.audits.parity.audit:parity",
     example=("runs/first", {"attributes": ("gender", "age", "accent")}),
     questions=questions,
     options={

@@ -1,7 +1,5 @@
 """Quality: how the audio of each scenario sounds, and how difficult that makes it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from voxaudit.audits.audit import OPTIONS, Audit, Option
@@ -10,7 +8,6 @@ AUDIT = Audit(
     name="quality",
     title="Quality of the audio",
     summary="how good the audio of each scenario sounds, and how difficult that makes it",
-    function="voxaudit.audits.quality.audit:quality",
     example=("data/manifest.csv", {"scenarios": ("quick", "gaussian_noise:4")}),
     source="INPUT",
     source_help="the folder of a run, a corpus, or audio files",

@@ -22,7 +22,6 @@ AUDIT = Audit(
     name="references",
     title="References in doubt",
     summary="references that may be wrong: where most recognizers agree against them, and what that does to the WER",
-    function="voxaudit.audits.references.audit:references",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts of three recognizers or more with their references",

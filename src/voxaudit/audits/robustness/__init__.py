@@ -20,7 +20,6 @@ AUDIT = Audit(
     name="robustness",
     title="Robustness",
     summary="what disturbed speech costs a recognizer: severity curves, groups, ranks",
-    function="voxaudit.audits.robustness.audit:robustness",
     example=("runs/first", {"attributes": "gender", "plot": "curves=curves.svg"}),
     several=True,
     source_help=(

@@ -1,7 +1,5 @@
 """Score: error rates of transcripts that somebody has already, and how far the text normalizer moves them."""
 
-from __future__ import annotations
-
 from voxaudit.audits.audit import Audit, Option
 
 AUDIT = Audit(

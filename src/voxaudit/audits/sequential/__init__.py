@@ -1,7 +1,5 @@
 """Hear no more than is needed: speakers one by one, intervals valid at every look, cells stopped when settled."""
 
-from __future__ import annotations
-
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 RECORD = "sequential.json"
@@ -12,7 +10,6 @@ AUDIT = Audit(
     name="sequential",
     title="Stopped early",
     summary="hear no more than is needed: stop each cell when its answer is settled",
-    function="voxaudit.audits.sequential.audit:sequential",
     example=("runs/last", {"attribute": "gender", "per_speaker": 4}),
     source="SOURCE",
     source_help="a run's folder or a table of scores, to see what stopping early would have saved; or, where"

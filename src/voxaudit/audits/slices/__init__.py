@@ -27,7 +27,6 @@ AUDIT = Audit(
     name="slices",
     title="Who is failed without a label",
     summary="find kinds of speech that are served worse, by what was measured: rate, noise, pitch, rarity, room",
-    function="voxaudit.audits.slices.audit:slices",
     example=("runs/first", {"attributes": ("gender", "accent")}),
     questions=questions,
     options={

@@ -1,7 +1,5 @@
 """Can people who stutter use it? A search for stuttered test cases, an oracle and the kinds of fault (ASTER)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
@@ -14,7 +12,6 @@ AUDIT = Audit(
     name="stutter",
     title="People who stutter",
     summary="can people who stutter use it? a search for stuttered speech that is misheard",
-    function="voxaudit.audits.stutter.audit:stutter",
     example=(
         "manifest.csv",
         {"recognizers": ("moonshine", "pocketsphinx"), "budget": 20, "out": "runs/stutter"},

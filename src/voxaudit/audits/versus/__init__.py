@@ -23,7 +23,6 @@ AUDIT = Audit(
     name="versus",
     title="Head to head",
     summary="which recognizer is better on the same trials: overall, clean, disturbed, by group; ranks with ties",
-    function="voxaudit.audits.versus.audit:versus",
     example=("runs/first", {"attributes": ("gender", "accent")}),
     options={
         "attributes": OPTIONS["attributes"].noting("recognizers are compared for each of their groups"),

@@ -23,7 +23,6 @@ AUDIT = Audit(
     name="waiting",
     title="Waiting",
     summary="seconds until an answer: median, 95th and 99th percentile, by scenario and group; while listening",
-    function="voxaudit.audits.waiting.audit:waiting",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, a table with `seconds` or `latency_ms`, or a trace (csv, tsv, jsonl, parquet)",

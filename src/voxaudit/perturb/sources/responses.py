@@ -14,12 +14,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from voxaudit.audio import AudioError, Samples, content_hash, read
-from voxaudit.perturb.acoustics import measure_rt60, reverberate
+from voxaudit.perturb.acoustics import RATE, measure_rt60, reverberate, srmr
 from voxaudit.perturb.base import trial_generator
 from voxaudit.perturb.sources.base import RoomSource, Signal, digest
 from voxaudit.perturb.sources.cut import KEPT, made_once
 from voxaudit.perturb.sources.folder import find_audio, spread, unusable
-from voxaudit.perturb.srmr import RATE, srmr
 
 # Impulse responses of simulated rooms: images of the source for what comes early, noise for what comes late.
 

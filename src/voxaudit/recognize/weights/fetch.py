@@ -27,7 +27,7 @@ from voxaudit.recognize.base import MissingModelError, RecognizerError
 from voxaudit.recognize.files import sha256
 from voxaudit.recognize.weights.hub import SCHEME, find, hub_name
 from voxaudit.recognize.weights.hub import fetch as fetch_hub
-from voxaudit.registry import suggest
+from voxaudit.registry import suggest, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,7 @@ class Model:
 def known_model(name: str) -> Model:
     """Return the model called `name`; an unknown one raises one line that lists the known."""
     if name not in KNOWN:
-        raise VoxauditError(
-            f"no model '{one_line(name, 60)}'.{suggest(name, list(KNOWN))} Known: {', '.join(KNOWN)}"
-        )
+        raise unknown("no model", name, KNOWN, there="Known")
     return KNOWN[name]
 
 
@@ -99,6 +97,27 @@ def _known() -> dict[str, Model]:
 
 KNOWN = _known()
 """Every model that can be fetched, by name. The packages are third parties' and may vanish: none is required."""
+
+
+def describe_models() -> list[dict[str, Any]]:
+    """Return what there is: each model, what it is for, its size and license, and where it lies if it was fetched."""
+    places = {model.name: fetched(model) for model in KNOWN.values()}
+    return [
+        {
+            "model": model.name,
+            "recognizer": f"{model.engine}:{model.setting}" if model.engine and model.setting else None,
+            "what": model.what,
+            "license": model.license,
+            "download_mb": round(sum(archive.size for archive in model.archives) / 1e6),
+            "disk_mb": round(model.size / 1e6),
+            "fetched": places[model.name] is not None,
+            "path": None if places[model.name] is None else str(places[model.name]),
+            "origin": model.origin,
+            "packages": [f"{archive.package}=={archive.version}" for archive in model.archives],
+        }
+        for model in KNOWN.values()
+    ]
+
 
 Report = Callable[[str, float], None]
 """Called with what is being done and the part of it that is done, 0 to 1."""
