@@ -43,6 +43,8 @@ BAD_INPUT, UNFORESEEN, INTERRUPTED = 2, 70, 130
 """Exit codes besides 0 (fine) and 1 (a gate failed, and nothing else)."""
 
 _STREAM_ERRORS = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EDQUOT)
+_PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EACCES, errno.EROFS)
+"""What a name, or who may use it, is to blame for: not us."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,6 +74,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.filename is None and error.errno in _STREAM_ERRORS:
             _silence()
             _complain(f"the output cannot be written ({error.strerror})")
+            return BAD_INPUT
+        if error.filename is not None and error.errno in _PATH_ERRORS:
+            _complain(f"{one_line(os.fsdecode(error.filename), 200)}: {error.strerror}")
             return BAD_INPUT
         return _unforeseen(error)
     except SystemExit:
