@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import Audit
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="accuracy",
     title="Accuracy",
-    summary="error rates of every recognizer, scenario and group, with intervals",
+    summary=SUMMARIES["accuracy"],
     function="voxaudit.audits.accuracy.audit:accuracy",
     example=("runs/first", {"by": ("recognizer", "gender"), "scenario": "clean"}),
     questions=questions,

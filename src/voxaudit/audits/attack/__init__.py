@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 FOUND = "attack.json"
@@ -11,7 +12,7 @@ FOUND = "attack.json"
 AUDIT = Audit(
     name="attack",
     title="Attacks",
-    summary="how little noise, chosen by an adversary, makes a recognizer fail?",
+    summary=SUMMARIES["attack"],
     function="voxaudit.audits.attack.audit:attack",
     example=(
         "manifest.csv",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 RECORD = "breaking.json"
@@ -11,7 +12,7 @@ RECORD = "breaking.json"
 AUDIT = Audit(
     name="breaking",
     title="Breaking points",
-    summary="how much disturbance a recognizer bears, and for whom",
+    summary=SUMMARIES["breaking"],
     function="voxaudit.audits.breaking.audit:breaking",
     example=(
         "manifest.csv",

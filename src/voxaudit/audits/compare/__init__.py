@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def gate(answer: Answer) -> str | None:
 AUDIT = Audit(
     name="compare",
     title="Two runs compared",
-    summary="paired comparison of two runs: what got better, what got worse; a gate for CI",
+    summary=SUMMARIES["compare"],
     function="voxaudit.audits.compare.audit:compare",
     example=("runs/v1 runs/v2", {"attributes": ("gender", "accent"), "out": "runs/v1-v2"}),
     options={

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="confidence",
     title="Confidence",
-    summary="is it as sure as it is right: reliability, calibration error, which wrong words get through; by group",
+    summary=SUMMARIES["confidence"],
     function="voxaudit.audits.confidence.audit:confidence",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,

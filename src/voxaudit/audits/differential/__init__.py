@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="differential",
     title="Groups under disturbance, without reference texts",
-    summary="groups that disturbed speech hurts more; no references needed",
+    summary=SUMMARIES["differential"],
     function="voxaudit.audits.differential.audit:differential",
     example=("runs/first", {"attribute": "gender", "exclude": ("scale:0.6", "scale:0.5")}),
     questions=questions,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> list[Mapping[str, An
 AUDIT = Audit(
     name="disfluent",
     title="Real disfluent speech",
-    summary="how people who stutter are heard: errors against what they mean and say, by kind and rate of events",
+    summary=SUMMARIES["disfluent"],
     function="voxaudit.audits.disfluent.audit:disfluent",
     example=("runs/fluencybank", {"beside": "runs/stutter"}),
     options={

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="hallucination",
     title="Words that nobody said",
-    summary="words that nobody said: in silence, far from what was said, in loops, too fast; by group",
+    summary=SUMMARIES["hallucination"],
     function="voxaudit.audits.hallucination.audit:hallucination",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="keywords",
     title="Errors that matter",
-    summary="errors that matter: numbers, letters, names, negations, your own terms; by recognizer, scenario, group",
+    summary=SUMMARIES["keywords"],
     function="voxaudit.audits.keywords.audit:keywords",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import Audit, Option
 from voxaudit.audits.parity import SPEAKER_OPTIONS
 
 AUDIT = Audit(
     name="power",
     title="How many speakers a comparison needs",
-    summary="how many speakers a comparison of groups needs, and what yours can show",
+    summary=SUMMARIES["power"],
     function="voxaudit.audits.power.audit:power",
     example=("", {"gap": 0.1, "sigma": 0.15}),
     source="[RUN]",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 AUDIT = Audit(
     name="quality",
     title="Quality of the audio",
-    summary="how good the audio of each scenario sounds, and how difficult that makes it",
+    summary=SUMMARIES["quality"],
     function="voxaudit.audits.quality.audit:quality",
     example=("data/manifest.csv", {"scenarios": ("quick", "gaussian_noise:4")}),
     source="INPUT",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="references",
     title="References in doubt",
-    summary="references that may be wrong: where most recognizers agree against them, and what that does to the WER",
+    summary=SUMMARIES["references"],
     function="voxaudit.audits.references.audit:references",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import Audit, Option
 
 AUDIT = Audit(
     name="score",
     title="Transcripts",
-    summary="word and character error rates of transcripts you already have",
+    summary=SUMMARIES["score"],
     function="voxaudit.audits.score.audit:score_files",
     example=("reference.txt hypothesis.txt", {}),
     source="REF [HYP]",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 RECORD = "sequential.json"
@@ -11,7 +12,7 @@ RECORD = "sequential.json"
 AUDIT = Audit(
     name="sequential",
     title="Stopped early",
-    summary="hear no more than is needed: stop each cell when its answer is settled",
+    summary=SUMMARIES["sequential"],
     function="voxaudit.audits.sequential.audit:sequential",
     example=("runs/last", {"attribute": "gender", "per_speaker": 4}),
     source="SOURCE",

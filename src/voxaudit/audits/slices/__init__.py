@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="slices",
     title="Who is failed without a label",
-    summary="find kinds of speech that are served worse, by what was measured: rate, noise, pitch, rarity, room",
+    summary=SUMMARIES["slices"],
     function="voxaudit.audits.slices.audit:slices",
     example=("runs/first", {"attributes": ("gender", "accent")}),
     questions=questions,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
 
 FOUND, REFUSED = "stutter.json", "refused.txt"
@@ -13,7 +14,7 @@ KEPT = (FOUND, REFUSED)
 AUDIT = Audit(
     name="stutter",
     title="People who stutter",
-    summary="can people who stutter use it? a search for stuttered speech that is misheard",
+    summary=SUMMARIES["stutter"],
     function="voxaudit.audits.stutter.audit:stutter",
     example=(
         "manifest.csv",

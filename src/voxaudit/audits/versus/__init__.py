@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="versus",
     title="Head to head",
-    summary="which recognizer is better on the same trials: overall, clean, disturbed, by group; ranks with ties",
+    summary=SUMMARIES["versus"],
     function="voxaudit.audits.versus.audit:versus",
     example=("runs/first", {"attributes": ("gender", "accent")}),
     options={

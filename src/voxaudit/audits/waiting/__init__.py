@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from voxaudit.audits import SUMMARIES
 from voxaudit.audits.audit import OPTIONS, Audit, Option
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def questions(scores: Scores, attributes: Sequence[str]) -> Iterable[Mapping[str
 AUDIT = Audit(
     name="waiting",
     title="Waiting",
-    summary="seconds until an answer: median, 95th and 99th percentile, by scenario and group; while listening",
+    summary=SUMMARIES["waiting"],
     function="voxaudit.audits.waiting.audit:waiting",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
