@@ -39,16 +39,25 @@ def test_the_scores_give_the_answers_on_file(name, monkeypatch, capsys):
     monkeypatch.chdir(STUDY)
     assert main([*shlex.split(QUESTIONS[name]["ask"]), "--json"]) in (0, 1)
     now = {one["id"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
-    kept = {
-        one["id"]: one
-        for one in json.loads((STUDY / "answers" / f"{name}.json").read_text("utf-8"))["findings"]
-    }
+    kept = {one["id"]: one for one in study["answer"](name)["findings"]}
     assert now.keys() == kept.keys()
     for id_, one in kept.items():
         assert now[id_]["verdict"] == one["verdict"], id_
         assert now[id_]["sentence"] == one["sentence"], id_
         for key in ("estimate", "low", "high", "p", "p_adjusted"):
             assert _same(now[id_][key], one[key]), (id_, key)
+
+
+def test_fewer_speakers_give_the_claims_on_file(monkeypatch):
+    """Draws of the resampling again, with the same seeds: each method claims a gap in the same ones."""
+    monkeypatch.syspath_prepend(str(STUDY))
+    from enough import METHODS, enough
+
+    kept = study["answer"]("enough")["rows"]
+    now = list(enough(study["scores"]("accents"), draws=1))
+    assert len(now) == len(kept) == 9
+    for row, whole in zip(now, kept, strict=True):
+        assert row == {key: whole[key][:1] if key in METHODS else whole[key] for key in whole}
 
 
 @pytest.mark.parametrize(
@@ -62,7 +71,7 @@ def test_the_scores_give_the_answers_on_file(name, monkeypatch, capsys):
 )
 def test_the_headline_is_the_ratio_of_the_printed_rates(corpus, attribute):
     """On every corpus with groups and reference texts: by disparity, and by robustness over all disturbances."""
-    table = pl.read_parquet(STUDY / "scores" / f"{corpus}.parquet")
+    table = study["scores"](corpus)
     errors = pl.sum_horizontal("substitutions", "deletions", "insertions")
     answer = disparity(table, attribute=attribute)
     ratios = [one for one in answer.findings if one.measure == "wer_ratio" and one.estimate is not None]
@@ -86,8 +95,7 @@ def test_the_headline_is_the_ratio_of_the_printed_rates(corpus, attribute):
 
 def test_published_rates_have_the_published_ratio():
     """Koenecke's table is not in the repository: the answer on file has the rates and their ratio."""
-    found = json.loads((STUDY / "answers" / "koenecke-race.json").read_text("utf-8"))
-    [gaps] = [one for one in found["tables"] if one["id"] == "gaps"]
+    [gaps] = [one for one in study["answer"]("koenecke-race")["tables"] if one["id"] == "gaps"]
     rows = [dict(zip(gaps["names"], row, strict=True)) for row in gaps["rows"]]
     assert len(rows) == 10
     for row in rows:

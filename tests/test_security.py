@@ -32,9 +32,8 @@ from voxaudit.errors import VoxauditError
 from voxaudit.perturb import parse_scenario
 from voxaudit.perturb.export import export_corpus
 from voxaudit.review.app import review_app
-from voxaudit.review.study.answers import open_answers
 from voxaudit.review.study.app import study_app
-from voxaudit.review.study.study import Item, Study, participants, read_study, write_study
+from voxaudit.review.study.study import Item, Study, open_answers, participants, read_study, write_study
 from voxaudit.review.web import HttpError, Request
 from voxaudit.run.folder import open_run, write_config
 from voxaudit.score.normalize import NORMALIZERS

@@ -2,7 +2,7 @@
 
 python -m benchmarks.studies.stutter ../shared/data/ravdess/manifest.csv --utterances 32
 python -m benchmarks.studies.stutter spoken/manifest.csv --pictures docs/stutter_kinds.png
-python -m benchmarks.studies.stutter ../shared/data/accents/manifest.csv --words 35-41 --cut accents7.csv
+python -m benchmarks.studies.stutter ../shared/data/accents/manifest.csv --words 4-14 --cut accents11.csv
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ import polars as pl
 from benchmarks.measure import took
 from numpy.typing import NDArray
 
-from voxaudit.align import align_corpus
-from voxaudit.audio import Audio, Samples
+from voxaudit.align import PocketSphinxAligner, align_corpus
+from voxaudit.audio import Audio, Samples, write
 from voxaudit.audits.stutter.audit import filler_clips
 from voxaudit.corpus import read_corpus
-from voxaudit.perturb.stutter import MODES, applicable, sample_chain, sample_operation
 from voxaudit.perturb.stutter.checks import PlaceCheck, own_step, sound_checks
 from voxaudit.perturb.stutter.measured import MEASURES, PROFILES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
+from voxaudit.perturb.stutter.sample import MODES, applicable, sample_chain, sample_operation
+from voxaudit.perturb.stutter.sounds import room_tone
 
 
 def main() -> None:
@@ -41,35 +42,52 @@ def main() -> None:
     parser.add_argument(
         "--pictures", type=Path, default=None, help="spectrograms of two cases per kind, as PNG"
     )
-    parser.add_argument("--cut", type=Path, help="write a manifest of some words of each recording instead")
+    parser.add_argument(
+        "--cut", type=Path, help="write some words of each recording instead, and their manifest"
+    )
     parser.add_argument("--words", default="1-7", help="which words to cut out, counted from 1")
     args = parser.parse_args()
     utterances = list(read_corpus(args.corpus))[: args.utterances]
+    # Words to cut out are known to be said, however unlike the model's they sound.
+    aligner = PocketSphinxAligner(least_score=-100.0) if args.cut else None
     recordings = [
-        Recording(u, t, u.text or "") for u, t in align_corpus(utterances) if not isinstance(t, str)
+        Recording(u, t, u.text or "") for u, t in align_corpus(utterances, aligner) if not isinstance(t, str)
     ]
     print(f"{len(recordings)} of {len(utterances)} recordings can be aligned")
     if args.cut:
         first, last = map(int, args.words.split("-"))
-        pl.DataFrame([cut(one, first - 1, last) for one in recordings]).write_csv(args.cut)
+        folder = args.cut.with_suffix("")
+        folder.mkdir(parents=True, exist_ok=True)
+        pl.DataFrame([cut(one, first - 1, last, folder) for one in recordings]).write_csv(args.cut)
     elif args.repeats:
         measure(recordings, args.repeats, args.place)
     if args.pictures:
         draw(recordings, args.pictures)
 
 
-def cut(recording: Recording, first: int, last: int) -> dict[str, object]:
-    """Return the row of a manifest for some words of a recording, with a tenth of a second on either side."""
+def cut(recording: Recording, first: int, last: int, folder: Path) -> dict[str, object]:
+    """Write some words of a recording, and return their row of a manifest.
+
+    The cut keeps up to 0.3 s of the pauses around the words and nothing of the words beside them; where the pauses are
+    shorter, the recording's own room tone goes on. A cut that ends where the next word begins makes recognizers loop.
+    """
     about, words = recording.utterance, [recording.timings.words[at] for at in recording.timings.intended]
-    start, stop = max(0.0, words[first].start - 0.1), words[last - 1].end + 0.1
+    audio = recording.audio()
+    before = words[first - 1].end if first else 0.0
+    after = words[last].start if last < len(words) else audio.duration
+    start, stop = max(before, words[first].start - MARGIN), min(after, words[last - 1].end + MARGIN)
+    lead, trail = MARGIN - (words[first].start - start), MARGIN - (stop - words[last - 1].end)
+    said = audio.samples[round(start * audio.rate) : round(stop * audio.rate)].astype(np.float64)
+    fade = np.linspace(0.0, 1.0, round(FADE * audio.rate))
+    said[: len(fade)] *= fade
+    said[len(said) - len(fade) :] *= fade[::-1]
+    lengths = [round(seconds * audio.rate) for seconds in (lead, trail)]
+    tone = room_tone(audio.samples, audio.rate, sum(lengths), np.random.default_rng(0))
+    samples = np.concatenate([tone[: lengths[0]], said, tone[lengths[0] :]]).astype(np.float32)
+    path = folder / f"{about.audio.stem}.flac"
+    write(path, Audio(samples, audio.rate))
     text = " ".join(recording.text.split()[first:last])
-    return {
-        "path": str(about.audio.resolve()),
-        "text": text,
-        "speaker": about.speaker,
-        "start": about.start + start,
-        "duration": stop - start,
-    } | dict(about.attributes)
+    return {"path": str(path.resolve()), "text": text, "speaker": about.speaker} | dict(about.attributes)
 
 
 def measure(recordings: list[Recording], repeats: int, placed: int) -> None:
@@ -176,6 +194,9 @@ def draw(recordings: list[Recording], target: Path) -> None:
     print(f"{target}: {', '.join(order)}, from top to bottom; 4 kHz, {SECONDS:g} s each")
 
 
+MARGIN = 0.3
+"""Seconds of pause or room tone around words that are cut out."""
+FADE = 0.005
 DRAWS = 4_000
 """How often a recording is drawn for a profile: shares of rare kinds need many events."""
 SECONDS = 2.4

@@ -21,16 +21,24 @@ def suggest(name: str, known: list[str]) -> str:
     return f" Did you mean: {' or '.join(close)}?" if close else ""
 
 
-def unknown(what: str, name: str, known: Iterable[str], *see: str) -> VoxauditError:
-    """Return the error of a name that is not among those known, which says what there is.
+def unknown(
+    what: str,
+    name: str,
+    known: Iterable[str],
+    *see: str,
+    where: str = "",
+    there: str = "There",
+    error: type[VoxauditError] = VoxauditError,
+) -> VoxauditError:
+    """Return the error of a name that is not among those known, which says what there is; `where` follows the name.
 
     >>> str(unknown("no group", "femal", ["female", "male"]))
     "no group 'femal'. Did you mean: female or male? There: female, male"
     """
     names = list(known)
     shown = (", ".join(names[:20]) or "none") + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    text = f"{what} '{one_line(name, 80)}'.{suggest(name, names)} There: {one_line(shown, 600)}"
-    return VoxauditError(text, see=see)
+    text = f"{what} '{one_line(name, 80)}'{where}.{suggest(name, names)} {there}: {one_line(shown, 600)}"
+    return error(text, see=see)
 
 
 class Registry:

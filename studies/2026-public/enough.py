@@ -1,22 +1,21 @@
 """How many speakers would have been enough? Fewer of the 110 people are drawn, many times, and each method is asked.
 
-python studies/2026-public/enough.py       100 draws of 8, 16 and 24 speakers per group; some minutes of one core
+python studies/2026-public/study.py ask enough       100 draws of 8, 16 and 24 speakers per group; some minutes
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 import voxaudit
 
-HERE = Path(__file__).parent
 DRAWS = 100
 SIZES = (8, 16, 24)
-RECOGNIZERS = ("moonshine-tiny",)
+RECOGNIZER = "moonshine-tiny"
 PAIRS = (
     ("native_language", "mandarin", "english"),
     ("native_language", "arabic", "english"),
@@ -26,25 +25,16 @@ METHODS = ("ratio of WERs", "typical speaker", "mean of speakers", "resampled ut
 RESAMPLES = 1000
 
 
-def main() -> None:
-    """Write how often each method claims a gap, by recognizer, pair of groups and number of speakers."""
-    scores = pl.read_parquet(HERE / "scores" / "accents.parquet")
-    rows = []
-    for recognizer in RECOGNIZERS:
-        for attribute, group, against in PAIRS:
-            heard = scores.filter(
-                (pl.col("recognizer") == recognizer) & pl.col(attribute).is_in([group, against])
-            )
-            for size in SIZES:
-                claims = np.array(
-                    [asked(draw(heard, attribute, size, k), attribute, k) for k in range(DRAWS)]
-                )
-                shares = dict(zip(METHODS, claims.mean(axis=0).tolist(), strict=True))
-                rows.append(
-                    {"recognizer": recognizer, "group": group, "against": against, "speakers": size, **shares}
-                )
-                print(rows[-1], flush=True)
-    (HERE / "answers" / "enough.json").write_text(json.dumps({"draws": DRAWS, "rows": rows}, indent=1) + "\n")
+def enough(scores: pl.DataFrame, draws: int = DRAWS) -> Iterator[dict[str, Any]]:
+    """Yield by pair of groups and number of speakers in which draws each method claims a gap: a 0 or 1 for each."""
+    heard = scores.filter(pl.col("recognizer") == RECOGNIZER)
+    for attribute, group, against in PAIRS:
+        both = heard.filter(pl.col(attribute).is_in([group, against]))
+        for size in SIZES:
+            claims = [asked(draw(both, attribute, size, k), attribute, k) for k in range(draws)]
+            claimed = ("".join(str(int(one)) for one in column) for column in zip(*claims, strict=True))
+            row = {"group": group, "against": against, "speakers": size}
+            yield row | dict(zip(METHODS, claimed, strict=True))
 
 
 def draw(heard: pl.DataFrame, attribute: str, size: int, seed: int) -> pl.DataFrame:
@@ -70,7 +60,7 @@ def asked(heard: pl.DataFrame, attribute: str, seed: int) -> tuple[bool, ...]:
 
 
 def resampled(heard: pl.DataFrame, attribute: str, seed: int) -> bool:
-    """Return whether the interval of the resampled ratio leaves out 1: the baseline of Liu et al.."""
+    """Return whether the interval of the resampled ratio leaves out 1: the baseline of Liu et al."""
     generator = np.random.default_rng(seed)
     errors = heard["substitutions"] + heard["deletions"] + heard["insertions"]
     rates = []
@@ -81,7 +71,3 @@ def resampled(heard: pl.DataFrame, attribute: str, seed: int) -> bool:
         rates.append(counts[chosen].sum(axis=1) / words[chosen].sum(axis=1))
     low, high = np.quantile(rates[0] / np.maximum(rates[1], 1e-9), (0.025, 0.975))
     return bool(low > 1 or high < 1)
-
-
-if __name__ == "__main__":
-    main()

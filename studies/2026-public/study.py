@@ -32,7 +32,7 @@ DATA, PUBLISHED, RUNS, SCORES, ANSWERS = (
     HERE / name for name in ("data", "published", "runs", "scores", "answers")
 )
 PAGES = HERE.parent.parent / "docs" / "study-2026"
-PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told")
+PARTS = ("accents", "digits", "ravdess", "coraal", "disturbed", "spanish", "told", "sounds")
 LISTENING: dict[str, str] = tomllib.loads((HERE / "questions.toml").read_text())["parts"]
 """Parts that are no run: audits that hear by themselves, as commands by name."""
 SPANISH_PROMPTS = 40
@@ -56,17 +56,20 @@ def main() -> None:
     steps = [name for name in ("hear", "ask", "pages") if name in names] or ["hear", "ask", "pages"]
     chosen = [name for name in names if name not in steps]
     if "hear" in steps:
-        prepare()
-        for part in chosen or (*PARTS, *LISTENING):
+        parts = chosen or [*PARTS, *LISTENING]
+        prepare(parts)
+        for part in parts:
             hear(part)
     if "ask" in steps:
         ask(chosen)
+        if not chosen or "enough" in chosen:
+            ask_enough()
     if "pages" in steps:
         fill_pages()
 
 
-def prepare() -> None:
-    """Write the manifests of parts that hear only some recordings, and train the recognizer of digits."""
+def prepare(parts: list[str]) -> None:
+    """Write the manifests of parts that hear only some recordings, and train the recognizer of digits for its own."""
     sys.path.insert(0, str(HERE))
     from digit_recognizer import HELD_OUT, keep_weights
 
@@ -78,23 +81,28 @@ def prepare() -> None:
     actors = pl.read_csv(DATA / "ravdess" / "manifest.csv").filter(pl.col("emotion") == "neutral")
     one_each = actors.unique("speaker", keep="first", maintain_order=True)
     _from_here(one_each, "ravdess").write_csv(folder / "ravdess16.csv")
-    with gzip.open(PROMPT_TEXTS, "rt", encoding="utf-8") as file:
-        lines = [line.strip().partition(": ") for line in file]
-    prompts = [
-        {"path": str(PROMPTS / f"{name}.wav"), "text": text, "speaker": "allison", "language": "es"}
-        for name, _, text in lines
-        if len(text.split()) >= 8 and "[" not in text and (PROMPTS / f"{name}.wav").exists()
-    ]
-    pl.DataFrame(prompts[:SPANISH_PROMPTS]).write_csv(folder / "spanish.csv")
-    if not (folder / "accents7.csv").exists():
-        sentence(folder / "accents7.csv")
-    keep_weights(DATA / "fsdd")
+    sounds = pl.read_csv(DATA / "esc50" / "manifest.csv").select("path", speaker="category", text=pl.lit(""))
+    _from_here(sounds, "esc50").write_csv(folder / "sounds.csv")
+    if PROMPTS.exists():
+        with gzip.open(PROMPT_TEXTS, "rt", encoding="utf-8") as file:
+            lines = [line.strip().partition(": ") for line in file]
+        prompts = [
+            {"path": str(PROMPTS / f"{name}.wav"), "text": text, "speaker": "allison", "language": "es"}
+            for name, _, text in lines
+            if len(text.split()) >= 8 and "[" not in text and (PROMPTS / f"{name}.wav").exists()
+        ]
+        pl.DataFrame(prompts[:SPANISH_PROMPTS]).write_csv(folder / "spanish.csv")
+    cut = any("accents11.csv" in LISTENING.get(part, "") for part in parts)
+    if cut and not (folder / "accents11.csv").exists():
+        sentence(folder / "accents11.csv")
+    if "digits" in parts:
+        keep_weights(DATA / "fsdd")
 
 
 def sentence(manifest: Path) -> None:
-    """Cut "We also need a small plastic snake" out of the passage, for everybody whose reading can be aligned."""
+    """Cut "Ask her to bring these things with her from the store" out of the passage, for everybody."""
     command = ["-m", "benchmarks.studies.stutter", str((DATA / "accents" / "manifest.csv").absolute())]
-    command += ["--words", "35-41", "--cut", str(manifest.absolute())]
+    command += ["--words", "4-14", "--cut", str(manifest.absolute())]
     subprocess.run([sys.executable, *command], cwd=HERE.parent.parent, check=True)
 
 
@@ -124,14 +132,20 @@ def _from_here(manifest: pl.DataFrame, corpus: str) -> pl.DataFrame:
 
 def hear(part: str) -> None:
     """Hear a part, note what it cost, and keep its scores: counts and attributes, no text and no audio."""
-    began = time.time()
+    began, before = time.time(), _used()
     command = f"{LISTENING[part]} --out runs/{part}" if part in LISTENING else f"run {part}.toml"
     code = subprocess.run(["voxaudit", *shlex.split(command)], cwd=HERE).returncode
     if code not in (0, 1):
         sys.exit(f"voxaudit {command} ended with {code}; run the same again to go on")
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    note(part, time.time() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    note(part, time.time() - began, _used() - before, peak)
     keep_scores(part)
+
+
+def _used() -> float:
+    """Return the CPU seconds of all commands so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def note(part: str, wall: float, cpu: float, megabytes: float) -> None:
@@ -173,18 +187,32 @@ def _version(package: str) -> str | None:
         return None
 
 
+def scores(part: str) -> pl.DataFrame:
+    """Return the scores of a part, as they are in the repository."""
+    return pl.read_parquet(SCORES / f"{part}.parquet")
+
+
+def answer(name: str) -> dict[str, Any]:
+    """Return an answer, as it is in the repository."""
+    kept: dict[str, Any] = json.loads((ANSWERS / f"{name}.json").read_text(encoding="utf-8"))
+    return kept
+
+
+def keep_answer(name: str, kept: dict[str, Any]) -> None:
+    """Write an answer into the repository."""
+    ANSWERS.mkdir(exist_ok=True)
+    (ANSWERS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+
+
 def keep_scores(part: str) -> None:
     """Copy the scores of a part into the repository: counts and attributes, no text."""
     source = RUNS / part / "scores.parquet"
     if source.exists():  # there are no scores without references
         SCORES.mkdir(exist_ok=True)
-        scores = pl.read_parquet(source)
+        new = pl.read_parquet(source)
         if part == "told":  # beside the same model that was not told
-            before = pl.read_parquet(SCORES / "accents.parquet")
-            scores = pl.concat(
-                [before.filter(pl.col("recognizer") == "whisper-base"), scores], how="diagonal"
-            )
-        scores.write_parquet(SCORES / f"{part}.parquet", compression="zstd", compression_level=19)
+            new = pl.concat([scores("accents").filter(recognizer="whisper-base"), new], how="diagonal")
+        new.write_parquet(SCORES / f"{part}.parquet", compression="zstd", compression_level=19)
 
 
 def questions() -> list[dict[str, Any]]:
@@ -198,7 +226,6 @@ def ask(chosen: list[str]) -> None:
 
     Where a question is about transcripts or audio and these are not here, the answer on file stays.
     """
-    ANSWERS.mkdir(exist_ok=True)
     if (PUBLISHED / "matched_wer.csv").exists():
         koenecke()
     for question in questions():
@@ -214,18 +241,26 @@ def ask(chosen: list[str]) -> None:
         done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
         if done.returncode not in (0, 1):
             sys.exit(f"{name}: {done.stderr.strip()}")
-        answer = json.loads(done.stdout)
-        kept = {key: answer[key] for key in ("audit", "question", "findings", "refusals")}
+        said = json.loads(done.stdout)
+        kept = {key: said[key] for key in ("audit", "question", "findings", "refusals")}
         wanted = (question.get("table"), *question.get("keep", ()))
-        kept["tables"] = [one for one in answer["tables"] if one["id"] in wanted]
-        (ANSWERS / f"{name}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+        kept["tables"] = [one for one in said["tables"] if one["id"] in wanted]
+        keep_answer(name, kept)
         print(f"{name}: {len(kept['findings'])} findings")
+
+
+def ask_enough() -> None:
+    """Ask how many speakers would have been enough, and keep which draws show a gap."""
+    sys.path.insert(0, str(HERE))
+    from enough import enough
+
+    keep_answer("enough", {"rows": list(enough(scores("accents")))})
 
 
 def fill_pages() -> None:
     """Write every answer into the pages, between its marks: the command, the table, the sentences."""
     blocks = {question["name"]: block(question) for question in questions()}
-    blocks |= {"cost": cost(), "enough": enough()}
+    blocks |= {"cost": cost(), "enough": claims()}
     blocks |= {f"stuttered-{corpus}": stuttered(corpus) for corpus in ("accents", "ravdess")}
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
@@ -242,14 +277,14 @@ def block(question: dict[str, Any]) -> str:
     """Return what a page shows of an answer, in Markdown."""
     from voxaudit.render.markdown import escape
 
-    answer = json.loads((ANSWERS / f"{question['name']}.json").read_text(encoding="utf-8"))
+    kept = answer(question["name"])
     lines = [f"    voxaudit {question['ask']}", ""]
-    if answer["tables"]:
-        lines += [*table_lines(answer["tables"][0], question), ""]
+    if kept["tables"]:
+        lines += [*table_lines(kept["tables"][0], question), ""]
     said = [
         one["sentence"]
         for pattern in question.get("say", ())
-        for one in answer["findings"]
+        for one in kept["findings"]
         if fnmatch.fnmatchcase(one["id"], pattern)
     ]
     lines += [f"- {escape(sentence)}" for sentence in said]
@@ -272,16 +307,16 @@ def table_lines(table: dict[str, Any], question: dict[str, Any]) -> list[str]:
     return lines(Table(table["id"], table["title"], frame, tuple(known[name] for name in shown)))
 
 
-def enough() -> str:
+def claims() -> str:
     """Return how often each method claims a gap with fewer speakers, as a table."""
-    rows = json.loads((ANSWERS / "enough.json").read_text())["rows"]
-    methods = [name for name in rows[0] if name not in ("recognizer", "group", "against", "speakers")]
+    rows = answer("enough")["rows"]
+    methods = [name for name in rows[0] if name not in ("group", "against", "speakers")]
     lines = [
         "| groups | speakers of each |" + "".join(f" {name} |" for name in methods),
         "|---|---|" + "---|" * len(methods),
     ]
     for row in rows:
-        shares = "".join(f" {100 * row[name]:.0f} % |" for name in methods)
+        shares = "".join(f" {100 * row[name].count('1') / len(row[name]):.0f} % |" for name in methods)
         lines.append(f"| {row['group']} and {row['against']} | {row['speakers']} |{shares}")
     return "\n".join([*lines, ""])
 
@@ -291,19 +326,19 @@ def stuttered(corpus: str) -> str:
     cells: dict[str, dict[str, str]] = {}
     for mode in ("realistic", "published"):
         name = f"stutter-{corpus}" + ("" if mode == "realistic" else f"-{mode}")
-        costs, doses = json.loads((ANSWERS / f"{name}.json").read_text())["tables"]
-        for table in (costs, doses):
+        for table in answer(name)["tables"]:
             for row in (dict(zip(table["names"], one, strict=True)) for one in table["rows"]):
                 column, what = f"{row['recognizer']}, {mode}", row.get("kind") or row["severity"]
                 if what == "all kinds":
                     cells.setdefault("before", {})[column] = _rates(row, "_original")
                 elif what != "0" and not row.get("group"):
                     cells.setdefault(what, {})[column] = _rates(row, "")
-    columns = sorted(
-        cells["before"], key=lambda name: list(cells["before"]).index(name) % (len(cells["before"]) // 2)
-    )
+    heard_by = list(dict.fromkeys(name.rpartition(", ")[0] for name in cells["before"]))
+    columns = sorted(cells["before"], key=lambda name: heard_by.index(name.rpartition(", ")[0]))
     lines = ["| |" + "".join(f" {name} |" for name in columns), "|---|" + "---|" * len(columns)]
-    lines += [f"| {row} |" + "".join(f" {own[name]} |" for name in columns) for row, own in cells.items()]
+    lines += [
+        f"| {row} |" + "".join(f" {own.get(name, '-')} |" for name in columns) for row, own in cells.items()
+    ]
     return "\n".join([*lines, ""])
 
 
@@ -320,9 +355,10 @@ def cost() -> str:
     ]
     for name, part in lock["parts"].items():
         minutes = sum(one["cpu_s"] or 0 for one in part["sittings"]) / 60
+        told = f"{minutes:,.0f} | {len(part['sittings'])}" if part["sittings"] else "not on record | -"
+        shown = name if name in LISTENING else f"{name}.toml"
         rows.append(
-            f"| `{name}.toml` | {len(part['recognizers'])} | {part['trials']:,} | {part['failures']} |"
-            f" {minutes:,.0f} | {len(part['sittings'])} |"
+            f"| `{shown}` | {len(part['recognizers'])} | {part['trials']:,} | {part['failures']} | {told} |"
         )
     total = sum(part["trials"] for part in lock["parts"].values())
     return "\n".join([*rows, "", f"{total:,} trials in all.", ""])

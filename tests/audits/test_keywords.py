@@ -257,6 +257,19 @@ def test_a_judge_is_asked_only_where_it_is_asked_for_and_decides_nothing(model: 
     assert [(one.id, one.estimate) for one in own] == [(one.id, one.estimate) for one in plain.findings]
 
 
+def test_a_judge_is_named_on_the_command_line_and_what_it_says_is_printed(
+    model: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, requests = model
+    rows = {"utterance": ["a"], "reference": ["c n 7 3 4 please"], "text": ["c n 7 3 5 please"]}
+    pl.DataFrame(rows).write_csv(tmp_path / "heard.csv")
+    asked = ["keywords", str(tmp_path / "heard.csv"), "--judge", f"url={url},model=judge", "--judged", "3"]
+    assert main(asked) == 0
+    assert [request["path"] for request in requests] == ["/v1/chat/completions"]
+    assert "judge-2026 finds an error that matters in 1 of 1 utterances" in capsys.readouterr().out
+    assert main([*asked[:3], "judge"]) == 2
+
+
 def test_a_judge_that_repeats_the_key_is_not_quoted(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_KEY", "sk-0123456789abcdef")
     table = pl.DataFrame({"utterance": ["a"], "reference": ["c n 7"], "text": ["c m 7"]})

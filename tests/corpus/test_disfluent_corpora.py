@@ -66,6 +66,21 @@ def test_fluencybank_timestamped(wavs):
     ]
 
 
+def test_libristutter_says_what_is_meant_and_what_was_put_in(wavs):
+    """Lines of word, start, end and kind (0 for none), without a header; what was put in is called STUTTER."""
+    root = wavs("LibriStutter Audio/103/1240/103-1240-0000.wav", "LibriStutter Audio/87/5/87-5-0001.wav")
+    lines = "CHAPTER,0.0,0.5,0\nSTUTTER,0.5,0.9,2\nONE,0.9,1.2,0\nSTUTTER,1.2,1.4,1\nMISSUS,1.4,2.0,0\n"
+    write(root / "LibriStutter Annotations/103/1240/103-1240-0000.csv", lines)
+    write(root / "LibriStutter Annotations/87/5/87-5-0001.csv", "YES,0.0,0.5,0\n")
+    corpus = read_corpus(root)
+    assert corpus.format == "libristutter"
+    assert values(corpus, "id", "speaker", "text", "events", "coded") == [
+        ("103-1240-0000", "103", "CHAPTER ONE MISSUS", "sound_repetition:1 interjection:1", "yes"),
+        ("87-5-0001", "87", "YES", "none", "yes"),
+    ]
+    assert all(one.audio.is_file() for one in corpus)
+
+
 def test_uclass_says_who_and_how_old_in_its_names(wavs):
     root = wavs("uclass/M_0078_16y5m_1.wav", "uclass/F_0101_10y0m_2.wav") / "uclass"
     write(root / "M_0078_16y5m_1.orth", "the cat\nsat\n")

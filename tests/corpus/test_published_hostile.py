@@ -119,6 +119,10 @@ MINIATURES = {
         "wavs/a_1.wav": None,
     },
     "uclass": {"M_0078_16y5m_1.wav": None, "M_0078_16y5m_1.orth": "hi\n"},
+    "libristutter": {
+        "LibriStutter Annotations/1/2/1-2-0.csv": "hi,0,1,0\nSTUTTER,1,2,3\n",
+        "LibriStutter Audio/1/2/1-2-0.wav": None,
+    },
     "torgo": {"F01/Session1/prompts/0001.txt": "hi\n", "F01/Session1/wav_headMic/0001.wav": None},
     "uaspeech": {
         "audio/F02/F02_B1_C1_M2.wav": None,

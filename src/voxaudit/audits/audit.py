@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from voxaudit.audits import AUDITS as AUDITS
+from voxaudit.audits import SUMMARIES as SUMMARIES
 from voxaudit.options import Option as Option
 from voxaudit.options import RunOptions, options_of, with_keywords
 
@@ -96,7 +97,8 @@ FILTERS = tuple(
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit. `function` is `module:name` of what answers, imported when it is first asked.
+    """An audit. `function` is `module:name` of what answers, imported when it is first asked; that of an audit of ours
+    has its name, in its module `audit`.
 
     `title` heads its chapter and `summary` is one line for lists and help. `options` are its own, beside those of
     `OPTIONS`; a keyword argument of the function that is in neither is for Python only. `questions` returns what a
@@ -106,9 +108,9 @@ class Audit:
     name: str
     title: str
     summary: str
-    function: str
     example: tuple[str, Mapping[str, Any]]
     """What to try: the source as one would write it, and arguments by name."""
+    function: str = ""
     options: Mapping[str, Option] = field(default_factory=dict)
     questions: Callable[[Scores, Sequence[str]], Iterable[Mapping[str, Any]]] | None = None
     source: str = "RUN"
@@ -124,7 +126,8 @@ class Audit:
     @functools.cached_property
     def ask(self) -> Callable[..., Answer]:
         """The function that answers."""
-        module, _, name = self.function.partition(":")
+        here = f"voxaudit.audits.{self.name}.audit:{self.name}"
+        module, _, name = (self.function or here).partition(":")
         answers: Callable[..., Answer] = getattr(import_module(module), name)
         return answers
 

@@ -181,6 +181,7 @@ FORMATS = Registry(
         "sep28k": "voxaudit.corpus.published.stuttering:SEP28K",
         "fluencybank_timestamped": "voxaudit.corpus.published.stuttering:TIMESTAMPED",
         "uclass": "voxaudit.corpus.published.stuttering:UCLASS",
+        "libristutter": "voxaudit.corpus.published.stuttering:LIBRISTUTTER",
         "torgo": "voxaudit.corpus.published.disordered:TORGO",
         "uaspeech": "voxaudit.corpus.published.disordered:UASPEECH",
         "speech_accessibility": "voxaudit.corpus.published.disordered:SAP",

@@ -19,7 +19,7 @@ from voxaudit.review.cases import trial_keys
 from voxaudit.review.store import SOURCES, STORE, STUTTER, TRIALS, Given, LabelStore
 from voxaudit.run.lock import hold
 from voxaudit.stats.agreement import MISSING, kappa_interval, pair_agreement, rating_counts
-from voxaudit.tables import write_atomically
+from voxaudit.tables import write_atomically, write_json
 
 SUMMARY = "review.json"
 GIVEN = ("source", "case", "reviewer", "label", "kind", "comment", "final", "time")
@@ -202,8 +202,7 @@ def apply_labels(folder: str | Path, queue: Path | None) -> int:
     not decided keep the label that they have.
     """
     folder = Path(folder)
-    text = json.dumps(summary(folder), indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / SUMMARY, lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(folder / SUMMARY, summary(folder))
     if queue is None:
         return 0
     path = queue / QUEUE

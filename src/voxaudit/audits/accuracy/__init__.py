@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import Audit
+from voxaudit.audits.audit import SUMMARIES, Audit
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -24,7 +23,6 @@ AUDIT = Audit(
     name="accuracy",
     title="Accuracy",
     summary=SUMMARIES["accuracy"],
-    function="voxaudit.audits.accuracy.audit:accuracy",
     example=("runs/first", {"by": ("recognizer", "gender"), "scenario": "clean"}),
     questions=questions,
 )

@@ -1,9 +1,6 @@
 """Attacks on recognizers: how little noise, chosen by an adversary, is enough to make them fail."""
 
-from __future__ import annotations
-
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 FOUND = "attack.json"
 """What was found, in the folder of an attack."""
@@ -13,7 +10,6 @@ AUDIT = Audit(
     name="attack",
     title="Attacks",
     summary=SUMMARIES["attack"],
-    function="voxaudit.audits.attack.audit:attack",
     example=(
         "manifest.csv",
         {"recognizers": "hf:models/wav2vec2", "method": "pgd", "snr": (30, 20), "out": "runs/attack"},

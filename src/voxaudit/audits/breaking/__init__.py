@@ -1,9 +1,6 @@
 """How much disturbance a recognizer bears, for whom: the setting at which errors reach a level, by staircases."""
 
-from __future__ import annotations
-
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 RECORD = "breaking.json"
 """What a finished audit leaves in its folder."""
@@ -13,7 +10,6 @@ AUDIT = Audit(
     name="breaking",
     title="Breaking points",
     summary=SUMMARIES["breaking"],
-    function="voxaudit.audits.breaking.audit:breaking",
     example=(
         "manifest.csv",
         {

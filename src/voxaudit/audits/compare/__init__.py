@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
@@ -24,7 +23,6 @@ AUDIT = Audit(
     name="compare",
     title="Two runs compared",
     summary=SUMMARIES["compare"],
-    function="voxaudit.audits.compare.audit:compare",
     example=("runs/v1 runs/v2", {"attributes": ("gender", "accent"), "out": "runs/v1-v2"}),
     options={
         "attributes": OPTIONS["attributes"].noting("their groups are slices of their own"),

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -26,7 +25,6 @@ AUDIT = Audit(
     name="confidence",
     title="Confidence",
     summary=SUMMARIES["confidence"],
-    function="voxaudit.audits.confidence.audit:confidence",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table with text, reference and confidence (csv, tsv, jsonl, parquet)",

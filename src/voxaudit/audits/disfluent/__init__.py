@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -23,7 +22,6 @@ AUDIT = Audit(
     name="disfluent",
     title="Real disfluent speech",
     summary=SUMMARIES["disfluent"],
-    function="voxaudit.audits.disfluent.audit:disfluent",
     example=("runs/fluencybank", {"beside": "runs/stutter"}),
     options={
         "beside": Option(

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -25,7 +24,6 @@ AUDIT = Audit(
     name="disparity",
     title="Groups on clean speech",
     summary=SUMMARIES["disparity"],
-    function="voxaudit.audits.disparity.audit:disparity",
     example=("runs/first", {"attribute": "gender", "controls": "age"}),
     questions=questions,
     options={

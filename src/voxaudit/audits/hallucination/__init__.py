@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -24,7 +23,6 @@ AUDIT = Audit(
     name="hallucination",
     title="Words that nobody said",
     summary=SUMMARIES["hallucination"],
-    function="voxaudit.audits.hallucination.audit:hallucination",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts with their durations (csv, tsv, jsonl, parquet)",

@@ -545,7 +545,7 @@ def _opinions(judge: Judge, trials: pl.DataFrame, most: int) -> tuple[list[Findi
     )
     id_ = finding_id("keywords", "judge_agreement")
     return (
-        [Finding(id_, "judge_agreement", "measured", sentence, agree, utterances=both.height)],
+        [Finding(id_, "judge_agreement", "measured", sentence, agree, utterances=both.height, headline=True)],
         disagreed,
         note,
     )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -47,7 +46,6 @@ AUDIT = Audit(
     name="localize",
     title="Words that get lost",
     summary=SUMMARIES["localize"],
-    function="voxaudit.audits.localize.audit:localize",
     example=("runs/first", {"attribute": "gender", "exclude": ("scale:0.6", "scale:0.5")}),
     questions=questions,
     source_help="a run's folder, a table of transcripts, or one of word counts (csv, tsv, jsonl, parquet)",

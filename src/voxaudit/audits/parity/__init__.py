@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -49,7 +48,6 @@ AUDIT = Audit(
     name="parity",
     title="Parity between speakers",
     summary=SUMMARIES["parity"],
-    function="voxaudit.audits.parity.audit:parity",
     example=("runs/first", {"attributes": ("gender", "age", "accent")}),
     questions=questions,
     options={

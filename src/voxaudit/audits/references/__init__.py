@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -23,7 +22,6 @@ AUDIT = Audit(
     name="references",
     title="References in doubt",
     summary=SUMMARIES["references"],
-    function="voxaudit.audits.references.audit:references",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, or a table of transcripts of three recognizers or more with their references",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -21,7 +20,6 @@ AUDIT = Audit(
     name="robustness",
     title="Robustness",
     summary=SUMMARIES["robustness"],
-    function="voxaudit.audits.robustness.audit:robustness",
     example=("runs/first", {"attributes": "gender", "plot": "curves=curves.svg"}),
     several=True,
     source_help=(

@@ -1,9 +1,6 @@
 """Score: error rates of transcripts that somebody has already, and how far the text normalizer moves them."""
 
-from __future__ import annotations
-
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import Audit, Option
+from voxaudit.audits.audit import SUMMARIES, Audit, Option
 
 AUDIT = Audit(
     name="score",

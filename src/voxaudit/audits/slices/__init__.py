@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -28,7 +27,6 @@ AUDIT = Audit(
     name="slices",
     title="Who is failed without a label",
     summary=SUMMARIES["slices"],
-    function="voxaudit.audits.slices.audit:slices",
     example=("runs/first", {"attributes": ("gender", "accent")}),
     questions=questions,
     options={

@@ -1,11 +1,8 @@
 """Can people who stutter use it? A search for stuttered test cases, an oracle and the kinds of fault (ASTER)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option, where_kept
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option, where_kept
 
 FOUND, REFUSED = "stutter.json", "refused.txt"
 KEPT = (FOUND, REFUSED)
@@ -15,7 +12,6 @@ AUDIT = Audit(
     name="stutter",
     title="People who stutter",
     summary=SUMMARIES["stutter"],
-    function="voxaudit.audits.stutter.audit:stutter",
     example=(
         "manifest.csv",
         {"recognizers": ("moonshine", "pocketsphinx"), "budget": 20, "out": "runs/stutter"},

@@ -26,13 +26,15 @@ from voxaudit.audits.stutter.scoring import (
 from voxaudit.audits.stutter.search import NORMALIZER, Case, Found, Settings, aims, front
 from voxaudit.corpus.languages import FUNCTION_WORDS
 from voxaudit.errors import VoxauditError, one_line
-from voxaudit.perturb.stutter import PROFILE, Chain, Clip, StutterError
+from voxaudit.perturb.stutter.base import Clip, StutterError
+from voxaudit.perturb.stutter.chain import Chain
 from voxaudit.perturb.stutter.measured import MEASURES, kolmogorov
 from voxaudit.perturb.stutter.recordings import Recording
+from voxaudit.perturb.stutter.sample import PROFILE
 from voxaudit.score import normalizer
 from voxaudit.score.faults import KINDS, fault_severity, find_faults, main_kind
 from voxaudit.stats.proportions import wilson_of
-from voxaudit.tables import read_table, require_columns, write_atomically
+from voxaudit.tables import read_table, require_columns, write_atomically, write_json
 
 CASES, SCORES = "cases.parquet", "scores.parquet"
 QUEUE = "suspicious.jsonl"
@@ -258,8 +260,7 @@ def write_found(
     }
     write_atomically(folder / CASES, table.write_parquet)
     write_atomically(folder / SCORES, score_table(table, doses, settings.kinds, recordings).write_parquet)
-    text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(folder / FOUND, lambda path: path.write_text(text, encoding="utf-8"))
+    write_json(folder / FOUND, document)
     forget_refusal(folder)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -24,7 +23,6 @@ AUDIT = Audit(
     name="versus",
     title="Head to head",
     summary=SUMMARIES["versus"],
-    function="voxaudit.audits.versus.audit:versus",
     example=("runs/first", {"attributes": ("gender", "accent")}),
     options={
         "attributes": OPTIONS["attributes"].noting("recognizers are compared for each of their groups"),

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from voxaudit.audits import SUMMARIES
-from voxaudit.audits.audit import OPTIONS, Audit, Option
+from voxaudit.audits.audit import OPTIONS, SUMMARIES, Audit, Option
 
 if TYPE_CHECKING:
     from voxaudit.audits.scores import Scores
@@ -24,7 +23,6 @@ AUDIT = Audit(
     name="waiting",
     title="Waiting",
     summary=SUMMARIES["waiting"],
-    function="voxaudit.audits.waiting.audit:waiting",
     example=("runs/first", {"attributes": ("gender",)}),
     questions=questions,
     source_help="a run's folder, a table with `seconds` or `latency_ms`, or a trace (csv, tsv, jsonl, parquet)",

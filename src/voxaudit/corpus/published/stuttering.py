@@ -1,7 +1,8 @@
-"""Corpora of people who stutter, as they are published: SEP-28k, FluencyBank Timestamped, UCLASS."""
+"""Corpora of people who stutter, as they are published: SEP-28k, FluencyBank Timestamped, UCLASS; and LibriStutter."""
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -149,6 +150,45 @@ def _uclass_text(file: Path) -> Mapping[str, object]:
     }
 
 
+_LIBRISTUTTER = "LibriStutter Annotations"
+_LIBRISTUTTER_EVENTS = {
+    "1": "interjection",
+    "2": "sound_repetition",
+    "3": "word_repetition",
+    "4": "phrase_repetition",
+    "5": "prolongation",
+}
+
+
+def _libristutter_files(path: Path) -> list[Path]:
+    """Return the annotations, SPEAKER/CHAPTER/NAME.csv, of the corpus or of all its parts."""
+    folders = (path / _LIBRISTUTTER, *sorted(path.glob(f"*/{_LIBRISTUTTER}")))
+    return [file for folder in folders for file in sorted(folder.glob("*/*/*.csv"))]
+
+
+def _libristutter(path: Path, files: list[Path]) -> Rows:
+    """Read LibriSpeech with stuttering put in: words as meant, and what a line called STUTTER is."""
+    audio = audio_by_name(path)
+
+    def records() -> Iterator[dict[str, object]]:
+        for file in files:
+            rows = [row for row in csv.reader(read_lines(file)) if len(row) == 4]
+            events = [
+                _LIBRISTUTTER_EVENTS[row[3].strip()] for row in rows if row[3].strip() in _LIBRISTUTTER_EVENTS
+            ]
+            yield {
+                "id": file.stem,
+                "audio": audio.get(file.stem, f"{file.stem}.flac"),
+                "speaker": file.parent.parent.name,
+                "text": " ".join(row[0].strip() for row in rows if row[0].strip() != "STUTTER"),
+                EVENT_LIST: written_events(Event(kind) for kind in events),
+                CODED: "yes",
+                FILE: str(file.relative_to(path)),
+            }
+
+    return rows_of(records(), path)
+
+
 SEP28K = Reader.where(
     _sep_file,
     _sep28k,
@@ -173,4 +213,13 @@ UCLASS = Reader.where(
     example="UCLASS/release2",
     missing="no recording called like M_0078_16y5m_1 in this folder",
     detect=lambda path: any(_UCLASS.fullmatch(Path(name).stem) for name in glimpse(path)),
+)
+LIBRISTUTTER = Reader.where(
+    _libristutter_files,
+    _libristutter,
+    name="libristutter",
+    description="LibriStutter: LibriSpeech with stuttering put in (nobody here stutters), with the events of each file",
+    example="LibriStutter with LibriStutter Annotations/ and LibriStutter Audio/",
+    missing=f"no folder {_LIBRISTUTTER}/ with SPEAKER/CHAPTER/NAME.csv in this folder or below it",
+    detect=lambda path: any(path.glob(_LIBRISTUTTER)) or any(path.glob(f"*/{_LIBRISTUTTER}")),
 )
