@@ -410,7 +410,7 @@ def test_a_url_with_a_password_is_refused_without_repeating_it(url):
         assert "hunter22" not in str(caught.value)
 
 
-# Time. A pattern that goes back over a long text takes ten seconds and more for one of these, a good one a tenth of one.
+# Time. A pattern that goes back over a long text takes ten seconds for one of these, a good one a tenth of a second.
 
 LENGTH = 30_000
 ROWS = [
