@@ -310,13 +310,13 @@ def table_lines(table: dict[str, Any], question: dict[str, Any]) -> list[str]:
 def claims() -> str:
     """Return how often each method claims a gap with fewer speakers, as a table."""
     rows = answer("enough")["rows"]
-    methods = [name for name in rows[0] if name not in ("group", "against", "speakers")]
+    methods = list(rows[0]["claimed"])
     lines = [
         "| groups | speakers of each |" + "".join(f" {name} |" for name in methods),
         "|---|---|" + "---|" * len(methods),
     ]
     for row in rows:
-        shares = "".join(f" {100 * row[name].count('1') / len(row[name]):.0f} % |" for name in methods)
+        shares = "".join(f" {100 * row['claimed'][name]:.0f} % |" for name in methods)
         lines.append(f"| {row['group']} and {row['against']} | {row['speakers']} |{shares}")
     return "\n".join([*lines, ""])
 

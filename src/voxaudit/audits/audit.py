@@ -15,10 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+from voxaudit.audits import AUDITS as AUDITS
+from voxaudit.audits import SUMMARIES as SUMMARIES
 from voxaudit.errors import VoxauditError
 from voxaudit.options import Option as Option
 from voxaudit.options import RunOptions, options_of, with_keywords
-from voxaudit.registry import Registry
 
 if TYPE_CHECKING:
     from voxaudit.answer import Answer
@@ -164,36 +165,6 @@ def where_kept(place: str, *files: str) -> Callable[[Scores, Sequence[str]], Ite
         return [{}] if folder is not None and any((folder / file).is_file() for file in files) else []
 
     return questions
-
-
-_BUILT_IN = (
-    "accuracy",
-    "versus",
-    "robustness",
-    "disparity",
-    "parity",
-    "slices",
-    "differential",
-    "localize",
-    "hallucination",
-    "keywords",
-    "references",
-    "waiting",
-    "confidence",
-    "stutter",
-    "disfluent",
-    "attack",
-    "breaking",
-    "sequential",
-    "compare",
-    "quality",
-    "power",
-    "score",
-    # one name per line, in the order of a report's chapters
-)
-
-AUDITS = Registry("audit", {name: f"voxaudit.audits.{name}:AUDIT" for name in _BUILT_IN}, "voxaudit.audits")
-"""All audits, in the order of a report's chapters."""
 
 
 def find_audit(name: str) -> Audit:

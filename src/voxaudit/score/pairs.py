@@ -28,7 +28,9 @@ def numbered(texts: pl.Series) -> tuple[pl.Series, Integers]:
     """
     known = texts.is_not_null().to_numpy()
     there = texts.drop_nulls()
-    _, first, number = np.unique(there.hash().to_numpy(), return_index=True, return_inverse=True)
+    number = there.hash().rank("dense").to_numpy().astype(np.int64) - 1
+    first = np.empty(number.max(initial=-1) + 1, dtype=np.int64)
+    first[number[::-1]] = np.arange(len(there))[::-1]  # the last one written is the first there is
     distinct = there.gather(first)
     if not (distinct.gather(number) == there).all():  # two texts with one hash
         distinct = there.unique()

@@ -792,7 +792,7 @@ def judge(
             part.__dict__.pop(name, None)
     if not found:
         return [[] for _ in comparisons]
-    together = step_down(np.hstack(scaled), np.concatenate(observed))
+    together = step_down(scaled, np.concatenate(observed))
     joined = {name: np.concatenate([one[name] for one in found]) for name in found[0]}
     # Nothing is surer among others than by itself.
     joined["p_adjusted"] = joined["p"] if size == 1 else np.fmax(together, joined["p"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -248,22 +248,25 @@ def margins(
     return scaled.T, observed
 
 
-def step_down(scaled: NDArray[np.float32], observed: NDArray[np.float32]) -> FloatArray:
+def step_down(
+    scaled: NDArray[np.float32] | Sequence[NDArray[np.float32]], observed: NDArray[np.float32]
+) -> FloatArray:
     """Return p-values that hold for a whole family: of each margin among the largest of those not larger than it.
 
-    It is Westfall and Young's step-down procedure. Questions without an answer (nan) belong to no family.
+    Margins are shuffles x questions, in one matrix or in several with some of the questions each. It is Westfall and Young's step-down procedure. Questions without an answer (nan) belong to no family.
 
     >>> shuffled = np.array([[3, 1], [1, 2], [0, 4], [0, 1]], dtype=np.float32)
     >>> step_down(shuffled, shuffled[0]).tolist()
     [0.5, 1.0]
     """
+    columns = [own for part in ([scaled] if isinstance(scaled, np.ndarray) else scaled) for own in part.T]
     known = ~np.isnan(observed)
     order = np.argsort(-np.where(known, observed, -np.inf), kind="stable")
-    best = np.zeros(len(scaled), dtype=np.float32)
+    best = np.zeros(len(columns[0]) if columns else 0, dtype=np.float32)
     p_values = np.full(len(observed), np.nan)
     for place in order[::-1]:  # from the smallest margin: the largest among it and those below
         if known[place]:
-            best = np.maximum(best, scaled[:, place])
+            best = np.maximum(best, columns[place])
             p_values[place] = (best >= observed[place] * (1.0 - _CLOSE) - TIE).mean()
     ranked = order[known[order]]
     p_values[ranked] = np.maximum.accumulate(p_values[ranked])

@@ -238,9 +238,8 @@ def compare_groups(
     values = np.full((6, len(couples), count), np.nan)
     if results:
         values[:5, tested] = np.stack([one.values for one in results], axis=1)
-        adjusted = step_down(
-            np.hstack([one.scaled for one in results]), np.concatenate([one.observed for one in results])
-        )
+        observed = np.concatenate([one.observed for one in results])
+        adjusted = step_down([one.scaled for one in results], observed)
         # Nothing is surer among others than by itself.
         values[5, tested] = np.fmax(adjusted.reshape(len(tested), count), values[4, tested])
     gap, low, high, in_points, p, p_adjusted = values

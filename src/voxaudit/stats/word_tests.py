@@ -264,7 +264,7 @@ def together(parts: Sequence[Between]) -> FloatArray:
         np.concatenate([values.ravel() for values in some])
         for some in zip(*((one.gap, one.error, one.df, one.p) for one in parts), strict=True)
     )
-    scaled = np.hstack([one.scaled.reshape(len(one.scaled), -1) for one in parts])
+    scaled = [one.scaled.reshape(len(one.scaled), -1) for one in parts]
     observed = np.concatenate([one.observed.ravel() for one in parts]).astype(np.float32)
     reach = stdtrit(df, 1.0 - LEVEL / 2.0 / max(1, int((~np.isnan(p)).sum()))) * error
     return np.array([gap, gap - reach, gap + reach, p, np.fmax(step_down(scaled, observed), p)])
